@@ -1,0 +1,52 @@
+// Brings a fresh or changed checkout to where the other npm scripts can run: installs the locked
+// packages if they are missing or stale, and builds dist/ if a source is newer than it.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+function run(command, args) {
+  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  if (done.error !== undefined) throw done.error;
+  if (done.status !== 0) process.exit(done.status ?? 1);
+}
+
+function digestOf(files) {
+  const hash = createHash('sha256');
+  for (const file of files)
+    hash
+      .update(file)
+      .update('\0')
+      .update(readFileSync(path.join(root, file)))
+      .update('\0');
+  return hash.digest('hex');
+}
+
+/** Runs `work` unless it already ran for exactly these inputs; the mark is written after it succeeded. */
+function once(mark, inputs, work) {
+  const file = path.join(root, mark);
+  const digest = digestOf(inputs);
+  if (existsSync(file) && readFileSync(file, 'utf8') === digest) return;
+  work();
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, digest);
+}
+
+const sources = readdirSync(path.join(root, 'src'), { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
+  .sort();
+
+// The native module is built for one Node: another major version needs another build.
+const major = process.versions.node.split('.')[0];
+once(`node_modules/.jobtail-setup-node${major}`, ['package-lock.json'], () => {
+  process.stderr.write('jobtail: installing packages (the SQLite module may compile for a minute or two)\n');
+  run('npm', ['ci', '--no-audit', '--no-fund']);
+});
+once('dist/.jobtail-build', ['tsconfig.json', 'tsconfig.build.json', ...sources], () => {
+  rmSync(path.join(root, 'dist'), { recursive: true, force: true });
+  run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.build.json']);
+});

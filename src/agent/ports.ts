@@ -1,0 +1,88 @@
+/**
+ * What the heart of the agent needs from the world. `soap/` and `signin/` fulfil these; tests run one contract over
+ * each implementation. Nothing in here knows SOAP, HTTP or YAML.
+ */
+import type { JobId, LiveFileKey } from '../job.ts';
+
+/**
+ * The text of one live file as the service handed it out, as UTF-8 bytes (what could not be decoded by the service
+ * stands there as U+FFFD). Small ones are in memory, large ones in an unlinked temporary file.
+ */
+export interface Content {
+  /** Bytes of the text. */
+  readonly length: number;
+  /** The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. */
+  read(start: number, end: number): Promise<Buffer>;
+  /** Gives the memory or the file back. Called exactly once, by whoever received the content. */
+  release(): Promise<void>;
+}
+
+/** A position in a live file from which the service is asked for the rest. */
+export interface PartRequest extends LiveFileKey {
+  /** Byte position in the remote file. */
+  readonly offset: number;
+}
+
+/** The answer for one live file: everything from `offset` to its end at that moment. */
+export interface Part extends LiveFileKey {
+  /** The offset asked for. */
+  readonly offset: number;
+  readonly content: Content;
+  /** As the service named it; often the same for two tasks (field notes 1). */
+  readonly relativePath: string | null;
+}
+
+/** What one call for parts brought. A file without an entry does not exist yet (field notes 1). */
+export interface Parts {
+  readonly parts: readonly Part[];
+  /** Entries that nobody asked for, or with an offset that is neither the one asked for nor nil or 0. */
+  readonly refused: number;
+}
+
+/** Receives bytes in order; the sender waits for the promise before it sends more. */
+export type Sink = (bytes: Buffer) => void | Promise<void>;
+
+/** FileTransferMethodExt (spec 2.1). The private key is a secret: it stays in memory. */
+export interface TransferMethod {
+  readonly serverHostname: string | null;
+  readonly sharedBasepath: string | null;
+  readonly protocol: 'NetworkShare' | 'SftpScp' | null;
+  readonly credentials: {
+    readonly username: string | null;
+    readonly privateKey: string | null;
+    readonly publicKey: string | null;
+  } | null;
+}
+
+/**
+ * The file-transfer service (spec 4.1). Every method settles, rejects only with a JobtailError, and ends at once with
+ * code `aborted` when the signal fires.
+ */
+export interface Remote {
+  /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
+  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts>;
+  /** ListChangedFilesForJob: the names as listed, nil entries left out; empty if the list is nil. */
+  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]>;
+  /**
+   * DownloadFileFromCluster: the bytes go to `sink` while they arrive and are good only once the promise has resolved
+   * with their number. A nil result rejects with `not-found`.
+   */
+  downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number>;
+  /** GetFileTransferMethod; null if the service has none for this job. */
+  getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
+  /** EndFileTransfer. */
+  endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
+}
+
+/** What a signed-in user shows to the service: a session code in the body, or a token in a header (field notes 3). */
+export type Grant =
+  | { readonly kind: 'session'; readonly code: string }
+  | { readonly kind: 'bearer'; readonly token: string };
+
+/** The session of this agent's user. */
+export interface Session {
+  /** The grant in force; signs in if there is none. One sign-in runs at a time, whoever asks. */
+  current(signal: AbortSignal): Promise<Grant>;
+  /** Says that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in anew. */
+  lost(grant: Grant): void;
+}

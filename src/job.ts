@@ -1,0 +1,59 @@
+/**
+ * The words for what is followed: a job, its tasks and the four live files of a task.
+ * Ids are `xs:long` on the wire (spec 2.5, 4.1); they are kept as canonical decimal text, because a JavaScript
+ * number is wrong beyond 2^53.
+ */
+
+declare const jobIdBrand: unique symbol;
+declare const taskIdBrand: unique symbol;
+
+/** submittedJobInfoId, as canonical decimal text. */
+export type JobId = string & { readonly [jobIdBrand]: true };
+/** submittedTaskInfoId, as canonical decimal text. */
+export type TaskId = string & { readonly [taskIdBrand]: true };
+
+const LONG_MIN = -(2n ** 63n);
+const LONG_MAX = 2n ** 63n - 1n;
+
+/** The canonical text of a whole number in the range of `xs:long`, or undefined if `value` is none. */
+export function parseLong(value: unknown): string | undefined {
+  if (typeof value === 'number' && !Number.isSafeInteger(value)) return undefined;
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') return undefined;
+  const text = String(value);
+  if (!/^[+-]?[0-9]{1,40}$/.test(text)) return undefined;
+  const long = BigInt(text.startsWith('+') ? text.slice(1) : text);
+  return long >= LONG_MIN && long <= LONG_MAX ? long.toString() : undefined;
+}
+
+/** A job id from what a person or a server wrote, or undefined. */
+export function parseJobId(value: unknown): JobId | undefined {
+  return parseLong(value) as JobId | undefined;
+}
+
+/** A task id from what a person or a server wrote, or undefined. */
+export function parseTaskId(value: unknown): TaskId | undefined {
+  return parseLong(value) as TaskId | undefined;
+}
+
+/** Orders ids by their number, not by their text. */
+export function compareIds(a: string, b: string): number {
+  const left = BigInt(a);
+  const right = BigInt(b);
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** The live files of a task, in the order people expect to see them. */
+export const LIVE_FILE_NAMES = ['stdout', 'stderr', 'log', 'progress'] as const;
+/** One of the live files of a task, by the name of its mirror. */
+export type LiveFileName = (typeof LIVE_FILE_NAMES)[number];
+
+/** What names a live file within its job. */
+export interface LiveFileKey {
+  readonly taskId: TaskId;
+  readonly file: LiveFileName;
+}
+
+/** One text for a key, to be used in maps. */
+export function keyText(key: LiveFileKey): string {
+  return `${key.taskId}/${key.file}`;
+}

@@ -1,0 +1,158 @@
+/**
+ * The contract of FileTransferWs: the WSDL of the five operations (spec 2 and 4.1), filled in for one server.
+ * Element order, nillability and multiplicity are those of the spec.
+ */
+
+/** What the contract leaves open: {service_namespace} and {file_transfer_url}. */
+export interface ContractOptions {
+  readonly namespace: string;
+  readonly url: string;
+}
+
+/** The operations, in the order of the spec. */
+export const OPERATIONS = [
+  'GetFileTransferMethod',
+  'EndFileTransfer',
+  'DownloadPartsOfJobFilesFromCluster',
+  'ListChangedFilesForJob',
+  'DownloadFileFromCluster',
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** SynchronizableFilesExt (spec 2.4). */
+export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
+export type FileType = (typeof FILE_TYPES)[number];
+
+/** FileTransferProtocolExt (spec 2.2). */
+export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;
+
+/** The action of an operation: the namespace followed directly by its name (spec 4.1). */
+export function actionOf(namespace: string, operation: Operation): string {
+  return `${namespace}${operation}`;
+}
+
+const escapeXml = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+const required = (name: string, type: string) =>
+  `<s:element minOccurs="1" maxOccurs="1" name="${name}" type="${type}"/>`;
+const nillable = (name: string, type: string) =>
+  `<s:element minOccurs="1" maxOccurs="1" name="${name}" nillable="true" type="${type}"/>`;
+const optional = (name: string, type: string) =>
+  `<s:element minOccurs="0" maxOccurs="1" name="${name}" type="${type}"/>`;
+const unbounded = (name: string, type: string) =>
+  `<s:element minOccurs="0" maxOccurs="unbounded" name="${name}" nillable="true" type="${type}"/>`;
+
+const complexType = (name: string, ...elements: string[]) =>
+  `<s:complexType name="${name}"><s:sequence>${elements.join('')}</s:sequence></s:complexType>`;
+const enumeration = (name: string, values: readonly string[]) =>
+  `<s:simpleType name="${name}"><s:restriction base="s:string">${values
+    .map((value) => `<s:enumeration value="${value}"/>`)
+    .join('')}</s:restriction></s:simpleType>`;
+const wrapper = (name: string, ...elements: string[]) =>
+  `<s:element name="${name}"><s:complexType><s:sequence>${elements.join('')}</s:sequence></s:complexType></s:element>`;
+
+const TYPES = [
+  wrapper('GetFileTransferMethod', required('submittedJobInfoId', 's:long'), optional('sessionCode', 's:string')),
+  wrapper('GetFileTransferMethodResponse', optional('GetFileTransferMethodResult', 'tns:FileTransferMethodExt')),
+  wrapper(
+    'EndFileTransfer',
+    required('submittedJobInfoId', 's:long'),
+    optional('usedTransferMethod', 'tns:FileTransferMethodExt'),
+    optional('sessionCode', 's:string'),
+  ),
+  '<s:element name="EndFileTransferResponse"><s:complexType/></s:element>',
+  wrapper(
+    'DownloadPartsOfJobFilesFromCluster',
+    required('submittedJobInfoId', 's:long'),
+    optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
+    optional('sessionCode', 's:string'),
+  ),
+  wrapper(
+    'DownloadPartsOfJobFilesFromClusterResponse',
+    optional('DownloadPartsOfJobFilesFromClusterResult', 'tns:ArrayOfJobFileContentExt'),
+  ),
+  wrapper('ListChangedFilesForJob', required('submittedJobInfoId', 's:long'), optional('sessionCode', 's:string')),
+  wrapper('ListChangedFilesForJobResponse', optional('ListChangedFilesForJobResult', 'tns:ArrayOfString')),
+  wrapper(
+    'DownloadFileFromCluster',
+    required('submittedJobInfoId', 's:long'),
+    optional('relativeFilePath', 's:string'),
+    optional('sessionCode', 's:string'),
+  ),
+  wrapper('DownloadFileFromClusterResponse', optional('DownloadFileFromClusterResult', 's:base64Binary')),
+  complexType(
+    'FileTransferMethodExt',
+    optional('serverHostname', 's:string'),
+    optional('sharedBasepath', 's:string'),
+    nillable('protocol', 'tns:FileTransferProtocolExt'),
+    optional('credentials', 'tns:AsymmetricKeyCredentialsExt'),
+  ),
+  enumeration('FileTransferProtocolExt', PROTOCOLS),
+  complexType('AuthenticationCredentialsExt', optional('username', 's:string')),
+  `<s:complexType name="AsymmetricKeyCredentialsExt"><s:complexContent mixed="false"><s:extension base="tns:AuthenticationCredentialsExt"><s:sequence>${[
+    optional('privateKey', 's:string'),
+    optional('publicKey', 's:string'),
+  ].join('')}</s:sequence></s:extension></s:complexContent></s:complexType>`,
+  complexType('ArrayOfTaskFileOffsetExt', unbounded('TaskFileOffsetExt', 'tns:TaskFileOffsetExt')),
+  complexType(
+    'TaskFileOffsetExt',
+    nillable('submittedTaskInfoId', 's:long'),
+    nillable('fileType', 'tns:SynchronizableFilesExt'),
+    nillable('offset', 's:long'),
+  ),
+  enumeration('SynchronizableFilesExt', FILE_TYPES),
+  complexType('ArrayOfJobFileContentExt', unbounded('JobFileContentExt', 'tns:JobFileContentExt')),
+  complexType(
+    'JobFileContentExt',
+    optional('content', 's:string'),
+    optional('relativePath', 's:string'),
+    nillable('offset', 's:long'),
+    nillable('fileType', 'tns:SynchronizableFilesExt'),
+    nillable('submittedTaskInfoId', 's:long'),
+  ),
+  complexType('ArrayOfString', unbounded('string', 's:string')),
+].join('\n');
+
+const message = (operation: Operation) =>
+  `<wsdl:message name="${operation}SoapIn"><wsdl:part name="parameters" element="tns:${operation}"/></wsdl:message>
+<wsdl:message name="${operation}SoapOut"><wsdl:part name="parameters" element="tns:${operation}Response"/></wsdl:message>`;
+
+const portOperation = (operation: Operation) =>
+  `<wsdl:operation name="${operation}"><wsdl:input message="tns:${operation}SoapIn"/><wsdl:output message="tns:${operation}SoapOut"/></wsdl:operation>`;
+
+function binding(prefix: 'soap' | 'soap12', name: string, namespace: string): string {
+  const operations = OPERATIONS.map(
+    (operation) => `<wsdl:operation name="${operation}">
+<${prefix}:operation soapAction="${escapeXml(actionOf(namespace, operation))}" style="document"/>
+<wsdl:input><${prefix}:body use="literal"/></wsdl:input><wsdl:output><${prefix}:body use="literal"/></wsdl:output>
+</wsdl:operation>`,
+  );
+  return `<wsdl:binding name="${name}" type="tns:FileTransferWsSoap">
+<${prefix}:binding transport="http://schemas.xmlsoap.org/soap/http"/>
+${operations.join('\n')}
+</wsdl:binding>`;
+}
+
+/** The WSDL of the service for one namespace and one address: both ports on the same address (spec 4.1). */
+export function wsdlOf({ namespace, url }: ContractOptions): string {
+  const tns = escapeXml(namespace);
+  const address = escapeXml(url);
+  return `<?xml version="1.0" encoding="utf-8"?>
+<wsdl:definitions xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/" xmlns:s="http://www.w3.org/2001/XMLSchema" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:tns="${tns}" targetNamespace="${tns}">
+<wsdl:types><s:schema elementFormDefault="qualified" targetNamespace="${tns}">
+${TYPES}
+</s:schema></wsdl:types>
+${OPERATIONS.map(message).join('\n')}
+<wsdl:portType name="FileTransferWsSoap">
+${OPERATIONS.map(portOperation).join('\n')}
+</wsdl:portType>
+${binding('soap', 'FileTransferWsSoap', namespace)}
+${binding('soap12', 'FileTransferWsSoap12', namespace)}
+<wsdl:service name="FileTransferWs">
+<wsdl:port name="FileTransferWsSoap" binding="tns:FileTransferWsSoap"><soap:address location="${address}"/></wsdl:port>
+<wsdl:port name="FileTransferWsSoap12" binding="tns:FileTransferWsSoap12"><soap12:address location="${address}"/></wsdl:port>
+</wsdl:service>
+</wsdl:definitions>
+`;
+}
