@@ -17,6 +17,15 @@ export interface Content {
   release(): Promise<void>;
 }
 
+/** Holds bytes that are not trusted yet: in memory while they are few, else in an unlinked temporary file. */
+export interface ContentWriter {
+  write(bytes: Buffer): Promise<void>;
+  /** What was written, as a content. */
+  finish(): Promise<Content>;
+  /** Gives everything back without a content. */
+  discard(): Promise<void>;
+}
+
 /** A position in a live file from which the service is asked for the rest. */
 export interface PartRequest extends LiveFileKey {
   /** Byte position in the remote file. */
@@ -65,7 +74,7 @@ export interface Remote {
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]>;
   /**
    * DownloadFileFromCluster: the bytes go to `sink` while they arrive and are good only once the promise has resolved
-   * with their number. A nil result rejects with `not-found`.
+   * with their number. A nil result rejects with `not-found`; what `sink` throws ends the call and rejects as it is.
    */
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number>;
   /** GetFileTransferMethod; null if the service has none for this job. */
@@ -85,4 +94,22 @@ export interface Session {
   current(signal: AbortSignal): Promise<Grant>;
   /** Says that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in anew. */
   lost(grant: Grant): void;
+}
+
+/** Time, so that tests can hold it. */
+export interface Clock {
+  /** Wall clock, in milliseconds since 1970: for what is kept and shown. */
+  now(): number;
+  /** A clock that only goes forward, in milliseconds: for what is due. */
+  monotonic(): number;
+  /** Calls back after `delayMs`; the returned function takes that back. */
+  timer(delayMs: number, callback: () => void): () => void;
+}
+
+/** Where the agent says what happens. Fields are fixed names with values that hold no secret. */
+export interface Log {
+  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
+  info(fields: Readonly<Record<string, unknown>>, message: string): void;
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
+  error(fields: Readonly<Record<string, unknown>>, message: string): void;
 }

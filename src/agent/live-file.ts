@@ -1,0 +1,241 @@
+/**
+ * One live file while it is polled: its committed row, its mirror, and how much of the mirror may be trusted.
+ *
+ * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
+ * position; what is ahead was never promised, and is compared with the remote file like everything else.
+ */
+import { characterStart } from '../chunk.ts';
+import type { JobId, LiveFileKey } from '../job.ts';
+import type { LiveFileRow } from '../store/rows.ts';
+import { beginGeneration, finishRotation } from './generations.ts';
+import { Mirror, mirrorPath, type OpenFile } from './mirror.ts';
+import { pastByteOrderMark } from './reading.ts';
+
+/**
+ * What is known against a mirror. none: nothing. damaged: it was changed by somebody else, so a difference is mended
+ * from the remote file. unknown: the state was lost, so nobody knows who is right, and the old bytes are kept.
+ */
+export type Doubt = 'none' | 'damaged' | 'unknown';
+
+/** Bytes appended before they are flushed and committed within one long append. */
+const COMMIT_BYTES = 8 * 1024 * 1024;
+
+export interface LiveFileOptions {
+  readonly mirrorDirectory: string;
+  /** Bytes already mirrored that each poll asks for again. */
+  readonly overlapBytes: number;
+  /** Old generations that are kept of a rewritten file. */
+  readonly keepGenerations: number;
+  /** Commits a row durably. */
+  readonly commit: (row: LiveFileRow) => void;
+  /** Called at each point where a kill could matter, by its name; tests end the work there. */
+  readonly checkpoint: (step: string) => void | Promise<void>;
+  readonly openFile?: OpenFile;
+  /** The live files whose mirrors this process has left in order; kept by the caller from poll to poll. */
+  readonly settled: Set<string>;
+}
+
+export class LiveFile {
+  readonly jobId: JobId;
+  readonly key: LiveFileKey;
+  #row: LiveFileRow;
+  #length: number;
+  #doubt: Doubt;
+  /** How far the mirror was committed, compared or appended by this agent. */
+  #proven: number;
+  #changed = false;
+  #unflushed = 0;
+  #appended = 0;
+  readonly #mirror: Mirror;
+  readonly #options: LiveFileOptions;
+
+  private constructor(row: LiveFileRow, mirror: Mirror, length: number, options: LiveFileOptions) {
+    this.jobId = row.jobId;
+    this.key = { taskId: row.taskId, file: row.file };
+    this.#row = row;
+    this.#mirror = mirror;
+    this.#length = length;
+    this.#options = options;
+    this.#doubt = 'none';
+    this.#proven = this.committed;
+  }
+
+  /** Opens the mirror (made if it is missing), finishes a rotation that a kill interrupted, and looks for damage. */
+  static async open(row: LiveFileRow, options: LiveFileOptions): Promise<LiveFile> {
+    const mirror = await Mirror.open(
+      options.mirrorDirectory,
+      mirrorPath(options.mirrorDirectory, row.jobId, row),
+      options.openFile,
+    );
+    try {
+      const finished = await finishRotation(row, { mirror, keep: keptOf(row, options), ...options });
+      const look = await mirror.look();
+      const file = new LiveFile(finished, mirror, look.length, options);
+      file.#doubt = doubtOf(finished, look, options.settled.has(settledName(row)));
+      file.#changed = look.inode !== finished.inode;
+      return file;
+    } catch (error) {
+      await mirror.close();
+      throw error;
+    }
+  }
+
+  get row(): LiveFileRow {
+    return this.#row;
+  }
+
+  /** Length of the mirror: the position in the remote file behind the last byte that is there. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Bytes of the mirror that were committed. */
+  get committed(): number {
+    return Math.min(this.#row.position, this.#length);
+  }
+
+  get doubt(): Doubt {
+    return this.#doubt;
+  }
+
+  /** Bytes appended since it was opened. */
+  get appended(): number {
+    return this.#appended;
+  }
+
+  read(start: number, end: number): Promise<Buffer> {
+    return this.#mirror.read(start, Math.min(end, this.#length));
+  }
+
+  /** From where the service is asked: a little before the committed position; the beginning while there is a doubt. */
+  async askFrom(): Promise<number> {
+    return this.#doubt === 'none' ? this.overlapStart() : 0;
+  }
+
+  /** The beginning of the overlap: the last committed bytes, from the beginning of a character on. */
+  async overlapStart(): Promise<number> {
+    return this.alignDown(Math.max(0, this.committed - this.#options.overlapBytes));
+  }
+
+  /** The position at or before `position` where a character of the mirror begins, clear of a byte-order mark. */
+  async alignDown(position: number): Promise<number> {
+    if (position <= 0) position = 0;
+    const start = Math.max(0, position - 4);
+    const around = await this.read(start, position + 4);
+    const aligned = characterStart(around, position - start);
+    return Math.min(this.#length, start + pastByteOrderMark(around, aligned));
+  }
+
+  async append(bytes: Buffer): Promise<void> {
+    this.#changed = true;
+    await this.#mirror.write(this.#length, bytes);
+    this.#length += bytes.length;
+    this.#proven = this.#length;
+    this.#appended += bytes.length;
+    this.#unflushed += bytes.length;
+    await this.#options.checkpoint('append:written');
+    if (this.#unflushed >= COMMIT_BYTES) this.#options.commit(await this.settle());
+  }
+
+  /** Removes what stands behind `length`; only for bytes that the remote file does not have. */
+  async cut(length: number): Promise<void> {
+    this.#changed = true;
+    await this.#mirror.cut(length);
+    this.#length = length;
+    this.#proven = Math.min(this.#proven, length);
+  }
+
+  /** The mirror was held against the remote file, and is its beginning. */
+  trust(): void {
+    this.#changed ||= this.#doubt !== 'none' || this.#proven !== this.#length;
+    this.#doubt = 'none';
+    this.#proven = this.#length;
+  }
+
+  /** Whether the bytes before the committed position are still those that were committed. */
+  async hasItsFingerprint(): Promise<boolean> {
+    if (this.#row.fingerprint === null) return true;
+    return (await this.#mirror.fingerprint(this.#row.position)) === this.#row.fingerprint;
+  }
+
+  /** Asks from the beginning until the mirror was held against all of the remote file. */
+  raiseDoubt(doubt: Exclude<Doubt, 'none'>): void {
+    this.#doubt = doubt;
+  }
+
+  /** Keeps what is there as an old generation and starts the next one at 0. */
+  async startGeneration(): Promise<void> {
+    const { commit, checkpoint } = this.#options;
+    this.#row = await beginGeneration(await this.settle(), {
+      mirror: this.#mirror,
+      keep: keptOf(this.#row, this.#options),
+      commit,
+      checkpoint,
+    });
+    this.#length = 0;
+    this.#proven = 0;
+    this.#doubt = 'none';
+  }
+
+  /** Remembers where the service says the file is. */
+  note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName' | 'verified' | 'grownAt'>>): void {
+    const row = { ...this.#row, ...facts };
+    if (JSON.stringify(row) === JSON.stringify(this.#row)) return;
+    this.#row = row;
+    this.#changed = true;
+  }
+
+  /** Whether there is anything to commit. */
+  get changed(): boolean {
+    return this.#changed;
+  }
+
+  /**
+   * Flushes the mirror and brings the row to it. While there is a doubt the position stays: nothing is promised of
+   * bytes that were not compared.
+   */
+  async settle(): Promise<LiveFileRow> {
+    if (this.#changed && this.#doubt === 'none') {
+      await this.#options.checkpoint('settle:flush');
+      await this.#mirror.flush();
+      const look = await this.#mirror.look();
+      this.#row = {
+        ...this.#row,
+        position: this.#proven,
+        fingerprint: await this.#mirror.fingerprint(this.#proven),
+        inode: look.inode,
+        modifiedNs: look.modifiedNs,
+      };
+      this.#unflushed = 0;
+      await this.#options.checkpoint('settle:flushed');
+    }
+    if (this.#doubt === 'none' && this.#row.position === this.#length)
+      this.#options.settled.add(settledName(this.#row));
+    return this.#row;
+  }
+
+  async close(): Promise<void> {
+    await this.#mirror.close();
+  }
+}
+
+const settledName = (row: LiveFileRow) => `${row.jobId}/${row.taskId}/${row.file}`;
+
+/** A progress file is rewritten again and again by design: its last state before is enough. */
+const keptOf = (row: LiveFileRow, options: LiveFileOptions) =>
+  row.file === 'progress' ? Math.min(1, options.keepGenerations) : options.keepGenerations;
+
+/**
+ * A mirror that is longer than committed is what a kill leaves behind, unless this process itself had left it in
+ * order; the bytes behind the position are compared anyway. Anything else was done by somebody else.
+ */
+function doubtOf(
+  row: LiveFileRow,
+  look: { length: number; inode: string; modifiedNs: string },
+  settled: boolean,
+): Doubt {
+  if (row.inode === null) return look.length > 0 ? 'unknown' : 'none';
+  if (look.inode !== row.inode || look.length < row.position) return 'damaged';
+  const touched = look.modifiedNs !== row.modifiedNs;
+  return touched && (settled || look.length === row.position) ? 'damaged' : 'none';
+}

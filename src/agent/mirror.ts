@@ -1,0 +1,147 @@
+/**
+ * One live mirror on disk. It is written only at a position that is known, and never through a link: the file is opened
+ * with O_NOFOLLOW, and every directory on the way to it is looked at first.
+ */
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { JobId, LiveFileKey } from '../job.ts';
+
+/** Bytes before the position that the fingerprint is made of. */
+export const FINGERPRINT_BYTES = 1024;
+
+/** How a mirror stands on disk. */
+export interface MirrorLook {
+  readonly length: number;
+  readonly inode: string;
+  readonly modifiedNs: string;
+}
+
+/** The path of a live mirror; a contract with those who tail it. */
+export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileKey): string {
+  return path.join(mirrorDirectory, jobId, 'live', key.taskId, `${key.file}.log`);
+}
+
+/** Opens files; tests put a wrapped one in its place. */
+export type OpenFile = (file: string, flags: number, mode: number) => Promise<fs.FileHandle>;
+const openFile: OpenFile = (file, flags, mode) => fs.open(file, flags, mode);
+
+/** Directories and mirrors are readable for the group, which may tail them. */
+const DIRECTORY_MODE = 0o750;
+const FILE_MODE = 0o640;
+
+/**
+ * Makes the directories from `root` down to `directory`, and refuses a link or a file in between. `root` itself may be
+ * a link: it is the person's choice.
+ */
+export async function makeDirectories(root: string, directory: string): Promise<void> {
+  await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
+  let at = root;
+  for (const part of path.relative(root, directory).split(path.sep)) {
+    if (part === '') continue;
+    at = path.join(at, part);
+    try {
+      await fs.mkdir(at, { mode: DIRECTORY_MODE });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      if (!(await fs.lstat(at)).isDirectory()) throw inTheWay(at, 'directory');
+    }
+  }
+}
+
+export function inTheWay(at: string, wanted: 'directory' | 'file'): JobtailError {
+  return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
+    hint: `move ${at} out of the way`,
+  });
+}
+
+export class Mirror {
+  readonly path: string;
+  readonly #handle: fs.FileHandle;
+
+  private constructor(file: string, handle: fs.FileHandle) {
+    this.path = file;
+    this.#handle = handle;
+  }
+
+  /** Opens the mirror, and makes it if it is not there. */
+  static async open(root: string, file: string, open: OpenFile = openFile): Promise<Mirror> {
+    await makeDirectories(root, path.dirname(file));
+    const handle = await open(
+      file,
+      constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+      FILE_MODE,
+    ).catch((error: unknown) => {
+      const code = (error as NodeJS.ErrnoException).code;
+      throw code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO' ? inTheWay(file, 'file') : error;
+    });
+    const stat = await handle.stat();
+    if (!stat.isFile()) {
+      await handle.close();
+      throw inTheWay(file, 'file');
+    }
+    return new Mirror(file, handle);
+  }
+
+  async look(): Promise<MirrorLook> {
+    const stat = await this.#handle.stat({ bigint: true });
+    return { length: Number(stat.size), inode: String(stat.ino), modifiedNs: String(stat.mtimeNs) };
+  }
+
+  /** The bytes [start, end), fewer if the mirror ends before. */
+  async read(start: number, end: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(end - start);
+    let filled = 0;
+    while (filled < bytes.length) {
+      const { bytesRead } = await this.#handle.read(bytes, filled, bytes.length - filled, start + filled);
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return bytes.subarray(0, filled);
+  }
+
+  /** Writes all of `bytes` at `position`; what a failure leaves behind is the right beginning of them. */
+  async write(position: number, bytes: Buffer): Promise<void> {
+    let written = 0;
+    while (written < bytes.length) {
+      try {
+        const done = await this.#handle.write(bytes, written, bytes.length - written, position + written);
+        written += done.bytesWritten;
+      } catch (error) {
+        throw this.#named(error);
+      }
+    }
+  }
+
+  async cut(length: number): Promise<void> {
+    await this.#handle.truncate(length);
+  }
+
+  /** Waits until what was written is on the disk. */
+  async flush(): Promise<void> {
+    try {
+      await this.#handle.datasync();
+    } catch (error) {
+      throw this.#named(error);
+    }
+  }
+
+  /** The fingerprint of the bytes before `position`; null at the beginning. */
+  async fingerprint(position: number): Promise<string | null> {
+    if (position === 0) return null;
+    const bytes = await this.read(Math.max(0, position - FINGERPRINT_BYTES), position);
+    return createHash('sha256').update(bytes).digest('hex');
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  /** Errors of a handle do not say which file it was. */
+  #named(error: unknown): JobtailError {
+    if (error instanceof Error && 'syscall' in error) Object.assign(error, { path: this.path });
+    return asJobtailError(error);
+  }
+}

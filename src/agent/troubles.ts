@@ -1,0 +1,58 @@
+/**
+ * Says each trouble once: when it begins, and when it is over with the number of failures in between. What concerns
+ * the service as a whole is one trouble, however many jobs meet it.
+ */
+import type { ErrorCode, JobtailError } from '../errors.ts';
+import type { Log } from './ports.ts';
+
+const OF_THE_SERVICE = new Set<ErrorCode>([
+  'unreachable',
+  'tls',
+  'timeout',
+  'interrupted',
+  'rate-limited',
+  'unavailable',
+  'sign-in-refused',
+  'secret-unavailable',
+]);
+const SERVICE = 'the service';
+
+interface Ongoing {
+  readonly code: ErrorCode;
+  failures: number;
+}
+
+export class Troubles {
+  readonly #log: Log;
+  readonly #ongoing = new Map<string, Ongoing>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** A visit of `scope` (a job, or one file of it) failed. */
+  failed(scope: string, error: JobtailError): void {
+    const whole = OF_THE_SERVICE.has(error.code) ? SERVICE : scope;
+    const ongoing = this.#ongoing.get(whole);
+    const fields = { scope: whole, code: error.code, err: error.message, hint: error.hint };
+    if (ongoing?.code === error.code) {
+      ongoing.failures++;
+      this.#log.debug(fields, 'still failing');
+      return;
+    }
+    this.#ongoing.set(whole, { code: error.code, failures: (ongoing?.failures ?? 0) + 1 });
+    const atRisk =
+      error.code === 'disk-full' || error.code === 'permission' || error.code === 'store' || error.code === 'internal';
+    this.#log[atRisk ? 'error' : 'warn'](fields, `${whole} failed: ${error.message}`);
+  }
+
+  /** A visit of `scope` went through; so the service answers, too. */
+  worked(scope: string): void {
+    for (const whole of [scope, SERVICE]) {
+      const ongoing = this.#ongoing.get(whole);
+      if (ongoing === undefined) continue;
+      this.#ongoing.delete(whole);
+      this.#log.info({ scope: whole, code: ongoing.code, failures: ongoing.failures }, `${whole} works again`);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * What was seen of a live file and is not acted upon at first sight. Network file systems show stale sizes for seconds
+ * (field notes 1), so a file that looks truncated or rewritten has to look so in two polls; one that looks shorter has
+ * to look so for a while.
+ */
+import { keyText } from '../job.ts';
+import type { LiveFile } from './live-file.ts';
+
+export interface WitnessOptions {
+  /** Wall clock of the agent, in milliseconds; only differences of it are used. */
+  readonly now: () => number;
+  /** How long a file has to look shorter. */
+  readonly staleMs: number;
+  /** How long the same end inside a character has to be seen before its raw bytes are fetched. */
+  readonly tailMs: number;
+}
+
+interface Seen {
+  readonly since: number;
+  readonly length: number;
+}
+
+export type Sight = 'difference' | 'tail';
+
+export class Witnesses {
+  readonly #options: WitnessOptions;
+  readonly #seen = new Map<string, Seen>();
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+  }
+
+  /** Says that a file differs from its mirror; true if an earlier poll said so too, long enough ago. */
+  confirm(file: LiveFile, kind: 'shorter' | 'different'): boolean {
+    const seen = this.#look(file, 'difference');
+    if (seen === undefined) return false;
+    if (kind === 'shorter' && this.#options.now() - seen.since < this.#options.staleMs) return false;
+    this.clear(file, 'difference');
+    return true;
+  }
+
+  /** Whether the mirror has had the same length for `tailMs` while the file ended inside a character. */
+  longSeen(file: LiveFile, sight: Sight): boolean {
+    const seen = this.#look(file, sight);
+    return seen !== undefined && this.#options.now() - seen.since >= this.#options.tailMs;
+  }
+
+  clear(file: LiveFile, sight: Sight): void {
+    this.#seen.delete(nameOf(file, sight));
+  }
+
+  /** What an earlier poll saw; notes it if there was nothing, or the mirror has another length since. */
+  #look(file: LiveFile, sight: Sight): Seen | undefined {
+    const name = nameOf(file, sight);
+    const seen = this.#seen.get(name);
+    if (seen !== undefined && seen.length === file.length) return seen;
+    this.#seen.set(name, { since: this.#options.now(), length: file.length });
+    return undefined;
+  }
+}
+
+const nameOf = (file: LiveFile, sight: Sight) => `${sight} ${file.jobId}/${keyText(file.key)}`;

@@ -1,0 +1,51 @@
+/**
+ * The bytes of a chunk: what can be said of them without knowing where they came from. The service hands out text; a
+ * byte it could not decode stands there as U+FFFD (field notes 1), so a chunk is certain only where there is none.
+ */
+
+/** U+FFFD in UTF-8. */
+export const REPLACEMENT: Buffer = Buffer.from([0xef, 0xbf, 0xbd]);
+
+/** The byte-order mark in UTF-8. */
+export const BYTE_ORDER_MARK: Buffer = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Whether `mark` stands in `bytes` at `index`. */
+export function standsAt(bytes: Buffer, index: number, mark: Buffer): boolean {
+  return bytes.length - index >= mark.length && bytes.compare(mark, 0, mark.length, index, index + mark.length) === 0;
+}
+
+/** The index at which the UTF-8 character that covers `index` begins; `index` itself if no character covers it. */
+export function characterStart(bytes: Buffer, index: number): number {
+  for (let start = index; start >= 0 && start > index - 4; start--) {
+    const byte = bytes[start];
+    if (byte === undefined || byte < 0x80) return index;
+    if (byte >= 0xc0) return start + widthOfLead(byte) > index ? start : index;
+  }
+  return index;
+}
+
+/** The bytes a UTF-8 character has that begins with this byte (1 for one that begins none). */
+export function widthOfLead(byte: number): number {
+  if (byte >= 0xf0) return byte < 0xf8 ? 4 : 1;
+  if (byte >= 0xe0) return 3;
+  return byte >= 0xc2 ? 2 : 1;
+}
+
+/** The index of the first byte in which two buffers differ, or the length of the shorter one. */
+export function commonLength(a: Buffer, b: Buffer): number {
+  const length = Math.min(a.length, b.length);
+  if (a.compare(b, 0, length, 0, length) === 0) return length;
+  let low = 0;
+  // Halves the range that holds the first difference: comparing is native, walking byte by byte is not.
+  for (let high = length; high - low > 1; ) {
+    const middle = (low + high) >> 1;
+    if (a.compare(b, low, middle, low, middle) === 0) low = middle;
+    else high = middle;
+  }
+  return a[low] === b[low] ? low + 1 : low;
+}
+
+/** Whether the shorter of two buffers is the beginning of the other. */
+export function startsAlike(a: Buffer, b: Buffer): boolean {
+  return commonLength(a, b) === Math.min(a.length, b.length);
+}

@@ -1,0 +1,169 @@
+/** Opens the database of the state directory: checks it, brings it to the newest version, sets how it is written. */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import { MIGRATIONS } from './migrations.ts';
+
+export type SqliteDatabase = Database.Database;
+
+/** How long a statement waits for another process that writes. */
+const BUSY_TIMEOUT_MS = 5_000;
+
+/** statfs types of file systems where SQLite's write-ahead log cannot be shared (field notes 7): NFS, SMB, AFS, 9p, ... */
+const NETWORK_FILE_SYSTEMS = new Set([
+  0x6969, 0xff534d42, 0xfe534d42, 0x517b, 0x5346414f, 0x01021997, 0x65735546, 0x0bd00bd0, 0x47504653, 0x19830326,
+  0x00c36400, 0xaad7aaea,
+]);
+
+/** Whether a directory lies on a network file system (where there is no shared memory between hosts, nor inotify). */
+export function isOnNetworkFileSystem(directory: string): boolean {
+  return NETWORK_FILE_SYSTEMS.has(fs.statfsSync(directory).type >>> 0);
+}
+
+export interface OpenDatabaseOptions {
+  /** The file of the database; its directory exists. */
+  readonly file: string;
+  /** Migrate it, and set a broken one aside: only for whoever holds the lock of the state directory. */
+  readonly owner: boolean;
+  /** Wall clock in milliseconds, for the names of what is set aside. */
+  readonly now: () => number;
+}
+
+export interface OpenedDatabase {
+  readonly db: SqliteDatabase;
+  /** Where a broken database was set aside, if one was found. */
+  readonly quarantined: string | undefined;
+}
+
+/**
+ * Opens the database; errors have code `store`. An owner that finds a broken file keeps it under a name with the time
+ * and starts a new one: the positions are found again from the mirrors themselves.
+ */
+export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
+  if (!options.owner && !fs.existsSync(options.file)) {
+    throw new JobtailError('store', `there is no state in ${path.dirname(options.file)} yet`, {
+      hint: 'start the agent once (agent run), or watch a job (agent watch JOB)',
+    });
+  }
+  try {
+    return { db: openAndMigrate(options), quarantined: undefined };
+  } catch (error) {
+    if (!options.owner || !isBroken(error)) throw asStoreError(error, options.file);
+  }
+  const quarantined = setAside(options.file, options.now());
+  try {
+    return { db: openAndMigrate(options), quarantined };
+  } catch (error) {
+    throw asStoreError(error, options.file);
+  }
+}
+
+function openAndMigrate({ file, owner, now }: OpenDatabaseOptions): SqliteDatabase {
+  const db = new Database(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    db.pragma(`journal_mode = ${isOnNetworkFileSystem(path.dirname(file)) ? 'DELETE' : 'WAL'}`);
+    db.pragma('synchronous = FULL');
+    db.pragma('foreign_keys = ON');
+    if (owner) {
+      checkPages(db);
+      migrate(db, file, now());
+    }
+    requireVersion(db, file);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function checkPages(db: SqliteDatabase): void {
+  const found = db.pragma('quick_check(1)', { simple: true });
+  if (found !== 'ok') throw new BrokenDatabase(String(found));
+}
+
+class BrokenDatabase extends Error {}
+
+function isBroken(error: unknown): boolean {
+  if (error instanceof BrokenDatabase) return true;
+  const code = error instanceof Database.SqliteError ? error.code : '';
+  return code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB';
+}
+
+/** Each step is one transaction, so that a kill leaves the version before or after it. */
+function migrate(db: SqliteDatabase, file: string, now: number): void {
+  const version = versionOf(db);
+  if (version >= MIGRATIONS.length) return;
+  if (version > 0) {
+    const backup = `${file}.before-v${MIGRATIONS.length}.${stamp(now)}`;
+    db.prepare('VACUUM INTO ?').run(backup);
+  }
+  for (const [from, sql] of MIGRATIONS.entries()) {
+    if (from < version) continue;
+    db.transaction(() => {
+      db.exec(sql);
+      db.pragma(`user_version = ${from + 1}`);
+    }).immediate();
+  }
+}
+
+function requireVersion(db: SqliteDatabase, file: string): void {
+  const version = versionOf(db);
+  if (version > MIGRATIONS.length) {
+    throw new JobtailError('config', `${file} was written by a newer version of the agent (its format is ${version})`, {
+      hint: `this version reads up to format ${MIGRATIONS.length}: install the newer agent, or use another state.directory`,
+    });
+  }
+  if (version < MIGRATIONS.length) {
+    throw new JobtailError('store', `${file} was written by an older version of the agent (its format is ${version})`, {
+      hint: 'start or restart the agent once with this version: it brings the state up to date',
+    });
+  }
+}
+
+function versionOf(db: SqliteDatabase): number {
+  return Number(db.pragma('user_version', { simple: true }));
+}
+
+const stamp = (now: number) => new Date(now).toISOString().replaceAll(':', '-');
+
+function setAside(file: string, now: number): string {
+  const kept = `${file}.broken-${stamp(now)}`;
+  fs.renameSync(file, kept);
+  for (const suffix of ['-wal', '-shm', '-journal']) {
+    if (fs.existsSync(file + suffix)) fs.renameSync(file + suffix, kept + suffix);
+  }
+  return kept;
+}
+
+/** What SQLite threw, as an error with code `store`, `disk-full` or `permission` and a hint. */
+export function asStoreError(error: unknown, file: string): JobtailError {
+  if (!(error instanceof Database.SqliteError)) return asJobtailError(error);
+  const options = (hint: string) => ({ cause: error, hint });
+  if (error.code === 'SQLITE_FULL') {
+    return new JobtailError(
+      'disk-full',
+      `no room left for ${file}`,
+      options('free some space; the agent goes on by itself'),
+    );
+  }
+  if (error.code === 'SQLITE_CANTOPEN' || error.code === 'SQLITE_READONLY' || error.code === 'SQLITE_PERM') {
+    return new JobtailError(
+      'permission',
+      `${file} cannot be opened for writing`,
+      options(`give the user of the agent the right to write ${path.dirname(file)}`),
+    );
+  }
+  if (error.code.startsWith('SQLITE_BUSY')) {
+    return new JobtailError(
+      'store',
+      `${file} is locked by another process`,
+      options('see which process has it open (fuser), and end it'),
+    );
+  }
+  return new JobtailError(
+    'store',
+    `${file} cannot be used (${error.code})`,
+    options('look at the disk; a broken state is set aside when the agent starts'),
+  );
+}

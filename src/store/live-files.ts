@@ -1,0 +1,90 @@
+/** The committed state of the live mirrors. */
+import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
+import type { SqliteDatabase } from './database.ts';
+import type { InexactRegion, LiveFileRow, Trouble } from './rows.ts';
+import { troubleOf, troubleText } from './trouble-text.ts';
+
+interface RawLiveFile {
+  job_id: JobId;
+  task_id: TaskId;
+  file: LiveFileName;
+  position: number;
+  generation: number;
+  fingerprint: string | null;
+  inode: string | null;
+  modified_ns: string | null;
+  rotation: LiveFileRow['rotation'];
+  relative_path: string | null;
+  listed_name: string | null;
+  grown_at: number | null;
+  verified: number | null;
+  error: string | null;
+}
+
+export class LiveFiles {
+  readonly #ofJob;
+  readonly #save;
+  readonly #saveError;
+  readonly #regions;
+  readonly #addRegion;
+  readonly #dropRegions;
+
+  constructor(db: SqliteDatabase) {
+    this.#ofJob = db.prepare<[string], RawLiveFile>('SELECT * FROM live_files WHERE job_id = ?');
+    this.#save = db.prepare(`
+      UPDATE live_files SET position = @position, generation = @generation, fingerprint = @fingerprint, inode = @inode,
+        modified_ns = @modifiedNs, rotation = @rotation, relative_path = @relativePath, listed_name = @listedName,
+        grown_at = @grownAt, verified = @verified, error = @error
+      WHERE job_id = @jobId AND task_id = @taskId AND file = @file`);
+    this.#saveError = db.prepare('UPDATE live_files SET error = ? WHERE job_id = ? AND task_id = ? AND file = ?');
+    this.#regions = db.prepare<[string, string, string], InexactRegion>(
+      'SELECT start, length FROM inexact_regions WHERE job_id = ? AND task_id = ? AND file = ? ORDER BY start',
+    );
+    this.#addRegion = db.prepare('INSERT OR REPLACE INTO inexact_regions VALUES (?, ?, ?, ?, ?)');
+    this.#dropRegions = db.prepare('DELETE FROM inexact_regions WHERE job_id = ? AND task_id = ? AND file = ?');
+  }
+
+  ofJob(jobId: JobId): LiveFileRow[] {
+    return this.#ofJob.all(jobId).map(rowOf);
+  }
+
+  /** Commits the state of a mirror: only after its bytes were flushed. */
+  save(row: LiveFileRow): void {
+    this.#save.run({ ...row, error: troubleText(row.error) });
+  }
+
+  setError(jobId: JobId, key: LiveFileKey, error: Trouble | null): void {
+    this.#saveError.run(troubleText(error), jobId, key.taskId, key.file);
+  }
+
+  inexactRegions(jobId: JobId, key: LiveFileKey): InexactRegion[] {
+    return this.#regions.all(jobId, key.taskId, key.file);
+  }
+
+  addInexactRegion(jobId: JobId, key: LiveFileKey, region: InexactRegion): void {
+    this.#addRegion.run(jobId, key.taskId, key.file, region.start, region.length);
+  }
+
+  dropInexactRegions(jobId: JobId, key: LiveFileKey): void {
+    this.#dropRegions.run(jobId, key.taskId, key.file);
+  }
+}
+
+function rowOf(raw: RawLiveFile): LiveFileRow {
+  return {
+    jobId: raw.job_id,
+    taskId: raw.task_id,
+    file: raw.file,
+    position: raw.position,
+    generation: raw.generation,
+    fingerprint: raw.fingerprint,
+    inode: raw.inode,
+    modifiedNs: raw.modified_ns,
+    rotation: raw.rotation,
+    relativePath: raw.relative_path,
+    listedName: raw.listed_name,
+    grownAt: raw.grown_at,
+    verified: raw.verified,
+    error: troubleOf(raw.error),
+  };
+}

@@ -1,0 +1,68 @@
+/**
+ * The single writer of a state directory. The lock is an exclusive SQLite transaction on a file of its own: the
+ * kernel lets go of it when the process ends, however it ends, so there is no stale lock to be cleared.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { JobtailError } from '../errors.ts';
+import { asStoreError } from './database.ts';
+
+export interface DirectoryLock {
+  release(): void;
+}
+
+const lockFile = (directory: string) => path.join(directory, 'agent.lock');
+const pidFile = (directory: string) => path.join(directory, 'agent.pid');
+
+/** A reader that only looks who has the lock holds it for a moment; taking the lock waits that long. */
+const LOOK_TIMEOUT_MS = 1_000;
+
+/** Takes the lock, or throws `locked` with the pid of the process that has it. */
+export function lockDirectory(directory: string): DirectoryLock {
+  const db = unlessBusy(lockFile(directory), { timeout: LOOK_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
+  if (db === undefined) {
+    const pid = holderOf(directory);
+    throw new JobtailError('locked', `another agent works on ${directory}${pid === undefined ? '' : ` (pid ${pid})`}`, {
+      hint: 'one agent at a time may use a state directory: stop the other one, or give this one its own state.directory',
+    });
+  }
+  fs.writeFileSync(pidFile(directory), `${process.pid}\n`);
+  return {
+    release() {
+      fs.rmSync(pidFile(directory), { force: true });
+      db.close();
+    },
+  };
+}
+
+/** The process that holds the lock: its pid, `null` if it holds it but its pid is not known, undefined if nobody does. */
+export function lockHolder(directory: string): number | null | undefined {
+  if (!fs.existsSync(lockFile(directory))) return undefined;
+  const db = unlessBusy(lockFile(directory), { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
+  db?.close();
+  return db === undefined ? (holderOf(directory) ?? null) : undefined;
+}
+
+/** The opened lock file after `sql` ran on it, or undefined if somebody else holds it. */
+function unlessBusy(file: string, options: Database.Options, sql: string): Database.Database | undefined {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(file, options);
+    db.exec(sql);
+    return db;
+  } catch (error) {
+    db?.close();
+    if (error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')) return undefined;
+    throw asStoreError(error, file);
+  }
+}
+
+function holderOf(directory: string): number | undefined {
+  try {
+    const pid = Number.parseInt(fs.readFileSync(pidFile(directory), 'utf8'), 10);
+    return Number.isSafeInteger(pid) ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,113 @@
+/** What the store keeps, as the rest of the program sees it. Times are milliseconds since 1970, lengths are bytes. */
+import type { ErrorCode } from '../errors.ts';
+import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
+
+/**
+ * watched: followed. ending: `unwatch` was asked for, its last pass is not through. ended: no longer followed.
+ * settled: no longer followed because it was quiet for its settling time and its last pass is through.
+ */
+export type JobState = 'watched' | 'ending' | 'ended' | 'settled';
+
+/** A failure as it is kept and shown. Holds no secret: JobtailError messages are redacted where they are made. */
+export interface Trouble {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint: string | null;
+  /** When it first appeared. */
+  readonly since: number;
+}
+
+export interface JobRow {
+  readonly jobId: JobId;
+  readonly source: 'config' | 'command';
+  readonly state: JobState;
+  readonly results: boolean;
+  readonly settleAfterMs: number | null;
+  readonly watchedAt: number;
+  readonly polledAt: number | null;
+  readonly grownAt: number | null;
+  /** Entries of answers that were refused, since the job is watched. */
+  readonly refused: number;
+  /** Failed visits in a row. */
+  readonly failures: number;
+  readonly error: Trouble | null;
+}
+
+/**
+ * The committed state of a live mirror. `position` never exceeds what is safely in the mirror (append, flush, then
+ * commit); `fingerprint` is of the bytes before it.
+ */
+export interface LiveFileRow extends LiveFileKey {
+  readonly jobId: JobId;
+  readonly position: number;
+  readonly generation: number;
+  readonly fingerprint: string | null;
+  /** Inode and modification time of the mirror after the last write of the agent. */
+  readonly inode: string | null;
+  readonly modifiedNs: string | null;
+  /** How far the keeping of the old generation has come, if one is under way. */
+  readonly rotation: 'copying' | 'copied' | null;
+  /** The path the service gave with its text, and the listed name proven to hold its raw bytes. */
+  readonly relativePath: string | null;
+  readonly listedName: string | null;
+  readonly grownAt: number | null;
+  /** Bytes that were proven against the raw bytes of the service in the last complete pass. */
+  readonly verified: number | null;
+  readonly error: Trouble | null;
+}
+
+/** A stretch of a mirror whose width is right but whose bytes could not be had. */
+export interface InexactRegion {
+  readonly start: number;
+  readonly length: number;
+}
+
+/**
+ * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two looks.
+ * failed: see `reason`. refused: its name is unsafe. left-out: excluded by the configuration.
+ */
+export type ResultState = 'listed' | 'synced' | 'in-flux' | 'failed' | 'refused' | 'left-out';
+
+export interface ResultRow {
+  readonly jobId: JobId;
+  /** The name exactly as listed. */
+  readonly name: string;
+  readonly state: ResultState;
+  readonly reason: string | null;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly listedAt: number;
+  readonly fetchedAt: number | null;
+  /** When it is to be looked at again, and the interval that led to that. */
+  readonly dueAt: number;
+  readonly intervalMs: number;
+}
+
+/** Counts of the results of a job. */
+export interface ResultCounts {
+  readonly listed: number;
+  readonly synced: number;
+  readonly failed: number;
+  readonly leftOut: number;
+  readonly bytes: number;
+}
+
+/** What a command asked the running agent to do. */
+export interface RequestRow {
+  readonly requestId: number;
+  readonly jobId: JobId;
+  readonly kind: 'sync' | 'unwatch';
+  readonly madeAt: number;
+  /** JSON of the outcome, once it is done. */
+  readonly answer: string | null;
+}
+
+/** What is to be followed of a job. */
+export interface WatchOrder {
+  readonly jobId: JobId;
+  readonly tasks: readonly TaskId[];
+  readonly files: readonly LiveFileName[];
+  readonly results: boolean;
+  readonly settleAfterMs: number | null;
+  readonly source: 'config' | 'command';
+}

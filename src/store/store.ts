@@ -1,0 +1,65 @@
+/** The state directory: its database, opened, and the file that wakes the agent up. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { asStoreError, openDatabase, type SqliteDatabase } from './database.ts';
+import { Habits } from './habits.ts';
+import { Jobs } from './jobs.ts';
+import { LiveFiles } from './live-files.ts';
+import { Requests } from './requests.ts';
+import { ResultFiles } from './result-files.ts';
+
+/** Whoever changed the store for the running agent touches this file of the state directory. */
+export const WAKE_FILE = 'wake';
+
+export interface StoreOptions {
+  readonly directory: string;
+  /** The address of the service whose habits are kept. */
+  readonly service: string;
+  /** True for the holder of the directory's lock: migrates, and sets a broken database aside. */
+  readonly owner: boolean;
+  readonly now: () => number;
+}
+
+export class Store {
+  readonly directory: string;
+  readonly jobs: Jobs;
+  readonly liveFiles: LiveFiles;
+  readonly results: ResultFiles;
+  readonly requests: Requests;
+  readonly habits: Habits;
+  /** Where a broken database was set aside when this one was opened. */
+  readonly quarantined: string | undefined;
+  readonly #db: SqliteDatabase;
+  readonly #file: string;
+
+  constructor({ directory, service, owner, now }: StoreOptions) {
+    this.directory = directory;
+    this.#file = path.join(directory, 'agent.db');
+    const { db, quarantined } = openDatabase({ file: this.#file, owner, now });
+    this.#db = db;
+    this.quarantined = quarantined;
+    this.jobs = new Jobs(db);
+    this.liveFiles = new LiveFiles(db);
+    this.results = new ResultFiles(db);
+    this.requests = new Requests(db);
+    this.habits = new Habits(db, service);
+  }
+
+  /** Runs `work` as one transaction; what SQLite throws becomes a JobtailError. */
+  transaction<T>(work: () => T): T {
+    try {
+      return this.#db.transaction(work).immediate();
+    } catch (error) {
+      throw asStoreError(error, this.#file);
+    }
+  }
+
+  /** Tells the running agent to look at the store now. */
+  wake(): void {
+    fs.writeFileSync(path.join(this.directory, WAKE_FILE), '');
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

@@ -1,0 +1,103 @@
+/** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
+import fs from 'node:fs';
+import fsp from 'node:fs/promises';
+import path from 'node:path';
+import { BatchReader } from '../../src/agent/batch.ts';
+import { TextEncoding } from '../../src/agent/encoding.ts';
+import { mirrorPath } from '../../src/agent/mirror.ts';
+import { type PollContext, type Polled, pollJob } from '../../src/agent/poll.ts';
+import type { Remote } from '../../src/agent/ports.ts';
+import { RawBytes } from '../../src/agent/raw-bytes.ts';
+import { Witnesses } from '../../src/agent/witnesses.ts';
+import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
+import { Store } from '../../src/store/store.ts';
+import { memoryWriter } from './memory-content.ts';
+
+export const JOB = '501' as JobId;
+export const TASK = '9001' as TaskId;
+export const STDOUT: LiveFileKey = { taskId: TASK, file: 'stdout' };
+
+export interface EngineOptions {
+  readonly directory: string;
+  readonly remote: Remote;
+  readonly now: () => number;
+  readonly keepGenerations?: number;
+  readonly overlapBytes?: number;
+  readonly contentEncoding?: string;
+  readonly checkpoint?: (step: string) => void | Promise<void>;
+  readonly onWrite?: (bytes: number) => void;
+}
+
+export class Engine {
+  readonly store: Store;
+  readonly #options: EngineOptions;
+  readonly #context: PollContext;
+  readonly #handles = new Set<fsp.FileHandle>();
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const { directory, remote, now } = options;
+    const state = path.join(directory, 'state');
+    fs.mkdirSync(state, { recursive: true });
+    this.store = new Store({ directory: state, service: 'model', owner: true, now });
+    this.#context = {
+      store: this.store,
+      encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
+      witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
+      rawBytes: new RawBytes({ remote, newContent: memoryWriter, now }),
+      batches: new BatchReader(this.store.habits),
+      now,
+      liveFiles: {
+        mirrorDirectory: path.join(directory, 'mirror'),
+        overlapBytes: options.overlapBytes ?? 256,
+        keepGenerations: options.keepGenerations ?? 5,
+        checkpoint: options.checkpoint ?? (() => {}),
+        settled: new Set(),
+        openFile: (file, flags, mode) => this.#open(file, flags, mode),
+      },
+    };
+  }
+
+  watch(keys: readonly LiveFileKey[]): void {
+    for (const { taskId, file } of keys) {
+      this.store.jobs.watch(
+        { jobId: JOB, tasks: [taskId], files: [file], results: false, settleAfterMs: null, source: 'command' },
+        this.#options.now(),
+      );
+    }
+  }
+
+  poll(final = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
+    return pollJob(JOB, this.#context, { remote: this.#options.remote, final, signal });
+  }
+
+  mirror(key: LiveFileKey): string {
+    return mirrorPath(path.join(this.#options.directory, 'mirror'), JOB, key);
+  }
+
+  /** Ends as a kill does: nothing more is written, what the process held is gone. */
+  async kill(): Promise<void> {
+    this.store.close();
+    for (const handle of this.#handles) await handle.close().catch(() => {});
+  }
+
+  async #open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
+    const handle = await fsp.open(file, flags, mode);
+    this.#handles.add(handle);
+    const { onWrite } = this.#options;
+    if (onWrite === undefined) return handle;
+    // A full disk: the wrapped handle takes fewer bytes, then none.
+    return new Proxy(handle, {
+      get: (target, name) => {
+        if (name !== 'write') {
+          const member: unknown = Reflect.get(target, name);
+          return typeof member === 'function' ? member.bind(target) : member;
+        }
+        return async (bytes: Buffer, offset: number, length: number, position: number) => {
+          onWrite(length);
+          return target.write(bytes, offset, length, position);
+        };
+      },
+    });
+  }
+}
