@@ -1,0 +1,81 @@
+/** What differs between two configurations, for the log of a reload. */
+
+import { secretNameOf } from './auth-schema.ts';
+import type { Config, SecretSource, WatchConfig } from './config.ts';
+
+/** Keys that take effect only at a start: everything else is replaced while the agent runs. */
+const RESTART_KEYS = ['mirror.directory', 'state.directory'];
+
+/** One line for each changed key, in the words of the file: `poll.maxIntervalSeconds 60 -> 30`. */
+export function describeChanges(before: Config, after: Config): string[] {
+  const old = entriesOf(before);
+  const fresh = entriesOf(after);
+  const keys = [...new Set([...old.keys(), ...fresh.keys()])];
+  return keys
+    .filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared)
+    .map((key) => {
+      const from = old.get(key)?.shown ?? 'nothing';
+      const to = fresh.get(key)?.shown ?? 'nothing';
+      return from === to ? `${key} changed` : `${key} ${from} -> ${to}`;
+    });
+}
+
+/** The changed keys (a part of those in `describeChanges`) that a running agent cannot take over. */
+export function restartKeys(before: Config, after: Config): string[] {
+  const old = entriesOf(before);
+  const fresh = entriesOf(after);
+  return RESTART_KEYS.filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared);
+}
+
+/** A value as it is compared and as it is shown: a command may hold more than the log should. */
+interface Entry {
+  readonly compared: string;
+  readonly shown: string;
+}
+
+function entriesOf(config: Config): Map<string, Entry> {
+  const { file: _, auth, watch, metrics, ...sections } = config;
+  const { secret, ...authRest } = auth;
+  const entries = new Map<string, Entry>();
+  const add = (key: string, shown: string, compared = shown) => entries.set(key, { shown, compared });
+
+  for (const [key, value] of leaves({ ...sections, auth: authRest })) add(...inWordsOfFile(key, value));
+  const secretKey = `auth.${secretNameOf(auth.method)}`;
+  add(
+    `${secretKey}${{ file: 'File', command: 'Command', credential: 'Credential' }[secret.kind]}`,
+    ...secretTexts(secret),
+  );
+  add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
+  for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
+  return entries;
+}
+
+/** Every value that is no section, with its key. */
+function leaves(value: object, prefix = ''): [key: string, value: unknown][] {
+  return Object.entries(value).flatMap(([name, inner]: [string, unknown]): [string, unknown][] => {
+    const key = `${prefix}${name}`;
+    const isSection = typeof inner === 'object' && inner !== null && !Array.isArray(inner);
+    return isSection ? leaves(inner, `${key}.`) : [[key, inner]];
+  });
+}
+
+function inWordsOfFile(key: string, value: unknown): [key: string, shown: string] {
+  if (key.endsWith('Ms') && typeof value === 'number') return [key.replace(/Ms$/, 'Seconds'), `${value / 1000}`];
+  return [key, typeof value === 'string' ? value : JSON.stringify(value)];
+}
+
+function secretTexts(secret: SecretSource): [shown: string, compared: string] {
+  switch (secret.kind) {
+    case 'file':
+      return [secret.path, secret.path];
+    case 'command':
+      return [`[${secret.argv[0]}, ...]`, JSON.stringify(secret)];
+    case 'credential':
+      return [secret.name, secret.name];
+  }
+}
+
+function watchText({ tasks, files, results, settleAfterMs }: WatchConfig): string {
+  const settle = settleAfterMs === null ? '' : `, settled after ${settleAfterMs / 60_000} minutes`;
+  return `{tasks ${tasks.join(' ') || 'none'}, files ${files.join(' ')}, results ${results ? 'on' : 'off'}${settle}}`;
+}

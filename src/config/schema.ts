@@ -1,0 +1,174 @@
+/**
+ * The schema of the configuration file: its keys, their defaults and the rules between them. Unknown keys are errors.
+ * config.example.yaml explains every key to the person who writes one.
+ */
+import * as z from 'zod';
+import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { authSection } from './auth-schema.ts';
+import { LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './config.ts';
+import {
+  contentEncoding,
+  duration,
+  EVEN_IF_OTHERS_FAIL,
+  hostAndPort,
+  httpUrl,
+  id,
+  listOf,
+  oneOf,
+  path,
+  section,
+  size,
+  text,
+  trueOrFalse,
+  value,
+  wholeNumber,
+} from './values.ts';
+
+const DAY_SECONDS = 86_400;
+// Two weeks: what a timer of Node.js can wait for (2^31 ms) is a little more.
+const SETTLE_MAX_MINUTES = 20_160;
+
+/** The schema for a file in `directory`, from which relative paths start. */
+export function configSchema(directory: string) {
+  return section({
+    service: serviceSection(directory),
+    auth: authSection(directory),
+    mirror: orEmpty(
+      section({
+        directory: path(directory).prefault('/var/lib/agent/mirror'),
+        keepGenerations: wholeNumber(0, 1000).prefault(5),
+      }),
+    ),
+    state: orEmpty(section({ directory: path(directory).prefault('/var/lib/agent/state') })),
+    poll: orEmpty(pollSection()),
+    results: orEmpty(resultsSection()),
+    watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
+    logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
+    metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
+  }).superRefine(({ service, auth }, context) => {
+    if (service?.baseUrl === null && auth?.method !== undefined && auth.method !== 'session-code') {
+      context.addIssue({
+        code: 'custom',
+        path: ['service', 'baseUrl'],
+        message: 'the address of the sign-in, which starts with http:// or https://',
+      });
+    }
+  }, EVEN_IF_OTHERS_FAIL);
+}
+
+/** A section that may be left out, or left empty, as it is when all its keys are commented out. */
+function orEmpty<Section extends z.ZodType>(inner: Section) {
+  return z.preprocess((found) => found ?? {}, inner).prefault({});
+}
+
+function serviceSection(directory: string) {
+  const file = () => path(directory).nullable().prefault(null);
+  const tls = section({ caFile: file(), certFile: file(), keyFile: file() }).superRefine((files, context) => {
+    const [missing, given] = files.certFile === null ? ['certFile', files.keyFile] : ['keyFile', files.certFile];
+    if (typeof given === 'string' && (files.certFile === null || files.keyFile === null)) {
+      context.addIssue({ code: 'custom', path: [missing], message: 'a path (certFile and keyFile go together)' });
+    }
+  }, EVEN_IF_OTHERS_FAIL);
+  return section({
+    fileTransferUrl: httpUrl(),
+    namespace: text(),
+    soapVersion: soapVersion().prefault('1.2'),
+    baseUrl: httpUrl()
+      .refine((url) => !url.includes('?'), { error: 'an address without a query (?...)' })
+      .nullable()
+      .prefault(null),
+    concurrency: wholeNumber(1, 1000).prefault(4),
+    requestsPerMinute: wholeNumber(1, 1_000_000).prefault(600),
+    timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
+    tls: orEmpty(tls),
+    proxy: httpUrl().nullable().prefault(null),
+    contentEncoding: contentEncoding().prefault('auto'),
+  }).transform(({ timeoutSeconds: timeoutMs, baseUrl, ...rest }) => ({
+    ...rest,
+    baseUrl: baseUrl === null ? null : baseUrl.replace(/\/+$/, ''),
+    timeoutMs,
+  }));
+}
+
+/** `soapVersion: 1.2` without quotes is a number in YAML; what is meant is plain. */
+function soapVersion() {
+  return value(`"${SOAP_VERSIONS.join('" or "')}"`, (found) =>
+    SOAP_VERSIONS.find((version) => version === found || Number(version) === found),
+  );
+}
+
+function pollSection() {
+  return section({
+    minIntervalSeconds: duration('seconds', DAY_SECONDS).prefault(2),
+    maxIntervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
+    overlapBytes: size(4, 2 ** 20).prefault(256),
+  })
+    .superRefine(({ minIntervalSeconds: minMs, maxIntervalSeconds: maxMs }, context) => {
+      if (minMs > maxMs) {
+        const message = `a number of seconds that is not below minIntervalSeconds (${minMs / 1000})`;
+        context.addIssue({ code: 'custom', path: ['maxIntervalSeconds'], message, params: { found: maxMs / 1000 } });
+      }
+    }, EVEN_IF_OTHERS_FAIL)
+    .transform(({ minIntervalSeconds: minIntervalMs, maxIntervalSeconds: maxIntervalMs, overlapBytes }) => ({
+      minIntervalMs,
+      maxIntervalMs,
+      overlapBytes,
+    }));
+}
+
+function resultsSection() {
+  const globs = () => listOf(text('a pattern such as *.dat (put it in quotes)'), 'patterns such as ["**"]');
+  return section({
+    enabled: trueOrFalse().prefault(true),
+    intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
+    include: globs().min(1, { error: 'at least one pattern (enabled: false turns results off)' }).prefault(['**']),
+    exclude: globs().prefault([]),
+    maxFileBytes: size(1, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
+    transfer: oneOf(TRANSFER_WAYS).prefault('soap'),
+  }).transform(({ intervalSeconds: intervalMs, ...rest }) => ({ ...rest, intervalMs }));
+}
+
+function watchList() {
+  return listOf(watchEntry(), 'jobs such as {job: 501, tasks: [9001]}').superRefine((entries, context) => {
+    const jobs = Array.isArray(entries) ? entries.map((entry) => entry?.job) : [];
+    for (const { index, first } of repeats(jobs)) {
+      const message = `every job once (it stands in watch[${first}] already)`;
+      context.addIssue({ code: 'custom', path: [index, 'job'], message });
+    }
+  }, EVEN_IF_OTHERS_FAIL);
+}
+
+function watchEntry() {
+  return section({
+    job: id('a job id', parseJobId),
+    tasks: eachOnce(listOf(id('a task id', parseTaskId), 'task ids')).prefault([]),
+    files: eachOnce(listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`))
+      .min(1, { error: `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)` })
+      .prefault([...LIVE_FILE_NAMES]),
+    results: trueOrFalse().prefault(true),
+    settleAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
+  })
+    .superRefine(({ tasks, results }, context) => {
+      if (tasks?.length === 0 && results === false) {
+        const message = 'at least one task id, because with "results: false" there is nothing else to follow';
+        context.addIssue({ code: 'custom', path: ['tasks'], message });
+      }
+    }, EVEN_IF_OTHERS_FAIL)
+    .transform(({ settleAfterMinutes: settleAfterMs, ...rest }) => ({ ...rest, settleAfterMs }));
+}
+
+function eachOnce<Item extends z.ZodType<string>>(list: z.ZodArray<Item>) {
+  return list.superRefine((items, context) => {
+    for (const { index, first } of Array.isArray(items) ? repeats(items) : []) {
+      const message = `every entry once (it is the same as number ${first + 1})`;
+      context.addIssue({ code: 'custom', path: [index], message });
+    }
+  }, EVEN_IF_OTHERS_FAIL);
+}
+
+/** The texts that stand in the list a second time; what is no text is passed over. */
+function repeats(items: readonly unknown[]): { readonly index: number; readonly first: number }[] {
+  return items
+    .map((item, index) => ({ item, index, first: items.indexOf(item) }))
+    .filter(({ item, index, first }) => typeof item === 'string' && first < index);
+}

@@ -1,0 +1,155 @@
+/**
+ * The kinds of values a configuration can hold. Each says in words what it expects; the message of a zod issue is
+ * always that expectation, and src/config/problems.ts makes the sentence of it.
+ */
+import { isAbsolute, resolve } from 'node:path';
+import iconv from 'iconv-lite';
+import * as z from 'zod';
+
+/** One value: what is expected, and how it is read. `read` returns undefined for whatever is something else. */
+export function value<T>(expected: string, read: (found: unknown) => T | undefined) {
+  return z.transform((found: unknown, context): T => {
+    const result = read(found);
+    if (result !== undefined) return result;
+    context.issues.push({ code: 'custom', message: expected, input: found });
+    return z.NEVER;
+  });
+}
+
+/** A section with exactly these keys. The message of its unknown-keys issue is the list of the known ones. */
+export function section<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys' ? Object.keys(shape).join(', ') : 'a section (keys with their values)',
+  });
+}
+
+/** For rules between the keys of a section: they are checked even if other keys are wrong, to tell all in one go. */
+export const EVEN_IF_OTHERS_FAIL = {
+  when: ({ value: found }: { readonly value: unknown }) => typeof found === 'object' && found !== null,
+};
+
+/** A list; `what` names it in the message. */
+export function listOf<Item extends z.ZodType>(item: Item, what: string) {
+  return z.array(item, { error: `a list of ${what}` });
+}
+
+/** YAML integers come as bigint, so that ids are exact; everywhere else they are numbers again. */
+const asNumber = (found: unknown) => (typeof found === 'bigint' ? Number(found) : found);
+
+const numberBetween = (found: unknown, min: number, max: number) => {
+  const number = asNumber(found);
+  return typeof number === 'number' && number >= min && number <= max ? number : undefined;
+};
+
+export function wholeNumber(min: number, max: number) {
+  return value(`a whole number from ${min} to ${max}`, (found) => {
+    const number = numberBetween(found, min, max);
+    return Number.isInteger(number) ? number : undefined;
+  });
+}
+
+/** A duration of one millisecond up to `max` units; becomes milliseconds. */
+export function duration(unit: 'seconds' | 'minutes', max: number) {
+  const unitMs = unit === 'seconds' ? 1000 : 60_000;
+  return value(`a number of ${unit} above 0, at most ${max}`, (found) => {
+    const number = numberBetween(found, 1 / unitMs, max);
+    return number === undefined ? undefined : Math.round(number * unitMs);
+  });
+}
+
+const SIZE_UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+};
+
+/** A number of bytes, or text such as `512 MiB`. */
+export function size(min: number, max: number) {
+  return value(`a number of bytes from ${min} to ${max}, or a size such as "512 MiB"`, (found) => {
+    const [, digits, unit] = (typeof found === 'string' && /^([0-9]+(?:\.[0-9]+)?) ?([A-Za-z]*)$/.exec(found)) || [];
+    const factor = unit === undefined ? undefined : SIZE_UNITS[unit.toLowerCase()];
+    const bytes = factor === undefined ? asNumber(found) : Math.round(Number(digits) * factor);
+    return Number.isInteger(bytes) ? numberBetween(bytes, min, max) : undefined;
+  });
+}
+
+export function trueOrFalse() {
+  return value('true or false', (found) => (typeof found === 'boolean' ? found : undefined));
+}
+
+export function oneOf<const Values extends readonly string[]>(values: Values) {
+  return value(`one of ${values.join(', ')}`, (found): Values[number] | undefined =>
+    values.find((known) => known === found),
+  );
+}
+
+const isText = (found: unknown): found is string => typeof found === 'string' && found !== '' && !/\p{Cc}/u.test(found);
+
+/** Text on one line, not empty, that `accepts` if given. */
+export function text(expected = 'a text that is not empty', accepts: (found: string) => boolean = () => true) {
+  return value(expected, (found) => (isText(found) && accepts(found) ? found : undefined));
+}
+
+/** A 64-bit id as canonical decimal text, written as a number or as text. */
+export function id<Id extends string>(what: string, parse: (found: unknown) => Id | undefined) {
+  return value(`${what}: a whole number of at most 64 bits`, parse);
+}
+
+/** A path of this machine, relative ones from `directory`. */
+export function path(directory: string) {
+  return value('a path (written in full: ~ is not expanded)', (found) =>
+    isText(found) && !/^~(\/|$)/.test(found) ? resolve(directory, found) : undefined,
+  );
+}
+
+/** A command as the list of its words. A program with a slash in its name is a path, others are looked up in PATH. */
+export function command(directory: string) {
+  const words = listOf(text('a text (put it in quotes)'), 'texts: the program and its arguments, without a shell');
+  return words.min(1, { error: 'at least the name of a program' }).transform(([program = '', ...args]) => {
+    const isRelativePath = program.includes('/') && !isAbsolute(program);
+    return [isRelativePath ? resolve(directory, program) : program, ...args];
+  });
+}
+
+/** An http or https address, kept as written. Credentials inside it are refused: they would be secrets in the file. */
+export function httpUrl(expected = 'an address that starts with http:// or https://, without a password in it') {
+  return text(expected, (found) => {
+    if (/\s/.test(found) || !URL.canParse(found)) return false;
+    const url = new URL(found);
+    return /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === '';
+  });
+}
+
+/** `host:port`, an IPv6 host in brackets. Port 0 asks for any free one. */
+export function hostAndPort() {
+  return value('an address and a port such as 127.0.0.1:9464', (found) => {
+    const [, v6, name, digits] =
+      (isText(found) && /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(found)) || [];
+    const host = v6 ?? name;
+    const port = Number(digits);
+    return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+  });
+}
+
+/** `auto`, `utf-8`, or a code page in which every byte is one character (field notes 1). */
+export function contentEncoding() {
+  return value('auto, utf-8 or the name of a single-byte code page such as windows-1250', (found) => {
+    if (!isText(found)) return undefined;
+    const name = found.toLowerCase().replace(/^utf8$/, 'utf-8');
+    return name === 'auto' || name === 'utf-8' || isSingleByteCodePage(name) ? name : undefined;
+  });
+}
+
+function isSingleByteCodePage(name: string): boolean {
+  // Every byte once, and a pair that is one character in all forms of UTF-8.
+  const bytes = Buffer.from([...Array(256).keys(), 0xc3, 0xa9]);
+  return iconv.encodingExists(name) && iconv.decode(bytes, name).length === bytes.length;
+}

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { describeChanges, restartKeys } from '../../src/config/changes.ts';
+import { configDirectory, MINIMAL } from './files.ts';
+
+const { load, path } = configDirectory();
+
+describe('the changes of a configuration', () => {
+  it('are none if only the text differs', async () => {
+    const before = await load(MINIMAL);
+    const after = await load(`# a comment\n${MINIMAL}poll: {maxIntervalSeconds: 60.0}\n`);
+    expect(describeChanges(before, after)).toEqual([]);
+    expect(restartKeys(before, after)).toEqual([]);
+  });
+
+  it('are told in the words of the file', async () => {
+    const before = await load(`${MINIMAL}watch:\n  - {job: 1}\n  - {job: 2, tasks: [7]}\n  - {job: 3}\n`);
+    const after =
+      await load(`${MINIMAL.replace('username: alice', 'username: bob').replace('File: password', 'File: other')}
+mirror: {directory: /srv/mirror}
+poll: {maxIntervalSeconds: 30}
+results: {include: ["*.dat"], maxFileBytes: 1 KiB}
+watch:
+  - {job: 2, tasks: [7, 8], files: [log], results: false, settleAfterMinutes: 5}
+  - {job: 3}
+  - {job: 4}
+metrics: {listen: 127.0.0.1:9464}
+`);
+    expect(describeChanges(before, after)).toEqual([
+      'mirror.directory /var/lib/agent/mirror -> /srv/mirror',
+      'poll.maxIntervalSeconds 60 -> 30',
+      'results.include ["**"] -> ["*.dat"]',
+      'results.maxFileBytes null -> 1024',
+      'auth.username alice -> bob',
+      `auth.passwordFile ${path('password')} -> ${path('other')}`,
+      'metrics.listen null -> 127.0.0.1:9464',
+      'watch job 1 {tasks none, files stdout stderr log progress, results on} -> nothing',
+      'watch job 2 {tasks 7, files stdout stderr log progress, results on} -> {tasks 7 8, files log, results off, settled after 5 minutes}',
+      'watch job 4 nothing -> {tasks none, files stdout stderr log progress, results on}',
+    ]);
+  });
+
+  it('show of a command only its program', async () => {
+    const withCommand = (words: string) => load(MINIMAL.replace('passwordFile: password', `passwordCommand: ${words}`));
+    const before = await withCommand('[pass, hunter2]');
+    expect(describeChanges(before, await withCommand('[pass, hunter3]'))).toEqual(['auth.passwordCommand changed']);
+    expect(describeChanges(before, await withCommand('[other, hunter2]'))).toEqual([
+      'auth.passwordCommand [pass, ...] -> [other, ...]',
+    ]);
+    expect(describeChanges(before, await load(MINIMAL))).toEqual([
+      'auth.passwordCommand [pass, ...] -> nothing',
+      `auth.passwordFile nothing -> ${path('password')}`,
+    ]);
+  });
+
+  it('need a restart if a directory is another one', async () => {
+    const before = await load(MINIMAL);
+    const after = await load(`${MINIMAL}mirror: {directory: m}\nstate: {directory: s}\nlogging: {level: warn}\n`);
+    expect(restartKeys(before, after)).toEqual(['mirror.directory', 'state.directory']);
+  });
+});

@@ -1,0 +1,223 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load.ts';
+import { configDirectory, MINIMAL, refused } from './files.ts';
+
+const { path, write, load, refusal } = configDirectory();
+
+describe('a configuration that is fine', () => {
+  it('is completed with the defaults', async () => {
+    const file = await write(MINIMAL);
+    expect(await loadConfig(file)).toEqual({
+      file,
+      service: {
+        fileTransferUrl: 'https://m.example.org/FileTransferWs',
+        namespace: 'http://m.example.org/',
+        soapVersion: '1.2',
+        baseUrl: 'https://m.example.org',
+        concurrency: 4,
+        requestsPerMinute: 600,
+        timeoutMs: 60_000,
+        tls: { caFile: null, certFile: null, keyFile: null },
+        proxy: null,
+        contentEncoding: 'auto',
+      },
+      auth: {
+        method: 'password',
+        username: 'alice',
+        secret: { kind: 'file', path: path('password') },
+        path: '/service/UserAndLimitationManagement',
+        operation: null,
+        sessionCodeField: null,
+        sessionFaultPattern: null,
+      },
+      mirror: { directory: '/var/lib/agent/mirror', keepGenerations: 5 },
+      state: { directory: '/var/lib/agent/state' },
+      poll: { minIntervalMs: 2000, maxIntervalMs: 60_000, overlapBytes: 256 },
+      results: {
+        enabled: true,
+        intervalMs: 60_000,
+        include: ['**'],
+        exclude: [],
+        maxFileBytes: null,
+        transfer: 'soap',
+      },
+      watch: [],
+      logging: { level: 'info' },
+      metrics: { listen: null },
+    });
+  });
+
+  it('is the example of the repository, with the same defaults', async () => {
+    const example = await loadConfig(resolve(import.meta.dirname, '../../config.example.yaml'));
+    const minimal = await load(MINIMAL);
+    const { file: _e, service: exampleService, auth: exampleAuth, ...exampleRest } = example;
+    const { file: _m, service: minimalService, auth: minimalAuth, ...minimalRest } = minimal;
+    expect(exampleRest).toEqual(minimalRest);
+    expect(Object.keys(exampleService)).toEqual(Object.keys(minimalService));
+    expect(exampleAuth).toEqual({ ...minimalAuth, secret: { kind: 'file', path: '/etc/agent/password' } });
+  });
+
+  it('takes every key', async () => {
+    const config = await load(`
+service:
+  fileTransferUrl: http://127.0.0.1:8080/FileTransferWs?x=1
+  namespace: urn:cluster
+  soapVersion: 1.1
+  baseUrl: http://127.0.0.1:8080/prefix/
+  concurrency: 1
+  requestsPerMinute: 100
+  timeoutSeconds: 0.25
+  tls: {caFile: ca.pem, certFile: tls/cert.pem, keyFile: /abs/key.pem}
+  proxy: http://proxy:3128
+  contentEncoding: Windows-1250
+auth:
+  method: cloud-platform
+  username: bob
+  projectId: 9223372036854775807
+  tokenCommand: [./token, "--for", cluster]
+  commandTimeoutSeconds: 1.5
+  path: heappe//UserAndLimitationManagement/
+  operation: AuthenticateUserOpenStack
+  sessionCodeField: data.code
+  sessionFaultPattern: session (is )?closed
+mirror: {directory: ../mirror, keepGenerations: 0}
+state: {directory: ./state}
+poll: {minIntervalSeconds: 0.05, maxIntervalSeconds: 0.05, overlapBytes: 1 KiB}
+results: {enabled: false, intervalSeconds: 5, include: ["*.dat"], exclude: [tmp/], maxFileBytes: 1.5 GiB, transfer: auto}
+watch:
+  - {job: "501", tasks: [9001, "9002"], files: [log], results: false, settleAfterMinutes: 0.5}
+  - {job: 502}
+logging: {level: debug}
+metrics: {listen: "[::1]:0"}
+`);
+    expect(config).toMatchObject({
+      service: {
+        fileTransferUrl: 'http://127.0.0.1:8080/FileTransferWs?x=1',
+        soapVersion: '1.1',
+        baseUrl: 'http://127.0.0.1:8080/prefix',
+        timeoutMs: 250,
+        tls: { caFile: path('ca.pem'), certFile: path('tls/cert.pem'), keyFile: '/abs/key.pem' },
+        proxy: 'http://proxy:3128',
+        contentEncoding: 'windows-1250',
+      },
+      auth: {
+        method: 'cloud-platform',
+        username: 'bob',
+        projectId: '9223372036854775807',
+        secret: { kind: 'command', argv: [path('token'), '--for', 'cluster'], timeoutMs: 1500 },
+        path: '/heappe/UserAndLimitationManagement',
+        operation: 'AuthenticateUserOpenStack',
+        sessionCodeField: 'data.code',
+        sessionFaultPattern: 'session (is )?closed',
+      },
+      mirror: { directory: resolve(path('..'), 'mirror'), keepGenerations: 0 },
+      state: { directory: path('state') },
+      poll: { minIntervalMs: 50, maxIntervalMs: 50, overlapBytes: 1024 },
+      results: { enabled: false, intervalMs: 5000, include: ['*.dat'], maxFileBytes: 1.5 * 2 ** 30, transfer: 'auto' },
+      logging: { level: 'debug' },
+      metrics: { listen: { host: '::1', port: 0 } },
+    });
+    expect(config.watch).toEqual([
+      { job: '501', tasks: ['9001', '9002'], files: ['log'], results: false, settleAfterMs: 30_000 },
+      { job: '502', tasks: [], files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
+    ]);
+  });
+
+  it('needs neither user nor address of a sign-in with a ready session code', async () => {
+    const config = await load(
+      MINIMAL.replace(/ {2}baseUrl.*\n/, '').replace(
+        / {2}username.*\n.*\n/,
+        '  method: session-code\n  sessionCodeCredential: code\n',
+      ),
+    );
+    expect(config.service.baseUrl).toBeNull();
+    expect(config.auth).toMatchObject({ method: 'session-code', secret: { kind: 'credential', name: 'code' } });
+  });
+
+  it.each([
+    ['empty sections', `${MINIMAL}mirror:\npoll:\nwatch:\nresults: {}\n`],
+    ['a byte-order mark and CRLF', `\uFEFF${MINIMAL.replaceAll('\n', '\r\n')}`],
+    [
+      'JSON',
+      '{"service": {"fileTransferUrl": "http://a/", "namespace": "n", "baseUrl": "http://a"}, "auth": {"username": "u", "passwordFile": "p"}}',
+    ],
+    ['anchors', `${MINIMAL}poll: {minIntervalSeconds: &s 5, maxIntervalSeconds: *s}\n`],
+  ])('may be written with %s', async (_what, yaml) => {
+    await expect(load(yaml)).resolves.toBeDefined();
+  });
+
+  it('keeps every 64-bit id exact, as a number and as text', async () => {
+    const long = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(long, { minLength: 1, maxLength: 5 }), fc.boolean(), async (ids, quoted) => {
+        const written = ids.map((id) => (quoted ? `"${id}"` : `${id}`));
+        const entries = written.map((id) => `  - {job: ${id}, tasks: [${written.join(', ')}]}\n`);
+        const { watch } = await load(`${MINIMAL}watch:\n${entries.join('')}`);
+        expect(watch.map((entry) => entry.job)).toEqual(ids.map(String));
+        expect(watch[0]?.tasks).toEqual(ids.map(String));
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('a file that cannot be read', () => {
+  it.each([
+    ['nothing there', async () => path('missing.yaml'), 'there is no such file'],
+    ['a file in place of a directory', async () => join(await write('x'), 'config.yaml'), 'there is no such file'],
+    ['a directory', () => mkdir(path('d'), { recursive: true }).then(() => path('d')), 'this is a directory'],
+    ['an empty file', () => write(''), 'the file holds no configuration'],
+    ['comments only', () => write('# nothing\n# here\n'), 'the file holds no configuration'],
+    ['Latin-1', () => write(Buffer.from('auth: {username: J\xe1n}', 'latin1')), 'the file is not UTF-8 text'],
+    ['UTF-16', () => write(Buffer.from('\uFEFFauth: {}', 'utf16le')), 'the file is not UTF-8 text'],
+  ])('says so: %s', async (_what, make, said) => {
+    const file = await make();
+    const error = await refused(loadConfig(file));
+    expect(error.code).toBe('config');
+    expect(error.message).toContain(`${file}: ${said}`);
+    expect(error.hint).toBeTruthy();
+  });
+
+  it.skipIf(process.getuid?.() === 0)('says so: no right to read it', async () => {
+    const file = await write(MINIMAL);
+    await chmod(file, 0);
+    expect((await refused(loadConfig(file))).message).toBe(`${file}: no right to read this file`);
+  });
+});
+
+describe('YAML that is wrong as such', () => {
+  const SECRET = 'hunter2';
+  it.each([
+    ['an open quote', 'auth: {password: "hunter2}', /1:\d+: a character is missing/],
+    ['an open bracket', 'auth: {password: hunter2', /1:25: wrong indentation, or a bracket/],
+    ['a duplicate key', 'poll:\n  overlapBytes: 1\n  overlapBytes: 2\n', /3:3: overlapBytes: expected every key once/],
+    ['a duplicate section', 'auth: {}\nauth: {}\n', /2:1: auth: expected every key once/],
+    ['a tab', 'auth:\n\tusername: alice\n', /2:1: a tab stands in the indentation/],
+    ['wrong indentation', 'auth:\n  username: a\n passwordFile: b\n', /3:\d+: wrong indentation/],
+    ['a bad escape', 'auth: {password: "\\hunter2"}', /1:\d+: an unknown escape/],
+    ['a text that begins with @', 'auth: {password: @hunter2}', /1:\d+: a text that begins with this character/],
+    ['two keys in a line', 'auth: password: hunter2', /1:\d+: a key with its value cannot begin here/],
+    ['two documents', 'auth: {}\n---\nauth: {}\n', /2:1: a second document begins here/],
+    ['an unknown tag', 'auth: !hunter2 {}\n', /1:7: an unknown tag/],
+    ['an unknown alias', 'auth: *hunter2\n', /an alias or anchor that is not known|aliases/],
+    ['text after a quoted text', 'auth: {password: "x" hunter2}', /1:\d+: /],
+    ['a block header with text', 'auth: |hunter2\n  x\n', /1:\d+: this is no YAML/],
+    ['a list as a key', '? [hunter2]\n: x\n', /1:3: a key must be a plain word/],
+    ['brackets without end', '['.repeat(10_000), /RESOURCE_EXHAUSTION/],
+    ['an alias of itself', 'auth: &a [*a]\n', /./],
+    ['aliases without end', billionLaughs(), /aliases|expected/],
+  ])('%s', async (_what, yaml, said) => {
+    const error = await refusal(yaml);
+    expect(error.code).toBe('config');
+    expect(error.message).toMatch(said);
+    expect(error.message).not.toContain(SECRET);
+  });
+});
+
+function billionLaughs(): string {
+  const lines = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
+  return `a0: &a0 [x]\n${lines.join('\n')}\n`;
+}

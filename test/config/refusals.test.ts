@@ -1,0 +1,427 @@
+/** Every wrong value gets a line with its place, its key, what was expected and what was found. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { configDirectory, MINIMAL } from './files.ts';
+
+const { refusal } = configDirectory();
+
+/** MINIMAL with one line put into a section, instead of the line of the same key if there is one. */
+function withLine(sectionName: string, line: string): string {
+  const key = line.slice(0, line.indexOf(':'));
+  const lines = MINIMAL.split('\n').filter((other) => other.trimStart().slice(0, key.length + 1) !== `${key}:`);
+  const at = lines.indexOf(`${sectionName}:`);
+  if (at < 0) return `${MINIMAL}${sectionName}:\n  ${line}\n`;
+  return lines.toSpliced(at + 1, 0, `  ${line}`).join('\n');
+}
+
+type Case = [sectionName: string, line: string, said: string];
+
+const WRONG_VALUES: Case[] = [
+  // service
+  [
+    'service',
+    'fileTransferUrl: 5',
+    'service.fileTransferUrl: expected an address that starts with http:// or https://, without a password in it, found 5 (number)',
+  ],
+  ['service', 'fileTransferUrl: ftp://m/x', 'service.fileTransferUrl: expected an address that starts with http'],
+  ['service', 'fileTransferUrl: /FileTransferWs', 'found "/FileTransferWs" (text)'],
+  [
+    'service',
+    'fileTransferUrl: ""',
+    'service.fileTransferUrl: expected an address that starts with http:// or https://, without a password in it, found "" (text)',
+  ],
+  ['service', 'fileTransferUrl: "http://m/ x"', 'found "http://m/ x" (text)'],
+  ['service', 'fileTransferUrl: http://m/#part', 'found "http://m/#part" (text)'],
+  ['service', 'fileTransferUrl: http://alice:hunter2@m/', 'found "http://***@m/" (text)'],
+  ['service', 'namespace: ""', 'service.namespace: expected a text that is not empty, found "" (text)'],
+  ['service', 'namespace: null', 'service.namespace: expected a text that is not empty, found nothing (null)'],
+  ['service', 'namespace: [a]', 'service.namespace: expected a text that is not empty, found a list'],
+  ['service', 'soapVersion: "1.3"', 'service.soapVersion: expected "1.1" or "1.2", found "1.3" (text)'],
+  ['service', 'soapVersion: 2', 'service.soapVersion: expected "1.1" or "1.2", found 2 (number)'],
+  ['service', 'baseUrl: middleware', 'service.baseUrl: expected an address'],
+  [
+    'service',
+    'baseUrl: http://m/?x=1',
+    'service.baseUrl: expected an address without a query (?...), found "http://m/?x=1" (text)',
+  ],
+  [
+    'service',
+    'baseUrl: null',
+    'service.baseUrl: expected the address of the sign-in, which starts with http:// or https://, found nothing (null)',
+  ],
+  ['service', 'concurrency: 0', 'service.concurrency: expected a whole number from 1 to 1000, found 0 (number)'],
+  ['service', 'concurrency: 1.5', 'service.concurrency: expected a whole number from 1 to 1000, found 1.5 (number)'],
+  ['service', 'concurrency: -3', 'found -3 (number)'],
+  ['service', 'concurrency: "4"', 'service.concurrency: expected a whole number from 1 to 1000, found "4" (text)'],
+  ['service', 'concurrency:', 'service.concurrency: expected a whole number from 1 to 1000, found nothing (null)'],
+  ['service', 'concurrency: true', 'found true (boolean)'],
+  ['service', 'requestsPerMinute: 0', 'service.requestsPerMinute: expected a whole number from 1'],
+  ['service', 'requestsPerMinute: 99999999999999999999', 'found 99999999999999999999 (number)'],
+  [
+    'service',
+    'timeoutSeconds: 0',
+    'service.timeoutSeconds: expected a number of seconds above 0, at most 86400, found 0 (number)',
+  ],
+  [
+    'service',
+    'timeoutSeconds: .nan',
+    'service.timeoutSeconds: expected a number of seconds above 0, at most 86400, found NaN (number)',
+  ],
+  ['service', 'timeoutSeconds: .inf', 'found Infinity (number)'],
+  ['service', 'timeoutSeconds: 60s', 'found "60s" (text)'],
+  ['service', 'tls: yes', 'service.tls: expected a section (keys with their values), found "yes" (text)'],
+  [
+    'service',
+    'tls: {caFile: 1}',
+    'service.tls.caFile: expected a path (written in full: ~ is not expanded), found 1 (number)',
+  ],
+  [
+    'service',
+    'tls: {caFile: ~/ca.pem}',
+    'service.tls.caFile: expected a path (written in full: ~ is not expanded), found "~/ca.pem" (text)',
+  ],
+  [
+    'service',
+    'tls: {certFile: a}',
+    'service.tls.keyFile: expected a path (certFile and keyFile go together), found nothing',
+  ],
+  [
+    'service',
+    'tls: {keyFile: a}',
+    'service.tls.certFile: expected a path (certFile and keyFile go together), found nothing',
+  ],
+  ['service', 'proxy: socks5://p:1', 'service.proxy: expected an address that starts with http'],
+  [
+    'service',
+    'proxy: http://u:hunter2@p:1',
+    'service.proxy: expected an address that starts with http:// or https://, without a password in it, found "http://***@p:1" (text)',
+  ],
+  [
+    'service',
+    'contentEncoding: windows-9999',
+    'service.contentEncoding: expected auto, utf-8 or the name of a single-byte code page such as windows-1250, found "windows-9999" (text)',
+  ],
+  ['service', 'contentEncoding: utf-16', 'found "utf-16" (text)'],
+  ['service', 'contentEncoding: gbk', 'found "gbk" (text)'],
+  // auth
+  [
+    'auth',
+    'method: passwort',
+    'auth.method: expected one of openid, external-token, cloud-platform, password, session-code, found "passwort" (text)',
+  ],
+  ['auth', 'username: 12345', 'auth.username: expected a text that is not empty, found 12345 (number)'],
+  [
+    'auth',
+    'method: cloud-platform',
+    'auth.projectId: expected the id of the project, which the method cloud-platform sends, found nothing',
+  ],
+  [
+    'auth',
+    'method: openid',
+    'auth.passwordFile: expected no such key with the method openid (its secret is one of tokenFile, tokenCommand, tokenCredential), found a text (not shown)',
+  ],
+  [
+    'auth',
+    'method: openid',
+    'auth: expected exactly one of tokenFile, tokenCommand, tokenCredential for the method openid, found none of them',
+  ],
+  [
+    'auth',
+    'passwordCommand: [pass]',
+    'auth: expected exactly one of passwordFile, passwordCommand, passwordCredential for the method password, found passwordFile and passwordCommand',
+  ],
+  [
+    'auth',
+    'projectId: 7',
+    'auth.projectId: expected no such key with the method password (only cloud-platform sends a project), found 7 (number)',
+  ],
+  [
+    'auth',
+    'projectId: seven',
+    'auth.projectId: expected the id of a project: a whole number of at most 64 bits, found "seven" (text)',
+  ],
+  [
+    'auth',
+    'passwordFile: 271828',
+    'auth.passwordFile: expected a path (written in full: ~ is not expanded), found a number (not shown)',
+  ],
+  [
+    'auth',
+    'passwordCommand: pass show hunter2',
+    'auth.passwordCommand: expected a list of texts: the program and its arguments, without a shell, found a text (not shown)',
+  ],
+  ['auth', 'passwordCommand: []', 'auth.passwordCommand: expected at least the name of a program, found an empty list'],
+  [
+    'auth',
+    'passwordCommand: [pass, 271828]',
+    'auth.passwordCommand[1]: expected a text (put it in quotes), found a number (not shown)',
+  ],
+  [
+    'auth',
+    'passwordCredential: ../hunter2',
+    'auth.passwordCredential: expected the name of a systemd credential, found a text (not shown)',
+  ],
+  [
+    'auth',
+    'commandTimeoutSeconds: 0',
+    'auth.commandTimeoutSeconds: expected a number of seconds above 0, at most 3600, found 0 (number)',
+  ],
+  ['auth', 'path: a?b', 'auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)'],
+  ['auth', 'operation: "Sign In"', 'auth.operation: expected the name of an operation, found "Sign In" (text)'],
+  ['auth', 'sessionCodeField: 1', 'auth.sessionCodeField: expected a text that is not empty, found 1 (number)'],
+  ['auth', 'sessionFaultPattern: "("', 'auth.sessionFaultPattern: expected a regular expression, found "(" (text)'],
+  // the rest
+  [
+    'mirror',
+    'directory: ""',
+    'mirror.directory: expected a path (written in full: ~ is not expanded), found "" (text)',
+  ],
+  ['mirror', 'directory: "a\\0b"', 'found "a\\\\u0000b" (text)'.replace('\\\\', '\\')],
+  [
+    'mirror',
+    'directory: ~',
+    'mirror.directory: expected a path (written in full: ~ is not expanded), found nothing (null)',
+  ],
+  [
+    'mirror',
+    'keepGenerations: -1',
+    'mirror.keepGenerations: expected a whole number from 0 to 1000, found -1 (number)',
+  ],
+  [
+    'state',
+    'directory: {a: 1}',
+    'state.directory: expected a path (written in full: ~ is not expanded), found a section',
+  ],
+  [
+    'poll',
+    'minIntervalSeconds: 61',
+    'poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (61), found 60',
+  ],
+  [
+    'poll',
+    'maxIntervalSeconds: 1',
+    'poll.maxIntervalSeconds: expected a number of seconds that is not below minIntervalSeconds (2), found 1',
+  ],
+  [
+    'poll',
+    'minIntervalSeconds: fast',
+    'poll.minIntervalSeconds: expected a number of seconds above 0, at most 86400, found "fast" (text)',
+  ],
+  [
+    'poll',
+    'overlapBytes: 0',
+    'poll.overlapBytes: expected a number of bytes from 4 to 1048576, or a size such as "512 MiB", found 0 (number)',
+  ],
+  ['poll', 'overlapBytes: 2 MiB', 'found "2 MiB" (text)'],
+  ['poll', 'overlapBytes: 5.5', 'found 5.5 (number)'],
+  ['results', 'enabled: "yes"', 'results.enabled: expected true or false, found "yes" (text)'],
+  ['results', 'intervalSeconds: -1', 'results.intervalSeconds: expected a number of seconds above 0'],
+  ['results', 'include: "**"', 'results.include: expected a list of patterns such as ["**"], found "**" (text)'],
+  [
+    'results',
+    'include: []',
+    'results.include: expected at least one pattern (enabled: false turns results off), found an empty list',
+  ],
+  [
+    'results',
+    'exclude: [1]',
+    'results.exclude[0]: expected a pattern such as *.dat (put it in quotes), found 1 (number)',
+  ],
+  ['results', 'maxFileBytes: 10 XB', 'results.maxFileBytes: expected a number of bytes from 1 to'],
+  ['results', 'maxFileBytes: lots', 'found "lots" (text)'],
+  ['results', 'transfer: scp', 'results.transfer: expected one of soap, direct, auto, found "scp" (text)'],
+  ['watch', '{job: 501}', 'watch: expected a list of jobs such as {job: 501, tasks: [9001]}, found a section'],
+  ['watch', '- 501', 'watch[0]: expected a section (keys with their values), found 501 (number)'],
+  ['watch', '- {job: abc}', 'watch[0].job: expected a job id: a whole number of at most 64 bits, found "abc" (text)'],
+  [
+    'watch',
+    '- {job: 9223372036854775808}',
+    'watch[0].job: expected a job id: a whole number of at most 64 bits, found 9223372036854775808 (number)',
+  ],
+  ['watch', '- {job: 5.5}', 'found 5.5 (number)'],
+  ['watch', '- {tasks: [1]}', 'watch[0].job: expected a job id: a whole number of at most 64 bits, found nothing'],
+  ['watch', '- {job: 1, tasks: 9001}', 'watch[0].tasks: expected a list of task ids, found 9001 (number)'],
+  [
+    'watch',
+    '- {job: 1, tasks: [9001, x]}',
+    'watch[0].tasks[1]: expected a task id: a whole number of at most 64 bits, found "x" (text)',
+  ],
+  [
+    'watch',
+    '- {job: 1, tasks: [7, "7"]}',
+    'watch[0].tasks[1]: expected every entry once (it is the same as number 1), found "7" (text)',
+  ],
+  [
+    'watch',
+    '- {job: 1, files: []}',
+    'watch[0].files: expected at least one of stdout, stderr, log, progress (leave the key out for all of them), found an empty list',
+  ],
+  [
+    'watch',
+    '- {job: 1, files: [stdin]}',
+    'watch[0].files[0]: expected one of stdout, stderr, log, progress, found "stdin" (text)',
+  ],
+  ['watch', '- {job: 1, files: [log, log]}', 'watch[0].files[1]: expected every entry once'],
+  [
+    'watch',
+    '- {job: 1, results: false}',
+    'watch[0].tasks: expected at least one task id, because with "results: false" there is nothing else to follow, found nothing',
+  ],
+  ['watch', '- {job: 1, results: 1}', 'watch[0].results: expected true or false, found 1 (number)'],
+  [
+    'watch',
+    '- {job: 1, settleAfterMinutes: 0}',
+    'watch[0].settleAfterMinutes: expected a number of minutes above 0, at most 20160, found 0 (number)',
+  ],
+  [
+    'watch',
+    '- {job: 1}\n  - {job: "01"}',
+    'watch[1].job: expected every job once (it stands in watch[0] already), found "01" (text)',
+  ],
+  [
+    'logging',
+    'level: loud',
+    'logging.level: expected one of silent, error, warn, info, debug, trace, found "loud" (text)',
+  ],
+  [
+    'metrics',
+    'listen: 9464',
+    'metrics.listen: expected an address and a port such as 127.0.0.1:9464, found 9464 (number)',
+  ],
+  [
+    'metrics',
+    'listen: localhost',
+    'metrics.listen: expected an address and a port such as 127.0.0.1:9464, found "localhost" (text)',
+  ],
+  ['metrics', 'listen: localhost:65536', 'found "localhost:65536" (text)'],
+  ['metrics', 'listen: "::1:9464"', 'found "::1:9464" (text)'],
+];
+
+const UNKNOWN_KEYS: Case[] = [
+  ['service', 'fileTransferURL: x', 'service.fileTransferURL: unknown key, did you mean fileTransferUrl?'],
+  ['service', 'base_url: x', 'service.base_url: unknown key, did you mean baseUrl?'],
+  ['service', 'soap-version: "1.1"', 'service.soap-version: unknown key, did you mean soapVersion?'],
+  ['auth', 'pasword_file: x', 'auth.pasword_file: unknown key, did you mean passwordFile?'],
+  ['poll', 'minInterval: 5', 'poll.minInterval: unknown key, did you mean minIntervalSeconds?'],
+  ['pol', 'minIntervalSeconds: 5', 'pol: unknown key, did you mean poll?'],
+  ['watching', '- 5', 'watching: unknown key, did you mean watch?'],
+  [
+    'colours',
+    'x: 5',
+    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, logging, metrics',
+  ],
+  ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
+  ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],
+  ['mirror', 'constructor: x', 'mirror.constructor: unknown key'],
+  ['mirror', '"a\\e[31mb": x', 'mirror."a\\u{1b}[31mb": unknown key'],
+];
+
+describe('a wrong value', () => {
+  it.each(WRONG_VALUES)('%s: %s', async (sectionName, line, said) => {
+    const { code, message } = await refusal(withLine(sectionName, line));
+    expect(code).toBe('config');
+    expect(message).toContain(said);
+    expect(message).toMatch(/^\/.*\.yaml:\d+:\d+: /);
+    expect(message).not.toMatch(/hunter2|271828/);
+  });
+});
+
+describe('an unknown key', () => {
+  it.each(UNKNOWN_KEYS)('%s: %s', async (sectionName, line, said) => {
+    expect((await refusal(withLine(sectionName, line))).message).toContain(said);
+  });
+});
+
+describe('a secret in the file', () => {
+  it.each([
+    ['auth', 'password: hunter2', 'auth.password'],
+    ['auth', 'Password: hunter2', 'auth.Password'],
+    ['auth', 'pasword: hunter2', 'auth.pasword'],
+    ['auth', 'passwd: hunter2', 'auth.passwd'],
+    ['auth', 'token: hunter2', 'auth.token'],
+    ['auth', 'access_token: {x: hunter2}', 'auth.access_token'],
+    ['auth', 'sessionCode: hunter2', 'auth.sessionCode'],
+    ['auth', 'secret: [hunter2]', 'auth.secret'],
+    ['service', 'password: hunter2', 'service.password'],
+    ['credentials', 'x: hunter2', 'credentials'],
+    ['auth', '"password:hunter2": null', 'auth."password..."'],
+  ])('%s: %s', async (sectionName, line, key) => {
+    const { message, hint } = await refusal(withLine(sectionName, line));
+    expect(message).toContain(`${key}: `);
+    if (!key.includes('...')) expect(message).toContain('passwordFile, tokenFile or sessionCodeFile');
+    expect(`${message}${hint}`).not.toContain('hunter2');
+  });
+
+  it.each(['auth: hunter2', 'hunter2', '[hunter2]', 'password: hunter2', 'passwordFile:hunter2'])(
+    '%s',
+    async (yaml) => {
+      expect((await refusal(yaml)).message).not.toContain('hunter2');
+    },
+  );
+});
+
+describe('the message', () => {
+  it('names every problem, each at its place', async () => {
+    const { message } = await refusal(
+      [
+        'service:', // 1
+        '  fileTransferUrl: x',
+        '  soapversion: "1.2"',
+        '  concurrency: 0',
+        'auth:', // 5
+        '  method: openid',
+        '  password: hunter2',
+        'poll: {minIntervalSeconds: 9, maxIntervalSeconds: 3, overlapBytes: none}',
+        'watch:',
+        '  - {job: 1}', // 10
+        '  - {job: 1, tasks: [x]}',
+        '  - {jobs: 2}',
+      ].join('\n'),
+    );
+    const places = message.split('\n').map((line) => /^.*?\.yaml:([^ ]+): ([^ ]+):/.exec(line)?.slice(1).join(' '));
+    expect(places).toEqual([
+      '2:3 service.namespace',
+      '2:3 service.baseUrl',
+      '2:20 service.fileTransferUrl',
+      '3:3 service.soapversion',
+      '4:16 service.concurrency',
+      '6:3 auth.username',
+      '6:3 auth',
+      '7:3 auth.password',
+      '8:51 poll.maxIntervalSeconds',
+      '8:68 poll.overlapBytes',
+      '11:11 watch[1].job',
+      '11:22 watch[1].tasks[0]',
+      '12:5 watch[2].job',
+      '12:6 watch[2].jobs',
+    ]);
+  });
+
+  it('cuts a long value and keeps the terminal safe', async () => {
+    const { message } = await refusal(withLine('logging', `level: "\\e[2J\\u202e${'x'.repeat(500)}"`));
+    expect(message).not.toMatch(/\p{Cc}|\p{Cf}/u);
+    expect(message.length).toBeLessThan(400);
+  });
+});
+
+describe('anything at all', () => {
+  it('is a configuration or a JobtailError of the code config', async () => {
+    const sectionNames = ['service', 'auth', 'mirror', 'state', 'poll', 'results', 'watch', 'logging', 'metrics'];
+    const keys = ['method', 'tls', 'job', 'tasks', 'files', 'directory', 'minIntervalSeconds', 'passwordCommand'];
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        fc.constantFrom(null, true, 0, -1, 1.5, '', 'x', 'stdout'),
+        fc.array(tie('tree'), { maxLength: 3 }),
+        fc.dictionary(fc.oneof(fc.constantFrom(...sectionNames, ...keys), fc.string()), tie('tree'), { maxKeys: 4 }),
+      ),
+    }));
+    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 9 });
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
+        expect((await refusal(JSON.stringify(value))).code).toBe('config');
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,227 @@
+/** One sign-in for all, a session that is lost, and the pause after a refusal. */
+import { rm } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { secretDirectory } from './files.ts';
+import {
+  type Answer,
+  CODE,
+  expectNoSecret,
+  failureOf,
+  NEVER,
+  passwordSettings,
+  signInService,
+  until,
+} from './server.ts';
+
+const { path, write } = secretDirectory();
+const { service, signIn } = signInService();
+const SECRET = 'correct-horse-battery-staple';
+const settings = async () => passwordSettings(await write('password', SECRET));
+
+/** Lets the service wait with its answers until `go` is called. */
+function heldAnswers(answer: Answer = { body: `"${CODE}"` }) {
+  const held: (() => void)[] = [];
+  service.answer = () => new Promise((resolve) => held.push(() => resolve(answer)));
+  return { held, go: () => held.splice(0).forEach((release) => void release()) };
+}
+
+describe('the session', () => {
+  it('is got when it is first needed, and kept', async () => {
+    const { session } = signIn(await settings());
+    expect(service.received).toHaveLength(0);
+    const grant = await session.current(NEVER);
+    expect(await session.current(NEVER)).toBe(grant);
+    expect(service.received).toHaveLength(1);
+  });
+
+  it('is got once for all who ask at the same time', async () => {
+    const { held, go } = heldAnswers();
+    const { session, events } = signIn(await settings());
+    const all = Promise.all(Array.from({ length: 50 }, () => session.current(new AbortController().signal)));
+    await until(() => held.length > 0);
+    const late = session.current(NEVER);
+    go();
+    expect(new Set([...(await all), await late]).size).toBe(1);
+    expect(service.received).toHaveLength(1);
+    expect(events).toHaveLength(1);
+  });
+
+  it('comes to the others when one who waits goes', async () => {
+    const { held, go } = heldAnswers();
+    const { session } = signIn(await settings());
+    const leaving = new AbortController();
+    const first = failureOf(session.current(leaving.signal), [SECRET]);
+    const second = session.current(NEVER);
+    await until(() => held.length > 0);
+    leaving.abort();
+    expect((await first).code).toBe('aborted');
+    go();
+    expect(await second).toEqual({ kind: 'session', code: CODE });
+    expect(service.givenUp).toBe(0);
+  });
+
+  it('is given up when all who wait have gone, without a pause for the next', async () => {
+    const { held } = heldAnswers();
+    const { session, events } = signIn(await settings());
+    const leaving = new AbortController();
+    const both = [session.current(leaving.signal), session.current(leaving.signal)].map((one) => failureOf(one, []));
+    await until(() => held.length > 0);
+    leaving.abort();
+    expect((await Promise.all(both)).map((error) => error.code)).toEqual(['aborted', 'aborted']);
+    await until(() => service.givenUp === 1);
+    service.answer = () => ({ body: `"${CODE}"` });
+    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
+    expect(events).toHaveLength(1);
+  });
+
+  it('is not asked for by who has gone already', async () => {
+    const { session } = signIn(await settings());
+    expect((await failureOf(session.current(AbortSignal.abort()), [])).code).toBe('aborted');
+    expect(service.received).toHaveLength(0);
+  });
+
+  it('is renewed when it is lost, also if the same code comes again', async () => {
+    const { session } = signIn(await settings());
+    const first = await session.current(NEVER);
+    session.lost(first);
+    const second = await session.current(NEVER);
+    expect(second).toEqual(first);
+    session.lost(first);
+    expect(await session.current(NEVER)).toBe(second);
+    session.lost(second);
+    session.lost(second);
+    await session.current(NEVER);
+    expect(service.received).toHaveLength(3);
+  });
+
+  it('is renewed with the secret as it is then', async () => {
+    const { session } = signIn(await settings());
+    session.lost(await session.current(NEVER));
+    await write('password', 'another');
+    await session.current(NEVER);
+    expect(service.received.map(({ body }) => JSON.parse(body).Credentials.Password)).toEqual([SECRET, 'another']);
+  });
+
+  it('is not lost by word of a grant it never had, nor while it is renewed', async () => {
+    const { held, go } = heldAnswers();
+    const { session } = signIn(await settings());
+    const waiting = session.current(NEVER);
+    await until(() => held.length > 0);
+    session.lost({ kind: 'session', code: CODE });
+    go();
+    const grant = await waiting;
+    session.lost({ kind: 'session', code: CODE });
+    expect(await session.current(NEVER)).toBe(grant);
+  });
+});
+
+describe('after a refusal', () => {
+  it('there is a pause that doubles up to five minutes and ends with a success', async () => {
+    const { session, clock, events } = signIn(await settings());
+    service.answer = () => ({ status: 401, body: '"wrong"' });
+    for (const [index, seconds] of [5, 10, 20, 40, 80, 160, 300, 300, 300].entries()) {
+      const refusal = await failureOf(session.current(NEVER), [SECRET]);
+      expect(refusal).toMatchObject({ code: 'sign-in-refused', retryAfterMs: undefined });
+      expect(refusal.message).toContain(`: wrong; the next sign-in is tried in ${seconds} s`);
+      clock.nowMs += seconds * 1000 - 1;
+      const again = await failureOf(session.current(NEVER), [SECRET]);
+      expect(again).toMatchObject({ code: 'sign-in-refused', hint: refusal.hint });
+      expect(again.message).toContain(': wrong; the next sign-in is tried in 1 s');
+      expect(service.received).toHaveLength(index + 1);
+      clock.nowMs += 1;
+    }
+    expect(events).toHaveLength(9);
+
+    service.answer = () => ({ body: `"${CODE}"` });
+    session.lost(await session.current(NEVER));
+    service.answer = () => ({ status: 401 });
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('tried in 5 s');
+  });
+
+  it('the pause has jitter, and is never longer than said', async () => {
+    const { session, clock } = signIn(await settings(), { random: () => 0 });
+    service.answer = () => ({ status: 401 });
+    await failureOf(session.current(NEVER), []);
+    clock.nowMs += 3749;
+    await failureOf(session.current(NEVER), []);
+    expect(service.received).toHaveLength(1);
+    clock.nowMs += 1;
+    await failureOf(session.current(NEVER), []);
+    expect(service.received).toHaveLength(2);
+  });
+
+  it('a changed secret ends the pause', async () => {
+    const { session } = signIn(await settings());
+    service.answer = ({ body }) => (body.includes(SECRET) ? { status: 403 } : { body: `"${CODE}"` });
+    await failureOf(session.current(NEVER), [SECRET]);
+    await failureOf(session.current(NEVER), [SECRET]);
+    expect(service.received).toHaveLength(1);
+    await write('password', 'the right one');
+    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
+  });
+
+  it('a secret that appears ends the pause', async () => {
+    const { session } = signIn(passwordSettings(path('later')));
+    expect((await failureOf(session.current(NEVER), [])).code).toBe('secret-unavailable');
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('the next sign-in is tried in 5 s');
+    await write('later', SECRET);
+    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
+    await rm(path('later'));
+  });
+
+  it('all who wait get it, and only one request was sent', async () => {
+    const { held, go } = heldAnswers({ status: 401 });
+    const { session } = signIn(await settings());
+    const all = Array.from({ length: 5 }, () => failureOf(session.current(NEVER), [SECRET]));
+    await until(() => held.length > 0);
+    go();
+    expect((await Promise.all(all)).map((error) => error.code)).toEqual(Array(5).fill('sign-in-refused'));
+    expect(service.received).toHaveLength(1);
+  });
+
+  it.each([
+    ['an answer that is not understood', { body: '{}' }],
+    ['a failure of the server', { status: 500 }],
+    ['a wrong address', { status: 404 }],
+  ])('there is a pause, too: %s', async (_what, answer) => {
+    const { session } = signIn(await settings());
+    service.answer = () => answer;
+    await failureOf(session.current(NEVER), [SECRET]);
+    await failureOf(session.current(NEVER), [SECRET]);
+    expect(service.received).toHaveLength(1);
+  });
+});
+
+describe('after a failure that passes by itself', () => {
+  it('there is no pause of its own', async () => {
+    const { session } = signIn(await settings());
+    service.answer = () => ({ status: 503 });
+    expect((await failureOf(session.current(NEVER), [])).message).not.toContain('the next sign-in');
+    await failureOf(session.current(NEVER), []);
+    expect(service.received).toHaveLength(2);
+  });
+
+  it.each([429, 503])('the wish of the server is respected: %i', async (status) => {
+    const { session, clock } = signIn(await settings());
+    service.answer = () => ({ status, headers: { 'Retry-After': '7' } });
+    expect((await failureOf(session.current(NEVER), [])).retryAfterMs).toBe(7000);
+    clock.nowMs += 3000;
+    await write('password', 'changed');
+    const again = await failureOf(session.current(NEVER), []);
+    expect(again.retryAfterMs).toBe(4000);
+    expect(again.message).toContain('the next sign-in is tried in 4 s');
+    expect(service.received).toHaveLength(1);
+    clock.nowMs += 4000;
+    service.answer = () => ({ body: `"${CODE}"` });
+    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
+  });
+});
+
+describe('secrets', () => {
+  it('are not in what can be printed of the session', async () => {
+    const { session, events } = signIn(await settings());
+    await session.current(NEVER);
+    service.answer = () => ({ status: 401, body: SECRET });
+    expectNoSecret([session, events], [SECRET, CODE]);
+  });
+});
