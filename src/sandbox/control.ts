@@ -1,0 +1,109 @@
+/**
+ * The control interface below `/sandbox/`, for tests and people whose sandbox is another process: JSON over HTTP, from
+ * this machine only and with the control token only, for a job is any program.
+ */
+import type { JobSpec, SubmittedJob } from './cluster.ts';
+import { type Exchange, readBody, sendText } from './exchange.ts';
+import type { FaultRule } from './faults.ts';
+import type { SandboxHabits } from './habits.ts';
+import { HttpRefusal } from './refusals.ts';
+import type { Sandbox } from './sandbox.ts';
+import type { SandboxUser } from './sessions.ts';
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+
+type Action = (sandbox: Sandbox, body: unknown, path: readonly string[]) => unknown;
+
+/** What can be asked: `METHOD first-part-of-the-path`. */
+const ACTIONS: Readonly<Record<string, Action>> = {
+  'POST jobs': async (sandbox, body, [id, verb]) => {
+    if (id === undefined) return describeJob(await sandbox.submitJob(body as JobSpec));
+    const job = jobOf(sandbox, id);
+    if (verb === 'submit') await job.submit();
+    else if (verb === 'kill') await job.kill();
+    else throw new HttpRefusal(404);
+    return describeJob(job);
+  },
+  'GET jobs': (sandbox, _body, [id]) =>
+    id === undefined ? sandbox.jobs.map(describeJob) : describeJob(jobOf(sandbox, id)),
+  'GET habits': (sandbox) => sandbox.habits,
+  'POST habits': (sandbox, body) => {
+    sandbox.setHabits(body as Partial<SandboxHabits>);
+    return sandbox.habits;
+  },
+  'GET faults': (sandbox) => sandbox.faults.list,
+  'POST faults': (sandbox, body) => {
+    sandbox.faults.add(body as FaultRule);
+    return sandbox.faults.list;
+  },
+  'DELETE faults': (sandbox) => {
+    sandbox.faults.clear();
+    return [];
+  },
+  'DELETE sessions': (sandbox) => {
+    sandbox.expireSessions();
+    return {};
+  },
+  'POST users': (sandbox, body) => {
+    const change = body as SandboxUser;
+    const user = sandbox.users.find(({ username }) => username === change.username);
+    if (user === undefined) sandbox.users.push(change);
+    else Object.assign(user, change);
+    return {};
+  },
+  'GET counters': (sandbox) => sandbox.counters,
+  'GET calls': (sandbox) => sandbox.calls,
+  'GET keys': (sandbox) => sandbox.openKeys,
+};
+
+/** Handles one request; `path` is what follows `/sandbox/`. */
+export async function handleControl(exchange: Exchange, path: string, sandbox: Sandbox): Promise<void> {
+  const { request, response } = exchange;
+  const address = request.socket.remoteAddress ?? '';
+  if (!/^(::ffff:)?127\.|^::1$/.test(address)) throw new HttpRefusal(403, 'only from this machine');
+  if (request.headers.authorization !== `Bearer ${sandbox.controlToken}`) {
+    throw new HttpRefusal(401, 'expected Authorization: Bearer with the control token');
+  }
+  const [first = '', ...rest] = path.split('/').map(decodeURIComponent);
+  const action = ACTIONS[`${request.method} ${first}`];
+  if (action === undefined) throw new HttpRefusal(404);
+  const result = await action(sandbox, parseJson(await readBody(request, MAX_BODY_BYTES)), rest);
+  sendText(response, { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(result) });
+}
+
+function parseJson(body: Buffer): unknown {
+  if (body.length === 0) return undefined;
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new HttpRefusal(400, 'expected JSON in the body');
+  }
+}
+
+function jobOf(sandbox: Sandbox, id: string): SubmittedJob {
+  const job = sandbox.job(id);
+  if (job === undefined) throw new HttpRefusal(404, `no job ${id}`);
+  return job;
+}
+
+/** A job as JSON: its paths, and the states of its tasks. */
+export function describeJob(job: SubmittedJob) {
+  return {
+    jobId: job.jobId,
+    owner: job.owner,
+    directory: job.directory,
+    submitted: job.submittedAtNs !== undefined,
+    tasks: job.tasks.map(({ taskId, specificationId, directory, files, pid, state, exit }) => ({
+      taskId,
+      specificationId,
+      directory,
+      files,
+      pid: pid ?? null,
+      state,
+      exit: exit ?? null,
+    })),
+  };
+}
+
+/** The JSON of a job. */
+export type JobDescription = ReturnType<typeof describeJob>;

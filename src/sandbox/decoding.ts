@@ -1,0 +1,88 @@
+/**
+ * How the service turns the bytes of a live file into text (field notes 1): independent blocks of 1,024 bytes, counted
+ * from the offset asked for. Pure: model tests use it without a server.
+ */
+import iconv from 'iconv-lite';
+
+export type CodePage = 'windows-1250' | 'windows-1252';
+
+export interface DecodingOptions {
+  /** One character a byte, by this code page; UTF-8 blocks when left out. */
+  readonly codePage?: CodePage | undefined;
+  /** A byte-order mark at the very beginning vanishes. Default false. */
+  readonly swallowBom?: boolean;
+  /** Bytes of a block. Default 1,024. */
+  readonly blockBytes?: number;
+}
+
+export interface DecodeBytesOptions extends DecodingOptions {
+  /** Lengths of the reads, for short reads; the last one goes to the end. By default one read takes everything. */
+  readonly readLengths?: Iterable<number>;
+}
+
+export const BLOCK_BYTES = 1024;
+
+/** The text handed out for a file with `bytes` when it is asked for from `offset` on; empty if that is past the end. */
+export function decodeBytes(bytes: Buffer, offset: number, options: DecodeBytesOptions = {}): string {
+  const decode = readDecoder(options);
+  let position = offset;
+  let text = '';
+  for (const length of options.readLengths ?? []) {
+    text += decode(bytes.subarray(position, position + length));
+    position += length;
+  }
+  return text + decode(bytes.subarray(position));
+}
+
+/**
+ * The text of a file that arrives in reads, one piece of text a read. Each read is cut into blocks anew, so a short
+ * read makes a shorter block. A read is used up before the next one is asked for: its buffer may be used again.
+ */
+export async function* decodeBlocks(
+  reads: AsyncIterable<Buffer> | Iterable<Buffer>,
+  options: DecodingOptions = {},
+): AsyncGenerator<string> {
+  const decode = readDecoder(options);
+  for await (const read of reads) yield decode(read);
+}
+
+function readDecoder(options: DecodingOptions): (read: Buffer) => string {
+  const blockBytes = options.blockBytes ?? BLOCK_BYTES;
+  const decodeBlock = blockDecoder(options.codePage);
+  let atStart = options.swallowBom === true;
+  return (read) => {
+    let start = 0;
+    if (atStart && read.length > 0) {
+      atStart = false;
+      // The mark stands in the first block or not at all; that block still ends where it would have ended.
+      if (read[0] === 0xef && read[1] === 0xbb && read[2] === 0xbf) start = 3;
+    }
+    let text = '';
+    for (let end = blockBytes; start < read.length; end += blockBytes) {
+      text += decodeBlock(read, start, Math.min(end, read.length));
+      start = end;
+    }
+    return text;
+  };
+}
+
+type BlockDecoder = (bytes: Buffer, start: number, end: number) => string;
+
+function blockDecoder(codePage: CodePage | undefined): BlockDecoder {
+  // Node's toString is the decoder of the WHATWG standard that keeps byte-order marks, as .NET's UTF8Encoding does.
+  if (codePage === undefined) return (bytes, start, end) => bytes.toString('utf8', start, end);
+  const characters = charactersOf(codePage);
+  return (bytes, start, end) => {
+    let text = '';
+    for (let at = start; at < end; at++) text += characters[bytes[at] ?? 0];
+    return text;
+  };
+}
+
+/** The 256 characters of a code page. As in .NET, an undefined byte is the C1 control of the same number. */
+export function charactersOf(codePage: CodePage): readonly string[] {
+  return Array.from({ length: 256 }, (_, byte) => {
+    const character = iconv.decode(Buffer.of(byte), codePage);
+    return character === '\ufffd' ? String.fromCharCode(byte) : character;
+  });
+}

@@ -1,0 +1,66 @@
+/** What a person needs to use a running sandbox, for `agent sandbox`. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Sandbox } from './sandbox.ts';
+
+/** Facts, all printable: secrets are in files (0600) that are only named. */
+export interface SandboxDescription {
+  readonly baseUrl: string;
+  readonly fileTransferUrl: string;
+  readonly namespace: string;
+  readonly username: string;
+  readonly passwordFile: string;
+  readonly tokenFile: string;
+  readonly controlUrl: string;
+  readonly controlTokenFile: string;
+  readonly jobsDirectory: string;
+}
+
+/** Writes the secrets of the first user and of the control interface to `<directory>/secrets/`, and names everything. */
+export async function describeSandbox(sandbox: Sandbox): Promise<SandboxDescription> {
+  const { baseUrl, fileTransferUrl, namespace, directory } = sandbox;
+  const { username = '', password = '', token = '' } = sandbox.users[0] ?? {};
+  const secrets = join(directory, 'secrets');
+  await mkdir(secrets, { recursive: true, mode: 0o700 });
+  const secretFile = async (name: string, secret: string) => {
+    const path = join(secrets, name);
+    await writeFile(path, `${secret}\n`, { mode: 0o600 });
+    return path;
+  };
+  return {
+    baseUrl,
+    fileTransferUrl,
+    namespace,
+    username,
+    passwordFile: await secretFile('password', password),
+    tokenFile: await secretFile('token', token),
+    controlUrl: `${baseUrl}/sandbox/`,
+    controlTokenFile: await secretFile('control-token', sandbox.controlToken),
+    jobsDirectory: join(directory, 'jobs'),
+  };
+}
+
+/** The description as lines for a terminal: the facts, then the configuration of an agent that follows this sandbox. */
+export function printable(description: SandboxDescription): string {
+  const facts = [
+    ['file transfer', description.fileTransferUrl],
+    ['sign-in', description.baseUrl],
+    ['jobs', description.jobsDirectory],
+    ['control', `${description.controlUrl} (token in ${description.controlTokenFile})`],
+  ].map(([name = '', value = '']) => `${name.padEnd(14)} ${value}`);
+  return [...facts, '', ...configurationOf(description)].join('\n');
+}
+
+function configurationOf(description: SandboxDescription): string[] {
+  const text = (value: string) => JSON.stringify(value);
+  return [
+    'service:',
+    `  fileTransferUrl: ${text(description.fileTransferUrl)}`,
+    `  namespace: ${text(description.namespace)}`,
+    `  baseUrl: ${text(description.baseUrl)}`,
+    'auth:',
+    '  method: password',
+    `  username: ${text(description.username)}`,
+    `  passwordFile: ${text(description.passwordFile)}`,
+  ];
+}

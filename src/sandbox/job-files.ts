@@ -1,0 +1,108 @@
+/** The files of a job as the service sees them: what is listed, and what a path may reach. */
+import type { Stats } from 'node:fs';
+import { constants } from 'node:fs';
+import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import type { SubmittedJob } from './cluster.ts';
+
+/** Bytes of one read. */
+const READ_BYTES = 64 * 1024;
+
+/**
+ * Opens a file for reading. Undefined if there is none, or if it lies outside of `root` once symbolic links are
+ * followed. Whatever cannot be read for another reason, a directory included, is an error of the system.
+ */
+export async function openWithin(root: string, path: string): Promise<FileHandle | undefined> {
+  try {
+    const real = await realpath(path);
+    if (!real.startsWith(root + sep)) return undefined;
+    // A directory opens, and then fails to read; O_NONBLOCK keeps a FIFO from blocking.
+    return await open(real, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG') return undefined;
+    throw error;
+  }
+}
+
+export interface ReadOptions {
+  /** The first byte. */
+  readonly start: number;
+  /** The end; reading stops there even when the file has grown. */
+  readonly end: number;
+  /** Bytes of each read; 64 KiB by default. */
+  readonly readBytes?: () => number;
+}
+
+/** Reads a range. The buffer handed out is used again for the next read. */
+export async function* readRange(file: FileHandle, options: ReadOptions): AsyncGenerator<Buffer> {
+  const { start, end, readBytes = () => READ_BYTES } = options;
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let position = start; position < end; ) {
+    const length = Math.min(readBytes(), READ_BYTES, end - position);
+    const { bytesRead } = await file.read(buffer, 0, length, position);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    position += bytesRead;
+  }
+}
+
+/** A file of a task as the listing finds it. */
+export interface ListedFile {
+  readonly specificationId: string;
+  /** From the task's directory, with `/`; bytes that are no UTF-8 stand as U+FFFD. */
+  readonly path: string;
+}
+
+/** All files below the tasks' directories that were modified since the job was submitted; null before that. */
+export async function changedFiles(job: SubmittedJob, root: string): Promise<ListedFile[] | null> {
+  const since = job.submittedAtNs;
+  if (since === undefined) return null;
+  const listed: ListedFile[] = [];
+  for (const { specificationId, directory } of job.tasks) {
+    const visit = { root, since, add: (path: string) => void listed.push({ specificationId, path }) };
+    await walk(Buffer.from(directory), '', [], visit);
+  }
+  return listed;
+}
+
+interface Visit {
+  readonly root: string;
+  readonly since: bigint;
+  readonly add: (path: string) => void;
+}
+
+/** Follows symbolic links that stay within the root; `above` are the real directories on the way, against loops. */
+async function walk(directory: Buffer, prefix: string, above: readonly string[], visit: Visit): Promise<void> {
+  const here = await realpath(directory).catch(() => undefined);
+  if (here === undefined || above.includes(here)) return;
+  const entries = await readdir(directory, { withFileTypes: true, encoding: 'buffer' }).catch(() => []);
+  const found = await Promise.all(
+    entries.map(async (entry) => {
+      const path = Buffer.concat([directory, Buffer.from(sep), entry.name]);
+      const stats = await stat(path, { bigint: true }).catch(() => undefined);
+      const reachable = !entry.isSymbolicLink() || (await staysWithin(visit.root, path));
+      return { path, name: entry.name.toString('utf8'), stats: reachable ? stats : undefined };
+    }),
+  );
+  for (const { path, name, stats } of found) {
+    if (stats?.isDirectory()) await walk(path, `${prefix}${name}/`, [...above, here], visit);
+    else if (stats?.isFile() && stats.mtimeNs >= visit.since) visit.add(`${prefix}${name}`);
+  }
+}
+
+async function staysWithin(root: string, path: Buffer): Promise<boolean> {
+  const real = await realpath(path).catch(() => '');
+  return real.startsWith(root + sep);
+}
+
+/** The path in the job's directory that a listed name stands for; undefined if it would leave it. */
+export function pathOfListed(job: SubmittedJob, name: string): string | undefined {
+  const path = join(job.directory, name);
+  return path.startsWith(job.directory + sep) ? path : undefined;
+}
+
+/** Bytes that a reader of the file sees: `staleBytes` where the file system still shows an old size. */
+export function visibleSize(stats: Stats, staleBytes: number | undefined): number {
+  return Math.min(stats.size, staleBytes ?? stats.size);
+}

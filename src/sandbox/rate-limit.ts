@@ -1,0 +1,29 @@
+/** Requests an hour and address (field notes 6). */
+import { HttpRefusal } from './refusals.ts';
+
+const HOUR_MS = 3_600_000;
+
+export class RateLimit {
+  readonly #clock: () => number;
+  readonly #windows = new Map<string, { readonly startMs: number; requests: number }>();
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  /** Counts a request. Beyond `perHour` it throws a 429 with the seconds until the hour is over. */
+  count(address: string, perHour: number): void {
+    const nowMs = this.#clock();
+    let window = this.#windows.get(address);
+    if (window === undefined || nowMs >= window.startMs + HOUR_MS) {
+      window = { startMs: nowMs, requests: 0 };
+      this.#windows.set(address, window);
+    }
+    window.requests += 1;
+    if (window.requests <= perHour) return;
+    const seconds = Math.ceil((window.startMs + HOUR_MS - nowMs) / 1000);
+    throw new HttpRefusal(429, `API calls quota exceeded! maximum admitted ${perHour} per 1h.`, {
+      'retry-after': String(seconds),
+    });
+  }
+}

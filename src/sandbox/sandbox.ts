@@ -1,0 +1,249 @@
+/**
+ * The simulated cluster: the middleware of spec.md on node:http, with the habits of field notes. Its jobs are real
+ * processes in real directories. Only parts are put together here.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { JobtailError } from '../errors.ts';
+import { wsdlOf } from '../soap/contract.ts';
+import { Cluster, type JobSpec, type SubmittedJob } from './cluster.ts';
+import { handleControl } from './control.ts';
+import { type Exchange, sendText } from './exchange.ts';
+import { Faults } from './faults.ts';
+import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
+import { RateLimit } from './rate-limit.ts';
+import { HttpRefusal } from './refusals.ts';
+import { type SandboxUser, Sessions } from './sessions.ts';
+import { signInOf } from './sign-in.ts';
+import { handleSignIn } from './sign-in-endpoint.ts';
+import { SoapEndpoint } from './soap-endpoint.ts';
+import { type RecordedCall, type SandboxCounters, Traffic } from './traffic.ts';
+import { type KeyHooks, type OpenKey, TransferKeys } from './transfer-keys.ts';
+
+export interface SandboxOptions extends KeyHooks {
+  /** Holds `jobs/`; created if it is missing, never removed. */
+  readonly directory: string;
+  /** TCP port; any free one by default. */
+  readonly port?: number;
+  /** Address to listen on; 127.0.0.1 by default. */
+  readonly host?: string;
+  /** {service_namespace}; http://sandbox.example.org/ by default. */
+  readonly namespace?: string;
+  /** One user `alice` with random secrets by default. */
+  readonly users?: readonly SandboxUser[];
+  readonly habits?: Partial<SandboxHabits>;
+  /** Milliseconds; sessions, keys and the rate limit go by it. */
+  readonly clock?: () => number;
+}
+
+const FILE_TRANSFER_PATH = '/FileTransferWs';
+const CONTROL_PATH = '/sandbox/';
+
+export class Sandbox {
+  /** {service_namespace}. */
+  readonly namespace: string;
+  readonly directory: string;
+  /** May be changed at any time. The first user owns jobs that name no owner. */
+  readonly users: SandboxUser[];
+  /** May be changed at any time. */
+  readonly habits: SandboxHabits = defaultHabits();
+  readonly faults = new Faults();
+  /** What the control interface wants to be shown. */
+  readonly controlToken = randomBytes(24).toString('hex');
+  readonly #host: string;
+  readonly #cluster: Cluster;
+  readonly #sessions: Sessions;
+  readonly #keys: TransferKeys;
+  readonly #traffic = new Traffic();
+  readonly #rateLimit: RateLimit;
+  readonly #soap: SoapEndpoint;
+  /** Exchanges that have not come to their end. */
+  readonly #serving = new Set<Promise<void>>();
+  #server: Server;
+  #port = 0;
+
+  private constructor(options: SandboxOptions, cluster: Cluster) {
+    const { directory, host = '127.0.0.1', namespace = 'http://sandbox.example.org/', clock = Date.now } = options;
+    changeHabits(this.habits, options.habits ?? {});
+    this.namespace = namespace;
+    this.directory = resolve(directory);
+    this.users = (options.users ?? [defaultUser()]).map((user) => ({ ...user }));
+    this.#host = host;
+    this.#cluster = cluster;
+    this.#sessions = new Sessions(this.habits, clock);
+    this.#keys = new TransferKeys(this.habits, clock, options);
+    this.#rateLimit = new RateLimit(clock);
+    this.#soap = new SoapEndpoint({
+      namespace,
+      cluster,
+      clock,
+      habits: this.habits,
+      keys: this.#keys,
+      sessions: this.#sessions,
+      faults: this.faults,
+      traffic: this.#traffic,
+    });
+    this.#server = this.#createServer();
+  }
+
+  /** Starts listening. A port that is taken rejects with the error of the system. */
+  static async start(options: SandboxOptions): Promise<Sandbox> {
+    const directory = resolve(options.directory);
+    await mkdir(directory, { recursive: true });
+    const sandbox = new Sandbox(options, await Cluster.open(directory));
+    await sandbox.#listen(options.port ?? 0);
+    return sandbox;
+  }
+
+  /** {base_url} of the sign-ins. */
+  get baseUrl(): string {
+    return `http://${this.#host.includes(':') ? `[${this.#host}]` : this.#host}:${this.#port}`;
+  }
+
+  /** {file_transfer_url}. */
+  get fileTransferUrl(): string {
+    return `${this.baseUrl}${FILE_TRANSFER_PATH}`;
+  }
+
+  get counters(): SandboxCounters {
+    const { calls, signIns, signInsRefused, faults, httpRefusals, bytesSent, mostParallelCalls } = this.#traffic;
+    const keys = { openKeys: this.#keys.open.length, issuedKeys: this.#keys.issued };
+    return {
+      calls: { ...calls },
+      signIns,
+      signInsRefused,
+      faults,
+      httpRefusals,
+      bytesSent,
+      mostParallelCalls,
+      ...keys,
+    };
+  }
+
+  /** The last calls of the file-transfer service, the youngest last. */
+  get calls(): readonly RecordedCall[] {
+    return this.#traffic.recent;
+  }
+
+  /** Temporary keys that have not ended. */
+  get openKeys(): readonly OpenKey[] {
+    return this.#keys.open;
+  }
+
+  get jobs(): readonly SubmittedJob[] {
+    return this.#cluster.jobs;
+  }
+
+  job(id: string): SubmittedJob | undefined {
+    return this.#cluster.job(id);
+  }
+
+  submitJob(spec: JobSpec): Promise<SubmittedJob> {
+    return this.#cluster.submit(spec, this.users[0]?.username ?? '');
+  }
+
+  /** Changes some habits at once; a name that is none is a `usage` error. */
+  setHabits(changes: Partial<SandboxHabits>): void {
+    changeHabits(this.habits, changes);
+  }
+
+  /** Every session is lost, as after an idle quarter of an hour. */
+  expireSessions(): void {
+    this.#sessions.expire();
+  }
+
+  /** Goes away as in an outage: connections are cut and new ones refused. Jobs, sessions and keys stay. */
+  async stopListening(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await Promise.all([closed, ...this.#serving]);
+  }
+
+  /** Comes back on the same port. */
+  async listenAgain(): Promise<void> {
+    this.#server = this.#createServer();
+    await this.#listen(this.#port);
+  }
+
+  /** Ends every process of its jobs, all calls and all connections. The files stay. */
+  async close(): Promise<void> {
+    await Promise.all([this.stopListening(), this.#cluster.close()]);
+  }
+
+  #createServer(): Server {
+    // Longer than any client keeps an idle connection: the server never closes one that is just being used.
+    return createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
+      const served = this.#serve(request, response);
+      this.#serving.add(served);
+      void served.finally(() => this.#serving.delete(served));
+    });
+  }
+
+  async #listen(port: number): Promise<void> {
+    this.#server.listen(port, this.#host);
+    await once(this.#server, 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Never rejects: what is thrown becomes a status, or the end of the connection. */
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    response.on('error', () => gone.abort());
+    try {
+      await this.#route({ request, response, signal: gone.signal });
+    } catch (thrown) {
+      if (response.headersSent || gone.signal.aborted) response.destroy();
+      else await this.#refuse(request, response, thrown);
+    }
+  }
+
+  async #route(exchange: Exchange): Promise<void> {
+    const { request, response } = exchange;
+    const { pathname, search } = new URL(request.url ?? '/', this.baseUrl);
+    if (pathname.startsWith(CONTROL_PATH)) {
+      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this);
+      return;
+    }
+    const { requestsPerHour } = this.habits;
+    if (requestsPerHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', requestsPerHour);
+    const signInOperation = signInOf(pathname, this.habits);
+    if (pathname === FILE_TRANSFER_PATH && request.method === 'GET' && search.toLowerCase() === '?wsdl') {
+      const body = wsdlOf({ namespace: this.namespace, url: this.fileTransferUrl });
+      sendText(response, { status: 200, headers: { 'content-type': 'text/xml; charset=utf-8' }, body });
+    } else if (pathname !== FILE_TRANSFER_PATH && signInOperation === undefined) throw new HttpRefusal(404);
+    else if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
+    else if (signInOperation === undefined) await this.#soap.handle(exchange);
+    else {
+      const { habits, users, faults } = this;
+      const place = { habits, users, faults, sessions: this.#sessions, traffic: this.#traffic };
+      await handleSignIn(exchange, signInOperation, place);
+    }
+  }
+
+  async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
+    this.#traffic.httpRefusals += 1;
+    const { status, headers, text } = thrown instanceof HttpRefusal ? thrown : asRefusal(thrown);
+    // The rest of a request that was not read goes away first, so that the client sees the status and no reset.
+    await finished(request.resume()).catch(() => undefined);
+    const type = text === '' ? {} : { 'content-type': 'text/plain; charset=utf-8' };
+    sendText(response, { status, headers: { ...type, ...headers }, body: text });
+  }
+}
+
+/** What a caller did wrong is a 400; anything else is a defect of the sandbox. */
+function asRefusal(thrown: unknown): HttpRefusal {
+  return new HttpRefusal(thrown instanceof JobtailError ? 400 : 500, thrown instanceof Error ? thrown.message : '');
+}
+
+function defaultUser(): SandboxUser {
+  const secret = () => randomBytes(18).toString('base64url');
+  return { username: 'alice', password: secret(), token: secret() };
+}

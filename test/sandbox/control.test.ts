@@ -1,0 +1,90 @@
+import { readFile, stat } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { describeSandbox, printable } from '../../src/sandbox/description.ts';
+import { call, jobAnd, signIn, startSandbox } from './support.ts';
+
+async function startControlled() {
+  const sandbox = await startSandbox();
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${sandbox.baseUrl}/sandbox/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${sandbox.controlToken}` },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const text = await response.text();
+    return { status: response.status, body: response.ok ? JSON.parse(text) : text };
+  };
+  return { sandbox, ask };
+}
+
+describe('the control interface', () => {
+  it('submits jobs and shows their paths and the states of their tasks', async () => {
+    const { sandbox, ask } = await startControlled();
+    const command = [process.execPath, '-e', 'process.exit(4)'];
+    const submitted = await ask('POST', 'jobs', { jobId: '501', held: true, tasks: [{ command }] });
+    expect(submitted.body).toMatchObject({ jobId: '501', submitted: false, tasks: [{ state: 'no-process' }] });
+    await ask('POST', 'jobs/501/submit');
+    await sandbox.job('501')?.finished();
+    const { body } = await ask('GET', 'jobs/501');
+    expect(body).toMatchObject({ submitted: true, tasks: [{ state: 'ended', exit: { code: 4, signal: null } }] });
+    expect(body.tasks[0].files.stdout).toBe(sandbox.job('501')?.task.files.stdout);
+    expect((await ask('GET', 'jobs')).body).toEqual([body]);
+    expect((await ask('POST', 'jobs/501/kill')).body).toEqual(body);
+    expect(await ask('GET', 'jobs/502')).toMatchObject({ status: 404 });
+    expect(await ask('POST', 'jobs/501/dance')).toMatchObject({ status: 404 });
+    expect(await ask('POST', 'jobs', { jobId: '501', tasks: [] })).toEqual({
+      status: 400,
+      body: 'job 501 exists already',
+    });
+  });
+
+  it('changes habits, faults, sessions and users, and shows what happened', async () => {
+    const { sandbox, ask } = await startControlled();
+    const session = await signIn(sandbox);
+    await sandbox.submitJob({ jobId: '1', tasks: [{}] });
+    expect((await ask('POST', 'habits', { offsetEcho: 'nil' })).body).toMatchObject({ offsetEcho: 'nil' });
+    expect(sandbox.habits.offsetEcho).toBe('nil');
+    expect(await ask('POST', 'habits', { offsetecho: 'nil' })).toMatchObject({ status: 400 });
+    await ask('POST', 'faults', { kind: 'fault', text: 'x', times: 1 });
+    await call(sandbox, 'ListChangedFilesForJob', jobAnd('1', session));
+    expect((await ask('GET', 'faults')).body).toMatchObject([{ applied: 1 }]);
+    expect((await ask('DELETE', 'faults')).body).toEqual([]);
+    await ask('DELETE', 'sessions');
+    expect(await signIn(sandbox)).not.toBe(session);
+    await ask('POST', 'users', { username: 'alice', password: 'new' });
+    await ask('POST', 'users', { username: 'carol', password: 'p', token: 't' });
+    expect(sandbox.users.map(({ username, password }) => [username, password])).toEqual([
+      ['alice', 'new'],
+      ['bob', 'battery staple'],
+      ['carol', 'p'],
+    ]);
+    expect((await ask('GET', 'counters')).body).toMatchObject({
+      calls: { ListChangedFilesForJob: 1 },
+      signIns: 2,
+      faults: 1,
+    });
+    expect((await ask('GET', 'calls')).body).toMatchObject([{ operation: 'ListChangedFilesForJob', jobId: '1' }]);
+    expect((await ask('GET', 'keys')).body).toEqual([]);
+  });
+
+  it('wants its token', async () => {
+    const { sandbox } = await startControlled();
+    const response = await fetch(`${sandbox.baseUrl}/sandbox/jobs`, { method: 'POST', body: '{"tasks":[]}' });
+    expect(response.status).toBe(401);
+    expect(sandbox.jobs).toEqual([]);
+  });
+});
+
+describe('the description', () => {
+  it('names everything that a person needs, and no secret', async () => {
+    const { sandbox } = await startControlled();
+    const description = await describeSandbox(sandbox);
+    const lines = printable(description);
+    expect(lines).toContain(`fileTransferUrl: "${sandbox.fileTransferUrl}"`);
+    for (const secret of [sandbox.users[0]?.password, sandbox.users[0]?.token, sandbox.controlToken]) {
+      expect(lines).not.toContain(secret);
+    }
+    expect(await readFile(description.passwordFile, 'utf8')).toBe(`${sandbox.users[0]?.password}\n`);
+    expect((await stat(description.controlTokenFile)).mode & 0o777).toBe(0o600);
+  });
+});
