@@ -29,6 +29,8 @@ export interface AgentOptions {
   readonly log: Log;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
+  /** Follow this job alone, whatever else is watched. */
+  readonly only?: JobId;
 }
 
 type Errand = 'live' | 'results' | 'pass';
@@ -85,9 +87,10 @@ export class Agent {
 
   /** Looks at the store: jobs that are new, that are to end, and what commands asked for. */
   refresh(): void {
-    const { store, clock } = this.#options;
+    const { store, clock, only } = this.#options;
     const asked = new Set(store.requests.open().map((request) => request.jobId));
     for (const job of store.jobs.all()) {
+      if (only !== undefined && job.jobId !== only) continue;
       const followed = job.state === 'watched' || job.state === 'ending';
       if (!followed) this.#forget(job.jobId);
       else if (job.state === 'ending' || asked.has(job.jobId)) this.#due(job.jobId, 'pass', 0);
@@ -108,7 +111,7 @@ export class Agent {
     await Promise.all(this.#running.values());
   }
 
-  /** Errands that wait for their time or run. */
+  /** Jobs that are followed. */
   get jobs(): number {
     return this.#intervals.size;
   }

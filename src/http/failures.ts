@@ -64,7 +64,9 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
     });
   }
   if (INTERRUPTED.has(code)) {
-    return new JobtailError('interrupted', `the connection to ${address} broke before the answer was complete`);
+    return new JobtailError('interrupted', `the connection to ${address} broke before the answer was complete`, {
+      hint: 'if it stays so: a firewall or proxy may cut it, or the service may want a client certificate',
+    });
   }
   if (CERTIFICATE.test(code)) {
     return new JobtailError('tls', `no secure connection to ${address}: ${shortText(thrown)} (${code})`, {

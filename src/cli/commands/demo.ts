@@ -1,0 +1,2 @@
+/** `agent demo`. */
+export async function demo(_options: { readonly seconds: number }): Promise<void> {}

@@ -1,0 +1,33 @@
+/** `agent sandbox`: the simulated cluster, until it is stopped. */
+import { once } from 'node:events';
+import { JobtailError } from '../../errors.ts';
+import { demoJob } from '../../sandbox/demo-job.ts';
+import { describeSandbox, printable } from '../../sandbox/description.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
+import { stopSignals } from '../stop-signals.ts';
+
+export interface SandboxCommandOptions {
+  readonly directory: string;
+  readonly port: number;
+  readonly job?: boolean;
+}
+
+export async function sandbox(options: SandboxCommandOptions): Promise<void> {
+  const stopping = stopSignals();
+  const running = await Sandbox.start(options).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new JobtailError('usage', `port ${options.port} is in use`, { hint: 'name another one with --port' });
+  });
+  try {
+    process.stdout.write(`${printable(await describeSandbox(running))}\n`);
+    if (options.job === true) {
+      const job = await running.submitJob(demoJob());
+      const tasks = job.tasks.map(({ taskId }) => `--task ${taskId}`).join(' ');
+      process.stdout.write(`\n# job ${job.jobId} is running:\n#   agent watch ${job.jobId} ${tasks}\n`);
+    }
+    if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
+  } finally {
+    await running.close();
+    stopping.dispose();
+  }
+}

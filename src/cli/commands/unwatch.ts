@@ -1,0 +1,39 @@
+/** `agent unwatch JOB`: the last complete pass, and the end of following. */
+
+import type { Config } from '../../config/config.ts';
+import { EXIT } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { createLog } from '../../service/log.ts';
+import { lockHolder } from '../../store/lock.ts';
+import { openOwnStore, openSharedStore } from '../compose.ts';
+import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
+import { passOver, requireWatched } from '../passes.ts';
+
+export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
+  const config = await configurationOf(options);
+  if (options.now === true) endNow(config, jobId);
+  else {
+    const summary = await passOver(config, { jobId, kind: 'unwatch' });
+    for (const line of summaryLines(jobId, summary)) process.stdout.write(`${line}\n`);
+    if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
+  }
+  process.stdout.write(`job ${jobId} is followed no longer; its files stay in ${config.mirror.directory}/${jobId}\n`);
+  if (config.watch.some(({ job }) => job === jobId)) {
+    process.stdout.write(`it still stands in ${config.file}: agent watch ${jobId} follows it again\n`);
+  }
+}
+
+function endNow(config: Config, jobId: JobId): void {
+  const running = lockHolder(config.state.directory) !== undefined;
+  const owned = running ? undefined : openOwnStore(config, createLog({ level: 'warn' }));
+  const store = owned?.store ?? openSharedStore(config);
+  try {
+    requireWatched(store, jobId);
+    store.jobs.setState(jobId, 'ended');
+    store.wake();
+  } finally {
+    if (owned === undefined) store.close();
+    else owned.close();
+  }
+}

@@ -1,0 +1,96 @@
+/** `agent verify JOB`: proof from outside that every mirror and result is what the server has. Changes nothing. */
+import path from 'node:path';
+import { printable, resultPath } from '../../agent/names.ts';
+import type { Remote } from '../../agent/ports.ts';
+import { type Proof, proveFile, proveMirror } from '../../agent/proof.ts';
+import { resultsDirectory } from '../../agent/results.ts';
+import type { Config } from '../../config/config.ts';
+import { asJobtailError, EXIT } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { createLog } from '../../service/log.ts';
+import type { Store } from '../../store/store.ts';
+import { connect, openSharedStore } from '../compose.ts';
+import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { requireWatched } from '../passes.ts';
+import { showBytes } from '../show.ts';
+import { stopSignals } from '../stop-signals.ts';
+
+/** A file and its proof. */
+interface Verified {
+  readonly name: string;
+  readonly proof: Proof;
+}
+
+export async function verify(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
+  const config = await configurationOf(options);
+  const store = openSharedStore(config);
+  const stopping = stopSignals();
+  try {
+    requireWatched(store, jobId);
+    const connection = await connect(config, createLog({ level: 'warn' }));
+    try {
+      const verified: Verified[] = [];
+      for await (const one of proofs({ config, store, jobId, remote: connection.remote, signal: stopping.signal })) {
+        verified.push(one);
+        if (options.json !== true) process.stdout.write(`${lineOf(one)}\n`);
+      }
+      if (options.json === true) process.stdout.write(`${JSON.stringify({ version: 1, jobId, files: verified })}\n`);
+      if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
+    } finally {
+      await connection.close();
+    }
+  } finally {
+    stopping.dispose();
+    store.close();
+  }
+}
+
+interface ProofsOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly jobId: JobId;
+  readonly remote: Remote;
+  readonly signal: AbortSignal;
+}
+
+async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
+  const { directory } = config.mirror;
+  const listed = await remote.listChangedFiles(jobId, signal);
+  for (const row of store.liveFiles.ofJob(jobId)) {
+    const { proof } = await proveMirror(row, directory, listed, { remote, jobId, signal });
+    yield { name: `task ${row.taskId} ${row.file}`, proof };
+  }
+  for (const row of store.results.ofJob(jobId)) {
+    const found = resultPath(row.name);
+    if (row.fetchedAt === null || 'refused' in found) continue;
+    const local = path.join(resultsDirectory(directory, jobId), ...found.parts);
+    yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
+  }
+}
+
+/** A result has to be all of the file, not just its beginning. */
+async function proveResult(local: string, name: string, options: Parameters<typeof proveFile>[2]): Promise<Proof> {
+  try {
+    const proof = await proveFile(local, name, options);
+    if (proof.outcome !== 'equal' || proof.bytes === proof.remoteBytes) return proof;
+    return { ...proof, outcome: 'different', at: proof.bytes };
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') {
+      return { outcome: 'unproven', bytes: 0, reason: `${local} is missing` };
+    }
+    throw asJobtailError(thrown);
+  }
+}
+
+function lineOf({ name, proof }: Verified): string {
+  switch (proof.outcome) {
+    case 'equal': {
+      const more = proof.remoteBytes - proof.bytes;
+      return `equal      ${name} (${showBytes(proof.bytes)}${more > 0 ? `; the server has ${showBytes(more)} more by now` : ''})`;
+    }
+    case 'different':
+      return `DIFFERENT  ${name}: first at byte ${proof.at} (${proof.bytes} bytes here, ${proof.remoteBytes} on the server)`;
+    case 'unproven':
+      return `UNPROVEN   ${name}: ${printable(proof.reason)}`;
+  }
+}

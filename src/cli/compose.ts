@@ -1,0 +1,232 @@
+/** The composition root: puts the parts together for one configuration. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { Agent } from '../agent/agent.ts';
+import { BatchReader } from '../agent/batch.ts';
+import { Calls, QueuedRemote } from '../agent/calls.ts';
+import { systemClock } from '../agent/clock.ts';
+import { TextEncoding } from '../agent/encoding.ts';
+import type { FinalPassOptions } from '../agent/final-pass.ts';
+import { printable } from '../agent/names.ts';
+import type { PollContext } from '../agent/poll.ts';
+import type { Log, Remote, Session } from '../agent/ports.ts';
+import { RawBytes } from '../agent/raw-bytes.ts';
+import { Results } from '../agent/results.ts';
+import { Witnesses } from '../agent/witnesses.ts';
+import type { Config } from '../config/config.ts';
+import { loadTls } from '../config/load.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import { HttpClient } from '../http/http-client.ts';
+import type { JobId } from '../job.ts';
+import { SignIn } from '../signin/sign-in.ts';
+import { contentWriter } from '../soap/content.ts';
+import { SoapRemote } from '../soap/remote.ts';
+import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
+import type { WatchOrder } from '../store/rows.ts';
+import { Store } from '../store/store.ts';
+
+/** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
+const CONNECT_MS = 10_000;
+/** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
+const TOTAL_TIMEOUTS = 3;
+const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
+/** How long a file has to look shorter, and to end inside a character, before it is acted upon (field notes 1). */
+const STALE_MS = 5_000;
+const TAIL_MS = 30_000;
+
+/** The way to the service. */
+export interface Connection {
+  readonly remote: Remote;
+  readonly session: Session;
+  close(): Promise<void>;
+}
+
+export async function connect(config: Config, log: Log): Promise<Connection> {
+  const { service, auth } = config;
+  const { timeoutMs } = service;
+  const http = new HttpClient({
+    limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
+    tls: await loadTls(config),
+    ...(service.proxy === null ? {} : { proxy: service.proxy }),
+  });
+  const session = new SignIn({
+    baseUrl: service.baseUrl,
+    auth,
+    http,
+    onWarning: (message) => log.warn({}, message),
+    onSignIn: (event) => {
+      if (event.kind === 'signed-in') log.info({ tookMs: Math.round(event.tookMs) }, 'signed in');
+      else log.debug({ code: event.error.code, err: event.error.message }, 'sign-in failed');
+    },
+  });
+  const remote = new SoapRemote({
+    namespace: service.namespace,
+    url: service.fileTransferUrl,
+    soapVersion: service.soapVersion,
+    http,
+    session,
+    spillDirectory: spillDirectory(config),
+    maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
+    ...(auth.sessionFaultPattern === null ? {} : { sessionFaultPattern: new RegExp(auth.sessionFaultPattern, 'i') }),
+    onCall: ({ operation, durationMs, outcome, bytes }) =>
+      log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call'),
+  });
+  return { remote, session, close: () => http.close() };
+}
+
+const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
+
+/** Makes the directories of the configuration; errors name the key that says where they are. */
+export function makeDirectories(config: Config): void {
+  const make = (directory: string, key: string, mode: number) => {
+    try {
+      fs.mkdirSync(directory, { recursive: true, mode });
+      fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
+    } catch (thrown) {
+      const { code, message } = asJobtailError(thrown);
+      throw new JobtailError(
+        code === 'disk-full' ? code : 'permission',
+        `${key} ${directory} cannot be used: ${message}`,
+        {
+          hint: `give the user of the agent the right to write it, or set ${key} to another directory`,
+        },
+      );
+    }
+  };
+  make(config.mirror.directory, 'mirror.directory', 0o750);
+  make(config.state.directory, 'state.directory', 0o750);
+  make(spillDirectory(config), 'state.directory', 0o700);
+}
+
+/** The state, for the one who may write it alone. */
+export interface OwnedStore {
+  readonly store: Store;
+  close(): void;
+}
+
+/** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
+export function openOwnStore(config: Config, log: Log): OwnedStore {
+  makeDirectories(config);
+  const lock: DirectoryLock = lockDirectory(config.state.directory);
+  try {
+    const store = new Store({ ...storeOf(config), owner: true });
+    if (store.quarantined !== undefined) {
+      const fields = { scope: 'the state', path: store.quarantined };
+      log.error(
+        fields,
+        `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
+      );
+    }
+    return {
+      store,
+      close() {
+        store.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The store beside a running agent, or to look into it. */
+export function openSharedStore(config: Config): Store {
+  return new Store({ ...storeOf(config), owner: false });
+}
+
+const storeOf = (config: Config) => ({
+  directory: config.state.directory,
+  service: config.service.fileTransferUrl,
+  now: systemClock.now,
+});
+
+/** What the configuration says is to be followed. */
+export function ordersOf(config: Config): WatchOrder[] {
+  return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
+    jobId: job,
+    tasks,
+    files,
+    results: results && config.results.enabled,
+    settleAfterMs,
+    source: 'config',
+  }));
+}
+
+/** The heart, put together. */
+export interface Engine {
+  readonly agent: Agent;
+  /** What a complete pass needs, for commands that do one by themselves. */
+  pass(signal: AbortSignal): FinalPassOptions;
+}
+
+export interface EngineOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly remote: Remote;
+  readonly log: Log;
+  /** Follow this job alone, whatever else is watched. */
+  readonly only?: JobId;
+}
+
+export function buildEngine({ config, store, remote, log, only }: EngineOptions): Engine {
+  const { mirror, poll, service, results } = config;
+  const calls = new Calls(service);
+  const patient = new QueuedRemote(remote, calls, 'patient');
+  const { now } = systemClock;
+  const context: PollContext = {
+    store,
+    encoding: new TextEncoding(service.contentEncoding, store.habits),
+    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS }),
+    rawBytes: new RawBytes({
+      remote: patient,
+      newContent: () => contentWriter({ directory: spillDirectory(config) }),
+      now: systemClock.monotonic,
+    }),
+    batches: new BatchReader(store.habits),
+    now,
+    liveFiles: {
+      mirrorDirectory: mirror.directory,
+      overlapBytes: poll.overlapBytes,
+      keepGenerations: mirror.keepGenerations,
+      checkpoint: () => {},
+      settled: new Set(),
+    },
+  };
+  const synced = new Results({
+    store,
+    mirrorDirectory: mirror.directory,
+    options: results,
+    now,
+    onFetched: (jobId, name, bytes, changed) => {
+      if (changed) log.info({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
+    },
+    onRefused: (jobId, name, reason) =>
+      log.warn({ jobId, file: name, reason }, `the result ${name} of job ${jobId} is refused: ${reason}`),
+  });
+  const shared = { mirrorDirectory: mirror.directory, clock: systemClock };
+  const agent = new Agent({
+    ...shared,
+    store,
+    remote,
+    calls,
+    poll: context,
+    results: synced,
+    intervals: poll,
+    resultsIntervalMs: results.intervalMs,
+    log,
+    random: Math.random,
+    ...(only === undefined ? {} : { only }),
+  });
+  return {
+    agent,
+    pass: (signal) => ({
+      ...shared,
+      poll: context,
+      results: synced,
+      remote: new QueuedRemote(remote, calls, 'live'),
+      pauseMs: poll.minIntervalMs,
+      signal,
+    }),
+  };
+}

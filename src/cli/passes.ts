@@ -1,0 +1,93 @@
+/** A complete pass over a job: by the running agent, or right here while none runs. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PassAnswer } from '../agent/agent.ts';
+import { completePass, type PassSummary } from '../agent/final-pass.ts';
+import type { Config } from '../config/config.ts';
+import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import { createLog } from '../service/log.ts';
+import { lockHolder } from '../store/lock.ts';
+import type { JobState } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import { buildEngine, connect, openOwnStore, openSharedStore } from './compose.ts';
+import { stopSignals } from './stop-signals.ts';
+
+export interface PassOrder {
+  readonly jobId: JobId;
+  readonly kind: 'sync' | 'unwatch';
+}
+
+const LOOK_MS = 100;
+
+/** Has one complete pass done. The kind `unwatch` ends the job with it. */
+export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
+  const running = lockHolder(config.state.directory) !== undefined;
+  const stopping = stopSignals();
+  try {
+    return await (running ? askAgent(config, order, stopping.signal) : passHere(config, order, stopping.signal));
+  } finally {
+    stopping.dispose();
+  }
+}
+
+/** The state a job has to be in for a pass; `job-unknown` if it is in none. */
+export function requireWatched(store: Store, jobId: JobId): JobState {
+  const job = store.jobs.get(jobId);
+  if (job === undefined) {
+    throw new JobtailError('job-unknown', `job ${jobId} is not watched`, {
+      hint: `watch it first: agent watch ${jobId}`,
+    });
+  }
+  return job.state;
+}
+
+async function askAgent(config: Config, { jobId, kind }: PassOrder, signal: AbortSignal): Promise<PassSummary> {
+  const store = openSharedStore(config);
+  try {
+    requireWatched(store, jobId);
+    const requestId = store.transaction(() => {
+      if (kind === 'unwatch') store.jobs.setState(jobId, 'ending');
+      return store.requests.add(jobId, kind, Date.now());
+    });
+    store.wake();
+    for (;;) {
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => {
+        throw new JobtailError('aborted', 'it was stopped');
+      });
+      const answer = store.requests.get(requestId)?.answer;
+      if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
+      if (lockHolder(config.state.directory) === undefined) {
+        throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
+      }
+    }
+  } finally {
+    store.close();
+  }
+}
+
+function summaryOf(answer: PassAnswer): PassSummary {
+  if ('summary' in answer) return answer.summary;
+  const code = answer.code !== undefined && answer.code in ERROR_POLICIES ? (answer.code as ErrorCode) : 'job-unknown';
+  throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
+}
+
+async function passHere(config: Config, { jobId, kind }: PassOrder, signal: AbortSignal): Promise<PassSummary> {
+  const log = createLog({ level: 'warn' });
+  const owned = openOwnStore(config, log);
+  try {
+    const { store } = owned;
+    requireWatched(store, jobId);
+    if (kind === 'unwatch') store.jobs.setState(jobId, 'ending');
+    const connection = await connect(config, log);
+    try {
+      const { pass } = buildEngine({ config, store, remote: connection.remote, log });
+      const summary = await completePass(jobId, pass(signal));
+      if (kind === 'unwatch') store.jobs.setState(jobId, 'ended');
+      return summary;
+    } finally {
+      await connection.close();
+    }
+  } finally {
+    owned.close();
+  }
+}

@@ -1,0 +1,233 @@
+/**
+ * Texts that are held until the answer says which file they belong to. The beginning of a long one goes to a temporary
+ * file; the end of each, and all of a short one, stays in memory.
+ */
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Content, ContentWriter } from '../agent/ports.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { Lifted } from './lifted.ts';
+
+export interface HoldOptions {
+  /** Where the temporary file is made, if one is needed. */
+  readonly directory: string;
+  /** A text is held in memory up to this size. */
+  readonly memoryBytes: number;
+}
+
+/** When many texts of one answer fill this many times `memoryBytes`, the next ones go to the file earlier. */
+const TEXTS_IN_MEMORY = 16;
+const MIN_SPILL_BYTES = 64 * 1024;
+
+/** The texts of one answer. They share one temporary file, so that an answer never needs more than one. */
+export class HeldTexts implements Lifted {
+  readonly #options: HoldOptions;
+  readonly #texts: HeldText[] = [];
+  readonly #file: SpillFile;
+  #memoryBytes = 0;
+  #tail = new GrowingBuffer();
+  #spilled = { start: 0, length: 0 };
+
+  constructor(options: HoldOptions) {
+    this.#options = options;
+    this.#file = new SpillFile(options.directory);
+  }
+
+  begin(): void {
+    this.#tail = new GrowingBuffer();
+    this.#spilled = { start: 0, length: 0 };
+  }
+
+  bytes(bytes: Buffer): void {
+    this.#tail.append(bytes);
+  }
+
+  end(): void {
+    const tail = this.#tail.take();
+    this.#memoryBytes += tail.length;
+    this.#texts.push(new HeldText(this.#file, this.#spilled, tail));
+  }
+
+  /** Moves what is too long for the memory to the file. @throws JobtailError disk-full, permission, local-io */
+  async flush(): Promise<void> {
+    const { memoryBytes } = this.#options;
+    const full = this.#memoryBytes + this.#tail.length > TEXTS_IN_MEMORY * memoryBytes;
+    if (this.#tail.length <= (full ? Math.min(MIN_SPILL_BYTES, memoryBytes) : memoryBytes)) return;
+    const bytes = this.#tail.take();
+    const start = await this.#file.append(bytes);
+    if (this.#spilled.length === 0) this.#spilled.start = start;
+    this.#spilled.length += bytes.length;
+  }
+
+  /** The texts, in the order of the answer. Whoever takes one releases it. */
+  get texts(): readonly Content[] {
+    return this.#texts;
+  }
+
+  /** No more texts come. */
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  /** Gives all texts back: the answer was no good. */
+  async discard(): Promise<void> {
+    await Promise.all(this.#texts.map((text) => text.release()));
+  }
+}
+
+class HeldText implements Content {
+  readonly length: number;
+  readonly #file: SpillFile;
+  readonly #spilled: { readonly start: number; readonly length: number };
+  #tail: Buffer;
+  #released = false;
+
+  constructor(file: SpillFile, spilled: { readonly start: number; readonly length: number }, tail: Buffer) {
+    this.#file = file;
+    this.#spilled = spilled;
+    this.#tail = tail;
+    this.length = spilled.length + tail.length;
+    if (spilled.length > 0) file.retain();
+  }
+
+  async read(start: number, end: number): Promise<Buffer> {
+    if (this.#released) throw new JobtailError('internal', 'a text was read after it had been released');
+    const to = Math.min(end, this.length);
+    const { start: fileStart, length: inFile } = this.#spilled;
+    const fromTail = this.#tail.subarray(Math.max(0, start - inFile), Math.max(0, to - inFile));
+    if (start >= inFile || start >= to) return fromTail;
+    const fromFile = await this.#file.read(fileStart + start, Math.min(to, inFile) - start);
+    return fromTail.length === 0 ? fromFile : Buffer.concat([fromFile, fromTail]);
+  }
+
+  async release(): Promise<void> {
+    if (this.#released) return;
+    this.#released = true;
+    this.#tail = Buffer.alloc(0);
+    if (this.#spilled.length > 0) await this.#file.close();
+  }
+}
+
+/** A temporary file without a name: a crash leaves nothing of it. Closed when the last of its users has closed it. */
+class SpillFile {
+  readonly #directory: string;
+  #handle: FileHandle | undefined;
+  #length = 0;
+  #users = 1;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  retain(): void {
+    this.#users += 1;
+  }
+
+  async close(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close();
+  }
+
+  /** Returns where the bytes stand. */
+  async append(bytes: Buffer): Promise<number> {
+    const start = this.#length;
+    try {
+      this.#handle ??= await openUnnamed(this.#directory);
+      let written = 0;
+      while (written < bytes.length) {
+        const result = await this.#handle.write(bytes, written, bytes.length - written, start + written);
+        written += result.bytesWritten;
+      }
+    } catch (error) {
+      throw asJobtailError(error);
+    }
+    this.#length += bytes.length;
+    return start;
+  }
+
+  async read(start: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(length);
+    let done = 0;
+    try {
+      while (done < length) {
+        const result = await this.#handle?.read(bytes, done, length - done, start + done);
+        if (result === undefined || result.bytesRead === 0) {
+          throw new JobtailError('local-io', 'a temporary file is shorter than what was written to it', {
+            hint: 'look at the disk of the state directory',
+          });
+        }
+        done += result.bytesRead;
+      }
+    } catch (error) {
+      throw asJobtailError(error);
+    }
+    return bytes;
+  }
+}
+
+async function openUnnamed(directory: string): Promise<FileHandle> {
+  const path = join(directory, `.answer-${randomUUID()}`);
+  const handle = await open(path, 'wx+', 0o600);
+  try {
+    await unlink(path);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  return handle;
+}
+
+/** Bytes that are appended piece by piece. They are copied: a piece is a view of a whole network chunk. */
+class GrowingBuffer {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  append(piece: Buffer): void {
+    const needed = this.#length + piece.length;
+    if (needed > this.#bytes.length) {
+      const grown = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2));
+      this.#bytes.copy(grown, 0, 0, this.#length);
+      this.#bytes = grown;
+    }
+    piece.copy(this.#bytes, this.#length);
+    this.#length = needed;
+  }
+
+  /** What was appended, in a buffer of that size; empty afterwards. */
+  take(): Buffer {
+    const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
+    this.#length = 0;
+    return taken;
+  }
+}
+
+/** Holds bytes that are not trusted yet the same way: in memory, or in an unlinked temporary file. */
+export function contentWriter({
+  directory,
+  memoryBytes = 1024 * 1024,
+}: Partial<HoldOptions> & { readonly directory: string }): ContentWriter {
+  const held = new HeldTexts({ directory, memoryBytes });
+  held.begin();
+  return {
+    async write(bytes) {
+      held.bytes(bytes);
+      await held.flush();
+    },
+    async finish() {
+      held.end();
+      await held.close();
+      const [content] = held.texts;
+      if (content === undefined) throw new JobtailError('internal', 'nothing was held');
+      return content;
+    },
+    discard: () => held.close(),
+  };
+}

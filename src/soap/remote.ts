@@ -1,0 +1,193 @@
+/** The five operations of the file-transfer service (spec 4.1) over SOAP 1.1 or 1.2. */
+import { performance } from 'node:perf_hooks';
+import type { Grant, PartRequest, Parts, Remote, Session, Sink, TransferMethod } from '../agent/ports.ts';
+import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
+import type { HttpClient } from '../http/http-client.ts';
+import type { JobId } from '../job.ts';
+import {
+  authorizationOf,
+  type Fields,
+  requestFields,
+  taskFileOffsets,
+  textArgument,
+  transferMethodArgument,
+} from './arguments.ts';
+import { HeldTexts } from './content.ts';
+import type { Operation } from './contract.ts';
+import { type Envelope, exchange } from './exchange.ts';
+import type { Lifted } from './lifted.ts';
+import { ListedNames } from './listed-names.ts';
+import { malformed } from './malformed.ts';
+import { refusalError, wordsOfFault } from './refusals.ts';
+import { partsOf, resultOf, transferMethodOf } from './shapes.ts';
+import { SoapClient } from './soap-client.ts';
+import { StreamedFile } from './streamed-file.ts';
+
+/** One request and its answer, for logs and metrics. */
+export interface CallEvent {
+  readonly operation: Operation;
+  readonly durationMs: number;
+  readonly outcome: 'ok' | ErrorCode;
+  /** Bytes of the answer. */
+  readonly bytes: number;
+}
+
+export interface SoapRemoteOptions {
+  /** {service_namespace}: the actions are this followed directly by the operation. */
+  readonly namespace: string;
+  /** {file_transfer_url}. */
+  readonly url: string;
+  readonly soapVersion: '1.1' | '1.2';
+  readonly http: HttpClient;
+  readonly session: Session;
+  /** Where texts go that are too long for the memory. */
+  readonly spillDirectory: string;
+  /** A text is held in memory up to this size; 1 MiB if left out. */
+  readonly memoryBytes?: number;
+  /** Bytes of an answer besides the content of files. */
+  readonly maxSmallAnswerBytes: number;
+  /** How servers with other words say that a session is lost. */
+  readonly sessionFaultPattern?: RegExp;
+  readonly onCall?: (event: CallEvent) => void;
+}
+
+const DEFAULT_MEMORY_BYTES = 1024 * 1024;
+
+/** What distinguishes the calls. */
+interface Call {
+  readonly operation: Operation;
+  readonly jobId: JobId;
+  readonly fields: Fields;
+  readonly lifted?: Lifted;
+  /** The answer may take as long as it makes progress. */
+  readonly bulky?: boolean;
+  readonly signal: AbortSignal;
+}
+
+export class SoapRemote implements Remote {
+  readonly #options: SoapRemoteOptions;
+  readonly #soap: SoapClient;
+
+  /** @throws JobtailError config for a namespace that no request can carry */
+  constructor(options: SoapRemoteOptions) {
+    if (!/^[!#-;=?-[\]_a-z~]+$/.test(options.namespace)) {
+      throw new JobtailError('config', 'service.namespace holds characters that no namespace can hold', {
+        hint: 'copy the targetNamespace from the WSDL of the service',
+      });
+    }
+    this.#options = options;
+    this.#soap = new SoapClient(options);
+  }
+
+  async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    const operation = 'DownloadPartsOfJobFilesFromCluster';
+    const { spillDirectory, memoryBytes = DEFAULT_MEMORY_BYTES } = this.#options;
+    const held = new HeldTexts({ directory: spillDirectory, memoryBytes });
+    try {
+      const fields = { taskFileOffsets: taskFileOffsets(wanted) };
+      const response = await this.#call({ operation, jobId, fields, lifted: held, bulky: true, signal });
+      return await partsOf(resultOf(operation, response), { wanted, texts: held.texts });
+    } catch (error) {
+      await held.discard();
+      throw error;
+    } finally {
+      await held.close();
+    }
+  }
+
+  async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
+    const operation = 'ListChangedFilesForJob';
+    const listed = new ListedNames(this.#options.maxSmallAnswerBytes);
+    const response = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
+    resultOf(operation, response);
+    return listed.names;
+  }
+
+  async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    const file = new StreamedFile(sink, signal);
+    const fields = { relativeFilePath: textArgument(path, 'file name') };
+    await this.#call({ operation: 'DownloadFileFromCluster', jobId, fields, lifted: file, bulky: true, signal });
+    if (file.count > 1) throw malformed('it holds more than one file');
+    if (file.length !== undefined) return file.length;
+    throw new JobtailError('not-found', 'the service has no such file', {
+      hint: 'it may have been removed since it was listed',
+    });
+  }
+
+  async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
+    const operation = 'GetFileTransferMethod';
+    return transferMethodOf(resultOf(operation, await this.#call({ operation, jobId, fields: {}, signal })));
+  }
+
+  async endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
+    const fields = { usedTransferMethod: transferMethodArgument(method) };
+    await this.#call({ operation: 'EndFileTransfer', jobId, fields, signal });
+  }
+
+  /** The content of the response element. A session that is lost is renewed once, and the call repeated once. */
+  async #call(call: Call): Promise<unknown> {
+    const { session } = this.#options;
+    const grant = await session.current(call.signal);
+    try {
+      return await this.#attempt(call, grant);
+    } catch (error) {
+      if (!(error instanceof JobtailError && error.policy.signIn)) throw error;
+      session.lost(grant);
+    }
+    return await this.#attempt(call, await session.current(call.signal));
+  }
+
+  /** One request and its answer. */
+  async #attempt(call: Call, grant: Grant): Promise<unknown> {
+    const count = { bytes: 0 };
+    const startedMs = performance.now();
+    const report = (outcome: CallEvent['outcome']) =>
+      this.#options.onCall?.({
+        operation: call.operation,
+        durationMs: performance.now() - startedMs,
+        outcome,
+        bytes: count.bytes,
+      });
+    try {
+      const response = await this.#exchange(call, grant, count);
+      report('ok');
+      return response;
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      report(error.code);
+      throw error;
+    }
+  }
+
+  async #exchange(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
+    const { operation, jobId, fields, lifted, bulky, signal } = call;
+    const { url, namespace, http, soapVersion, maxSmallAnswerBytes, sessionFaultPattern } = this.#options;
+    const refused = {
+      operation,
+      secret: grant.kind === 'session' ? grant.code : grant.token,
+      sessionFaultPattern,
+    };
+    const headers = {
+      accept: soapVersion === '1.2' ? 'application/soap+xml' : 'text/xml',
+      'user-agent': 'jobtail',
+      ...authorizationOf(grant),
+    };
+    let envelope: Envelope | undefined;
+    const result = await this.#soap.invoke({
+      operation,
+      args: requestFields(jobId, fields, grant),
+      send: async (xml, soapHeaders) => {
+        const more = { ...(lifted === undefined ? {} : { lifted }), ...(bulky === true ? { totalMs: Infinity } : {}) };
+        const options = { http, url, namespace, headers: { ...soapHeaders, ...headers }, signal, count };
+        envelope = await exchange(xml, { ...refused, ...options, ...more, maxBytes: maxSmallAnswerBytes });
+        return envelope.rest;
+      },
+    });
+    const { status = 200, retryAfterMs } = envelope ?? {};
+    if ('fault' in result) {
+      throw refusalError({ status, retryAfterMs, isFault: true, words: wordsOfFault(result.fault) }, refused);
+    }
+    if (status !== 200) throw refusalError({ status, retryAfterMs, isFault: false, words: '' }, refused);
+    return result.response;
+  }
+}

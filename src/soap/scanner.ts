@@ -1,0 +1,221 @@
+/**
+ * Reads a SOAP answer while its bytes arrive. The bulky texts are lifted out of it; what remains, the rest, is small
+ * and written anew in one form, whatever prefixes, attributes, comments and references the server used. Everything
+ * must stand where the contract says and in its namespace; the first thing that does not ends the reading.
+ */
+import { JobtailError } from '../errors.ts';
+import type { Operation } from './contract.ts';
+import { createDecoder, LIFTED, type Lifted, type LiftedDecoder, type LiftedElement } from './lifted.ts';
+import { malformed, unexpected } from './malformed.ts';
+import { shortText } from './short-text.ts';
+import type { StartTag } from './xml-tag.ts';
+import { resolveReferences } from './xml-text.ts';
+import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
+
+const SOAP_1_1 = 'http://schemas.xmlsoap.org/soap/envelope/';
+const SOAP_1_2 = 'http://www.w3.org/2003/05/soap-envelope';
+const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
+
+/** The `soap` package blocks the process while it reads the rest: some 100 ms for one of this size. */
+const MAX_REST_CHARACTERS = 1024 * 1024;
+const MAX_REST_ELEMENTS = 20_000;
+
+/** Elements around the content of the body: the envelope and the body itself. */
+const FRAMES_AROUND_CONTENT = 2;
+
+export interface ScanOptions {
+  readonly operation: Operation;
+  /** {service_namespace}. */
+  readonly namespace: string;
+  /** Receives the lifted texts; left out, nothing is lifted. */
+  readonly lifted?: Lifted;
+  /** Bytes allowed besides the lifted texts. */
+  readonly maxBytes: number;
+}
+
+/** An open element. */
+interface Frame {
+  readonly localName: string;
+  readonly namespace: string;
+  readonly nil: boolean;
+  /** `left-out` with everything in it. */
+  readonly kind: 'plain' | 'lifted' | 'left-out';
+  /** What the rest shows of its end. */
+  readonly end: string;
+}
+
+export class AnswerScanner implements XmlEvents {
+  readonly #options: ScanOptions;
+  readonly #rule: LiftedElement | undefined;
+  readonly #tokenizer: XmlTokenizer;
+  readonly #frames: Frame[] = [];
+  readonly #rest: string[] = [];
+  #restCharacters = 0;
+  #restElements = 0;
+  #plainBytes = 0;
+  #empty = true;
+  #bodySeen = false;
+  #contentSeen = false;
+  #decoder: LiftedDecoder | undefined;
+  #liftedCount = 0;
+
+  constructor(options: ScanOptions) {
+    this.#options = options;
+    this.#rule = options.lifted === undefined ? undefined : LIFTED[options.operation];
+    this.#tokenizer = new XmlTokenizer(this);
+  }
+
+  /** Takes the next bytes. @throws JobtailError malformed, unexpected-answer, answer-too-large */
+  push(chunk: Buffer): void {
+    this.#plainBytes += chunk.length;
+    this.#empty = this.#empty && isWhiteSpace(chunk);
+    this.#tokenizer.push(chunk);
+    if (this.#plainBytes > this.#options.maxBytes) throw tooLarge(`more than ${this.#options.maxBytes} bytes`);
+  }
+
+  /** The answer is over: its rest, an envelope. @throws JobtailError malformed, unexpected-answer */
+  finish(): string {
+    if (this.#empty) throw unexpected('it is empty');
+    this.#tokenizer.finish();
+    if (!this.#contentSeen) throw unexpected('the body of its envelope is empty');
+    return this.#rest.join('');
+  }
+
+  open(tag: StartTag): void {
+    const parent = this.#frames.at(-1);
+    if (parent?.kind === 'lifted') throw malformed('an element inside a text');
+    if (parent?.nil === true) throw malformed('an element inside a nil one');
+    this.#frames.push(parent?.kind === 'left-out' ? parent : this.#frameOf(tag));
+  }
+
+  text(bytes: Buffer, literal: boolean): void {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) return;
+    if (this.#decoder !== undefined) {
+      this.#plainBytes -= bytes.length;
+      const decoded = this.#decoder.push(bytes, literal);
+      if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
+    } else if (frame.nil || this.#frames.length <= FRAMES_AROUND_CONTENT) {
+      if (!isWhiteSpace(bytes)) throw malformed('text where none may stand');
+    } else {
+      const characters = literal ? bytes : resolveReferences(bytes);
+      if (frame.kind !== 'left-out') this.#write(escapeText(characters.toString()));
+    }
+  }
+
+  close(): void {
+    const frame = this.#frames.pop();
+    if (frame === undefined || frame === this.#frames.at(-1)) return;
+    if (frame.kind === 'lifted') {
+      this.#decoder?.finish();
+      this.#decoder = undefined;
+      this.#options.lifted?.end();
+    }
+    this.#write(frame.end);
+  }
+
+  #frameOf(tag: StartTag): Frame {
+    switch (this.#frames.length) {
+      case 0:
+        return this.#envelope(tag);
+      case 1:
+        return this.#headerOrBody(tag);
+      case FRAMES_AROUND_CONTENT:
+        return this.#content(tag);
+      default:
+        return this.#inner(tag);
+    }
+  }
+
+  #envelope(tag: StartTag): Frame {
+    if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
+    const isEnvelope = tag.localName === 'Envelope' && [SOAP_1_1, SOAP_1_2].includes(tag.namespace);
+    if (!isEnvelope) throw unexpected(`it holds ${nameOf(tag)} instead of a SOAP envelope`);
+    this.#write(START_OF_REST);
+    return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
+  }
+
+  #headerOrBody(tag: StartTag): Frame {
+    const inEnvelope = tag.namespace === this.#frames[0]?.namespace && !this.#bodySeen;
+    if (inEnvelope && tag.localName === 'Header') return { ...tag, kind: 'left-out', end: '' };
+    if (!inEnvelope || tag.localName !== 'Body') throw unexpected(`its envelope holds ${nameOf(tag)}`);
+    this.#bodySeen = true;
+    this.#write('<soap:Body>');
+    return { ...tag, kind: 'plain', end: '</soap:Body>' };
+  }
+
+  #content(tag: StartTag): Frame {
+    const { operation, namespace } = this.#options;
+    if (this.#contentSeen) throw unexpected('the body of its envelope holds more than one element');
+    this.#contentSeen = true;
+    if (tag.namespace === this.#frames[0]?.namespace && tag.localName === 'Fault') {
+      this.#write('<soap:Fault>');
+      return { ...tag, kind: 'plain', end: '</soap:Fault>' };
+    }
+    if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
+      throw unexpected(`it holds ${nameOf(tag)} instead of ${operation}Response of ${namespace}`);
+    }
+    return this.#plain(tag);
+  }
+
+  /** An element of the response or of a fault. */
+  #inner(tag: StartTag): Frame {
+    const content = this.#frames[FRAMES_AROUND_CONTENT];
+    if (content?.localName === 'Fault') {
+      // Stack traces of any shape; what happened stands in the fault's own text.
+      const isDetail = this.#frames.length === FRAMES_AROUND_CONTENT + 1 && tag.localName.toLowerCase() === 'detail';
+      return isDetail ? { ...tag, kind: 'left-out', end: '' } : this.#plain(tag);
+    }
+    if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${nameOf(tag)}`);
+    return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
+      ? this.#lift(tag, this.#rule)
+      : this.#plain(tag);
+  }
+
+  #isAt(path: readonly string[], tag: StartTag): boolean {
+    const outer = this.#frames.length - (FRAMES_AROUND_CONTENT + 1);
+    return (
+      outer === path.length - 1 &&
+      tag.localName === path[outer] &&
+      path.slice(0, outer).every((name, index) => name === this.#frames[index + FRAMES_AROUND_CONTENT + 1]?.localName)
+    );
+  }
+
+  /** A nil one is left to be absent: to the contract that is the same. */
+  #lift(tag: StartTag, rule: LiftedElement): Frame {
+    if (tag.nil) return { ...tag, kind: 'plain', end: '' };
+    this.#decoder = createDecoder(rule.encoding);
+    this.#options.lifted?.begin();
+    if (rule.indexed) this.#write(`<${tag.localName}>${this.#liftedCount}`);
+    this.#liftedCount += 1;
+    return { ...tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
+  }
+
+  #plain(tag: StartTag): Frame {
+    this.#restElements += 1;
+    if (this.#restElements > MAX_REST_ELEMENTS) throw tooLarge(`more than ${MAX_REST_ELEMENTS} elements`);
+    this.#write(tag.nil ? `<${tag.localName} xsi:nil="true">` : `<${tag.localName}>`);
+    return { ...tag, kind: 'plain', end: `</${tag.localName}>` };
+  }
+
+  #write(text: string): void {
+    this.#restCharacters += text.length;
+    if (this.#restCharacters > MAX_REST_CHARACTERS) throw tooLarge(`more than ${MAX_REST_CHARACTERS} characters`);
+    if (text !== '') this.#rest.push(text);
+  }
+}
+
+function tooLarge(than: string): JobtailError {
+  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
+    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
+  });
+}
+
+function nameOf(tag: StartTag): string {
+  const name = shortText(tag.localName, 100);
+  return tag.namespace === '' ? `the element ${name}` : `the element ${name} of ${shortText(tag.namespace, 200)}`;
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
