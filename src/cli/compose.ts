@@ -199,7 +199,7 @@ export function buildEngine({ config, store, remote, log, only }: EngineOptions)
     options: results,
     now,
     onFetched: (jobId, name, bytes, changed) => {
-      if (changed) log.info({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
+      if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
     },
     onRefused: (jobId, name, reason) =>
       log.warn({ jobId, file: name, reason }, `the result ${name} of job ${jobId} is refused: ${reason}`),

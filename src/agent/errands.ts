@@ -1,0 +1,87 @@
+/**
+ * What is to be done for each job, and when: one timer for all, one errand of a kind and job at a time. A complete pass
+ * has its job for itself: it waits for the others of the job, and they do not start beside it.
+ */
+import type { JobId } from '../job.ts';
+import type { Clock } from './ports.ts';
+import { Schedule } from './schedule.ts';
+
+/** live: a poll of the live files. results: a look at the results. pass: everything, to its end. */
+export const ERRANDS = ['live', 'results', 'pass'] as const;
+export type Errand = (typeof ERRANDS)[number];
+
+export interface ErrandsOptions {
+  readonly clock: Clock;
+  /** Does one errand; never rejects. */
+  readonly run: (jobId: JobId, errand: Errand) => Promise<void>;
+}
+
+/** Timers hold at most 2^31 ms; an hour is long enough to look again. */
+const LONGEST_TIMER_MS = 60 * 60_000;
+
+export class Errands {
+  readonly #options: ErrandsOptions;
+  readonly #schedule = new Schedule();
+  readonly #running = new Map<string, Promise<void>>();
+  #cancelTimer: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(options: ErrandsOptions) {
+    this.#options = options;
+  }
+
+  /** Makes an errand due after `delayMs`, whatever it was before. */
+  due(jobId: JobId, errand: Errand, delayMs: number): void {
+    this.#schedule.set(nameOf(jobId, errand), this.#options.clock.monotonic() + delayMs);
+    this.#arm();
+  }
+
+  /** Takes back what is due of a job; what runs goes on. */
+  cancel(jobId: JobId): void {
+    for (const errand of ERRANDS) this.#schedule.remove(nameOf(jobId, errand));
+  }
+
+  /** Whether an errand waits for its time or runs. */
+  has(jobId: JobId, errand: Errand): boolean {
+    const name = nameOf(jobId, errand);
+    return this.#schedule.has(name) || this.#running.has(name);
+  }
+
+  /** Starts nothing more, and waits for what runs. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#cancelTimer?.();
+    await Promise.all(this.#running.values());
+  }
+
+  #arm(): void {
+    this.#cancelTimer?.();
+    const next = this.#schedule.nextDue();
+    if (next === undefined || this.#stopped) return;
+    const { clock } = this.#options;
+    const delayMs = Math.min(Math.max(0, next - clock.monotonic()), LONGEST_TIMER_MS);
+    this.#cancelTimer = clock.timer(delayMs, () => this.#startDue());
+  }
+
+  #startDue(): void {
+    for (const name of this.#schedule.takeDue(this.#options.clock.monotonic())) {
+      const [errand, jobId] = name.split(' ') as [Errand, JobId];
+      const passes = errand !== 'pass' && this.#running.has(nameOf(jobId, 'pass'));
+      // What is due beside a pass is done by it; its end makes the next one due.
+      if (passes) continue;
+      const same = this.#running.get(name);
+      if (same !== undefined) {
+        void same.then(() => this.due(jobId, errand, 0));
+        continue;
+      }
+      const others = errand === 'pass' ? ERRANDS.flatMap((other) => this.#running.get(nameOf(jobId, other)) ?? []) : [];
+      const running = Promise.all(others)
+        .then(() => this.#options.run(jobId, errand))
+        .finally(() => this.#running.delete(name));
+      this.#running.set(name, running);
+    }
+    this.#arm();
+  }
+}
+
+const nameOf = (jobId: JobId, errand: Errand) => `${errand} ${jobId}`;
