@@ -1,4 +1,5 @@
 /** What can end one call early: the caller's signal and the limit of its total time. */
+import { setMaxListeners } from 'node:events';
 import { JobtailError } from '../errors.ts';
 import { addressOf, type Target } from './failures.ts';
 
@@ -21,6 +22,8 @@ export class CallStop {
       this.#onAbort();
       return;
     }
+    // One signal may stop many calls at a time; each of them takes its listener away again.
+    setMaxListeners(0, caller);
     caller.addEventListener('abort', this.#onAbort, { once: true });
     if (totalMs <= MAX_DELAY_MS) {
       const expired = () => this.stop(timeoutError(target, `did not answer completely within ${totalMs} ms`));

@@ -5,7 +5,7 @@
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../errors.ts';
 import { LimitedBody } from './body.ts';
-import { CallStop } from './call-stop.ts';
+import { CallStop, timeoutError } from './call-stop.ts';
 import { describeFailure, type Target } from './failures.ts';
 import { charsetOf, headerOf, mediaTypeOf, retryAfterMsOf } from './headers.ts';
 
@@ -44,7 +44,7 @@ export interface HttpRequest {
   readonly body?: string | Buffer;
   readonly signal: AbortSignal;
   /** Instead of the client's own `totalMs`; Infinity for none. */
-  readonly totalMs?: number;
+  readonly totalMs?: number | undefined;
 }
 
 export interface HttpAnswer {
@@ -79,8 +79,10 @@ export class HttpClient {
   async request(request: HttpRequest): Promise<HttpAnswer> {
     const url = parseUrl(request.url);
     const target: Target = { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80') };
-    const stop = new CallStop(request.signal, request.totalMs ?? this.#limits.totalMs, target);
+    const limits = this.#limits;
+    const stop = new CallStop(request.signal, request.totalMs ?? limits.totalMs, target);
     let response: Dispatcher.ResponseData;
+    let timer: NodeJS.Timeout | undefined;
     try {
       stop.signal.throwIfAborted();
       response = await this.#dispatcher.request({
@@ -90,14 +92,23 @@ export class HttpClient {
         headers: { 'accept-encoding': 'identity', ...request.headers },
         body: request.body ?? null,
         signal: stop.signal,
-        headersTimeout: this.#limits.headersMs,
+        headersTimeout: limits.headersMs,
         bodyTimeout: 0,
+        // Each provisional answer (1xx) starts the limit of the header anew; all together have it once more.
+        onInfo: () => {
+          timer ??= setTimeout(
+            () => stop.stop(timeoutError(target, 'did not begin to answer in time')),
+            limits.headersMs,
+          );
+        },
       });
     } catch (error) {
       stop.settle();
       throw describeFailure(error, target);
+    } finally {
+      clearTimeout(timer);
     }
-    const body = new LimitedBody(response.body, { stop, idleMs: this.#limits.idleMs, target });
+    const body = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target });
     await refuseCompressed(response, body, target);
     const contentType = headerOf(response.headers, 'content-type');
     return {

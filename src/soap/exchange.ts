@@ -4,7 +4,7 @@ import type { HttpAnswer, HttpClient } from '../http/http-client.ts';
 import type { Lifted } from './lifted.ts';
 import { malformed, unexpected } from './malformed.ts';
 import { type RefusedCall, refusalError } from './refusals.ts';
-import { AnswerScanner } from './scanner.ts';
+import { AnswerScanner, type Rest } from './scanner.ts';
 import { redactedText } from './short-text.ts';
 
 /** How much of an answer that is no success is looked at. */
@@ -16,21 +16,20 @@ export interface Exchange extends RefusedCall {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly namespace: string;
-  readonly lifted?: Lifted;
+  readonly lifted: Lifted | undefined;
   /** Bytes of the answer allowed besides the lifted texts. */
   readonly maxBytes: number;
   /** Instead of the HTTP client's own limit. */
-  readonly totalMs?: number;
+  readonly totalMs: number | undefined;
   readonly signal: AbortSignal;
   /** Counts the bytes of the answer, also of one that ends in an error. */
   readonly count: { bytes: number };
 }
 
 /** What came back: an envelope without its lifted texts. With a status other than 200 it is no success. */
-export interface Envelope {
+export interface Envelope extends Rest {
   readonly status: number;
   readonly retryAfterMs: number | undefined;
-  readonly rest: string;
 }
 
 /**
@@ -40,11 +39,10 @@ export interface Envelope {
  */
 export async function exchange(xml: string, call: Exchange): Promise<Envelope> {
   const { http, url, headers, signal, totalMs } = call;
-  const request = { method: 'POST', url, headers, body: xml, signal } as const;
-  const answer = await http.request(totalMs === undefined ? request : { ...request, totalMs });
+  const answer = await http.request({ method: 'POST', url, headers, body: xml, signal, totalMs });
   const { status, retryAfterMs } = answer;
-  if (status === 200) return { status, retryAfterMs, rest: await readSuccess(answer, call) };
-  if (status >= 400) return { status, retryAfterMs, rest: await readRefusal(answer, call) };
+  if (status === 200) return { status, retryAfterMs, ...(await readSuccess(answer, call)) };
+  if (status >= 400) return { status, retryAfterMs, ...(await readRefusal(answer, call)) };
   await answer.body[Symbol.asyncIterator]().return?.();
   if (status < 300) throw unexpected(`its status is ${status} instead of 200`);
   throw new JobtailError('redirected', `the service answered ${call.operation} with status ${status}`, {
@@ -52,7 +50,7 @@ export async function exchange(xml: string, call: Exchange): Promise<Envelope> {
   });
 }
 
-async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<string> {
+async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<Rest> {
   if (!isXml(answer.contentType)) {
     const head = await readHead(answer, call);
     if (head.length === 0) throw unexpected('it is empty');
@@ -76,7 +74,7 @@ async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<string> 
 }
 
 /** The rest of an envelope that came with a status other than 200, most likely a fault. */
-async function readRefusal(answer: HttpAnswer, call: Exchange): Promise<string> {
+async function readRefusal(answer: HttpAnswer, call: Exchange): Promise<Rest> {
   const head = await readHead(answer, call);
   if (isXml(answer.contentType)) {
     const scanner = new AnswerScanner({

@@ -14,7 +14,7 @@ import {
 } from './arguments.ts';
 import { HeldTexts } from './content.ts';
 import type { Operation } from './contract.ts';
-import { type Envelope, exchange } from './exchange.ts';
+import { exchange } from './exchange.ts';
 import type { Lifted } from './lifted.ts';
 import { ListedNames } from './listed-names.ts';
 import { malformed } from './malformed.ts';
@@ -70,7 +70,7 @@ export class SoapRemote implements Remote {
 
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapRemoteOptions) {
-    if (!/^[!#-;=?-[\]_a-z~]+$/.test(options.namespace)) {
+    if (!/^[!#-%'-;=?-[\]_a-z~]+$/.test(options.namespace)) {
       throw new JobtailError('config', 'service.namespace holds characters that no namespace can hold', {
         hint: 'copy the targetNamespace from the WSDL of the service',
       });
@@ -106,7 +106,10 @@ export class SoapRemote implements Remote {
   async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
     const file = new StreamedFile(sink, signal);
     const fields = { relativeFilePath: textArgument(path, 'file name') };
-    await this.#call({ operation: 'DownloadFileFromCluster', jobId, fields, lifted: file, bulky: true, signal });
+    const operation = 'DownloadFileFromCluster';
+    await this.#call({ operation, jobId, fields, lifted: file, bulky: true, signal }).catch((error: unknown) => {
+      throw file.failure === undefined ? error : file.failure.error;
+    });
     if (file.count > 1) throw malformed('it holds more than one file');
     if (file.length !== undefined) return file.length;
     throw new JobtailError('not-found', 'the service has no such file', {
@@ -172,22 +175,20 @@ export class SoapRemote implements Remote {
       'user-agent': 'jobtail',
       ...authorizationOf(grant),
     };
-    let envelope: Envelope | undefined;
-    const result = await this.#soap.invoke({
+    const { sent, response, fault } = await this.#soap.invoke({
       operation,
       args: requestFields(jobId, fields, grant),
-      send: async (xml, soapHeaders) => {
-        const more = { ...(lifted === undefined ? {} : { lifted }), ...(bulky === true ? { totalMs: Infinity } : {}) };
-        const options = { http, url, namespace, headers: { ...soapHeaders, ...headers }, signal, count };
-        envelope = await exchange(xml, { ...refused, ...options, ...more, maxBytes: maxSmallAnswerBytes });
-        return envelope.rest;
-      },
+      send: (xml, soapHeaders) =>
+        exchange(xml, {
+          ...refused,
+          ...{ http, url, namespace, lifted, signal, count },
+          headers: { ...soapHeaders, ...headers },
+          maxBytes: maxSmallAnswerBytes,
+          totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
+        }),
     });
-    const { status = 200, retryAfterMs } = envelope ?? {};
-    if ('fault' in result) {
-      throw refusalError({ status, retryAfterMs, isFault: true, words: wordsOfFault(result.fault) }, refused);
-    }
-    if (status !== 200) throw refusalError({ status, retryAfterMs, isFault: false, words: '' }, refused);
-    return result.response;
+    const { status, isFault, retryAfterMs } = sent;
+    if (!isFault && status === 200) return response;
+    throw refusalError({ status, isFault, retryAfterMs, words: wordsOfFault(fault) }, refused);
   }
 }

@@ -28,9 +28,16 @@ export interface ScanOptions {
   /** {service_namespace}. */
   readonly namespace: string;
   /** Receives the lifted texts; left out, nothing is lifted. */
-  readonly lifted?: Lifted;
+  readonly lifted?: Lifted | undefined;
   /** Bytes allowed besides the lifted texts. */
   readonly maxBytes: number;
+}
+
+/** What remains of an answer. */
+export interface Rest {
+  /** An envelope for the `soap` package. */
+  readonly xml: string;
+  readonly isFault: boolean;
 }
 
 /** An open element. */
@@ -56,6 +63,7 @@ export class AnswerScanner implements XmlEvents {
   #empty = true;
   #bodySeen = false;
   #contentSeen = false;
+  #isFault = false;
   #decoder: LiftedDecoder | undefined;
   #liftedCount = 0;
 
@@ -73,12 +81,12 @@ export class AnswerScanner implements XmlEvents {
     if (this.#plainBytes > this.#options.maxBytes) throw tooLarge(`more than ${this.#options.maxBytes} bytes`);
   }
 
-  /** The answer is over: its rest, an envelope. @throws JobtailError malformed, unexpected-answer */
-  finish(): string {
+  /** The answer is over: its rest. @throws JobtailError malformed, unexpected-answer */
+  finish(): Rest {
     if (this.#empty) throw unexpected('it is empty');
     this.#tokenizer.finish();
     if (!this.#contentSeen) throw unexpected('the body of its envelope is empty');
-    return this.#rest.join('');
+    return { xml: this.#rest.join(''), isFault: this.#isFault };
   }
 
   open(tag: StartTag): void {
@@ -149,6 +157,7 @@ export class AnswerScanner implements XmlEvents {
     if (this.#contentSeen) throw unexpected('the body of its envelope holds more than one element');
     this.#contentSeen = true;
     if (tag.namespace === this.#frames[0]?.namespace && tag.localName === 'Fault') {
+      this.#isFault = true;
       this.#write('<soap:Fault>');
       return { ...tag, kind: 'plain', end: '</soap:Fault>' };
     }
@@ -160,8 +169,7 @@ export class AnswerScanner implements XmlEvents {
 
   /** An element of the response or of a fault. */
   #inner(tag: StartTag): Frame {
-    const content = this.#frames[FRAMES_AROUND_CONTENT];
-    if (content?.localName === 'Fault') {
+    if (this.#isFault) {
       // Stack traces of any shape; what happened stands in the fault's own text.
       const isDetail = this.#frames.length === FRAMES_AROUND_CONTENT + 1 && tag.localName.toLowerCase() === 'detail';
       return isDetail ? { ...tag, kind: 'left-out', end: '' } : this.#plain(tag);

@@ -13,22 +13,22 @@ export interface SoapClientOptions {
   readonly soapVersion: '1.1' | '1.2';
 }
 
-export interface SoapCall {
+export interface SoapCall<Sent extends { readonly xml: string }> {
   readonly operation: Operation;
   /** In the order of the contract; null is written as nil, an absent one is left out. Primitives and plain records. */
   readonly args: Readonly<Record<string, unknown>>;
-  /** Sends an envelope and returns the one that came back. */
-  readonly send: (xml: string, headers: Readonly<Record<string, string>>) => Promise<string>;
+  /** Sends an envelope; what it returns holds the envelope that came back. */
+  readonly send: (xml: string, headers: Readonly<Record<string, string>>) => Promise<Sent>;
 }
 
-/** Either the content of the response element, or the fault as it was read. */
-export type SoapResult = { readonly response: unknown } | { readonly fault: unknown };
-
-type Method = (
-  args: unknown,
-  callback: (error: unknown, response: unknown) => void,
-  options: { readonly call: PendingCall; readonly exchangeId: string },
-) => void;
+export interface SoapAnswer<Sent> {
+  /** What `send` returned. */
+  readonly sent: Sent;
+  /** The content of the response element; undefined or null if it is empty, or if the answer is a fault. */
+  readonly response: unknown;
+  /** The content of the fault; undefined or null if it is empty, or if the answer is none. */
+  readonly fault: unknown;
+}
 
 export class SoapClient {
   readonly #options: SoapClientOptions;
@@ -39,32 +39,41 @@ export class SoapClient {
   }
 
   /** @throws JobtailError malformed; whatever `send` throws */
-  async invoke({ operation, args, send }: SoapCall): Promise<SoapResult> {
+  async invoke<Sent extends { readonly xml: string }>(call: SoapCall<Sent>): Promise<SoapAnswer<Sent>> {
     this.#client ??= createSoapClient(this.#options);
     const client = await this.#client;
-    const call = new PendingCall(send);
-    const method = client[operation] as Method;
-    const { error, response } = await new Promise<{ error: unknown; response: unknown }>((resolve) => {
-      method(args, (error, response) => resolve({ error, response }), { call, exchangeId: operation });
+    let sent: Sent | undefined;
+    let failure: unknown;
+    const send: Send = async (xml, headers) => {
+      try {
+        sent = await call.send(xml, headers);
+        return sent.xml;
+      } catch (error) {
+        failure = error;
+        throw new Error('not sent');
+      }
+    };
+    const method = client[call.operation] as Method;
+    const { error, response } = await new Promise<{ error: unknown; response?: unknown }>((resolve) => {
+      method(call.args, (error, response) => resolve({ error, response }), { send, exchangeId: call.operation });
     });
     forgetLast(client);
-    if (call.failure !== undefined) throw call.failure.error;
-    if (error === null || error === undefined) return { response };
+    if (sent === undefined) throw failure;
     const fault = faultIn(error);
-    if (fault === undefined) throw malformed('its values are not those of the contract');
-    return { fault };
+    if (error && fault === undefined) throw malformed('its values are not those of the contract');
+    return { sent, response, fault };
   }
 }
 
-/** What belongs to one call; it travels through the package in the options of the call. */
-class PendingCall {
-  readonly send: SoapCall['send'];
-  failure: { readonly error: unknown } | undefined;
+type Send = (xml: string, headers: Readonly<Record<string, string>>) => Promise<string>;
 
-  constructor(send: SoapCall['send']) {
-    this.send = send;
-  }
+/** What belongs to one call travels through the package in the options of the call. */
+interface CallOptions {
+  readonly send: Send;
+  readonly exchangeId: string;
 }
+
+type Method = (args: unknown, callback: (error: unknown, response: unknown) => void, options: CallOptions) => void;
 
 async function createSoapClient({ namespace, url, soapVersion }: SoapClientOptions): Promise<Client> {
   return await createClientAsync(wsdlOf({ namespace, url }), {
@@ -84,17 +93,10 @@ function sendCall(
   _url: string,
   xml: string,
   callback: (error: unknown, response?: unknown, body?: string) => void,
-  ...[headers, options, client]: [Record<string, string>, { readonly call: PendingCall }, Client]
+  ...[headers, options, client]: [Record<string, string>, CallOptions, Client]
 ): void {
-  const { call } = options;
   forgetLast(client);
-  call.send(xml, headers).then(
-    (rest) => callback(null, { status: 200, headers: {} }, rest),
-    (error: unknown) => {
-      call.failure = { error };
-      callback(new Error('not sent'));
-    },
-  );
+  options.send(xml, headers).then((answer) => callback(null, { status: 200, headers: {} }, answer), callback);
 }
 
 /** The package keeps the last texts of a client for debugging; they hold the session code and may be large. */
@@ -112,7 +114,7 @@ function exactLong(text: string): string {
 }
 
 function faultIn(error: unknown): unknown {
-  const { root } = error as {
+  const { root } = (error ?? {}) as {
     readonly root?: { readonly Envelope?: { readonly Body?: { readonly Fault?: unknown } } };
   };
   return root?.Envelope?.Body?.Fault;

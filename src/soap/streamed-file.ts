@@ -1,6 +1,6 @@
 /** The bytes of a file on their way to a sink. */
 import type { Sink } from '../agent/ports.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { JobtailError } from '../errors.ts';
 import type { Lifted } from './lifted.ts';
 
 /** Hands bytes on in order and does not wait for a sink longer than for the caller's signal. */
@@ -10,6 +10,7 @@ export class StreamedFile implements Lifted {
   #waiting: Buffer[] = [];
   #length = 0;
   #texts = 0;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(sink: Sink, signal: AbortSignal) {
     this.#sink = sink;
@@ -26,6 +27,11 @@ export class StreamedFile implements Lifted {
     return this.#texts;
   }
 
+  /** What the sink threw, in a box, for it may be anything. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure;
+  }
+
   begin(): void {
     this.#texts += 1;
   }
@@ -40,7 +46,12 @@ export class StreamedFile implements Lifted {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const bytes of waiting) {
-      await untilAborted(this.#sink, bytes, this.#signal);
+      try {
+        await untilAborted(this.#sink, bytes, this.#signal);
+      } catch (error) {
+        this.#failure = { error };
+        throw error;
+      }
       this.#length += bytes.length;
     }
   }
@@ -55,8 +66,6 @@ async function untilAborted(sink: Sink, bytes: Buffer, signal: AbortSignal): Pro
   });
   try {
     await Promise.race([Promise.resolve(sink(bytes)), stopped]);
-  } catch (error) {
-    throw asJobtailError(error);
   } finally {
     signal.removeEventListener('abort', stop);
   }

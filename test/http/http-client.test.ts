@@ -136,6 +136,14 @@ describe('limits', () => {
     });
   });
 
+  test('of the header, whatever comes before it', async () => {
+    const server = await raw('', (socket) => {
+      const flow = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 5);
+      socket.on('close', () => clearInterval(flow));
+    });
+    await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({ code: 'timeout' });
+  });
+
   test('of silence in the body', async () => {
     const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc');
     const got = await client({ idleMs: 80 }).request(get(server.url));

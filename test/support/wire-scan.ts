@@ -41,7 +41,7 @@ export function scan(operation: Operation, document: Buffer | string, cuts: Cuts
     scanner.push(Buffer.from(bytes.subarray(at, cut)));
     at = cut;
   }
-  return { rest: scanner.finish(), texts: lifted.texts };
+  return { rest: scanner.finish().xml, texts: lifted.texts };
 }
 
 /** What `scan` returns, or the code of its error; any other error is thrown. */

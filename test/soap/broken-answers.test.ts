@@ -1,0 +1,76 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
+import type { SoapRemote } from '../../src/soap/remote.ts';
+import { BROKEN, type Broken } from '../support/wire-broken.ts';
+import { createRemote, JOB, SESSION_CODE, TASK } from '../support/wire-remote.ts';
+import { startTcpServer, until } from '../support/wire-server.ts';
+
+const signal = new AbortController().signal;
+const closing: { close(): Promise<void> }[] = [];
+const startBytes = process.memoryUsage().rss;
+
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+function call(remote: SoapRemote, operation: Broken['operation']): Promise<unknown> {
+  switch (operation) {
+    case 'DownloadFileFromCluster':
+      return remote.downloadFile(JOB, '/a', () => undefined, signal);
+    case 'ListChangedFilesForJob':
+      return remote.listChangedFiles(JOB, signal);
+    default:
+      return remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
+  }
+}
+
+/** Makes the call and returns its failure and for how long the process could do nothing else, at most. */
+async function suffer({
+  serve,
+  operation,
+}: Broken): Promise<{ error: unknown; blockedMs: number; connections: number }> {
+  const server = await startTcpServer((socket) => socket.on('data', (data) => isEnd(data) && serve(socket)));
+  const made = createRemote(server.url, {
+    limits: { connectMs: 2000, headersMs: 250, idleMs: 250, totalMs: 1500 },
+    maxSmallAnswerBytes: 2 * 1024 * 1024,
+  });
+  closing.push(server, made);
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  const error = await call(made.remote, operation).then(
+    () => 'it succeeded',
+    (thrown: unknown) => thrown,
+  );
+  delay.disable();
+  await until(() => server.open() <= 2);
+  return { error, blockedMs: delay.max / 1e6, connections: server.connections() };
+}
+
+function isEnd(data: Buffer): boolean {
+  return data.toString().endsWith(':Envelope>');
+}
+
+test('there are enough of them', () => {
+  expect(BROKEN.length).toBeGreaterThan(40);
+});
+
+test.each(BROKEN.map((broken) => [broken.what, broken] as const))('%s', async (_, broken) => {
+  let { error, blockedMs } = await suffer(broken);
+  // The machine may have been busy with something else: only what blocks again and again is a defect.
+  for (let again = 0; blockedMs > 100 && again < 5; again += 1) blockedMs = (await suffer(broken)).blockedMs;
+  expect(blockedMs).toBeLessThan(200);
+  if (!(error instanceof JobtailError)) throw new Error(`expected a JobtailError, got ${String(error)}`);
+  expect(`${error.code}: ${error.message}`).toMatch(new RegExp(`^${broken.code}: `));
+  expect(error.message).toContain(broken.says ?? '');
+  expect(error.message.length).toBeLessThan(700);
+  expect(JSON.stringify([error.message, error.hint, error.stack, error.cause])).not.toContain(SESSION_CODE);
+  expect(error.cause).toBeUndefined();
+  const waits = error.code === 'rate-limited' || (error.code === 'unavailable' && broken.what === '503');
+  expect(error.retryAfterMs).toBe(waits ? 7000 : undefined);
+});
+
+afterAll(() => {
+  // Bounded, not exact: the garbage of all of them together.
+  expect(process.memoryUsage().rss - startBytes).toBeLessThan(500 * 1024 * 1024);
+});

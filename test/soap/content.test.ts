@@ -1,0 +1,79 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, expect, test } from 'vitest';
+import { HeldTexts } from '../../src/soap/content.ts';
+import { openFilesIn } from '../support/wire-files.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+test('texts are what was put in, wherever they are held', async () => {
+  const text = fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(text, { maxLength: 5 }),
+      fc.nat(40),
+      fc.nat(200),
+      fc.nat(200),
+      async (texts, memoryBytes, start, end) => {
+        const held = new HeldTexts({ directory, memoryBytes });
+        for (const pieces of texts) {
+          held.begin();
+          for (const piece of pieces) {
+            held.bytes(Buffer.from(piece));
+            await held.flush();
+          }
+          held.end();
+        }
+        await held.close();
+        expect(held.texts.length).toBe(texts.length);
+        for (const [index, content] of held.texts.entries()) {
+          const expected = Buffer.concat(texts[index] ?? []);
+          expect(content.length).toBe(expected.length);
+          expect(await content.read(0, content.length)).toEqual(expected);
+          expect(await content.read(start, end)).toEqual(expected.subarray(start, Math.max(start, end)));
+        }
+        await Promise.all(held.texts.map((content) => content.release()));
+      },
+    ),
+    { numRuns: 500 },
+  );
+  expect(openFilesIn(directory)).toBe(0);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+test('many texts of one answer fill neither the memory nor the table of open files', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 200_000 });
+  for (let index = 0; index < 400; index += 1) {
+    held.begin();
+    held.bytes(Buffer.alloc(190_000, index));
+    await held.flush();
+    held.end();
+  }
+  expect(openFilesIn(directory)).toBe(1);
+  expect(await held.texts[399]?.read(189_999, 190_000)).toEqual(Buffer.from([399 % 256]));
+  await held.discard();
+  await held.close();
+  expect(openFilesIn(directory)).toBe(0);
+});
+
+test('a directory that is not there is told', async () => {
+  const held = new HeldTexts({ directory: join(directory, 'none'), memoryBytes: 1 });
+  held.begin();
+  held.bytes(Buffer.from('ab'));
+  await expect(held.flush()).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
+  await held.discard();
+  await held.close();
+});
+
+test('what was released cannot be read', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 1 });
+  held.begin();
+  held.end();
+  await held.close();
+  await held.texts[0]?.release();
+  await expect(held.texts[0]?.read(0, 1)).rejects.toMatchObject({ code: 'internal' });
+});

@@ -1,0 +1,76 @@
+/** A remote for the tests of the wire, with what it did written down. */
+import { tmpdir } from 'node:os';
+import type { Grant, Session } from '../../src/agent/ports.ts';
+import { HttpClient, type HttpLimits } from '../../src/http/http-client.ts';
+import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
+import { type CallEvent, SoapRemote, type SoapRemoteOptions } from '../../src/soap/remote.ts';
+import { NAMESPACE } from './wire-envelopes.ts';
+
+export const SESSION_CODE = '7d2c6a1e-90d5-4b0c-8f4e-3a5b6c7d8e9f';
+
+export function jobId(text: string): JobId {
+  const id = parseJobId(text);
+  if (id === undefined) throw new Error(`${text} is no job id`);
+  return id;
+}
+
+export function taskId(text: string): TaskId {
+  const id = parseTaskId(text);
+  if (id === undefined) throw new Error(`${text} is no task id`);
+  return id;
+}
+
+export const JOB = jobId('501');
+export const TASK = taskId('9001');
+
+/** Hands out the given grants, the last one again and again. */
+export class GivenSession implements Session {
+  readonly lostGrants: Grant[] = [];
+  readonly #grants: Grant[];
+
+  constructor(...grants: Grant[]) {
+    this.#grants = grants.length === 0 ? [{ kind: 'session', code: SESSION_CODE }] : grants;
+  }
+
+  async current(): Promise<Grant> {
+    const [grant] = this.#grants;
+    if (grant === undefined) throw new Error('no grant');
+    return grant;
+  }
+
+  lost(grant: Grant): void {
+    this.lostGrants.push(grant);
+    if (this.#grants.length > 1) this.#grants.shift();
+  }
+}
+
+export interface TestRemote {
+  readonly remote: SoapRemote;
+  readonly session: GivenSession;
+  readonly events: CallEvent[];
+  readonly http: HttpClient;
+  close(): Promise<void>;
+}
+
+export const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
+
+export function createRemote(
+  url: string,
+  options: Partial<SoapRemoteOptions> & { limits?: HttpLimits; session?: GivenSession } = {},
+): TestRemote {
+  const { limits = TEST_LIMITS, session = new GivenSession(), ...rest } = options;
+  const http = new HttpClient({ limits });
+  const events: CallEvent[] = [];
+  const remote = new SoapRemote({
+    namespace: NAMESPACE,
+    url,
+    soapVersion: '1.1',
+    http,
+    session,
+    spillDirectory: tmpdir(),
+    maxSmallAnswerBytes: 4 * 1024 * 1024,
+    onCall: (event) => events.push(event),
+    ...rest,
+  });
+  return { remote, session, events, http, close: () => http.close() };
+}
