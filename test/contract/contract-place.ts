@@ -1,0 +1,117 @@
+/** Where a test of the contract stands: one server that serves one job, and the client under test. */
+import { tmpdir } from 'node:os';
+import { expect, onTestFinished } from 'vitest';
+import type { Grant, Part } from '../../src/agent/ports.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { HttpClient } from '../../src/http/http-client.ts';
+import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
+import type { Operation } from '../../src/soap/contract.ts';
+import { SoapRemote } from '../../src/soap/remote.ts';
+import { GivenSession } from '../support/wire-remote.ts';
+import type { ContractService, ServedJob, Version } from './service.ts';
+
+/** Far beyond what anything here takes. */
+const LIMIT_MS = 60_000;
+
+export const signal = new AbortController().signal;
+
+export interface PlaceOptions {
+  readonly grant?: Grant['kind'];
+  /** Session codes that the server does not know: they are shown before the good grant, or instead of it. */
+  readonly stale?: { readonly codes: readonly string[]; readonly only?: boolean };
+}
+
+export interface Place<Service extends ContractService = ContractService> {
+  readonly service: Service;
+  readonly remote: SoapRemote;
+  readonly session: GivenSession;
+  readonly grant: Grant;
+  readonly jobId: JobId;
+  /** Checks that the last request was understood exactly so; the session is checked, too. */
+  understood(operation: Operation, fields?: Readonly<Record<string, unknown>>): Promise<void>;
+}
+
+/** Serves a job, and makes a client for it. */
+export type Serve = (job: ServedJob, options?: PlaceOptions) => Promise<Place>;
+
+export async function makePlace<Job extends ServedJob, Service extends ContractService>(
+  service: Service & ContractService<Job>,
+  version: Version,
+  job: Job,
+  options: PlaceOptions = {},
+): Promise<Place<Service>> {
+  await service.serve(job);
+  const grant = await service.grant(options.grant ?? 'session');
+  const { codes = [], only = false } = options.stale ?? {};
+  const stale = codes.map((code): Grant => ({ kind: 'session', code }));
+  const session = new GivenSession(...stale, ...(only ? [] : [grant]));
+  const http = new HttpClient({
+    limits: { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS },
+  });
+  onTestFinished(() => http.close());
+  const remote = new SoapRemote({
+    namespace: service.namespace,
+    url: service.url,
+    soapVersion: version,
+    http,
+    session,
+    spillDirectory: tmpdir(),
+    maxSmallAnswerBytes: 4 * 1024 * 1024,
+  });
+  const understood: Place['understood'] = async (operation, fields = {}) => {
+    const sent: Readonly<Record<string, unknown>> = {
+      submittedJobInfoId: job.jobId,
+      ...fields,
+      ...(grant.kind === 'session' ? { sessionCode: grant.code } : {}),
+    };
+    const told = Object.entries(sent).filter(([field]) => service.tells(field));
+    const authorization = grant.kind === 'bearer' ? `Bearer ${grant.token}` : undefined;
+    expect((await service.calls()).at(-1)).toEqual({
+      operation,
+      version,
+      request: Object.fromEntries(told),
+      authorization: service.tells('authorization') ? authorization : undefined,
+    });
+  };
+  return { service, remote, session, grant, jobId: jobIdOf(job.jobId), understood };
+}
+
+export function jobIdOf(text: string): JobId {
+  const id = parseJobId(text);
+  if (id === undefined) throw new Error(`${text} is no job id`);
+  return id;
+}
+
+export function taskIdOf(text: string): TaskId {
+  const id = parseTaskId(text);
+  if (id === undefined) throw new Error(`${text} is no task id`);
+  return id;
+}
+
+/** A part with its whole text in place of its content, which is given back. */
+export async function readPart({ content, ...part }: Part): Promise<Omit<Part, 'content'> & { text: string }> {
+  const bytes = await content.read(0, content.length);
+  expect(bytes.length).toBe(content.length);
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  await content.release();
+  return { ...part, text };
+}
+
+/** The bytes of a whole file. */
+export async function download({ remote, jobId }: Place, name: string): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  const length = await remote.downloadFile(jobId, name, (bytes) => void pieces.push(Buffer.from(bytes)), signal);
+  const bytes = Buffer.concat(pieces);
+  expect(length).toBe(bytes.length);
+  return bytes;
+}
+
+/** The error with which `call` ends. */
+export async function failureOf(call: Promise<unknown>): Promise<JobtailError> {
+  const error = await call.then(
+    (value) => new Error(`expected a failure, got ${JSON.stringify(value)}`),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof JobtailError) return error;
+  throw error;
+}

@@ -1,0 +1,33 @@
+/** One contract for every server: what the client sends is understood exactly, and so is what the server answers. */
+import { afterAll, beforeAll, describe } from 'vitest';
+import { makePlace, type Serve } from './contract-place.ts';
+import { faultContract } from './fault-contract.ts';
+import { fileContract } from './file-contract.ts';
+import { listingContract } from './listing-contract.ts';
+import { partsContract } from './parts-contract.ts';
+import { type ContractService, VERSIONS } from './service.ts';
+import { transferContract } from './transfer-contract.ts';
+
+/** The tests of the contract; `start` makes the server that they run against. */
+export function contractOf(name: string, start: () => Promise<ContractService>): void {
+  describe(name, () => {
+    let service: ContractService | undefined;
+    beforeAll(async () => {
+      service = await start();
+    });
+    afterAll(async () => {
+      await service?.close();
+    });
+    describe.each(VERSIONS)('over SOAP %s', (version) => {
+      const serve: Serve = async (job, options) => {
+        if (service === undefined) throw new Error('the server did not start');
+        return await makePlace(service, version, job, options);
+      };
+      describe('DownloadPartsOfJobFilesFromCluster', () => partsContract(serve));
+      describe('ListChangedFilesForJob', () => listingContract(serve));
+      describe('DownloadFileFromCluster', () => fileContract(serve));
+      describe('GetFileTransferMethod and EndFileTransfer', () => transferContract(serve));
+      describe('faults and sessions', () => faultContract(serve, version));
+    });
+  });
+}

@@ -1,0 +1,84 @@
+/** The contract of faults, of sessions, and of calls at the same time. */
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import type { Remote } from '../../src/agent/ports.ts';
+import { download, failureOf, jobIdOf, type Place, readPart, type Serve, signal, taskIdOf } from './contract-place.ts';
+import type { ServedJob, Version } from './service.ts';
+
+const METHOD = { serverHostname: null, sharedBasepath: null, protocol: 'NetworkShare', credentials: null } as const;
+
+/** Holds what each of the calls asks for. */
+const SERVED: ServedJob = { jobId: '501', files: new Map([['/701/x', Buffer.from('x')]]) };
+
+const STALE = ' stale &<"\'> kód';
+
+type Call = (remote: Remote, jobId: Place['jobId']) => Promise<unknown>;
+
+const CALLS: readonly (readonly [string, Call])[] = [
+  ['GetFileTransferMethod', (remote, jobId) => remote.getTransferMethod(jobId, signal)],
+  ['EndFileTransfer', (remote, jobId) => remote.endTransfer(jobId, METHOD, signal)],
+  ['DownloadPartsOfJobFilesFromCluster', (remote, jobId) => remote.readParts(jobId, [], signal)],
+  ['ListChangedFilesForJob', (remote, jobId) => remote.listChangedFiles(jobId, signal)],
+  ['DownloadFileFromCluster', (remote, jobId) => remote.downloadFile(jobId, '/701/x', () => undefined, signal)],
+];
+
+/** Who is to blame for a fault of the server itself, in the words of each version. */
+const BLAME: Readonly<Record<Version, string>> = { '1.1': 'Server', '1.2': 'Receiver' };
+
+export function faultContract(serve: Serve, version: Version): void {
+  describe.each(CALLS)('of %s', (operation, call) => {
+    test('a fault is told with its code and text', async () => {
+      const fault = 'Došlo místo & <b>"čas"</b> \u{1F600}: ]]> &amp;';
+      const { remote, jobId } = await serve({ jobId: '501', fault });
+      const error = await failureOf(call(remote, jobId));
+      expect(error.code).toBe('fault');
+      const [, code, text] =
+        /^the service answered (?:\w+) with a fault: \w[\w-]*:(\w+): (.*)$/s.exec(error.message) ?? [];
+      expect([code, text]).toEqual([BLAME[version], fault]);
+      expect(error.message).toContain(operation);
+    });
+
+    test('a job that does not exist is a fault', async () => {
+      const { remote } = await serve({ jobId: '501' });
+      const error = await failureOf(call(remote, jobIdOf('-404')));
+      expect([error.code, error.message]).toEqual(['fault', expect.stringContaining('with id -404 does not exist.')]);
+    });
+
+    test('a lost session is renewed, and the call repeated', async () => {
+      const { remote, jobId, session, service } = await serve(SERVED, { stale: { codes: [STALE] } });
+      await call(remote, jobId);
+      expect(session.lostGrants).toEqual([{ kind: 'session', code: STALE }]);
+      expect((await service.calls()).map((one) => one.operation)).toEqual([operation, operation]);
+    });
+
+    test('a session that stays lost is told apart, without a word of it', async () => {
+      const { remote, jobId, service } = await serve(SERVED, { stale: { codes: [STALE], only: true } });
+      const error = await failureOf(call(remote, jobId));
+      expect(error.code).toBe('session-lost');
+      expect(error.message).toContain('Session code [redacted] is not valid');
+      expect(inspect(error, { depth: Number.POSITIVE_INFINITY, showHidden: true })).not.toContain('stale');
+      expect((await service.calls()).length).toBe(2);
+    });
+  });
+
+  test('calls at the same time do not mix up', async () => {
+    const numbers = Array.from({ length: 8 }, (_, index) => String(index + 1));
+    const textOf = (number: string) => `${number} `.repeat(20_000);
+    const place = await serve({
+      jobId: '501',
+      tasks: numbers.map((taskId) => ({ taskId, live: { stdout: textOf(taskId) } })),
+      files: new Map(numbers.map((number) => [`/701/${number}`, Buffer.from(textOf(number))])),
+    });
+    await Promise.all(
+      numbers.map(async (number) => {
+        const wanted = [{ taskId: taskIdOf(number), file: 'stdout', offset: 0 }] as const;
+        const [bytes, { parts }] = await Promise.all([
+          download(place, `/701/${number}`),
+          place.remote.readParts(place.jobId, wanted, signal),
+        ]);
+        expect(String(bytes)).toBe(textOf(number));
+        expect((await Promise.all(parts.map(readPart))).map(({ text }) => text)).toEqual([textOf(number)]);
+      }),
+    );
+  });
+}

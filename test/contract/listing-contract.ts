@@ -1,0 +1,38 @@
+/** The contract of ListChangedFilesForJob. */
+import { expect, test } from 'vitest';
+import { type Serve, signal } from './contract-place.ts';
+import { LONG_MAX, LONG_MIN } from './service.ts';
+import { HOSTILE_NAMES, IMPOSSIBLE_NAMES } from './texts.ts';
+
+const OPERATION = 'ListChangedFilesForJob';
+const NAMES = [...HOSTILE_NAMES, ...IMPOSSIBLE_NAMES];
+const files = new Map(NAMES.map((name) => [name, Buffer.from('x')]));
+
+export function listingContract(serve: Serve): void {
+  test.each([LONG_MAX, LONG_MIN])('gives the names of job %s as they are', async (jobId) => {
+    const { remote, understood, ...place } = await serve({ jobId, files });
+    const names = await remote.listChangedFiles(place.jobId, signal);
+    expect(names.toSorted()).toEqual(NAMES.toSorted());
+    await understood(OPERATION);
+  });
+
+  test('with a token instead of a session code', async () => {
+    const { remote, jobId, understood } = await serve({ jobId: '501', files }, { grant: 'bearer' });
+    expect((await remote.listChangedFiles(jobId, signal)).length).toBe(NAMES.length);
+    await understood(OPERATION);
+  });
+
+  test('leaves nil entries out', async () => {
+    const { remote, jobId } = await serve({ jobId: '501', files, habits: { nilEntries: true } });
+    expect((await remote.listChangedFiles(jobId, signal)).toSorted()).toEqual(NAMES.toSorted());
+  });
+
+  test.each([
+    ['empty', false, false],
+    ['absent', true, false],
+    ['nil', true, true],
+  ])('is empty if the list is %s', async (_, held, nullMembers) => {
+    const { remote, jobId } = await serve({ jobId: '501', held, habits: { nullMembers } });
+    expect(await remote.listChangedFiles(jobId, signal)).toEqual([]);
+  });
+}

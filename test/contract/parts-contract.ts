@@ -1,0 +1,127 @@
+/** The contract of DownloadPartsOfJobFilesFromCluster. */
+import { expect, test } from 'vitest';
+import type { PartRequest } from '../../src/agent/ports.ts';
+import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
+import { type Place, readPart, type Serve, signal, taskIdOf } from './contract-place.ts';
+import { LONG_MAX, LONG_MIN, RELATIVE_PATHS, type ServedHabits, type ServedTask } from './service.ts';
+import { blocksOfText, HOSTILE_TEXTS } from './texts.ts';
+
+const OPERATION = 'DownloadPartsOfJobFilesFromCluster';
+
+/** SynchronizableFilesExt, written out once more: the product's own table is under test. */
+const FILE_TYPES: Readonly<Record<LiveFileName, string>> = {
+  stdout: 'StandardOutputFile',
+  stderr: 'StandardErrorFile',
+  log: 'LogFile',
+  progress: 'ProgressFile',
+};
+
+const want = (taskId: string, file: LiveFileName = 'stdout', offset = 0): PartRequest => ({
+  taskId: taskIdOf(taskId),
+  file,
+  offset,
+});
+
+const asSent = (wanted: readonly PartRequest[]) =>
+  wanted.map(({ taskId, file, offset }) => ({
+    submittedTaskInfoId: taskId,
+    fileType: FILE_TYPES[file],
+    offset: String(offset),
+  }));
+
+/** The parts in the order of `wanted`, with their texts. Nothing is refused, and nothing is there twice. */
+async function read({ remote, jobId }: Place, wanted: readonly PartRequest[]) {
+  const { parts, refused } = await remote.readParts(jobId, wanted, signal);
+  expect(refused).toBe(0);
+  const found = await Promise.all(parts.map(readPart));
+  const ordered = wanted.flatMap(({ taskId, file }) =>
+    found.filter((part) => part.taskId === taskId && part.file === file),
+  );
+  expect(ordered.length).toBe(found.length);
+  return ordered;
+}
+
+const ONE: ServedTask = { taskId: '9001', live: { stdout: 'first\nsecond\n', stderr: '' } };
+
+export function partsContract(serve: Serve): void {
+  test.each([LONG_MAX, LONG_MIN, '0', '501'])('asks for all files of all tasks of job %s', async (jobId) => {
+    const ids = [LONG_MIN, '9007199254740993', LONG_MAX];
+    const tasks = ids.map((taskId) => ({
+      taskId,
+      live: Object.fromEntries(LIVE_FILE_NAMES.map((file) => [file, `0123456789 ${file} of ${taskId}\n`])),
+    }));
+    const place = await serve({ jobId, tasks });
+    const wanted = ids.flatMap((id, index) => LIVE_FILE_NAMES.map((file) => want(id, file, index * 5)));
+    const expected = wanted.map(({ taskId, file, offset }) => {
+      const text = `0123456789 ${file} of ${taskId}\n`.slice(offset);
+      return { taskId, file, offset, text, relativePath: RELATIVE_PATHS[file] };
+    });
+    expect(await read(place, wanted)).toEqual(expected);
+    await place.understood(OPERATION, { taskFileOffsets: asSent(wanted) });
+  });
+
+  test('asks for nothing', async () => {
+    const place = await serve({ jobId: '501', tasks: [ONE] });
+    expect(await read(place, [])).toEqual([]);
+    await place.understood(OPERATION, { taskFileOffsets: [] });
+  });
+
+  test('with a token instead of a session code', async () => {
+    const place = await serve({ jobId: '501', tasks: [ONE] }, { grant: 'bearer' });
+    expect(await read(place, [want('9001')])).toMatchObject([{ text: 'first\nsecond\n' }]);
+    await place.understood(OPERATION, { taskFileOffsets: asSent([want('9001')]) });
+  });
+
+  test('gives every text as it is', async () => {
+    const tasks = HOSTILE_TEXTS.map((stdout, index) => ({ taskId: String(index + 1), live: { stdout } }));
+    const place = await serve({ jobId: '501', tasks });
+    const parts = await read(
+      place,
+      tasks.map(({ taskId }) => want(taskId)),
+    );
+    expect(parts.map(({ text }) => text)).toEqual(HOSTILE_TEXTS);
+  });
+
+  test('gives only files that exist, and nothing beyond the end of one', async () => {
+    const place = await serve({ jobId: '501', tasks: [ONE] });
+    const offsets = [want('9001', 'stdout', 9_007_199_254_740_991), want('9001', 'log'), want('9002')];
+    expect(await read(place, offsets)).toMatchObject([{ file: 'stdout', offset: 9_007_199_254_740_991, text: '' }]);
+    await place.understood(OPERATION, { taskFileOffsets: asSent(offsets) });
+    expect(await read(place, [want('9002')])).toEqual([]);
+  });
+
+  test.each<[string, Partial<ServedHabits>]>([
+    ['an empty content', { emptyContent: 'empty' }],
+    ['an absent content', { emptyContent: 'none' }],
+    ['a nil content', { emptyContent: 'none', nullMembers: true }],
+  ])('takes %s for an empty text', async (_, habits) => {
+    const place = await serve({ jobId: '501', tasks: [ONE], habits });
+    const wanted = [want('9001'), want('9001', 'stderr')];
+    expect(await read(place, wanted)).toMatchObject([{ text: 'first\nsecond\n' }, { text: '' }]);
+  });
+
+  test.each<[string, Partial<ServedHabits>]>([
+    ['absent', { relativePath: 'none' }],
+    ['nil', { relativePath: 'none', nullMembers: true }],
+  ])('tells a path that is %s as null', async (_, habits) => {
+    const place = await serve({ jobId: '501', tasks: [ONE], habits });
+    expect(await read(place, [want('9001')])).toMatchObject([{ text: 'first\nsecond\n', relativePath: null }]);
+  });
+
+  test.each<[string, Partial<ServedHabits>]>([
+    ['a nil offset', { offsetEcho: 'nil' }],
+    ['the offset 0', { offsetEcho: 'zero' }],
+    ['nil entries', { nilEntries: true }],
+  ])('takes the answer of a server that writes %s', async (_, habits) => {
+    const place = await serve({ jobId: '501', tasks: [ONE], habits });
+    expect(await read(place, [want('9001', 'stdout', 6)])).toMatchObject([{ offset: 6, text: 'second\n' }]);
+  });
+
+  test('3 MiB of text', async () => {
+    const stdout = blocksOfText(3 * 1024);
+    const place = await serve({ jobId: '501', tasks: [{ taskId: '9001', live: { stdout } }] });
+    const [part] = await read(place, [want('9001', 'stdout', 1024)]);
+    // Not toBe: the difference would be printed.
+    expect(part?.text === stdout.slice(stdout.length / (3 * 1024))).toBe(true);
+  });
+}

@@ -1,0 +1,75 @@
+/** Python programs on zeep and libxml2, which share nothing with the program but the WSDL. */
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Operation } from '../../src/soap/contract.ts';
+import type { Version } from './service.ts';
+
+/** The one that Debian's packages are made for. */
+const PYTHON = '/usr/bin/python3';
+
+/** Why Debian's package for this module cannot be used; undefined if it can. */
+export function missingPython(module: 'zeep' | 'lxml'): string | undefined {
+  const { status } = spawnSync(PYTHON, ['-c', `import ${module}`]);
+  return status === 0 ? undefined : `python3-${module} is not installed`;
+}
+
+/** What libxml2 finds wrong with each request, by the schema in the WSDL; null if nothing. */
+export function validateRequests(wsdl: string, requests: readonly string[]): readonly (string | null)[] {
+  const input = JSON.stringify({ wsdl, requests });
+  return JSON.parse(execFileSync(PYTHON, [pathOf('valid-requests.py')], { input, encoding: 'utf8' }));
+}
+
+export interface ZeepCall {
+  readonly operation: Operation;
+  readonly version: Version;
+  /** By the names of the spec; longs as text. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What came of a call: longs as text, bytes as {base64}. An error is one that zeep or libxml2 found in the answer. */
+export interface ZeepOutcome {
+  readonly result?: unknown;
+  readonly fault?: { readonly code: string; readonly message: string };
+  readonly error?: string;
+}
+
+/** A SOAP client that is not ours. Its program ends when its input ends, also when the test run is killed. */
+export class ZeepClient {
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #lines: AsyncIterator<string>;
+  #complaints = '';
+
+  /** A client for the service that this WSDL describes. */
+  constructor(wsdlUrl: string) {
+    this.#child = spawn(PYTHON, [pathOf('zeep-client.py'), wsdlUrl]);
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#complaints += text;
+    });
+    // If it has ended, its lines end, too: that is noticed where one is waited for.
+    this.#child.stdin.on('error', () => undefined);
+    this.#lines = createInterface(this.#child.stdout)[Symbol.asyncIterator]();
+  }
+
+  /** One call; the next one may begin when it has ended. */
+  async call({ operation, version, fields, headers = {} }: ZeepCall): Promise<ZeepOutcome> {
+    const port = version === '1.1' ? 'FileTransferWsSoap' : 'FileTransferWsSoap12';
+    this.#child.stdin.write(`${JSON.stringify({ port, operation, fields, headers })}\n`);
+    const { done, value } = await this.#lines.next();
+    if (done === true) throw new Error(`zeep ended: ${this.#complaints}`);
+    return JSON.parse(value) as ZeepOutcome;
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const closed = once(this.#child, 'close');
+    this.#child.stdin.end();
+    await closed;
+  }
+}
+
+function pathOf(program: string): string {
+  return fileURLToPath(new URL(program, import.meta.url));
+}

@@ -1,0 +1,122 @@
+/** The sandbox as a server of the contract. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Grant } from '../../src/agent/ports.ts';
+import { LIVE_FILE_NAMES } from '../../src/job.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { RecordedCall } from '../../src/sandbox/traffic.ts';
+import { type ContractService, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
+
+const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };
+
+/** The task that holds whole files; a name that is listed begins with the id of its specification. */
+const FILES_TASK = { taskId: '700', specificationId: '701' };
+
+/** It records neither the session nor the used method: that it accepts them must do. */
+const TOLD = ['submittedJobInfoId', 'taskFileOffsets', 'relativeFilePath'];
+
+export class SandboxService implements ContractService {
+  readonly #directory: string;
+  #sandbox: Sandbox | undefined;
+  #served = 0;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  static async start(): Promise<SandboxService> {
+    return new SandboxService(await mkdtemp(join(tmpdir(), 'jobtail-contract-')));
+  }
+
+  get sandbox(): Sandbox {
+    if (this.#sandbox === undefined) throw new Error('nothing is served yet');
+    return this.#sandbox;
+  }
+
+  get namespace(): string {
+    return this.sandbox.namespace;
+  }
+
+  get url(): string {
+    return this.sandbox.fileTransferUrl;
+  }
+
+  tells(field: string): boolean {
+    return TOLD.includes(field);
+  }
+
+  async serve({ jobId, tasks = [], files = new Map(), held = false, fault, habits }: ServedJob): Promise<void> {
+    await this.#sandbox?.close();
+    const real = [...files].filter(([name]) => isReal(name));
+    const extraFiles = Object.fromEntries(
+      [...files].flatMap(([name, bytes]) => (isReal(name) ? [] : [[name, String(bytes)]])),
+    );
+    const sandbox = await Sandbox.start({
+      directory: join(this.#directory, String(++this.#served)),
+      users: [USER],
+      // Made in no time, unlike RSA keys.
+      habits: { ...SERVED_HABITS, ...habits, extraFiles, keyFormat: 'ec-pem' },
+    });
+    this.#sandbox = sandbox;
+    const specs = [...tasks.map(({ taskId }) => ({ taskId })), ...(real.length > 0 ? [FILES_TASK] : [])];
+    const job = await sandbox.submitJob({ jobId, held, tasks: specs });
+    for (const [index, { live }] of tasks.entries()) {
+      for (const file of LIVE_FILE_NAMES) {
+        const path = job.tasks[index]?.files[file];
+        if (path !== undefined && live[file] !== undefined) await writeFile(path, live[file]);
+      }
+    }
+    for (const [name, bytes] of real) {
+      const path = join(job.directory, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, bytes);
+    }
+    if (fault !== undefined) sandbox.faults.add({ kind: 'fault', text: fault });
+  }
+
+  async grant(kind: Grant['kind']): Promise<Grant> {
+    const { baseUrl } = this.sandbox;
+    const { username: Username, password: Password, token } = USER;
+    const [operation, Credentials] =
+      kind === 'session'
+        ? ['AuthenticateUserAndPassword', { Username, Password }]
+        : ['AuthenticateUserOpenId', { Username, OpenIdAccessToken: token }];
+    this.sandbox.setHabits({ signInAnswer: kind === 'session' ? 'json-string' : 'header' });
+    const response = await fetch(`${baseUrl}/service/UserAndLimitationManagement/${operation}`, {
+      method: 'POST',
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify({ Credentials }),
+    });
+    if (response.status !== 200) throw new Error(`the sandbox refused the sign-in with ${response.status}`);
+    const code = (await response.json()) as string;
+    return kind === 'session' ? { kind, code } : { kind, token };
+  }
+
+  async calls(): Promise<readonly UnderstoodCall[]> {
+    return this.sandbox.calls.map(understoodCall);
+  }
+
+  async openKeys(): Promise<readonly string[]> {
+    return this.sandbox.openKeys.map(({ publicKey }) => publicKey);
+  }
+
+  async close(): Promise<void> {
+    await this.#sandbox?.close();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}
+
+function understoodCall({ operation, version, jobId, entries, path }: RecordedCall): UnderstoodCall {
+  const request = {
+    submittedJobInfoId: jobId,
+    ...(entries === undefined ? {} : { taskFileOffsets: entries }),
+    ...(path === undefined ? {} : { relativeFilePath: path }),
+  };
+  return { operation, version, request };
+}
+
+/** Whether the name can be the one of a real file of the task with whole files. */
+function isReal(name: string): boolean {
+  return name.startsWith(`/${FILES_TASK.specificationId}/`) && !name.split('/').includes('..');
+}

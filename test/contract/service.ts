@@ -1,0 +1,91 @@
+/** What the contract wants of a server: that it serves one job, and tells what it understood of each request. */
+import type { Grant } from '../../src/agent/ports.ts';
+import type { LiveFileName } from '../../src/job.ts';
+import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import type { Operation } from '../../src/soap/contract.ts';
+
+export const VERSIONS = ['1.1', '1.2'] as const;
+export type Version = (typeof VERSIONS)[number];
+
+export const LONG_MAX = '9223372036854775807';
+export const LONG_MIN = '-9223372036854775808';
+
+/** The habits that each server must be able to have. */
+export type ServedHabits = Pick<
+  SandboxHabits,
+  | 'offsetEcho'
+  | 'relativePath'
+  | 'emptyContent'
+  | 'nullMembers'
+  | 'nilEntries'
+  | 'missingFile'
+  | 'transferProtocol'
+  | 'serverHostname'
+  | 'transferUsername'
+  | 'sharedRoot'
+>;
+
+export const SERVED_HABITS: ServedHabits = {
+  offsetEcho: 'echo',
+  relativePath: 'task',
+  emptyContent: 'empty',
+  nullMembers: false,
+  nilEntries: false,
+  missingFile: 'fault',
+  transferProtocol: 'SftpScp',
+  serverHostname: 'login.example:22',
+  transferUsername: 'alice',
+  sharedRoot: '/scratch',
+};
+
+export interface ServedTask {
+  readonly taskId: string;
+  /** Live files that exist; their texts are UTF-8 whose characters do not cross a multiple of 1,024 bytes. */
+  readonly live: Partial<Readonly<Record<LiveFileName, string>>>;
+}
+
+/** What the server knows. */
+export interface ServedJob {
+  readonly jobId: string;
+  readonly tasks?: readonly ServedTask[];
+  /** Whole files by the names under which they are listed. Those below `/701/` may hold any bytes, others only text. */
+  readonly files?: ReadonlyMap<string, Buffer>;
+  /** It is not submitted yet: its listing is nil. */
+  readonly held?: boolean;
+  /** Every call is answered with this fault. */
+  readonly fault?: string;
+  readonly habits?: Partial<ServedHabits>;
+}
+
+/** The names of live files as every server of the contract tells them. */
+export const RELATIVE_PATHS: Readonly<Record<LiveFileName, string>> = {
+  stdout: '/stdout.txt',
+  stderr: '/stderr.txt',
+  log: '/task.log',
+  progress: '/progress.txt',
+};
+
+/** A request as the server understood it: fields by their names in the spec, longs as decimal text. */
+export interface UnderstoodCall {
+  readonly operation: Operation;
+  readonly version: Version;
+  readonly request: Readonly<Record<string, unknown>>;
+  /** The line `Authorization`; undefined if there was none, or if the server does not tell. */
+  readonly authorization?: string | undefined;
+}
+
+export interface ContractService<Job extends ServedJob = ServedJob> {
+  readonly namespace: string;
+  /** {file_transfer_url}; may be another one after `serve`. */
+  readonly url: string;
+  /** Whether it tells this field of a request. */
+  tells(field: string): boolean;
+  /** Serves `job` and no other one from now on; forgets the calls so far. */
+  serve(job: Job): Promise<void>;
+  /** What a client has to show. */
+  grant(kind: Grant['kind']): Promise<Grant>;
+  calls(): Promise<readonly UnderstoodCall[]>;
+  /** Public keys of transfers that have not ended. */
+  openKeys(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}

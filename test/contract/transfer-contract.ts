@@ -1,0 +1,102 @@
+/** The contract of GetFileTransferMethod and EndFileTransfer. */
+import { createPrivateKey } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { TransferMethod } from '../../src/agent/ports.ts';
+import { failureOf, type Place, type Serve, signal } from './contract-place.ts';
+import { LONG_MAX, LONG_MIN } from './service.ts';
+
+const GET = 'GetFileTransferMethod';
+const END = 'EndFileTransfer';
+
+const HABITS = {
+  serverHostname: ' "login" <1>&\'.example:22',
+  sharedRoot: '/scratch/žluťoučký \u{1F600} & <b>',
+  transferUsername: 'alice\nb\rc ',
+};
+
+/** FileTransferMethodExt as it is to be sent: a null is left out, but for the protocol. */
+export const asSent = ({ protocol, credentials, ...texts }: TransferMethod) => ({
+  ...withoutNulls(texts),
+  protocol,
+  ...(credentials === null ? {} : { credentials: withoutNulls(credentials) }),
+});
+
+const withoutNulls = (fields: Readonly<Record<string, string | null>>) =>
+  Object.fromEntries(Object.entries(fields).filter(([, text]) => text !== null));
+
+/** The method of the job; there must be one. */
+async function methodOf({ remote, jobId }: Place): Promise<TransferMethod> {
+  const method = await remote.getTransferMethod(jobId, signal);
+  if (method === null) throw new Error('the service has no method');
+  return method;
+}
+
+export function transferContract(serve: Serve): void {
+  test.each([LONG_MAX, LONG_MIN])('gives the method of job %s, and ends it', async (jobId) => {
+    const place = await serve({ jobId, habits: HABITS });
+    const method = await methodOf(place);
+    await place.understood(GET);
+    expect(method).toEqual({
+      serverHostname: HABITS.serverHostname,
+      sharedBasepath: `${HABITS.sharedRoot}/${jobId}`,
+      protocol: 'SftpScp',
+      credentials: {
+        username: HABITS.transferUsername,
+        privateKey: expect.stringMatching(/^-----BEGIN [\s\S]* KEY-----\n$/),
+        publicKey: expect.stringMatching(/^[a-z][\w-]+ [\w+/=]+$/),
+      },
+    });
+    expect(createPrivateKey(method.credentials?.privateKey ?? '').type).toBe('private');
+    expect(await place.service.openKeys()).toEqual([method.credentials?.publicKey]);
+
+    await expect(place.remote.endTransfer(place.jobId, method, signal)).resolves.toBeUndefined();
+    await place.understood(END, { usedTransferMethod: asSent(method) });
+    expect(await place.service.openKeys()).toEqual([]);
+    const error = await failureOf(place.remote.endTransfer(place.jobId, method, signal));
+    expect([error.code, error.message]).toEqual(['fault', expect.stringContaining('with this public key.')]);
+  });
+
+  test('with a token instead of a session code', async () => {
+    const place = await serve({ jobId: '501' }, { grant: 'bearer' });
+    const method = await methodOf(place);
+    await place.understood(GET);
+    await place.remote.endTransfer(place.jobId, method, signal);
+    await place.understood(END, { usedTransferMethod: asSent(method) });
+  });
+
+  test('ends a method of which only the public key is left', async () => {
+    const place = await serve({ jobId: '501' });
+    const { credentials } = await methodOf(place);
+    const rest: TransferMethod = {
+      serverHostname: null,
+      sharedBasepath: null,
+      protocol: null,
+      credentials: { username: null, privateKey: null, publicKey: credentials?.publicKey ?? '' },
+    };
+    await place.remote.endTransfer(place.jobId, rest, signal);
+    await place.understood(END, { usedTransferMethod: asSent(rest) });
+    expect(await place.service.openKeys()).toEqual([]);
+  });
+
+  test.each([false, true])('a share has no credentials (nil: %s)', async (nullMembers) => {
+    const place = await serve({ jobId: '501', habits: { ...HABITS, transferProtocol: 'NetworkShare', nullMembers } });
+    const method = await methodOf(place);
+    expect(method).toEqual({
+      serverHostname: HABITS.serverHostname,
+      sharedBasepath: `${HABITS.sharedRoot}/501`,
+      protocol: 'NetworkShare',
+      credentials: null,
+    });
+    await place.remote.endTransfer(place.jobId, method, signal);
+    await place.understood(END, { usedTransferMethod: asSent(method) });
+  });
+
+  test.each([false, true])('there may be no method (nil: %s)', async (nullMembers) => {
+    const { remote, jobId, understood } = await serve({
+      jobId: '501',
+      habits: { transferProtocol: 'none', nullMembers },
+    });
+    expect(await remote.getTransferMethod(jobId, signal)).toBeNull();
+    await understood(GET);
+  });
+}
