@@ -14,7 +14,7 @@ import { completePass, type PassSummary } from './final-pass.ts';
 import { backOff, type IntervalLimits, nextInterval, withJitter } from './interval.ts';
 import { type PollContext, pollJob, troubleFrom } from './poll.ts';
 import type { Clock, Log, Remote } from './ports.ts';
-import type { Results } from './results.ts';
+import type { Results } from './results/results.ts';
 import { Troubles } from './troubles.ts';
 
 export interface AgentOptions {
@@ -32,6 +32,8 @@ export interface AgentOptions {
   readonly random: () => number;
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
+  /** Told how many bytes were appended to the live mirrors of a job. */
+  readonly onAppended?: (bytes: number) => void;
 }
 
 /** A poll that took longer makes the next one of its job patient. */
@@ -116,6 +118,13 @@ export class Agent {
     store.requests.forgetAnswered(clock.now() - ANSWERS_MS);
   }
 
+  /** Calls back at least every `everyMs` while the scheduler advances: it goes round, and calls get their turn. */
+  onTurn(everyMs: number, callback: () => void): void {
+    this.#errands.onTurn(everyMs, () => {
+      if (!this.#options.calls.stalled) callback();
+    });
+  }
+
   /** Ends calls in flight, waits until everything that was appended is committed. */
   async stop(): Promise<void> {
     this.#stop.abort();
@@ -174,7 +183,10 @@ export class Agent {
 
     for (const [file, error] of polled.errors) this.#troubles.failed(`job ${jobId} ${file}`, error);
     for (const file of polled.ends.keys()) this.#troubles.worked(`job ${jobId} ${file}`);
-    if (polled.appended > 0) log.debug({ jobId, bytes: polled.appended }, 'grown');
+    if (polled.appended > 0) {
+      log.debug({ jobId, bytes: polled.appended }, 'grown');
+      this.#options.onAppended?.(polled.appended);
+    }
     if (polled.refused > 0)
       log.warn({ jobId, refused: polled.refused }, `job ${jobId}: the service sent entries that were not asked for`);
     this.#went(jobId, ['live'], polled.appended > 0, polled.refused);
@@ -210,9 +222,12 @@ export class Agent {
         remote: this.#remote('live'),
         signal: this.#stop.signal,
       });
+      if (summary.appended > 0) this.#options.onAppended?.(summary.appended);
       const settled = settling && summary.appended === 0;
       const state = job.state === 'ending' ? 'ended' : settled ? 'settled' : job.state;
       store.jobs.setState(jobId, state);
+      if (state !== 'watched')
+        await results.endTransfer(jobId, { remote: this.#remote('live'), signal: this.#stop.signal });
       this.#went(jobId, ERRANDS, summary.appended > 0);
       for (const request of requests) answer(store, request, { summary });
       const { verified, openEnds } = summary;
@@ -254,6 +269,7 @@ export class Agent {
       const job = store.jobs.get(jobId);
       // A pass that a command asked for is not tried again: the command was told. One that ends the job is.
       if (errand === 'pass' && job?.state === 'watched') {
+        failing.delete('pass');
         this.#resume(job, delayMs);
         return;
       }

@@ -3,15 +3,47 @@
  * bytes short and every later offset would be wrong, so it is found out before the first byte is appended: the service
  * is asked from another offset, and the two answers are held against each other.
  */
-import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../chunk.ts';
+import {
+  BYTE_ORDER_MARK,
+  characterStart,
+  commonLength,
+  REPLACEMENT,
+  standsAt,
+  startsAlike,
+  widthOfLead,
+} from '../chunk.ts';
 import type { TextEncoding } from './encoding.ts';
 import type { Follow } from './follow.ts';
 import type { Content, Part } from './ports.ts';
+import { type Reading, Utf8Reading } from './reading.ts';
 
-/** What the probe found; `second` is its answer where that is worth to be used again. */
+type Mark = 'none' | 'swallowed' | 'again';
+
+/** `again`: the file changed while it was looked at. `second` is an answer of the probe that is worth to be used again. */
 export interface MarkFound {
-  readonly mark: 'none' | 'swallowed' | 'again';
+  readonly mark: Mark;
   readonly second?: Part;
+}
+
+/** A text with the byte-order mark that the service swallowed. */
+export class Marked implements Content {
+  readonly length: number;
+  readonly #content: Content;
+
+  constructor(content: Content) {
+    this.#content = content;
+    this.length = BYTE_ORDER_MARK.length + content.length;
+  }
+
+  async read(start: number, end: number): Promise<Buffer> {
+    const mark = BYTE_ORDER_MARK.subarray(start, end);
+    const width = BYTE_ORDER_MARK.length;
+    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width));
+    return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
+  }
+
+  /** The text itself is given back by whoever received it. */
+  async release(): Promise<void> {}
 }
 
 /** Beyond this much text, asking for nearly all of it once more would cost too much. */
@@ -20,7 +52,7 @@ const SMALL_BYTES = 64 * 1024;
 const COMPARED_BYTES = 480;
 const HALF_BLOCK_BYTES = 512;
 
-/** `text` was asked for from offset 0, and is not empty. */
+/** `text` was asked for from offset 0. */
 export async function* findMark(text: Content, encoding: TextEncoding): Follow<MarkFound> {
   const head = await text.read(0, SMALL_BYTES);
   if (standsAt(head, 0, BYTE_ORDER_MARK)) {
@@ -38,26 +70,60 @@ export async function* findMark(text: Content, encoding: TextEncoding): Follow<M
 }
 
 /**
- * From offset 1 a swallowed mark shows its other two bytes as U+FFFD, and then all of the text; without a mark, the
+ * From offset 1, a swallowed mark shows its other two bytes as U+FFFD, and then all of the text; without a mark, the
  * rest of the first character is shown as U+FFFD, and then what follows it.
  */
 async function* askBehindFirst(text: Content, head: Buffer): Follow<MarkFound> {
   const part = yield 1;
   if (part === undefined) return { mark: 'again' };
-  const found = withoutReplaced(await part.content.read(0, SMALL_BYTES));
-  const whole = withoutReplaced(head);
-  const shifted = found.replaced === whole.replaced + 2 && agree(found.rest, whole.rest);
-  // A first U+FFFD stands for one to three bytes; any other first character is cut by the question itself.
-  const width = whole.replaced > 0 ? 0 : widthOfLead(head[0] ?? 0);
-  const behind = width > 0 ? withoutReplaced(head.subarray(width)) : whole;
-  const straight =
-    agree(found.rest, behind.rest) &&
-    (width > 0 ? found.replaced === behind.replaced + width - 1 : found.replaced <= behind.replaced);
-  if (straight && shifted) {
-    // One character again and again: only the length tells whether one of them is missing.
-    return { mark: part.content.length - text.length === 2 * REPLACEMENT.length ? 'swallowed' : 'none' };
-  }
+  const found = await part.content.read(0, SMALL_BYTES);
+  const straight = goesOnBehindFirst(found, head);
+  const shifted = agree(found, Buffer.concat([REPLACEMENT, REPLACEMENT, head]));
+  if (straight && shifted) return { mark: await markByEnds(text, part.content, widthOfLead(head[0] ?? 0)) };
   return { mark: straight ? 'none' : shifted ? 'swallowed' : 'again' };
+}
+
+/** Whether `found` is what `head` looks like from its second byte on. */
+function goesOnBehindFirst(found: Buffer, head: Buffer): boolean {
+  const width = widthOfLead(head[0] ?? 0);
+  const behind = head.subarray(width);
+  // A mark that stands right there is swallowed, too.
+  const unmarked = standsAt(behind, 0, BYTE_ORDER_MARK) ? behind.subarray(BYTE_ORDER_MARK.length) : undefined;
+  if (!standsAt(head, 0, REPLACEMENT)) {
+    const cut = Buffer.concat([...Array(width - 1).fill(REPLACEMENT), behind]);
+    return agree(found, cut) || (width === 1 && unmarked !== undefined && agree(found, unmarked));
+  }
+  // The first U+FFFD stands for one to three bytes, of which any that are left are shown as one each.
+  const [ours, whole] = [withoutReplaced(found), withoutReplaced(head)];
+  if (Math.abs(ours.replaced - whole.replaced) <= 1 && agree(ours.rest, whole.rest)) return true;
+  return unmarked !== undefined && agree(found, unmarked);
+}
+
+/** The same few bytes again and again: only the end can tell whether one character of three bytes is missing. */
+async function markByEnds(text: Content, found: Content, width: number): Promise<Mark> {
+  const straight = await endTogether(new Utf8Reading(text, width), new Utf8Reading(found));
+  const shifted = await endTogether(new Utf8Reading(text), new Utf8Reading(found));
+  if (straight === shifted) return 'again';
+  return straight ? 'none' : 'swallowed';
+}
+
+/** Whether two readings, each behind the replacement characters at which it may stand, go on alike to their end. */
+async function endTogether(left: Reading, right: Reading): Promise<boolean> {
+  await left.skipUncertain();
+  await right.skipUncertain();
+  while (!left.atEnd() && !right.atEnd()) {
+    const [a, b] = [await left.peek(SMALL_BYTES), await right.peek(SMALL_BYTES)];
+    const common = commonLength(a, b);
+    left.advance(common);
+    right.advance(common);
+    if (common > 0) continue;
+    // What a block edge cut in one is a character in the other.
+    const [cutLeft, cutRight] = [await left.skipUncertain(), await right.skipUncertain()];
+    if (cutLeft + cutRight === 0) return false;
+    if (cutLeft === 0) left.advance(widthOfLead(a[0] ?? 0));
+    if (cutRight === 0) right.advance(widthOfLead(b[0] ?? 0));
+  }
+  return left.atEnd() && right.atEnd();
 }
 
 function withoutReplaced(text: Buffer): { replaced: number; rest: Buffer } {
@@ -99,10 +165,17 @@ async function* askEnd(text: Content): Follow<MarkFound | undefined> {
   return mark === undefined ? undefined : { mark };
 }
 
-/** Whether `stretch` goes on at `index` of the text, or three bytes before; undefined if that cannot be told apart. */
-function compareShifted(text: Buffer, index: number, stretch: Buffer): MarkFound['mark'] | undefined {
+/**
+ * Whether `stretch` goes on at `index` of the text, where a character begins, or three bytes before; undefined if that
+ * cannot be told apart.
+ */
+function compareShifted(text: Buffer, index: number, stretch: Buffer): Mark | undefined {
+  const before = index - BYTE_ORDER_MARK.length;
+  const { replaced, rest } = withoutReplaced(stretch);
+  // Three bytes before may be within a character; its rest is shown as U+FFFD, and then what follows it.
+  if (replaced > 0) return startsAlike(text.subarray(before + replaced), rest) ? 'swallowed' : 'again';
   const straight = startsAlike(text.subarray(index), stretch);
-  const shifted = startsAlike(text.subarray(index - BYTE_ORDER_MARK.length), stretch);
+  const shifted = startsAlike(text.subarray(before), stretch);
   if (straight && shifted) return undefined;
   return straight ? 'none' : shifted ? 'swallowed' : 'again';
 }

@@ -19,16 +19,31 @@ export type Lane = 'live' | 'patient';
 
 const PRIORITY: Record<Lane, number> = { live: 1, patient: 0 };
 
+/** Calls that wait although none runs, for so long beyond what the rate asks for, will wait for ever. */
+const STALLED_MS = 60_000;
+
 export class Calls {
   readonly #all: PQueue;
   readonly #patient: PQueue;
+  readonly #longestPauseMs: number;
+  readonly #monotonic: () => number;
+  /** When a call last began or ended, or the first one came to wait. */
+  #movedAt = 0;
 
-  constructor({ concurrency, requestsPerMinute }: CallLimits) {
+  constructor({ concurrency, requestsPerMinute }: CallLimits, monotonic = () => performance.now()) {
     // Spread over the minute: a burst at its beginning would leave the rest of it without a poll.
     const intervalMs = Math.max(1_000, 60_000 / requestsPerMinute);
     const intervalCap = Math.max(1, Math.floor((requestsPerMinute * intervalMs) / 60_000));
     this.#all = new PQueue({ concurrency, interval: intervalMs, intervalCap, strict: true });
     this.#patient = new PQueue({ concurrency: Math.max(1, Math.floor(concurrency / 2)) });
+    this.#longestPauseMs = 2 * intervalMs + STALLED_MS;
+    this.#monotonic = monotonic;
+  }
+
+  /** Calls wait, none runs, and the rate is no reason: nothing will come of it any more. */
+  get stalled(): boolean {
+    const idle = this.#all.size > 0 && this.#all.pending === 0;
+    return idle && this.#monotonic() - this.#movedAt > this.#longestPauseMs;
   }
 
   /** Calls that wait for their turn. */
@@ -38,13 +53,22 @@ export class Calls {
 
   /** Runs one call when it is its turn; rejects with `aborted` if the signal fires before. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    const turn = () => this.#all.add(call, { priority: PRIORITY[lane], signal });
+    if (this.waiting === 0) this.#move();
+    const moving = () => {
+      this.#move();
+      return call().finally(() => this.#move());
+    };
+    const turn = () => this.#all.add(moving, { priority: PRIORITY[lane], signal });
     try {
       return await (lane === 'live' ? turn() : this.#patient.add(turn, { signal }));
     } catch (error) {
       if (signal.aborted && !(error instanceof JobtailError)) throw new JobtailError('aborted', 'it was stopped');
       throw error;
     }
+  }
+
+  #move(): void {
+    this.#movedAt = this.#monotonic();
   }
 }
 

@@ -97,7 +97,7 @@ export async function* proveEncoding(
   if (encoding.proven || encoding.usesCodePage) return reading;
   const last = await lastBeyondAscii(reading);
   if (last === 'none') return reading;
-  if (last === 'cut') {
+  if (last === 'utf-8') {
     encoding.learn('utf-8');
     return reading;
   }
@@ -117,29 +117,29 @@ export async function* proveEncoding(
 interface BeyondAscii {
   readonly bytesBefore: number;
   readonly charactersBefore: number;
-  readonly width: number;
   /** The certain bytes behind it, as far as they were looked at. */
   readonly behind: Buffer;
   /** Text around it, to tell one code page from another. */
   readonly text: string;
 }
 
-/** `cut`: the text holds a U+FFFD in its middle, which no code page brings about. */
-async function lastBeyondAscii(reading: Reading): Promise<BeyondAscii | 'none' | 'cut'> {
+/** `utf-8`: the text holds a U+FFFD or a character beyond the first 65,536, which no code page brings about. */
+async function lastBeyondAscii(reading: Reading): Promise<BeyondAscii | 'none' | 'utf-8'> {
   const probe = reading.fork();
   let found: BeyondAscii | 'none' = 'none';
   let bytes = 0;
   let characters = 0;
   for (;;) {
     const window = wholeCharacters(await probe.peek(WINDOW_BYTES));
-    if (window.length === 0) return probe.atEnd() ? found : 'cut';
+    if (window.length === 0) return probe.atEnd() ? found : 'utf-8';
     const text = window.toString('utf8');
     if (!isAscii(window)) {
       const index = lastIndexBeyondAscii(text);
+      if (isSurrogate(text.charCodeAt(index))) return 'utf-8';
       const before = Buffer.byteLength(text.slice(0, index));
       const width = Buffer.byteLength(text.charAt(index));
       const behind = window.subarray(before + width);
-      found = { bytesBefore: bytes + before, charactersBefore: characters + index, width, behind, text };
+      found = { bytesBefore: bytes + before, charactersBefore: characters + index, behind, text };
     }
     probe.advance(window.length);
     bytes += window.length;
@@ -158,6 +158,8 @@ function lastIndexBeyondAscii(text: string): number {
   while (index > 0 && text.charCodeAt(index) < 0x80) index--;
   return index;
 }
+
+const isSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdfff;
 
 async function* restIsReplaced(offset: number, last: BeyondAscii): Follow<boolean> {
   const part = yield offset;

@@ -16,6 +16,17 @@ export interface ErrandsOptions {
   readonly run: (jobId: JobId, errand: Errand) => Promise<void>;
 }
 
+/**
+ * What an errand waits for if it runs for the same job. Results wait for a poll, so that a job that does not answer
+ * takes one place among the calls, not two.
+ */
+const AFTER: Readonly<Record<Errand, readonly Errand[]>> = { live: [], results: ['live'], pass: ERRANDS };
+
+interface Turn {
+  readonly everyMs: number;
+  readonly callback: () => void;
+}
+
 /** Timers hold at most 2^31 ms; an hour is long enough to look again. */
 const LONGEST_TIMER_MS = 60 * 60_000;
 
@@ -24,6 +35,7 @@ export class Errands {
   readonly #schedule = new Schedule();
   readonly #running = new Map<string, Promise<void>>();
   #cancelTimer: (() => void) | undefined;
+  #turn: Turn | undefined;
   #stopped = false;
 
   constructor(options: ErrandsOptions) {
@@ -47,6 +59,15 @@ export class Errands {
     return this.#schedule.has(name) || this.#running.has(name);
   }
 
+  /**
+   * Calls back from the loop itself, when it has begun all that was due, and at least every `everyMs`: silence means
+   * that the loop no longer goes round.
+   */
+  onTurn(everyMs: number, callback: () => void): void {
+    this.#turn = { everyMs, callback };
+    this.#arm();
+  }
+
   /** Starts nothing more, and waits for what runs. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -56,10 +77,11 @@ export class Errands {
 
   #arm(): void {
     this.#cancelTimer?.();
-    const next = this.#schedule.nextDue();
-    if (next === undefined || this.#stopped) return;
     const { clock } = this.#options;
-    const delayMs = Math.min(Math.max(0, next - clock.monotonic()), LONGEST_TIMER_MS);
+    const longestMs = this.#turn?.everyMs ?? LONGEST_TIMER_MS;
+    const next = this.#schedule.nextDue();
+    if (this.#stopped || (next === undefined && this.#turn === undefined)) return;
+    const delayMs = next === undefined ? longestMs : Math.min(Math.max(0, next - clock.monotonic()), longestMs);
     this.#cancelTimer = clock.timer(delayMs, () => this.#startDue());
   }
 
@@ -74,12 +96,13 @@ export class Errands {
         void same.then(() => this.due(jobId, errand, 0));
         continue;
       }
-      const others = errand === 'pass' ? ERRANDS.flatMap((other) => this.#running.get(nameOf(jobId, other)) ?? []) : [];
+      const others = AFTER[errand].flatMap((other) => this.#running.get(nameOf(jobId, other)) ?? []);
       const running = Promise.all(others)
         .then(() => this.#options.run(jobId, errand))
         .finally(() => this.#running.delete(name));
       this.#running.set(name, running);
     }
+    this.#turn?.callback();
     this.#arm();
   }
 }

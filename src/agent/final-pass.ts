@@ -1,14 +1,17 @@
 /**
- * One complete pass over a job: its live files to their end, all results, then proof by raw bytes. The interface names
- * no state of a job (spec 3), so the end is where two polls in a row, with a pause, brought nothing.
+ * One complete pass over a job: its live files to their end, proof by raw bytes, then all results: what is proven to be
+ * a live file is not fetched with them. The interface names no state of a job (spec 3), so the end is where two polls
+ * in a row, with a pause, brought nothing.
  */
-import type { JobId, LiveFileKey } from '../job.ts';
+import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { sleep } from './clock.ts';
-import { type PollContext, pollJob } from './poll.ts';
+import type { FollowEnd } from './follow.ts';
+import { type PollContext, type Polled, pollJob } from './poll.ts';
 import type { Clock, Remote } from './ports.ts';
 import { proveMirror } from './proof.ts';
-import type { Results } from './results.ts';
+import { listedFiles } from './raw-bytes.ts';
+import type { Results, ResultsEnd } from './results/results.ts';
 
 export interface FinalPassOptions {
   readonly poll: PollContext;
@@ -32,53 +35,76 @@ export interface PassSummary {
   readonly liveFiles: number;
   readonly verified: number;
   readonly openEnds: readonly OpenEnd[];
-  readonly results: { readonly fetched: number; readonly changed: number; readonly failed: number } | null;
+  readonly results: ResultsEnd | null;
 }
 
 const MOST_POLLS = 12;
 const MOST_PROOFS = 3;
 
+/** Why a mirror that has nothing yet is not at its end. */
+const UNFINISHED: Partial<Record<FollowEnd, string>> = {
+  tail: 'it ends inside a character',
+  raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not to be had',
+  witness: 'it goes on changing',
+};
+
 export async function completePass(jobId: JobId, options: FinalPassOptions): Promise<PassSummary> {
   const { store } = options.poll;
-  let appended = await pollToEnd(jobId, options);
+  let polled = await pollToEnd(jobId, options);
+  let { appended } = polled;
+  let openEnds = await proveAll(jobId, polled.ends, options);
+  // A file that grew or was rewritten during the pass gets another chance; one that goes on growing has no end yet.
+  for (let proofs = 1; openEnds.length > 0 && proofs < MOST_PROOFS; proofs++) {
+    polled = await pollToEnd(jobId, options);
+    appended += polled.appended;
+    if (polled.appended === 0 && proofs > 1) break;
+    openEnds = await proveAll(jobId, polled.ends, options);
+  }
   const results = store.jobs.get(jobId)?.results
     ? await options.results.sync(jobId, { remote: options.remote, final: true, signal: options.signal })
     : null;
-  let openEnds = await proveAll(jobId, options);
-  // A file that grew or was rewritten during the pass gets another chance; one that goes on growing has no end yet.
-  for (let proofs = 1; openEnds.length > 0 && proofs < MOST_PROOFS; proofs++) {
-    const more = await pollToEnd(jobId, options);
-    appended += more;
-    if (more === 0 && proofs > 1) break;
-    openEnds = await proveAll(jobId, options);
-  }
   const liveFiles = store.liveFiles.ofJob(jobId).length;
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** Polls until two polls in a row brought nothing; the bytes appended. Throws what a file met that stops it. */
-async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<number> {
+/** Polls until two polls in a row brought nothing; the bytes appended and how each file stands. */
+async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Pick<Polled, 'appended' | 'ends'>> {
   let appended = 0;
+  let ends: Polled['ends'] = new Map();
   for (let polls = 0, quiet = 0; polls < MOST_POLLS && quiet < 2; polls++) {
     if (polls > 0) await sleep(options.clock, options.pauseMs, options.signal);
     const polled = await pollJob(jobId, options.poll, { remote: options.remote, final: true, signal: options.signal });
-    const waits = [...polled.ends.values()].includes('witness');
+    ({ ends } = polled);
+    const waits = [...ends.values()].includes('witness');
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
     appended += polled.appended;
   }
-  return appended;
+  return { appended, ends };
 }
 
 /** Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. */
-async function proveAll(jobId: JobId, options: FinalPassOptions): Promise<OpenEnd[]> {
-  const { store } = options.poll;
+async function proveAll(jobId: JobId, ends: Polled['ends'], options: FinalPassOptions): Promise<OpenEnd[]> {
+  const { liveFiles } = options.poll.store;
   const openEnds: OpenEnd[] = [];
-  const listed = await options.remote.listChangedFiles(jobId, options.signal);
-  for (const row of store.liveFiles.ofJob(jobId)) {
-    const reason = row.error?.message ?? (await proveOne(row, listed, options));
-    if (reason !== undefined) openEnds.push({ taskId: row.taskId, file: row.file, reason });
+  const listed = await listedFiles(options.remote, jobId, options.signal);
+  const rows = liveFiles.ofJob(jobId);
+  const owners = new Map(rows.map((row) => [row.listedName, keyText(row)]));
+  for (const row of rows) {
+    const { taskId, file } = row;
+    // A listed file that is proven to be another live file is not this one.
+    const free = listed.filter((name) => [undefined, keyText(row)].includes(owners.get(name)));
+    const reason = reasonAgainst(row, ends.get(keyText(row))) ?? (await proveOne(row, free, options));
+    if (reason !== undefined) openEnds.push({ taskId, file, reason });
   }
   return openEnds;
+}
+
+/** Why a mirror cannot be whole, before its bytes are compared. */
+function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
+  if (error !== null) return error.message;
+  if (position === 0 && end !== undefined && end in UNFINISHED) return UNFINISHED[end];
+  const bytes = inexact.reduce((sum, { length }) => sum + length, 0);
+  return bytes === 0 ? undefined : `${bytes} bytes are not those of the file: the service hands out no raw bytes`;
 }
 
 async function proveOne(

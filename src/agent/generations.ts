@@ -11,6 +11,7 @@ import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { LiveFileRow } from '../store/rows.ts';
+import { flushPath } from './directories.ts';
 import type { Mirror } from './mirror.ts';
 
 export interface RotationOptions {
@@ -40,7 +41,8 @@ export async function finishRotation(row: LiveFileRow, options: RotationOptions)
   if (at.rotation === 'copying') {
     await checkpoint('rotation:copy');
     if (keep > 0) await copyDurably(mirror.path, copy);
-    at = { ...at, rotation: 'copied' };
+    // What was promised of the mirror is now promised by the copy.
+    at = { ...at, rotation: 'copied', position: 0, fingerprint: null, inexact: [] };
     await checkpoint('rotation:copied');
     options.commit(at);
   }
@@ -53,9 +55,7 @@ export async function finishRotation(row: LiveFileRow, options: RotationOptions)
   const fresh: LiveFileRow = {
     ...at,
     rotation: null,
-    position: 0,
     generation: at.generation + 1,
-    fingerprint: null,
     verified: null,
     inode: look.inode,
     modifiedNs: look.modifiedNs,
@@ -94,14 +94,4 @@ async function exists(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Waits until a file's bytes, or a directory's names, are on the disk. */
-export async function flushPath(file: string): Promise<void> {
-  const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

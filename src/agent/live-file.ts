@@ -6,9 +6,10 @@
  */
 import { characterStart } from '../chunk.ts';
 import type { JobId, LiveFileKey } from '../job.ts';
-import type { LiveFileRow } from '../store/rows.ts';
+import type { InexactRegion, LiveFileRow } from '../store/rows.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
-import { Mirror, mirrorPath, type OpenFile } from './mirror.ts';
+import { maskRegions, regionsBefore, withRegion } from './inexact-regions.ts';
+import { FINGERPRINT_BYTES, Mirror, type MirrorLook, mirrorPath, type OpenFile } from './mirror.ts';
 import { pastByteOrderMark } from './reading.ts';
 
 /**
@@ -31,7 +32,7 @@ export interface LiveFileOptions {
   /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
   readonly openFile?: OpenFile;
-  /** The live files whose mirrors this process has left in order; kept by the caller from poll to poll. */
+  /** The live files whose mirrors this process has left as committed; kept by the caller from poll to poll. */
   readonly settled: Set<string>;
 }
 
@@ -49,14 +50,14 @@ export class LiveFile {
   readonly #mirror: Mirror;
   readonly #options: LiveFileOptions;
 
-  private constructor(row: LiveFileRow, mirror: Mirror, length: number, options: LiveFileOptions) {
+  private constructor(row: LiveFileRow, mirror: Mirror, look: MirrorLook, options: LiveFileOptions) {
     this.jobId = row.jobId;
     this.key = { taskId: row.taskId, file: row.file };
-    this.#row = row;
+    this.#row = { ...row, inexact: regionsBefore(row.inexact, look.length) };
     this.#mirror = mirror;
-    this.#length = length;
+    this.#length = look.length;
     this.#options = options;
-    this.#doubt = 'none';
+    this.#doubt = doubtOf(row, look, options.settled.has(settledName(row)));
     this.#proven = this.committed;
   }
 
@@ -70,10 +71,12 @@ export class LiveFile {
     try {
       const finished = await finishRotation(row, { mirror, keep: keptOf(row, options), ...options });
       const look = await mirror.look();
-      const file = new LiveFile(finished, mirror, look.length, options);
-      file.#doubt = doubtOf(finished, look, options.settled.has(settledName(row)));
-      file.#changed = look.inode !== finished.inode;
-      return file;
+      const { inode, modifiedNs, length } = look;
+      if (finished.inode !== null || length > 0) return new LiveFile(finished, mirror, look, options);
+      // The first bytes of a new mirror have to be known as its own, should a kill come before they are committed.
+      const begun = { ...finished, inode, modifiedNs };
+      options.commit(begun);
+      return new LiveFile(begun, mirror, look, options);
     } catch (error) {
       await mirror.close();
       throw error;
@@ -94,6 +97,11 @@ export class LiveFile {
     return Math.min(this.#row.position, this.#length);
   }
 
+  /** Bytes of the mirror that need no proof. */
+  get trusted(): number {
+    return this.#doubt === 'none' ? this.committed : 0;
+  }
+
   get doubt(): Doubt {
     return this.#doubt;
   }
@@ -103,13 +111,20 @@ export class LiveFile {
     return this.#appended;
   }
 
-  read(start: number, end: number): Promise<Buffer> {
-    return this.#mirror.read(start, Math.min(end, this.#length));
+  /** Whether there is anything to commit. */
+  get changed(): boolean {
+    return this.#changed;
+  }
+
+  /** The bytes [start, end) of the mirror; those of inexact regions are made unknown. */
+  async read(start: number, end: number): Promise<Buffer> {
+    const bytes = await this.#mirror.read(start, Math.max(start, Math.min(end, this.#length)));
+    return maskRegions(bytes, start, this.#row.inexact);
   }
 
   /** From where the service is asked: a little before the committed position; the beginning while there is a doubt. */
   async askFrom(): Promise<number> {
-    return this.#doubt === 'none' ? this.overlapStart() : 0;
+    return this.#doubt === 'none' ? this.overlapStart() : this.alignDown(0);
   }
 
   /** The beginning of the overlap: the last committed bytes, from the beginning of a character on. */
@@ -117,17 +132,18 @@ export class LiveFile {
     return this.alignDown(Math.max(0, this.committed - this.#options.overlapBytes));
   }
 
-  /** The position at or before `position` where a character of the mirror begins, clear of a byte-order mark. */
+  /** The position at or before `position` where a character of the mirror begins, but behind byte-order marks. */
   async alignDown(position: number): Promise<number> {
-    if (position <= 0) position = 0;
     const start = Math.max(0, position - 4);
     const around = await this.read(start, position + 4);
-    const aligned = characterStart(around, position - start);
-    return Math.min(this.#length, start + pastByteOrderMark(around, aligned));
+    const aligned = start + characterStart(around, position - start);
+    const clear = start + pastByteOrderMark(around, aligned - start);
+    // One mark may stand behind the other.
+    return Math.min(this.#length, clear > aligned ? await this.alignDown(clear) : clear);
   }
 
   async append(bytes: Buffer): Promise<void> {
-    this.#changed = true;
+    this.#touch();
     await this.#mirror.write(this.#length, bytes);
     this.#length += bytes.length;
     this.#proven = this.#length;
@@ -137,19 +153,52 @@ export class LiveFile {
     if (this.#unflushed >= COMMIT_BYTES) this.#options.commit(await this.settle());
   }
 
+  /** Appends `width` bytes that stand for ones that cannot be had; says so before they are there. */
+  async appendInexact(width: number): Promise<void> {
+    this.#row = { ...this.#row, inexact: withRegion(this.#row.inexact, { start: this.#length, length: width }) };
+    this.#options.commit(this.#row);
+    await this.append(Buffer.alloc(width, '?'));
+  }
+
+  /** Puts the raw bytes into the inexact regions, in their order. */
+  async mend(pieces: readonly Buffer[]): Promise<void> {
+    this.#touch();
+    for (const [index, { start }] of this.#row.inexact.entries())
+      await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
+    await this.#options.checkpoint('mend:written');
+    await this.#flush();
+    this.#row = { ...this.#row, inexact: [] };
+  }
+
   /** Removes what stands behind `length`; only for bytes that the remote file does not have. */
   async cut(length: number): Promise<void> {
-    this.#changed = true;
+    this.#touch();
+    // A promise that goes back is taken back first; until the rest is proven, the mirror stays in doubt.
+    if (length < this.#row.position) {
+      const fingerprint = await this.#mirror.fingerprint(length);
+      const inexact = regionsBefore(this.#row.inexact, length);
+      this.#row = { ...this.#row, position: length, fingerprint, modifiedNs: null, inexact };
+      this.#options.commit(this.#row);
+    }
     await this.#mirror.cut(length);
     this.#length = length;
     this.#proven = Math.min(this.#proven, length);
   }
 
-  /** The mirror was held against the remote file, and is its beginning. */
-  trust(): void {
+  /** The mirror was held against the remote file, and is its beginning, except perhaps for the bytes `unproven`. */
+  trust(unproven: readonly InexactRegion[]): void {
     this.#changed ||= this.#doubt !== 'none' || this.#proven !== this.#length;
+    if (this.#changed) {
+      const inexact = [...regionsBefore(this.#row.inexact, this.trusted), ...unproven];
+      this.#row = { ...this.#row, inexact };
+    }
     this.#doubt = 'none';
     this.#proven = this.#length;
+  }
+
+  /** From where on the fingerprint says whether the mirror is as it was committed. */
+  get fingerprintStart(): number {
+    return Math.max(0, this.#row.position - FINGERPRINT_BYTES);
   }
 
   /** Whether the bytes before the committed position are still those that were committed. */
@@ -166,6 +215,9 @@ export class LiveFile {
   /** Keeps what is there as an old generation and starts the next one at 0. */
   async startGeneration(): Promise<void> {
     const { commit, checkpoint } = this.#options;
+    // What was never promised is not known to be of the old generation, unless no promise is left at all.
+    if (this.#doubt !== 'unknown' && this.#length > this.committed) await this.cut(this.committed);
+    this.#touch();
     this.#row = await beginGeneration(await this.settle(), {
       mirror: this.#mirror,
       keep: keptOf(this.#row, this.#options),
@@ -178,16 +230,11 @@ export class LiveFile {
   }
 
   /** Remembers where the service says the file is. */
-  note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName' | 'verified' | 'grownAt'>>): void {
+  note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName'>>): void {
     const row = { ...this.#row, ...facts };
-    if (JSON.stringify(row) === JSON.stringify(this.#row)) return;
+    if (row.relativePath === this.#row.relativePath && row.listedName === this.#row.listedName) return;
     this.#row = row;
     this.#changed = true;
-  }
-
-  /** Whether there is anything to commit. */
-  get changed(): boolean {
-    return this.#changed;
   }
 
   /**
@@ -195,27 +242,48 @@ export class LiveFile {
    * bytes that were not compared.
    */
   async settle(): Promise<LiveFileRow> {
-    if (this.#changed && this.#doubt === 'none') {
-      await this.#options.checkpoint('settle:flush');
-      await this.#mirror.flush();
-      const look = await this.#mirror.look();
-      this.#row = {
-        ...this.#row,
-        position: this.#proven,
-        fingerprint: await this.#mirror.fingerprint(this.#proven),
-        inode: look.inode,
-        modifiedNs: look.modifiedNs,
-      };
-      this.#unflushed = 0;
-      await this.#options.checkpoint('settle:flushed');
-    }
+    if (!this.#changed || this.#doubt !== 'none') return this.#row;
+    await this.#options.checkpoint('settle:flush');
+    await this.#flush();
+    const position = this.#proven;
+    const fingerprint = await this.#mirror.fingerprint(position);
+    const { inode, modifiedNs } = await this.#mirror.look();
+    this.#row = { ...this.#row, position, fingerprint, inode, modifiedNs };
+    await this.#options.checkpoint('settle:flushed');
+    return this.#row;
+  }
+
+  /** The row was committed: from now on, whoever else touches the mirror is found out. */
+  noteCommitted(): void {
     if (this.#doubt === 'none' && this.#row.position === this.#length)
       this.#options.settled.add(settledName(this.#row));
-    return this.#row;
   }
 
   async close(): Promise<void> {
     await this.#mirror.close();
+  }
+
+  #touch(): void {
+    this.#changed = true;
+    this.#options.settled.delete(settledName(this.#row));
+  }
+
+  /**
+   * The system may hold bytes for clean whose flush failed, so a second flush would prove nothing: what was not
+   * promised is taken back, and written anew when it comes again.
+   */
+  async #flush(): Promise<void> {
+    try {
+      await this.#mirror.flush();
+      this.#unflushed = 0;
+    } catch (error) {
+      await this.#mirror.cut(this.#row.position);
+      const { inode, modifiedNs, length } = await this.#mirror.look();
+      this.#length = length;
+      this.#proven = length;
+      this.#row = { ...this.#row, inode, modifiedNs };
+      throw error;
+    }
   }
 }
 
@@ -229,13 +297,9 @@ const keptOf = (row: LiveFileRow, options: LiveFileOptions) =>
  * A mirror that is longer than committed is what a kill leaves behind, unless this process itself had left it in
  * order; the bytes behind the position are compared anyway. Anything else was done by somebody else.
  */
-function doubtOf(
-  row: LiveFileRow,
-  look: { length: number; inode: string; modifiedNs: string },
-  settled: boolean,
-): Doubt {
+function doubtOf(row: LiveFileRow, look: MirrorLook, settled: boolean): Doubt {
   if (row.inode === null) return look.length > 0 ? 'unknown' : 'none';
-  if (look.inode !== row.inode || look.length < row.position) return 'damaged';
+  if (row.modifiedNs === null || look.inode !== row.inode || look.length < row.position) return 'damaged';
   const touched = look.modifiedNs !== row.modifiedNs;
   return touched && (settled || look.length === row.position) ? 'damaged' : 'none';
 }

@@ -2,7 +2,7 @@
  * Holds a reading against bytes that are already there (a mirror, or raw bytes). Where the service could not decode,
  * the bytes there are passed over until both go on alike.
  */
-import { commonLength } from '../chunk.ts';
+import { commonLength, startsAlike } from '../chunk.ts';
 import type { Reading } from './reading.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */
@@ -11,21 +11,32 @@ export interface Bytes {
 }
 
 /**
- * same: the reading has all of the bytes and stands right behind them, unless `aligned` is false: then the last bytes
- * are ones the service cannot decode, and where it stands is not known.
- * shorter: the reading ended at `at`. different: the byte at `at` is another one.
+ * same: the reading has all of the bytes and stands right behind them, unless `aligned` is false: then the bytes from
+ * `at` on are ones the service cannot decode, the reading stands behind its `replaced` replacement characters, and
+ * where that is cannot be told. shorter: the reading ended at `at`. different: the byte at `at` is another one.
  */
 export type Match =
-  | { readonly kind: 'same'; readonly aligned: boolean }
-  | { readonly kind: 'shorter' | 'different'; readonly at: number };
+  | { readonly kind: 'same'; readonly aligned: true }
+  | { readonly kind: 'same'; readonly aligned: false; readonly at: number; readonly replaced: number }
+  | Difference;
+
+export interface Difference {
+  readonly kind: 'shorter' | 'different';
+  readonly at: number;
+}
 
 const STEP_BYTES = 64 * 1024;
 /** A replacement character stands for one to three bytes (field notes 1). */
 const MOST_BYTES_A_REPLACEMENT = 3;
 const RESUME_BYTES = 64;
 
-/** Compares the bytes [from, to) with what the reading has from where it stands. */
-export async function match(reading: Reading, bytes: Bytes, from: number, to: number): Promise<Match> {
+/** Compares the bytes [from, to) with what the reading has from where it stands; tells each stretch it passes over. */
+export async function match(
+  reading: Reading,
+  bytes: Bytes,
+  { from, to }: { readonly from: number; readonly to: number },
+  onPassed: (start: number, end: number) => void = () => {},
+): Promise<Match> {
   let at = from;
   while (at < to) {
     const read = await reading.peek(Math.min(STEP_BYTES, to - at));
@@ -38,30 +49,35 @@ export async function match(reading: Reading, bytes: Bytes, from: number, to: nu
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
-    const resumed = await passUncertain(reading, bytes, at, to);
-    if (resumed === 'unaligned') return { kind: 'same', aligned: false };
+    const replaced = await reading.skipUncertain();
+    const resumed = await whereResumed(reading, bytes, { at, to, replaced });
     if (resumed === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    onPassed(at, resumed);
+    if (resumed === to) return { kind: 'same', aligned: false, at, replaced };
     at = resumed;
   }
   return { kind: 'same', aligned: true };
 }
 
-/** Where the bytes go on like the reading does behind its replacement characters. */
-async function passUncertain(
+/**
+ * Where the bytes go on like the reading does behind its replacement characters; `to` if they end before that. What
+ * was replaced is none of ASCII, and at least one byte for each character.
+ */
+async function whereResumed(
   reading: Reading,
   bytes: Bytes,
-  at: number,
-  to: number,
-): Promise<number | 'unaligned' | undefined> {
-  const replaced = await reading.skipUncertain();
-  const widest = at + replaced * MOST_BYTES_A_REPLACEMENT + 1;
+  { at, to, replaced }: { readonly at: number; readonly to: number; readonly replaced: number },
+): Promise<number | undefined> {
   const resumes = await reading.peek(RESUME_BYTES);
-  if (resumes.length > 0) {
-    const there = await bytes.read(at, Math.min(to, widest + RESUME_BYTES));
-    for (let skip = 1; at + skip < Math.min(to, widest + 1); skip++) {
-      const rest = there.subarray(skip, skip + resumes.length);
-      if (commonLength(rest, resumes) === rest.length) return at + skip;
+  const widest = Math.min(to, at + replaced * MOST_BYTES_A_REPLACEMENT);
+  for (let start = at; start <= widest; start += STEP_BYTES) {
+    const there = await bytes.read(start, Math.min(to, start + STEP_BYTES + RESUME_BYTES));
+    for (let position = start; position <= widest && position < start + STEP_BYTES; position++) {
+      if (position === to) return to;
+      const rest = there.subarray(position - start, position - start + resumes.length);
+      if (position >= at + replaced && rest.length > 0 && startsAlike(rest, resumes)) return position;
+      if ((there[position - start] ?? 0) < 0x80) return undefined;
     }
   }
-  return to <= widest ? 'unaligned' : undefined;
+  return undefined;
 }

@@ -6,8 +6,9 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, JobtailError } from '../errors.ts';
+import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId, LiveFileKey } from '../job.ts';
+import { flushPath, inTheWay, makeDirectories } from './directories.ts';
 
 /** Bytes before the position that the fingerprint is made of. */
 export const FINGERPRINT_BYTES = 1024;
@@ -28,34 +29,8 @@ export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileK
 export type OpenFile = (file: string, flags: number, mode: number) => Promise<fs.FileHandle>;
 const openFile: OpenFile = (file, flags, mode) => fs.open(file, flags, mode);
 
-/** Directories and mirrors are readable for the group, which may tail them. */
-const DIRECTORY_MODE = 0o750;
+/** Readable for the group, which may tail it. */
 const FILE_MODE = 0o640;
-
-/**
- * Makes the directories from `root` down to `directory`, and refuses a link or a file in between. `root` itself may be
- * a link: it is the person's choice.
- */
-export async function makeDirectories(root: string, directory: string): Promise<void> {
-  await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
-  let at = root;
-  for (const part of path.relative(root, directory).split(path.sep)) {
-    if (part === '') continue;
-    at = path.join(at, part);
-    try {
-      await fs.mkdir(at, { mode: DIRECTORY_MODE });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      if (!(await fs.lstat(at)).isDirectory()) throw inTheWay(at, 'directory');
-    }
-  }
-}
-
-export function inTheWay(at: string, wanted: 'directory' | 'file'): JobtailError {
-  return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
-    hint: `move ${at} out of the way`,
-  });
-}
 
 export class Mirror {
   readonly path: string;
@@ -68,14 +43,16 @@ export class Mirror {
 
   /** Opens the mirror, and makes it if it is not there. */
   static async open(root: string, file: string, open: OpenFile = openFile): Promise<Mirror> {
-    await makeDirectories(root, path.dirname(file));
-    const handle = await open(
-      file,
-      constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-      FILE_MODE,
-    ).catch((error: unknown) => {
+    const directory = path.dirname(file);
+    await makeDirectories(root, directory);
+    const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const handle = await open(file, flags, FILE_MODE).catch(async (error: unknown) => {
       const code = (error as NodeJS.ErrnoException).code;
-      throw code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO' ? inTheWay(file, 'file') : error;
+      if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw inTheWay(file, 'file');
+      if (code !== 'ENOENT') throw error;
+      const made = await open(file, flags | constants.O_CREAT, FILE_MODE);
+      await flushPath(directory);
+      return made;
     });
     const stat = await handle.stat();
     if (!stat.isFile()) {

@@ -135,6 +135,7 @@ async function finish(courses: readonly Course[], { store, now }: PollContext): 
     }
   }
   if (commits.length > 0) store.transaction(() => commits.forEach((commit) => void commit()));
+  for (const { file } of courses) file?.noteCommitted();
 }
 
 /** A failure as it is kept: since when it is known stays as long as it is the same. */

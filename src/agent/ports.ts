@@ -83,6 +83,43 @@ export interface Remote {
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
 }
 
+/** A result file that a direct transfer is to bring: the parts of its path below the job's directory on the cluster. */
+export interface DirectFile {
+  readonly parts: readonly string[];
+}
+
+/** What a direct transfer is to bring, and where to. */
+export interface DirectOrder<File extends DirectFile = DirectFile> {
+  readonly method: TransferMethod;
+  readonly files: readonly File[];
+  /** An own directory of the agent for files on their way; what an interrupted transfer left there is used again. */
+  readonly directory: string;
+  /** Where the results of earlier transfers are, under the same paths: only what changed needs to travel. */
+  readonly presentDirectory: string;
+  readonly maxFileBytes: number | null;
+  readonly bytesPerSecond: number | null;
+  /** The way that worked with this method before. */
+  readonly way: string | null;
+  /** Takes over a whole file that arrived: a regular file below `directory`, which it moves away or removes. */
+  readonly onFile: (file: File, arrived: string) => Promise<void>;
+  /** A file that is larger than `maxFileBytes`. */
+  readonly onTooLarge: (file: File) => void;
+  /** Bytes of files that arrived so far. */
+  readonly onBytes: (bytes: number) => void;
+  /** The way that works with this method. */
+  readonly onWay: (way: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A way to files that goes by the service (spec 2.2): one for each protocol. `fetch` resolves when everything was handed
+ * over that can be had this way; a file that cannot is passed over. It rejects, with a JobtailError, if the way as a
+ * whole is closed, and ends at once with code `aborted` when the signal fires; files handed over before count.
+ */
+export interface DirectTransfer {
+  fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void>;
+}
+
 /** What a signed-in user shows to the service: a session code in the body, or a token in a header (field notes 3). */
 export type Grant =
   | { readonly kind: 'session'; readonly code: string }

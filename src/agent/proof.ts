@@ -6,7 +6,7 @@ import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { mirrorPath } from './mirror.ts';
-import type { Remote } from './ports.ts';
+import type { Remote, Sink } from './ports.ts';
 import { candidatesAmong, refusesFile } from './raw-bytes.ts';
 
 /**
@@ -22,50 +22,54 @@ export interface ProofOptions {
   readonly remote: Remote;
   readonly jobId: JobId;
   readonly signal: AbortSignal;
+  /** Ends the download at the first difference; `remoteBytes` then are those that came. */
+  readonly untilDifferent?: boolean;
 }
 
+/** Ends a download of which no more is needed. */
+class Enough extends Error {}
+
 /** Compares a local file with the file the service lists as `name`. */
-export async function proveFile(file: string, name: string, { remote, jobId, signal }: ProofOptions): Promise<Proof> {
+export async function proveFile(file: string, name: string, options: ProofOptions): Promise<Proof> {
+  const { remote, jobId, signal, untilDifferent = false } = options;
   const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { size } = await handle.stat();
+  let remoteBytes = 0;
+  let at: number | undefined;
+  const compare: Sink = async (bytes) => {
+    if (at === undefined && remoteBytes < size) {
+      const local = Buffer.allocUnsafe(Math.min(bytes.length, size - remoteBytes));
+      const { bytesRead } = await handle.read(local, 0, local.length, remoteBytes);
+      const common = commonLength(local.subarray(0, bytesRead), bytes);
+      if (common < local.length) at = remoteBytes + common;
+    }
+    remoteBytes += bytes.length;
+    if (at !== undefined && untilDifferent) throw new Enough();
+  };
   try {
-    const { size } = await handle.stat();
-    let remoteBytes = 0;
-    let at: number | undefined;
-    await remote.downloadFile(
-      jobId,
-      name,
-      async (bytes) => {
-        if (at === undefined && remoteBytes < size) {
-          const local = Buffer.allocUnsafe(Math.min(bytes.length, size - remoteBytes));
-          const { bytesRead } = await handle.read(local, 0, local.length, remoteBytes);
-          const common = commonLength(local.subarray(0, bytesRead), bytes);
-          if (common < local.length) at = remoteBytes + common;
-        }
-        remoteBytes += bytes.length;
-      },
-      signal,
-    );
+    await remote.downloadFile(jobId, name, compare, signal);
     if (at === undefined && size > remoteBytes) at = remoteBytes;
-    return at === undefined
-      ? { outcome: 'equal', bytes: size, remoteBytes }
-      : { outcome: 'different', bytes: size, remoteBytes, at };
   } catch (thrown) {
-    const error = asJobtailError(thrown);
-    if (!refusesFile(error)) throw error;
-    const { size } = await handle.stat();
-    return { outcome: 'unproven', bytes: size, reason: error.message };
+    if (!(thrown instanceof Enough)) {
+      const error = asJobtailError(thrown);
+      if (!refusesFile(error)) throw error;
+      return { outcome: 'unproven', bytes: size, reason: error.message };
+    }
   } finally {
     await handle.close();
   }
+  return at === undefined
+    ? { outcome: 'equal', bytes: size, remoteBytes }
+    : { outcome: 'different', bytes: size, remoteBytes, at };
 }
 
 export interface LiveProof {
   readonly proof: Proof;
-  /** The listed name it was held against. */
+  /** The listed name it was held against; null if it is not the only one that has the bytes of the mirror. */
   readonly listedName: string | null;
 }
 
-/** Compares a live mirror with the listed file that is its source: the one whose beginning it is. */
+/** Compares a live mirror with the listed file that is its source: the proven one, or those whose beginning it is. */
 export async function proveMirror(
   row: LiveFileRow,
   mirrorDirectory: string,
@@ -73,17 +77,23 @@ export async function proveMirror(
   options: ProofOptions,
 ): Promise<LiveProof> {
   const file = mirrorPath(mirrorDirectory, row.jobId, row);
-  let best: LiveProof | undefined;
-  for (const name of candidatesAmong(listed, row.relativePath, row.listedName)) {
-    const proof = await proveFile(file, name, options);
-    const found = { proof, listedName: name };
-    if (proof.outcome === 'equal') return found;
-    if (best === undefined || best.proof.outcome === 'unproven') best = found;
-  }
-  if (best !== undefined) return best;
   const bytes = await lengthOf(file);
   if (bytes === 0) return { proof: { outcome: 'equal', bytes, remoteBytes: 0 }, listedName: null };
-  return { proof: { outcome: 'unproven', bytes, reason: 'the service lists no file that fits' }, listedName: null };
+  const fitting = candidatesAmong(listed, row.relativePath, row.listedName);
+  const candidates = row.listedName !== null && fitting[0] === row.listedName ? fitting.slice(0, 1) : fitting;
+  const found: { readonly proof: Proof; readonly listedName: string }[] = [];
+  for (const listedName of candidates) {
+    const proof = await proveFile(file, listedName, { ...options, untilDifferent: candidates.length > 1 });
+    found.push({ proof, listedName });
+  }
+  const equal = found.filter(({ proof }) => proof.outcome === 'equal');
+  const [first] = equal.length > 0 ? equal : found;
+  if (first === undefined)
+    return { proof: { outcome: 'unproven', bytes, reason: 'the service lists no file that fits' }, listedName: null };
+  if (equal.length <= 1) return first;
+  // Several files begin like the mirror; one that also ends with it is all that can be asked for.
+  const whole = equal.find(({ proof }) => proof.outcome === 'equal' && proof.remoteBytes === proof.bytes);
+  return { proof: (whole ?? first).proof, listedName: null };
 }
 
 async function lengthOf(file: string): Promise<number> {

@@ -2,6 +2,7 @@
  * Text turned back into the bytes of the remote file. A reading walks once through a content and says, from where it
  * stands, which bytes are certain; where the service could not decode it is uncertain and gives none.
  */
+import iconv from 'iconv-lite';
 import { BYTE_ORDER_MARK, REPLACEMENT, standsAt } from '../chunk.ts';
 import type { Content } from './ports.ts';
 
@@ -92,14 +93,16 @@ export class CodePage {
   readonly name: string;
   readonly #byteOf = new Map<number, number>();
 
-  /** `name` is a label of the WHATWG encoding standard; throws RangeError if it names no single-byte encoding. */
+  /** Throws RangeError if `name` is not that of a single-byte encoding. */
   constructor(name: string) {
     this.name = name;
-    const decoder = new TextDecoder(name);
-    for (let byte = 0; byte < 256; byte++) {
-      const character = decoder.decode(Uint8Array.of(byte));
-      if (character.length !== 1) throw new RangeError(`${name} is no single-byte code page`);
-      this.#byteOf.set(character.charCodeAt(0), byte);
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    const characters = iconv.encodingExists(name) ? iconv.decode(bytes, name) : '';
+    if (characters.length !== bytes.length) throw new RangeError(`${name} is no single-byte code page`);
+    // As in .NET, a byte that the code page leaves undefined is the control character of the same number.
+    for (const byte of bytes) {
+      const character = characters.charCodeAt(byte);
+      this.#byteOf.set(character === 0xfffd ? byte : character, byte);
     }
   }
 

@@ -7,23 +7,24 @@ import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { systemClock } from '../agent/clock.ts';
 import { TextEncoding } from '../agent/encoding.ts';
 import type { FinalPassOptions } from '../agent/final-pass.ts';
-import { printable } from '../agent/names.ts';
 import type { PollContext } from '../agent/poll.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
 import { RawBytes } from '../agent/raw-bytes.ts';
-import { Results } from '../agent/results.ts';
+import { printable } from '../agent/results/names.ts';
+import { Results } from '../agent/results/results.ts';
 import { Witnesses } from '../agent/witnesses.ts';
 import type { Config } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { HttpClient } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
-import { SignIn } from '../signin/sign-in.ts';
+import { SignIn, type SignInEvent } from '../signin/sign-in.ts';
 import { contentWriter } from '../soap/content.ts';
-import { SoapRemote } from '../soap/remote.ts';
+import { type CallEvent, SoapRemote } from '../soap/remote.ts';
 import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
-import type { WatchOrder } from '../store/rows.ts';
+import type { ResultPassRow, WatchOrder } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
+import { Transfers } from './transfers.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
 const CONNECT_MS = 10_000;
@@ -33,6 +34,16 @@ const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 /** How long a file has to look shorter, and to end inside a character, before it is acted upon (field notes 1). */
 const STALE_MS = 5_000;
 const TAIL_MS = 30_000;
+/** Results of a job that are on their way at a time: while one is written, the next one is asked for. */
+const RESULTS_AT_A_TIME = 8;
+
+/** Told what happens, for the metrics. */
+export interface Observer {
+  call(event: CallEvent): void;
+  signIn(event: SignInEvent): void;
+  appended(bytes: number): void;
+  fetched(bytes: number, changed: boolean): void;
+}
 
 /** The way to the service. */
 export interface Connection {
@@ -41,7 +52,7 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-export async function connect(config: Config, log: Log): Promise<Connection> {
+export async function connect(config: Config, log: Log, observer?: Observer): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
   const http = new HttpClient({
@@ -55,6 +66,7 @@ export async function connect(config: Config, log: Log): Promise<Connection> {
     http,
     onWarning: (message) => log.warn({}, message),
     onSignIn: (event) => {
+      observer?.signIn(event);
       if (event.kind === 'signed-in') log.info({ tookMs: Math.round(event.tookMs) }, 'signed in');
       else log.debug({ code: event.error.code, err: event.error.message }, 'sign-in failed');
     },
@@ -68,8 +80,11 @@ export async function connect(config: Config, log: Log): Promise<Connection> {
     spillDirectory: spillDirectory(config),
     maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
     ...(auth.sessionFaultPattern === null ? {} : { sessionFaultPattern: new RegExp(auth.sessionFaultPattern, 'i') }),
-    onCall: ({ operation, durationMs, outcome, bytes }) =>
-      log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call'),
+    onCall: (event) => {
+      observer?.call(event);
+      const { operation, durationMs, outcome, bytes } = event;
+      log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
+    },
   });
   return { remote, session, close: () => http.close() };
 }
@@ -101,6 +116,7 @@ export function makeDirectories(config: Config): void {
 /** The state, for the one who may write it alone. */
 export interface OwnedStore {
   readonly store: Store;
+  readonly transfers: Transfers;
   close(): void;
 }
 
@@ -117,9 +133,12 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
         `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
       );
     }
+    const transfers = new Transfers({ store, log });
     return {
       store,
+      transfers,
       close() {
+        transfers.close();
         store.close();
         lock.release();
       },
@@ -156,6 +175,8 @@ export function ordersOf(config: Config): WatchOrder[] {
 /** The heart, put together. */
 export interface Engine {
   readonly agent: Agent;
+  /** Calls that wait for their turn. */
+  callsWaiting(): number;
   /** What a complete pass needs, for commands that do one by themselves. */
   pass(signal: AbortSignal): FinalPassOptions;
 }
@@ -163,13 +184,25 @@ export interface Engine {
 export interface EngineOptions {
   readonly config: Config;
   readonly store: Store;
+  readonly transfers: Transfers;
   readonly remote: Remote;
   readonly log: Log;
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
+  readonly observer?: Observer;
+  readonly onProgress?: (progress: ResultPassRow) => void;
 }
 
-export function buildEngine({ config, store, remote, log, only }: EngineOptions): Engine {
+export function buildEngine({
+  config,
+  store,
+  transfers,
+  remote,
+  log,
+  only,
+  observer,
+  onProgress,
+}: EngineOptions): Engine {
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service);
   const patient = new QueuedRemote(remote, calls, 'patient');
@@ -193,16 +226,24 @@ export function buildEngine({ config, store, remote, log, only }: EngineOptions)
       settled: new Set(),
     },
   };
+  const direct = transfers.directOf(config);
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
+    minFreeBytes: mirror.minFreeBytes,
     options: results,
     now,
+    parallel: RESULTS_AT_A_TIME,
+    ...(direct === undefined ? {} : { direct }),
+    ...(onProgress === undefined ? {} : { onProgress }),
     onFetched: (jobId, name, bytes, changed) => {
+      observer?.fetched(bytes, changed);
       if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
     },
     onRefused: (jobId, name, reason) =>
       log.warn({ jobId, file: name, reason }, `the result ${name} of job ${jobId} is refused: ${reason}`),
+    onFallback: (jobId, reason) =>
+      log.warn({ jobId, err: reason }, `results of job ${jobId} come by SOAP, not directly: ${reason}`),
   });
   const shared = { mirrorDirectory: mirror.directory, clock: systemClock };
   const agent = new Agent({
@@ -217,9 +258,11 @@ export function buildEngine({ config, store, remote, log, only }: EngineOptions)
     log,
     random: Math.random,
     ...(only === undefined ? {} : { only }),
+    ...(observer === undefined ? {} : { onAppended: (bytes) => observer.appended(bytes) }),
   });
   return {
     agent,
+    callsWaiting: () => calls.waiting,
     pass: (signal) => ({
       ...shared,
       poll: context,

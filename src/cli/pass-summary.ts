@@ -1,7 +1,7 @@
 /** What a complete pass found, in lines for people. */
 import type { PassSummary } from '../agent/final-pass.ts';
 import type { JobId } from '../job.ts';
-import { countOf, showBytes } from './show.ts';
+import { countOf, showAge, showBytes } from './show.ts';
 
 export function summaryLines(jobId: JobId, summary: PassSummary): string[] {
   const { appended, liveFiles, verified, openEnds, results } = summary;
@@ -9,15 +9,21 @@ export function summaryLines(jobId: JobId, summary: PassSummary): string[] {
   const lines = [`job ${jobId}: ${live}; ${showBytes(appended)} new`];
   for (const { taskId, file, reason } of openEnds) lines.push(`  task ${taskId} ${file}: not verified: ${reason}`);
   if (results !== null) {
-    const failed = results.failed === 0 ? '' : `, ${results.failed} failed (agent status ${jobId} says why)`;
-    lines.push(
-      `job ${jobId}: ${countOf(results.fetched, 'result')} looked at, ${results.changed} new or changed${failed}`,
-    );
+    const { fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
+    const other = [
+      [failed, 'failed'],
+      [refused, 'refused by name'],
+      [leftOut, 'left out'],
+    ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
+    const why = other.length === 0 ? '' : `; ${other.join(', ')} (agent status ${jobId} says why)`;
+    const rate = bytes === 0 ? '' : ` in ${showAge(tookMs)} (${showBytes(Math.round((bytes * 1000) / tookMs))}/s)`;
+    const came = `${countOf(fetched, 'result')} looked at, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
+    lines.push(`job ${jobId}: ${came}${why}`);
   }
   return lines;
 }
 
 /** Everything is there and proven. */
 export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
-  return openEnds.length === 0 && (results === null || results.failed === 0);
+  return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
 }

@@ -10,11 +10,16 @@ import { lockHolder } from '../store/lock.ts';
 import type { JobState } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { buildEngine, connect, openOwnStore, openSharedStore } from './compose.ts';
+import { type ResultsProgress, resultsProgress } from './results-progress.ts';
 import { stopSignals } from './stop-signals.ts';
 
 export interface PassOrder {
   readonly jobId: JobId;
   readonly kind: 'sync' | 'unwatch';
+}
+
+interface WatchedPass extends PassOrder {
+  readonly progress: ResultsProgress;
 }
 
 const LOOK_MS = 100;
@@ -23,9 +28,12 @@ const LOOK_MS = 100;
 export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
   const running = lockHolder(config.state.directory) !== undefined;
   const stopping = stopSignals();
+  const progress = resultsProgress(process.stderr);
+  const watched = { ...order, progress };
   try {
-    return await (running ? askAgent(config, order, stopping.signal) : passHere(config, order, stopping.signal));
+    return await (running ? askAgent(config, watched, stopping.signal) : passHere(config, watched, stopping.signal));
   } finally {
+    progress.close();
     stopping.dispose();
   }
 }
@@ -41,13 +49,18 @@ export function requireWatched(store: Store, jobId: JobId): JobState {
   return job.state;
 }
 
-async function askAgent(config: Config, { jobId, kind }: PassOrder, signal: AbortSignal): Promise<PassSummary> {
+async function askAgent(
+  config: Config,
+  { jobId, kind, progress }: WatchedPass,
+  signal: AbortSignal,
+): Promise<PassSummary> {
   const store = openSharedStore(config);
   try {
     requireWatched(store, jobId);
+    const askedAt = Date.now();
     const requestId = store.transaction(() => {
       if (kind === 'unwatch') store.jobs.setState(jobId, 'ending');
-      return store.requests.add(jobId, kind, Date.now());
+      return store.requests.add(jobId, kind, askedAt);
     });
     store.wake();
     for (;;) {
@@ -56,6 +69,8 @@ async function askAgent(config: Config, { jobId, kind }: PassOrder, signal: Abor
       });
       const answer = store.requests.get(requestId)?.answer;
       if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
+      const pass = store.resultPasses.get(jobId);
+      if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
       if (lockHolder(config.state.directory) === undefined) {
         throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
       }
@@ -71,20 +86,29 @@ function summaryOf(answer: PassAnswer): PassSummary {
   throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
 }
 
-async function passHere(config: Config, { jobId, kind }: PassOrder, signal: AbortSignal): Promise<PassSummary> {
+async function passHere(
+  config: Config,
+  { jobId, kind, progress }: WatchedPass,
+  signal: AbortSignal,
+): Promise<PassSummary> {
   const log = createLog({ level: 'warn' });
   const owned = openOwnStore(config, log);
   try {
-    const { store } = owned;
+    const { store, transfers } = owned;
     requireWatched(store, jobId);
     if (kind === 'unwatch') store.jobs.setState(jobId, 'ending');
     const connection = await connect(config, log);
     try {
-      const { pass } = buildEngine({ config, store, remote: connection.remote, log });
+      const { pass } = buildEngine({
+        ...{ config, store, transfers, log },
+        remote: connection.remote,
+        onProgress: (row) => progress.show(row),
+      });
       const summary = await completePass(jobId, pass(signal));
       if (kind === 'unwatch') store.jobs.setState(jobId, 'ended');
       return summary;
     } finally {
+      await transfers.endAll(connection.remote, signal);
       await connection.close();
     }
   } finally {

@@ -1,5 +1,4 @@
 /** The command line: names, arguments and help of the commands; what they do is in commands/. */
-import fs from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, parseTaskId, type TaskId } from '../job.ts';
 import { demo } from './commands/demo.ts';
@@ -10,6 +9,7 @@ import { sync } from './commands/sync.ts';
 import { unwatch } from './commands/unwatch.ts';
 import { verify } from './commands/verify.ts';
 import { watch } from './commands/watch.ts';
+import { versionOfProgram } from './version.ts';
 
 const EXIT_CODES = `
 Exit codes:
@@ -22,7 +22,7 @@ Exit codes:
 export function programOf(): Command {
   const program = new Command('agent')
     .description('Keeps byte-exact local mirrors of the live files of cluster jobs, and syncs their results.')
-    .version(versionOf())
+    .version(versionOfProgram())
     .addHelpText('after', EXIT_CODES)
     .showHelpAfterError('(agent --help, or agent COMMAND --help, says more)')
     .exitOverride();
@@ -82,6 +82,7 @@ export function programOf(): Command {
     .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
     .exitOverride()
     .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
+    .option('--all', 'a row for every file in the table, however many there are')
     .action((options) => demo(options));
   return program;
 }
@@ -92,11 +93,6 @@ function command(program: Command, name: string, description: string): Command {
     .description(description)
     .exitOverride()
     .option('-c, --config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)');
-}
-
-function versionOf(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 function jobArgument(text: string): JobId {

@@ -8,6 +8,7 @@ import type { JobId, LiveFileName, TaskId } from '../job.ts';
 export const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'password', 'session-code'] as const;
 export const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
+export const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /** How to sign in (spec 4.2); `session-code` takes a ready code instead. */
@@ -26,13 +27,20 @@ export interface Config {
   readonly file: string;
   readonly service: ServiceConfig;
   readonly auth: AuthConfig;
-  readonly mirror: { readonly directory: string; readonly keepGenerations: number };
+  readonly mirror: MirrorConfig;
   readonly state: { readonly directory: string };
   readonly poll: { readonly minIntervalMs: number; readonly maxIntervalMs: number; readonly overlapBytes: number };
   readonly results: ResultsConfig;
   readonly watch: readonly WatchConfig[];
   readonly logging: { readonly level: (typeof LOG_LEVELS)[number] };
   readonly metrics: { readonly listen: { readonly host: string; readonly port: number } | null };
+}
+
+export interface MirrorConfig {
+  readonly directory: string;
+  readonly keepGenerations: number;
+  /** Room on its disk that results leave free. */
+  readonly minFreeBytes: number;
 }
 
 export interface ServiceConfig {
@@ -89,6 +97,22 @@ export interface ResultsConfig {
   readonly exclude: readonly string[];
   readonly maxFileBytes: number | null;
   readonly transfer: (typeof TRANSFER_WAYS)[number];
+  /** With `auto`, larger files come by direct transfer. */
+  readonly directAboveBytes: number;
+  /** Bytes a second, of all results together. */
+  readonly bandwidthLimit: number | null;
+  /** Where directories of the cluster are mounted here: local paths by paths of the server. */
+  readonly shareRoots: Readonly<Record<string, string>>;
+  readonly ssh: SshConfig;
+}
+
+/** How the host key of a transfer host is checked. */
+export interface SshConfig {
+  readonly hostKeys: (typeof HOST_KEY_CHECKS)[number];
+  /** Null: a file of the agent in the state directory. */
+  readonly knownHostsFile: string | null;
+  /** Public keys as in authorized_keys; if there are any, the host has to show one of them. */
+  readonly pinnedKeys: readonly string[];
 }
 
 export interface WatchConfig {

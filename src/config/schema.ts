@@ -5,7 +5,7 @@
 import * as z from 'zod';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { authSection } from './auth-schema.ts';
-import { LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './config.ts';
+import { HOST_KEY_CHECKS, LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './config.ts';
 import {
   contentEncoding,
   duration,
@@ -16,6 +16,7 @@ import {
   listOf,
   oneOf,
   path,
+  pathPairs,
   section,
   size,
   text,
@@ -37,11 +38,12 @@ export function configSchema(directory: string) {
       section({
         directory: path(directory).prefault('/var/lib/agent/mirror'),
         keepGenerations: wholeNumber(0, 1000).prefault(5),
+        minFreeBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(100 * 2 ** 20),
       }),
     ),
     state: orEmpty(section({ directory: path(directory).prefault('/var/lib/agent/state') })),
     poll: orEmpty(pollSection()),
-    results: orEmpty(resultsSection()),
+    results: orEmpty(resultsSection(directory)),
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
@@ -116,7 +118,7 @@ function pollSection() {
     }));
 }
 
-function resultsSection() {
+function resultsSection(directory: string) {
   const globs = () => listOf(text('a pattern such as *.dat (put it in quotes)'), 'patterns such as ["**"]');
   return section({
     enabled: trueOrFalse().prefault(true),
@@ -125,7 +127,22 @@ function resultsSection() {
     exclude: globs().prefault([]),
     maxFileBytes: size(1, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
     transfer: oneOf(TRANSFER_WAYS).prefault('soap'),
+    directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
+    bandwidthLimit: size(1024, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
+    shareRoots: pathPairs(directory).prefault({}),
+    ssh: orEmpty(sshSection(directory)),
   }).transform(({ intervalSeconds: intervalMs, ...rest }) => ({ ...rest, intervalMs }));
+}
+
+function sshSection(directory: string) {
+  const key = text('a public key such as "ssh-ed25519 AAAA..."', (found) =>
+    /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,2}(?: |$)/.test(found),
+  );
+  return section({
+    hostKeys: oneOf(HOST_KEY_CHECKS).prefault('accept-new'),
+    knownHostsFile: path(directory).nullable().prefault(null),
+    pinnedKeys: listOf(key, 'public keys such as ["ssh-ed25519 AAAA..."]').prefault([]),
+  });
 }
 
 function watchList() {

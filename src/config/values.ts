@@ -110,6 +110,19 @@ export function path(directory: string) {
   );
 }
 
+/** Paths of this machine (relative ones from `directory`) by absolute paths of another one. */
+export function pathPairs(directory: string) {
+  const expected = 'paths of the server with paths of this machine, such as {/scratch: /mnt/scratch}';
+  return value(expected, (found): Readonly<Record<string, string>> | undefined => {
+    if (typeof found !== 'object' || found === null || Array.isArray(found)) return undefined;
+    const pairs: [string, unknown][] = Object.entries(found);
+    const isFine = pairs.every(([there, here]) => there.startsWith('/') && isText(there) && isText(here));
+    return isFine
+      ? Object.fromEntries(pairs.map(([there, here]) => [there, resolve(directory, String(here))]))
+      : undefined;
+  });
+}
+
 /** A command as the list of its words. A program with a slash in its name is a path, others are looked up in PATH. */
 export function command(directory: string) {
   const words = listOf(text('a text (put it in quotes)'), 'texts: the program and its arguments, without a shell');

@@ -47,6 +47,7 @@ async function writeLanguages(world: DemoWorld): Promise<void> {
   for (let step = 1; step <= world.steps; step++) {
     for (let count = 5 + random(20); count > 0; count--) await stdout.add(`${sentence(random)}\n`);
     await log.add(`[${step}/${world.steps}] ${sentence(random)}\n`);
+    await appendFile(join(world.directory, 'progress.txt'), `krok ${step} z ${world.steps} · 第${step}歩\n`);
     if (step % 4 === 0) await stderr.add(`\u001b[1;31mvarování\u001b[0m: krok ${step} → ${sentence(random)}\n`);
     const name = `část ${step % 7}/měření №${step} 測定.dat`;
     if (step % 3 === 1) await writeResult(world, name, randomBytes(random, random(8_000)));

@@ -1,4 +1,5 @@
 /** Calls back soon after one of some files was written, replaced or made. */
+import fs from 'node:fs';
 import path from 'node:path';
 import { watch } from 'chokidar';
 
@@ -7,10 +8,13 @@ export interface WatchFilesOptions {
   readonly files: readonly string[];
   /** Look at the files again and again: network file systems do not tell of changes made elsewhere. */
   readonly polling: boolean;
+  /** May be called more than once for one change. */
   readonly onChange: (file: string) => void;
 }
 
 const POLLING_MS = 500;
+/** A watch can miss an event or break; nothing is told later than this. */
+const LOOK_MS = 1_000;
 
 /** Starts watching; the returned function ends it. Resolves once a change can no longer be missed. */
 export async function watchFiles({ files, polling, onChange }: WatchFilesOptions): Promise<() => Promise<void>> {
@@ -25,8 +29,37 @@ export async function watchFiles({ files, polling, onChange }: WatchFilesOptions
     interval: POLLING_MS,
   });
   for (const event of ['add', 'change'] as const) watcher.on(event, (file) => wanted.has(file) && onChange(file));
-  // A watch that breaks costs only speed: what it would have told is found at the next look.
+  // A watch that breaks, or that the system refuses, costs only speed.
   watcher.on('error', () => {});
   await new Promise<void>((resolve) => watcher.once('ready', resolve));
-  return () => watcher.close();
+  const stopLooking = lookAgain(files, onChange);
+  return async () => {
+    stopLooking();
+    await watcher.close();
+  };
+}
+
+/** Calls back for each file that changed since the last look. */
+function lookAgain(files: readonly string[], onChange: (file: string) => void): () => void {
+  const seen = new Map(files.map((file) => [file, stampOf(file)]));
+  const look = () => {
+    for (const file of files) {
+      const stamp = stampOf(file);
+      if (stamp === seen.get(file)) continue;
+      seen.set(file, stamp);
+      onChange(file);
+    }
+  };
+  const timer = setInterval(look, LOOK_MS);
+  return () => clearInterval(timer);
+}
+
+/** What is another when a file was written, replaced or made. */
+function stampOf(file: string): string {
+  try {
+    const { size, mtimeNs } = fs.statSync(file, { bigint: true });
+    return `${size} ${mtimeNs}`;
+  } catch {
+    return '';
+  }
 }

@@ -62,6 +62,11 @@ const SESSION_LOST_MEANING: Meaning = {
   hint: 'signing in again did not help: a job of another user and a wrong job id look the same as a lost session',
 };
 
+const FAULT_MEANING: Meaning = {
+  code: 'fault',
+  hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
+};
+
 const BY_STATUS: Readonly<Record<number, Meaning>> = {
   413: { code: 'request-too-long', hint: 'the service takes only shorter requests' },
   414: { code: 'request-too-long', hint: 'the service takes only shorter requests' },
@@ -81,7 +86,7 @@ const HINTS_BY_STATUS: Readonly<Record<number, string>> = {
 function meaningOf(status: number, isFault: boolean): Meaning {
   const known = BY_STATUS[status];
   if (known !== undefined) return known;
-  if (isFault) return { code: 'fault' };
+  if (isFault) return FAULT_MEANING;
   const hint = HINTS_BY_STATUS[status];
   return hint === undefined ? { code: 'http-status' } : { code: 'http-status', hint };
 }

@@ -11,6 +11,7 @@ interface RawLiveFile {
   position: number;
   generation: number;
   fingerprint: string | null;
+  inexact: string;
   inode: string | null;
   modified_ns: string | null;
   rotation: LiveFileRow['rotation'];
@@ -25,23 +26,15 @@ export class LiveFiles {
   readonly #ofJob;
   readonly #save;
   readonly #saveError;
-  readonly #regions;
-  readonly #addRegion;
-  readonly #dropRegions;
 
   constructor(db: SqliteDatabase) {
     this.#ofJob = db.prepare<[string], RawLiveFile>('SELECT * FROM live_files WHERE job_id = ?');
     this.#save = db.prepare(`
-      UPDATE live_files SET position = @position, generation = @generation, fingerprint = @fingerprint, inode = @inode,
-        modified_ns = @modifiedNs, rotation = @rotation, relative_path = @relativePath, listed_name = @listedName,
+      UPDATE live_files SET position = @position, generation = @generation, fingerprint = @fingerprint, inexact = @inexact,
+        inode = @inode, modified_ns = @modifiedNs, rotation = @rotation, relative_path = @relativePath, listed_name = @listedName,
         grown_at = @grownAt, verified = @verified, error = @error
       WHERE job_id = @jobId AND task_id = @taskId AND file = @file`);
     this.#saveError = db.prepare('UPDATE live_files SET error = ? WHERE job_id = ? AND task_id = ? AND file = ?');
-    this.#regions = db.prepare<[string, string, string], InexactRegion>(
-      'SELECT start, length FROM inexact_regions WHERE job_id = ? AND task_id = ? AND file = ? ORDER BY start',
-    );
-    this.#addRegion = db.prepare('INSERT OR REPLACE INTO inexact_regions VALUES (?, ?, ?, ?, ?)');
-    this.#dropRegions = db.prepare('DELETE FROM inexact_regions WHERE job_id = ? AND task_id = ? AND file = ?');
   }
 
   ofJob(jobId: JobId): LiveFileRow[] {
@@ -50,23 +43,11 @@ export class LiveFiles {
 
   /** Commits the state of a mirror: only after its bytes were flushed. */
   save(row: LiveFileRow): void {
-    this.#save.run({ ...row, error: troubleText(row.error) });
+    this.#save.run({ ...row, inexact: JSON.stringify(row.inexact), error: troubleText(row.error) });
   }
 
   setError(jobId: JobId, key: LiveFileKey, error: Trouble | null): void {
     this.#saveError.run(troubleText(error), jobId, key.taskId, key.file);
-  }
-
-  inexactRegions(jobId: JobId, key: LiveFileKey): InexactRegion[] {
-    return this.#regions.all(jobId, key.taskId, key.file);
-  }
-
-  addInexactRegion(jobId: JobId, key: LiveFileKey, region: InexactRegion): void {
-    this.#addRegion.run(jobId, key.taskId, key.file, region.start, region.length);
-  }
-
-  dropInexactRegions(jobId: JobId, key: LiveFileKey): void {
-    this.#dropRegions.run(jobId, key.taskId, key.file);
   }
 }
 
@@ -78,6 +59,7 @@ function rowOf(raw: RawLiveFile): LiveFileRow {
     position: raw.position,
     generation: raw.generation,
     fingerprint: raw.fingerprint,
+    inexact: JSON.parse(raw.inexact) as InexactRegion[],
     inode: raw.inode,
     modifiedNs: raw.modified_ns,
     rotation: raw.rotation,

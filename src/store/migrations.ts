@@ -2,7 +2,8 @@
  * The tables, as a list of numbered migrations: entry n brings the database from version n to n + 1
  * (`PRAGMA user_version`). An entry that was released is never changed; a new one is added.
  *
- * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes.
+ * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes;
+ * `inexact` and `error` are JSON.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly string[] = [
     position      INTEGER NOT NULL DEFAULT 0,
     generation    INTEGER NOT NULL DEFAULT 1,
     fingerprint   TEXT,
+    inexact       TEXT NOT NULL DEFAULT '[]',
     inode         TEXT,
     modified_ns   TEXT,
     rotation      TEXT CHECK (rotation IN ('copying', 'copied')),
@@ -36,16 +38,6 @@ export const MIGRATIONS: readonly string[] = [
     verified      INTEGER,
     error         TEXT,
     PRIMARY KEY (job_id, task_id, file)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE inexact_regions (
-    job_id  TEXT NOT NULL,
-    task_id TEXT NOT NULL,
-    file    TEXT NOT NULL,
-    start   INTEGER NOT NULL,
-    length  INTEGER NOT NULL,
-    PRIMARY KEY (job_id, task_id, file, start),
-    FOREIGN KEY (job_id, task_id, file) REFERENCES live_files (job_id, task_id, file) ON DELETE CASCADE
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE result_files (
@@ -76,5 +68,57 @@ export const MIGRATIONS: readonly string[] = [
     value   TEXT NOT NULL,
     PRIMARY KEY (service, name)
   ) STRICT, WITHOUT ROWID;
+  `,
+  // Results that are links to live mirrors, how the last look at a job's results went, and transfer methods in use.
+  `
+  CREATE TABLE result_files_2 (
+    job_id      TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    name        TEXT NOT NULL,
+    state       TEXT NOT NULL
+      CHECK (state IN ('listed', 'synced', 'in-flux', 'linked', 'failed', 'refused', 'left-out')),
+    reason      TEXT,
+    bytes       INTEGER,
+    sha256      TEXT,
+    live        TEXT,
+    listed_at   INTEGER NOT NULL,
+    fetched_at  INTEGER,
+    due_at      INTEGER NOT NULL,
+    interval_ms INTEGER NOT NULL,
+    PRIMARY KEY (job_id, name)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO result_files_2
+    SELECT job_id, name, state, reason, bytes, sha256, NULL, listed_at, fetched_at, due_at, interval_ms
+    FROM result_files;
+  DROP TABLE result_files;
+  ALTER TABLE result_files_2 RENAME TO result_files;
+
+  CREATE TABLE result_passes (
+    job_id     TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    started_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    ended_at   INTEGER,
+    wanted     INTEGER NOT NULL,
+    done       INTEGER NOT NULL,
+    bytes      INTEGER NOT NULL,
+    way        TEXT,
+    fallback   TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE transfer_leases (
+    lease_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id     TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    state      TEXT NOT NULL CHECK (state IN ('asked', 'open', 'ended', 'unknown')),
+    protocol   TEXT,
+    host       TEXT,
+    base_path  TEXT,
+    username   TEXT,
+    public_key TEXT,
+    way        TEXT,
+    asked_at   INTEGER NOT NULL,
+    opened_at  INTEGER,
+    ended_at   INTEGER,
+    reason     TEXT
+  ) STRICT;
+  CREATE INDEX transfer_leases_by_state ON transfer_leases (state, job_id);
   `,
 ];

@@ -1,43 +1,45 @@
 /** The ledger of the result files: what was listed, what was fetched, and when each is looked at again. */
 import type { JobId } from '../job.ts';
 import type { SqliteDatabase } from './database.ts';
-import type { ResultCounts, ResultRow, ResultState } from './rows.ts';
+import type { ResultCounts, ResultRow } from './rows.ts';
 
-interface RawResult {
-  job_id: JobId;
-  name: string;
-  state: ResultState;
-  reason: string | null;
-  bytes: number | null;
-  sha256: string | null;
-  listed_at: number;
-  fetched_at: number | null;
-  due_at: number;
-  interval_ms: number;
-}
+const COLUMNS = `job_id AS jobId, name, state, reason, bytes, sha256, live, listed_at AS listedAt,
+  fetched_at AS fetchedAt, due_at AS dueAt, interval_ms AS intervalMs`;
 
 export class ResultFiles {
   readonly #db: SqliteDatabase;
   readonly #ofJob;
+  readonly #notSynced;
   readonly #save;
   readonly #counts;
 
   constructor(db: SqliteDatabase) {
     this.#db = db;
-    this.#ofJob = db.prepare<[string], RawResult>('SELECT * FROM result_files WHERE job_id = ?');
+    this.#ofJob = db.prepare<[string], ResultRow>(`SELECT ${COLUMNS} FROM result_files WHERE job_id = ?`);
+    this.#notSynced = db.prepare<[string, number], ResultRow>(
+      `SELECT ${COLUMNS} FROM result_files WHERE job_id = ? AND reason IS NOT NULL LIMIT ?`,
+    );
     this.#save = db.prepare(`
       INSERT OR REPLACE INTO result_files
-        (job_id, name, state, reason, bytes, sha256, listed_at, fetched_at, due_at, interval_ms)
-      VALUES (@jobId, @name, @state, @reason, @bytes, @sha256, @listedAt, @fetchedAt, @dueAt, @intervalMs)`);
+        (job_id, name, state, reason, bytes, sha256, live, listed_at, fetched_at, due_at, interval_ms)
+      VALUES (@jobId, @name, @state, @reason, @bytes, @sha256, @live, @listedAt, @fetchedAt, @dueAt, @intervalMs)`);
     this.#counts = db.prepare<[string], ResultCounts>(`
-      SELECT count(*) AS listed, count(*) FILTER (WHERE state IN ('synced', 'in-flux')) AS synced,
+      SELECT count(*) AS listed, count(*) FILTER (WHERE state IN ('synced', 'in-flux', 'linked')) AS synced,
+        count(*) FILTER (WHERE state = 'linked') AS linked, count(*) FILTER (WHERE state = 'in-flux') AS inFlux,
+        count(*) FILTER (WHERE state = 'listed') AS queued,
         count(*) FILTER (WHERE state IN ('failed', 'refused')) AS failed,
+        count(*) FILTER (WHERE state = 'refused') AS refused,
         count(*) FILTER (WHERE state = 'left-out') AS leftOut, coalesce(sum(bytes), 0) AS bytes
       FROM result_files WHERE job_id = ?`);
   }
 
   ofJob(jobId: JobId): ResultRow[] {
-    return this.#ofJob.all(jobId).map(rowOf);
+    return this.#ofJob.all(jobId);
+  }
+
+  /** Those with a reason, at most so many. */
+  notSynced(jobId: JobId, most: number): ResultRow[] {
+    return this.#notSynced.all(jobId, most);
   }
 
   save(row: ResultRow): void {
@@ -52,21 +54,8 @@ export class ResultFiles {
   }
 
   counts(jobId: JobId): ResultCounts {
-    return this.#counts.get(jobId) ?? { listed: 0, synced: 0, failed: 0, leftOut: 0, bytes: 0 };
+    const counts = this.#counts.get(jobId);
+    if (counts === undefined) throw new Error('a query of counts has a row');
+    return counts;
   }
-}
-
-function rowOf(raw: RawResult): ResultRow {
-  return {
-    jobId: raw.job_id,
-    name: raw.name,
-    state: raw.state,
-    reason: raw.reason,
-    bytes: raw.bytes,
-    sha256: raw.sha256,
-    listedAt: raw.listed_at,
-    fetchedAt: raw.fetched_at,
-    dueAt: raw.due_at,
-    intervalMs: raw.interval_ms,
-  };
 }

@@ -42,7 +42,9 @@ export interface LiveFileRow extends LiveFileKey {
   readonly position: number;
   readonly generation: number;
   readonly fingerprint: string | null;
-  /** Inode and modification time of the mirror after the last write of the agent. */
+  /** Stretches before the position whose bytes could not be had, in order. */
+  readonly inexact: readonly InexactRegion[];
+  /** Inode and modification time of the mirror after the last write of the agent; without the time, it is in doubt. */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
   /** How far the keeping of the old generation has come, if one is under way. */
@@ -64,9 +66,9 @@ export interface InexactRegion {
 
 /**
  * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two looks.
- * failed: see `reason`. refused: its name is unsafe. left-out: excluded by the configuration.
+ * linked: it is a live file, and a link to its mirror. failed, left-out, refused (its name is unsafe): see `reason`.
  */
-export type ResultState = 'listed' | 'synced' | 'in-flux' | 'failed' | 'refused' | 'left-out';
+export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
 
 export interface ResultRow {
   readonly jobId: JobId;
@@ -76,6 +78,8 @@ export interface ResultRow {
   readonly reason: string | null;
   readonly bytes: number | null;
   readonly sha256: string | null;
+  /** The live file it is proven to be, as `keyText` writes it. */
+  readonly live: string | null;
   readonly listedAt: number;
   readonly fetchedAt: number | null;
   /** When it is to be looked at again, and the interval that led to that. */
@@ -83,13 +87,60 @@ export interface ResultRow {
   readonly intervalMs: number;
 }
 
-/** Counts of the results of a job. */
+/** Counts of the results of a job. `synced` is what is there, links included; `failed` includes refused names. */
 export interface ResultCounts {
   readonly listed: number;
   readonly synced: number;
+  readonly linked: number;
+  readonly inFlux: number;
+  readonly queued: number;
   readonly failed: number;
+  readonly refused: number;
   readonly leftOut: number;
   readonly bytes: number;
+}
+
+/** How the last look at a job's results went, or goes. */
+export interface ResultPassRow {
+  readonly jobId: JobId;
+  readonly startedAt: number;
+  readonly updatedAt: number;
+  /** Null while it runs, or if it was killed. */
+  readonly endedAt: number | null;
+  /** Files that were due, and those of them that are done. */
+  readonly wanted: number;
+  readonly done: number;
+  /** Bytes that arrived. */
+  readonly bytes: number;
+  /** How the last files came: `soap`, or the way of a direct transfer. */
+  readonly way: string | null;
+  /** Why files that should have come directly came by SOAP. */
+  readonly fallback: string | null;
+}
+
+/**
+ * asked: GetFileTransferMethod was about to be called. open: its answer was recorded. ended: EndFileTransfer was
+ * called, or there was nothing to end. unknown: the agent was killed before the answer was recorded.
+ */
+export type LeaseState = 'asked' | 'open' | 'ended' | 'unknown';
+
+/** A transfer method that the service lent for a job, without its private key. */
+export interface LeaseRow {
+  readonly leaseId: number;
+  readonly jobId: JobId;
+  readonly state: LeaseState;
+  readonly protocol: 'NetworkShare' | 'SftpScp' | null;
+  readonly host: string | null;
+  readonly basePath: string | null;
+  readonly username: string | null;
+  readonly publicKey: string | null;
+  /** What the key is allowed to do, once it was tried: `rsync`, `scp`, `sftp`. */
+  readonly way: string | null;
+  readonly askedAt: number;
+  readonly openedAt: number | null;
+  readonly endedAt: number | null;
+  /** Why it is `unknown`, or what the service said when it was ended. */
+  readonly reason: string | null;
 }
 
 /** What a command asked the running agent to do. */

@@ -7,6 +7,9 @@ import { Jobs } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
+import { ResultPasses } from './result-passes.ts';
+import { Totals } from './totals.ts';
+import { TransferLeases } from './transfer-leases.ts';
 
 /** Whoever changed the store for the running agent touches this file of the state directory. */
 export const WAKE_FILE = 'wake';
@@ -25,8 +28,11 @@ export class Store {
   readonly jobs: Jobs;
   readonly liveFiles: LiveFiles;
   readonly results: ResultFiles;
+  readonly resultPasses: ResultPasses;
+  readonly leases: TransferLeases;
   readonly requests: Requests;
   readonly habits: Habits;
+  readonly totals: Totals;
   /** Where a broken database was set aside when this one was opened. */
   readonly quarantined: string | undefined;
   readonly #db: SqliteDatabase;
@@ -41,8 +47,11 @@ export class Store {
     this.jobs = new Jobs(db);
     this.liveFiles = new LiveFiles(db);
     this.results = new ResultFiles(db);
+    this.resultPasses = new ResultPasses(db);
+    this.leases = new TransferLeases(db);
     this.requests = new Requests(db);
     this.habits = new Habits(db, service);
+    this.totals = new Totals(db);
   }
 
   /** Runs `work` as one transaction; what SQLite throws becomes a JobtailError. */

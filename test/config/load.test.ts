@@ -33,7 +33,7 @@ describe('a configuration that is fine', () => {
         sessionCodeField: null,
         sessionFaultPattern: null,
       },
-      mirror: { directory: '/var/lib/agent/mirror', keepGenerations: 5 },
+      mirror: { directory: '/var/lib/agent/mirror', keepGenerations: 5, minFreeBytes: 100 * 2 ** 20 },
       state: { directory: '/var/lib/agent/state' },
       poll: { minIntervalMs: 2000, maxIntervalMs: 60_000, overlapBytes: 256 },
       results: {
@@ -43,6 +43,10 @@ describe('a configuration that is fine', () => {
         exclude: [],
         maxFileBytes: null,
         transfer: 'soap',
+        directAboveBytes: 64 * 2 ** 20,
+        bandwidthLimit: null,
+        shareRoots: {},
+        ssh: { hostKeys: 'accept-new', knownHostsFile: null, pinnedKeys: [] },
       },
       watch: [],
       logging: { level: 'info' },
@@ -83,10 +87,20 @@ auth:
   operation: AuthenticateUserOpenStack
   sessionCodeField: data.code
   sessionFaultPattern: session (is )?closed
-mirror: {directory: ../mirror, keepGenerations: 0}
+mirror: {directory: ../mirror, keepGenerations: 0, minFreeBytes: 0}
 state: {directory: ./state}
 poll: {minIntervalSeconds: 0.05, maxIntervalSeconds: 0.05, overlapBytes: 1 KiB}
-results: {enabled: false, intervalSeconds: 5, include: ["*.dat"], exclude: [tmp/], maxFileBytes: 1.5 GiB, transfer: auto}
+results:
+  enabled: false
+  intervalSeconds: 5
+  include: ["*.dat"]
+  exclude: [tmp/]
+  maxFileBytes: 1.5 GiB
+  transfer: auto
+  directAboveBytes: 0
+  bandwidthLimit: 20 MiB
+  shareRoots: {/scratch: /mnt/scratch, /home/project: ./home}
+  ssh: {hostKeys: strict, knownHostsFile: hosts, pinnedKeys: [ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA host]}
 watch:
   - {job: "501", tasks: [9001, "9002"], files: [log], results: false, settleAfterMinutes: 0.5}
   - {job: 502}
@@ -113,10 +127,24 @@ metrics: {listen: "[::1]:0"}
         sessionCodeField: 'data.code',
         sessionFaultPattern: 'session (is )?closed',
       },
-      mirror: { directory: resolve(path('..'), 'mirror'), keepGenerations: 0 },
+      mirror: { directory: resolve(path('..'), 'mirror'), keepGenerations: 0, minFreeBytes: 0 },
       state: { directory: path('state') },
       poll: { minIntervalMs: 50, maxIntervalMs: 50, overlapBytes: 1024 },
-      results: { enabled: false, intervalMs: 5000, include: ['*.dat'], maxFileBytes: 1.5 * 2 ** 30, transfer: 'auto' },
+      results: {
+        enabled: false,
+        intervalMs: 5000,
+        include: ['*.dat'],
+        maxFileBytes: 1.5 * 2 ** 30,
+        transfer: 'auto',
+        directAboveBytes: 0,
+        bandwidthLimit: 20 * 2 ** 20,
+        shareRoots: { '/scratch': '/mnt/scratch', '/home/project': path('home') },
+        ssh: {
+          hostKeys: 'strict',
+          knownHostsFile: path('hosts'),
+          pinnedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA host'],
+        },
+      },
       logging: { level: 'debug' },
       metrics: { listen: { host: '::1', port: 0 } },
     });

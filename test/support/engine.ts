@@ -1,17 +1,19 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import fs from 'node:fs';
-import fsp from 'node:fs/promises';
 import path from 'node:path';
 import { BatchReader } from '../../src/agent/batch.ts';
 import { TextEncoding } from '../../src/agent/encoding.ts';
+import { completePass, type PassSummary } from '../../src/agent/final-pass.ts';
 import { mirrorPath } from '../../src/agent/mirror.ts';
 import { type PollContext, type Polled, pollJob } from '../../src/agent/poll.ts';
-import type { Remote } from '../../src/agent/ports.ts';
+import type { Clock, ContentWriter, Remote } from '../../src/agent/ports.ts';
 import { RawBytes } from '../../src/agent/raw-bytes.ts';
+import { Results } from '../../src/agent/results/results.ts';
 import { Witnesses } from '../../src/agent/witnesses.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { memoryWriter } from './memory-content.ts';
+import { ModelDisk } from './model-disk.ts';
 
 export const JOB = '501' as JobId;
 export const TASK = '9001' as TaskId;
@@ -25,26 +27,29 @@ export interface EngineOptions {
   readonly overlapBytes?: number;
   readonly contentEncoding?: string;
   readonly checkpoint?: (step: string) => void | Promise<void>;
-  readonly onWrite?: (bytes: number) => void;
+  readonly disk?: ModelDisk;
+  readonly newContent?: () => ContentWriter;
 }
 
 export class Engine {
   readonly store: Store;
   readonly #options: EngineOptions;
   readonly #context: PollContext;
-  readonly #handles = new Set<fsp.FileHandle>();
+  readonly #disk: ModelDisk;
 
   constructor(options: EngineOptions) {
     this.#options = options;
     const { directory, remote, now } = options;
     const state = path.join(directory, 'state');
     fs.mkdirSync(state, { recursive: true });
+    const disk = options.disk ?? new ModelDisk();
+    this.#disk = disk;
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
     this.#context = {
       store: this.store,
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
       witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
-      rawBytes: new RawBytes({ remote, newContent: memoryWriter, now }),
+      rawBytes: new RawBytes({ remote, newContent: options.newContent ?? memoryWriter, now }),
       batches: new BatchReader(this.store.habits),
       now,
       liveFiles: {
@@ -53,7 +58,7 @@ export class Engine {
         keepGenerations: options.keepGenerations ?? 5,
         checkpoint: options.checkpoint ?? (() => {}),
         settled: new Set(),
-        openFile: (file, flags, mode) => this.#open(file, flags, mode),
+        openFile: (file, flags, mode) => disk.open(file, flags, mode),
       },
     };
   }
@@ -71,6 +76,22 @@ export class Engine {
     return pollJob(JOB, this.#context, { remote: this.#options.remote, final, signal });
   }
 
+  /** The complete pass; `clock` makes its pauses. */
+  pass(clock: Clock): Promise<PassSummary> {
+    const { remote } = this.#options;
+    const { mirrorDirectory } = this.#context.liveFiles;
+    const resultsOptions = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null };
+    return completePass(JOB, {
+      poll: this.#context,
+      results: new Results({ store: this.store, mirrorDirectory, options: resultsOptions, now: clock.now }),
+      mirrorDirectory,
+      remote,
+      clock,
+      pauseMs: 2_000,
+      signal: new AbortController().signal,
+    });
+  }
+
   mirror(key: LiveFileKey): string {
     return mirrorPath(path.join(this.#options.directory, 'mirror'), JOB, key);
   }
@@ -78,26 +99,6 @@ export class Engine {
   /** Ends as a kill does: nothing more is written, what the process held is gone. */
   async kill(): Promise<void> {
     this.store.close();
-    for (const handle of this.#handles) await handle.close().catch(() => {});
-  }
-
-  async #open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
-    const handle = await fsp.open(file, flags, mode);
-    this.#handles.add(handle);
-    const { onWrite } = this.#options;
-    if (onWrite === undefined) return handle;
-    // A full disk: the wrapped handle takes fewer bytes, then none.
-    return new Proxy(handle, {
-      get: (target, name) => {
-        if (name !== 'write') {
-          const member: unknown = Reflect.get(target, name);
-          return typeof member === 'function' ? member.bind(target) : member;
-        }
-        return async (bytes: Buffer, offset: number, length: number, position: number) => {
-          onWrite(length);
-          return target.write(bytes, offset, length, position);
-        };
-      },
-    });
+    await this.#disk.closeAll();
   }
 }

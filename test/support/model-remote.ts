@@ -1,8 +1,8 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
 import type { PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { type JobId, keyText, type LiveFileKey } from '../../src/job.ts';
-import { type DecodingOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
+import { type JobId, keyText } from '../../src/job.ts';
+import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
 import { MemoryContent } from './memory-content.ts';
 
 export class ModelRemote implements Remote {
@@ -10,19 +10,25 @@ export class ModelRemote implements Remote {
   readonly files = new Map<string, Buffer>();
   /** How many bytes of a file are seen at present, where it is not all of it. */
   readonly staleSizes = new Map<string, number>();
-  decoding: DecodingOptions = {};
+  /** Live files that fail every call they are in. */
+  readonly poisoned = new Set<string>();
+  decoding: DecodeBytesOptions = {};
   /** Whether whole files can be listed and downloaded. */
   rawAccess = true;
   /** Fails the next calls, one error each. */
   readonly failures: JobtailError[] = [];
+  /** Runs before each call is answered; what it does to the files is seen by the call. */
+  beforeCall: () => void | Promise<void> = () => {};
   calls = 0;
   textBytes = 0;
   rawBytes = 0;
 
   async readParts(_jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
-    this.#begin(signal);
+    await this.#begin(signal);
+    if (wanted.some((request) => this.poisoned.has(keyText(request))))
+      throw new JobtailError('fault', 'one of the files cannot be read');
     const parts = wanted.flatMap((request) => {
-      const bytes = this.#seen(request);
+      const bytes = this.#seen(keyText(request));
       if (bytes === undefined) return [];
       const text = Buffer.from(decodeBytes(bytes, request.offset, this.decoding), 'utf8');
       this.textBytes += text.length;
@@ -33,14 +39,14 @@ export class ModelRemote implements Remote {
   }
 
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
-    this.#begin(signal);
+    await this.#begin(signal);
     if (!this.rawAccess) return [];
     return [...this.files.keys()].map((name) => `/${name}.txt`);
   }
 
   async downloadFile(_jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
-    this.#begin(signal);
-    const bytes = this.files.get(path.slice(1, -'.txt'.length));
+    await this.#begin(signal);
+    const bytes = this.#seen(path.slice(1, -'.txt'.length));
     if (bytes === undefined) throw new JobtailError('not-found', 'no such file');
     for (let at = 0; at < bytes.length; at += 1000) await sink(bytes.subarray(at, at + 1000));
     this.rawBytes += bytes.length;
@@ -53,16 +59,17 @@ export class ModelRemote implements Remote {
 
   async endTransfer(): Promise<void> {}
 
-  #begin(signal: AbortSignal): void {
+  async #begin(signal: AbortSignal): Promise<void> {
+    await this.beforeCall();
     if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
     this.calls++;
     const failure = this.failures.shift();
     if (failure !== undefined) throw failure;
   }
 
-  #seen(key: LiveFileKey): Buffer | undefined {
-    const bytes = this.files.get(keyText(key));
-    const stale = this.staleSizes.get(keyText(key));
+  #seen(name: string): Buffer | undefined {
+    const bytes = this.files.get(name);
+    const stale = this.staleSizes.get(name);
     return bytes === undefined || stale === undefined ? bytes : bytes.subarray(0, stale);
   }
 }

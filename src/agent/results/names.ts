@@ -24,7 +24,7 @@ export type ResultPath = { readonly parts: readonly string[] } | { readonly refu
 
 /** The path of a listed name below `results/`: leading slashes are dropped, doubled ones count once. */
 export function resultPath(name: string): ResultPath {
-  const parts = name.split('/').filter((part) => part !== '');
+  const parts = partsOf(name);
   if (parts.length === 0) return { refused: 'it is empty' };
   if (name.endsWith('/')) return { refused: 'it names a directory' };
   if (Buffer.byteLength(name) > MOST_BYTES_A_PATH || parts.length > MOST_PARTS) return { refused: 'it is too long' };
@@ -36,11 +36,18 @@ export function resultPath(name: string): ResultPath {
   return { parts };
 }
 
+/** The parts of a path with slashes. */
+export function partsOf(name: string): string[] {
+  return name.split('/').filter((part) => part !== '');
+}
+
 function reasonAgainst(part: string): string | undefined {
   if (part === '.' || part === '..') return `it has the part ${part}`;
   if (part.includes('\\')) return 'it has a backslash';
   // A newline or a tab in a name is legal and is kept; what moves a terminal's cursor is not.
   if (/[\p{Cc}]/u.test(part.replaceAll(/[\n\t]/g, ''))) return 'it has a control character';
+  // No SOAP request could ask for it.
+  if (/[\uFFFE\uFFFF]/.test(part)) return 'it has a character that XML cannot hold';
   if (Buffer.byteLength(part) > MOST_BYTES_A_PART) return `a part of it is longer than ${MOST_BYTES_A_PART} bytes`;
   if (isPartialName(part)) return 'it looks like a temporary file of the agent';
   return undefined;
@@ -48,7 +55,7 @@ function reasonAgainst(part: string): string | undefined {
 
 /** A name as it can be shown on a terminal or in a log: what is not visible is written as its number. */
 export function printable(name: string): string {
-  return name.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu, (character) => {
+  return name.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
     const number = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
     return `\\u{${number}}`;
   });

@@ -1,69 +1,55 @@
 /**
- * One result file on its way to the disk: downloaded to a temporary file beside its target, flushed, renamed, so that
- * the target is at every moment a whole file of the server or not there.
+ * A result file on its way to the disk: it arrives under a temporary name, is flushed, and takes its name, so that the
+ * target is at every moment a whole file of the server or not there.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, JobtailError } from '../errors.ts';
-import { flushPath } from './generations.ts';
-import { inTheWay, makeDirectories } from './mirror.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
+import { flushPath, inTheWay, makeDirectories } from '../directories.ts';
+import type { Sink } from '../ports.ts';
 import { isPartialName, partialName } from './names.ts';
-import type { Sink } from './ports.ts';
 
-export interface Fetched {
+/** A whole file that arrived, under a temporary name. */
+export interface Arrived {
+  readonly file: string;
   readonly bytes: number;
+  /** In hex. */
   readonly sha256: string;
-  /** False if the target already had these bytes, and was left alone. */
-  readonly changed: boolean;
 }
 
-export interface FetchOptions {
-  /** The directory below which everything stays. */
-  readonly root: string;
-  /** Where the file goes: below `root`. */
-  readonly target: string;
-  /** sha256 of what was fetched before, in hex. */
-  readonly knownSha256: string | null;
-  /** Fetches the bytes; rejects if they are not good. */
-  readonly download: (sink: Sink) => Promise<number>;
-  readonly maxBytes: number | null;
+/** Readable for the group, as the mirrors are. */
+const FILE_MODE = 0o640;
+
+/** A path for a temporary file in `directory`. */
+export function partialPath(directory: string): string {
+  return path.join(directory, partialName(randomBytes(8).toString('hex')));
 }
 
-/** The file is larger than the configuration allows. */
-export class TooLarge extends Error {}
-
-export async function fetchResult({ root, target, knownSha256, download, maxBytes }: FetchOptions): Promise<Fetched> {
-  const directory = path.dirname(target);
-  await makeDirectories(root, directory);
-  const present = await regularFile(target);
-  const partial = path.join(directory, partialName(randomBytes(8).toString('hex')));
-  const handle = await fs.open(
-    partial,
-    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
-    0o640,
-  );
-  let renamed = false;
+/** Writes what `download` brings to a temporary file in `directory`; what is not whole is removed again. */
+export async function receive(directory: string, download: (sink: Sink) => Promise<unknown>): Promise<Arrived> {
+  const file = partialPath(directory);
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await fs.open(file, flags, FILE_MODE);
+  const hash = createHash('sha256');
+  let bytes = 0;
+  // A download that is stopped does not wait for its sink: the file is closed only after the last write.
+  let writing: Promise<void> = Promise.resolve();
   try {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    await download(async (chunk) => {
-      if (maxBytes !== null && bytes + chunk.length > maxBytes) throw new TooLarge();
+    await download((chunk) => {
       hash.update(chunk);
-      await writeAll(handle, chunk, partial);
       bytes += chunk.length;
+      writing = writeAll(handle, chunk, file);
+      return writing;
     });
-    const sha256 = hash.digest('hex');
-    if (present === bytes && sha256 === knownSha256) return { bytes, sha256, changed: false };
-    await handle.sync();
-    await fs.rename(partial, target);
-    renamed = true;
-    await flushPath(directory);
-    return { bytes, sha256, changed: true };
-  } finally {
     await handle.close();
-    if (!renamed) await fs.rm(partial, { force: true });
+    return { file, bytes, sha256: hash.digest('hex') };
+  } catch (error) {
+    await writing.catch(() => {});
+    await handle.close();
+    await fs.rm(file, { force: true });
+    throw error;
   }
 }
 
@@ -78,23 +64,94 @@ async function writeAll(handle: fs.FileHandle, bytes: Buffer, file: string): Pro
   }
 }
 
-/** The length of what stands at `target`; undefined if nothing does; throws if it is no regular file. */
-async function regularFile(target: string): Promise<number | undefined> {
+/** A file that arrived by a direct transfer, read once for its hash. */
+export async function arrivedFile(file: string): Promise<Arrived> {
+  const found = await hashOf(file);
+  if (found === undefined) throw inTheWay(file, 'file');
+  return { file, ...found };
+}
+
+/** Length and sha256 of a file, up to `end` if given; undefined if no regular file stands there. Follows no link. */
+export async function hashOf(file: string, end?: number): Promise<{ bytes: number; sha256: string } | undefined> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ELOOP') return undefined;
+    throw error;
+  });
+  if (handle === undefined) return undefined;
+  try {
+    if (!(await handle.stat()).isFile()) return undefined;
+    const hash = createHash('sha256');
+    return { bytes: await readInto(hash, handle, end ?? Number.POSITIVE_INFINITY), sha256: hash.digest('hex') };
+  } finally {
+    await handle.close();
+  }
+}
+
+const READ_BYTES = 1024 * 1024;
+
+async function readInto(hash: Hash, handle: fs.FileHandle, end: number): Promise<number> {
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let at = 0; ; ) {
+    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, end - at), at);
+    if (bytesRead === 0) return at;
+    hash.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+}
+
+/** What stands at a target: nothing, a file of so many bytes, or a link that leads to the text. */
+export type Present = undefined | { readonly bytes: number } | { readonly link: string };
+
+/** Looks at a target and makes the directories on the way to it; what is no file and no link of the agent is refused. */
+export async function lookAt(root: string, target: string): Promise<Present> {
+  await makeDirectories(root, path.dirname(target));
   try {
     const stat = await fs.lstat(target);
+    if (stat.isSymbolicLink()) return { link: await fs.readlink(target) };
     if (!stat.isFile()) throw inTheWay(target, 'file');
-    return stat.size;
+    return { bytes: stat.size };
   } catch (error) {
     if (error instanceof JobtailError || (error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     return undefined;
   }
 }
 
-/** Removes the temporary files that a kill left below `directory`. */
+/**
+ * Gives a file that arrived its name, unless the target has the same bytes already: then it is left alone. True if the
+ * target changed; its directory is then to be flushed before anybody is told.
+ */
+export async function place(arrived: Arrived, target: string, present: Present): Promise<boolean> {
+  if (present !== undefined && 'bytes' in present && present.bytes === arrived.bytes) {
+    // Read, not believed: somebody may have changed it here.
+    if ((await hashOf(target))?.sha256 === arrived.sha256) {
+      await fs.rm(arrived.file, { force: true });
+      return false;
+    }
+  }
+  await fs.chmod(arrived.file, FILE_MODE);
+  await flushPath(arrived.file);
+  await fs.rename(arrived.file, target);
+  return true;
+}
+
+/** Removes a file that arrived and is not wanted. */
+export async function discard(arrived: Arrived): Promise<void> {
+  await fs.rm(arrived.file, { force: true });
+}
+
+/** Puts a link at the target in one step; `text` is relative. */
+export async function placeLink(text: string, target: string): Promise<void> {
+  const link = partialPath(path.dirname(target));
+  await fs.symlink(text, link);
+  await fs.rename(link, target);
+}
+
+/** Removes the temporary files and links that a kill left below `directory`; follows no link. */
 export async function clearPartials(directory: string): Promise<void> {
   const entries = await fs.readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   for (const entry of entries) {
-    if (entry.isFile() && isPartialName(entry.name))
+    if (!entry.isDirectory() && isPartialName(entry.name))
       await fs.rm(path.join(entry.parentPath, entry.name), { force: true });
   }
 }

@@ -4,22 +4,27 @@
  * while it does not change.
  */
 import path from 'node:path';
-import ignore from 'ignore';
-import { asJobtailError, type JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
-import type { ResultRow } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import { printable, resultPath } from './names.ts';
-import type { Remote } from './ports.ts';
-import { refusesFile } from './raw-bytes.ts';
-import { clearPartials, fetchResult, TooLarge } from './result-file.ts';
+import type { JobId } from '../../job.ts';
+import type { ResultPassRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { systemClock } from '../clock.ts';
+import type { Clock, Remote } from '../ports.ts';
+import type { DirectResults } from './direct-results.ts';
+import { Ledger } from './ledger.ts';
+import { DiskReserve, Throttle } from './limits.ts';
+import type { Patterns } from './listing.ts';
+import { LiveLinks } from './live-links.ts';
+import { Look } from './look.ts';
+import { printable } from './names.ts';
+import { planLook } from './plan.ts';
+import { Progress } from './progress.ts';
+import { clearPartials } from './result-file.ts';
 
-export interface ResultsOptions {
+export interface ResultsOptions extends Patterns {
   readonly intervalMs: number;
-  /** Patterns as in .gitignore: a file is fetched if one includes it and none excludes it. */
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
   readonly maxFileBytes: number | null;
+  /** Of all downloads together; no limit if left out or null. */
+  readonly bandwidthLimit?: number | null;
 }
 
 export interface ResultsContext {
@@ -27,10 +32,20 @@ export interface ResultsContext {
   readonly mirrorDirectory: string;
   readonly options: ResultsOptions;
   readonly now: () => number;
+  readonly clock?: Clock;
+  /** Room on the disk that results leave free. */
+  readonly minFreeBytes?: number;
+  /** Downloads of a job at a time. */
+  readonly parallel?: number;
+  /** The way beside SOAP; SOAP alone if left out. */
+  readonly direct?: DirectResults;
   /** Told of each file that was fetched, changed or not. */
   readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
   /** Told once of each name that is refused. */
   readonly onRefused?: (jobId: JobId, name: string, reason: string) => void;
+  /** Told once a look if files that should have come directly come by SOAP. */
+  readonly onFallback?: (jobId: JobId, reason: string) => void;
+  readonly onProgress?: (progress: ResultPassRow) => void;
 }
 
 export interface ResultsPass {
@@ -40,120 +55,90 @@ export interface ResultsPass {
   readonly signal: AbortSignal;
 }
 
-const LONGEST_INTERVAL_MS = 60 * 60_000;
-
 /** Where the results of a job are; a contract with those who read them. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
   return path.join(mirrorDirectory, jobId, 'results');
 }
 
-/** Results fetched by one pass, and those that could not be. */
+/** What one look found and did. */
 export interface ResultsEnd {
+  /** Names in the listing. */
+  readonly listed: number;
+  /** Files that came, changed or not, and those of them that are new or changed. */
   readonly fetched: number;
   readonly changed: number;
+  /** Files that should have come and did not. */
   readonly failed: number;
+  /** Names that are unsafe, and files that the configuration leaves out. */
+  readonly refused: number;
+  readonly leftOut: number;
+  /** Bytes that came. */
+  readonly bytes: number;
+  readonly tookMs: number;
 }
 
 export class Results {
   readonly #context: ResultsContext;
+  readonly #throttle: Throttle;
   readonly #cleared = new Set<JobId>();
 
   constructor(context: ResultsContext) {
     this.#context = context;
+    this.#throttle = new Throttle(context.options.bandwidthLimit ?? null, context.clock ?? systemClock);
   }
 
   /** One look at a job's results: lists, then fetches what is due. A file that fails by itself stops no other. */
   async sync(jobId: JobId, pass: ResultsPass): Promise<ResultsEnd> {
-    const { store, mirrorDirectory, now } = this.#context;
-    if (!this.#cleared.has(jobId)) {
-      await clearPartials(resultsDirectory(mirrorDirectory, jobId));
-      this.#cleared.add(jobId);
-    }
+    const { store, mirrorDirectory, options, now, onRefused, onProgress } = this.#context;
+    const startedAt = now();
+    const directory = resultsDirectory(mirrorDirectory, jobId);
+    await this.#clear(jobId, directory);
     const listed = await pass.remote.listChangedFiles(jobId, pass.signal);
-    this.#enter(jobId, listed);
-    const names = new Set(listed);
-    const due = store.results
-      .ofJob(jobId)
-      .filter((row) => names.has(row.name) && row.state !== 'refused' && (pass.final || row.dueAt <= now()))
-      .filter((row) => row.state !== 'left-out' || row.bytes !== null);
-    const end = { fetched: 0, changed: 0, failed: 0 };
-    for (const row of due) {
-      const next = await this.#fetch(row, pass);
-      store.results.save(next.row);
-      end.fetched += next.row.state === 'failed' ? 0 : 1;
-      end.changed += next.changed ? 1 : 0;
-      end.failed += next.row.state === 'failed' ? 1 : 0;
-    }
-    return end;
-  }
 
-  /** Notes names that are listed for the first time. */
-  #enter(jobId: JobId, listed: readonly string[]): void {
-    const { store, now, options, onRefused } = this.#context;
-    const known = new Set(store.results.ofJob(jobId).map((row) => row.name));
-    const fresh = [...new Set(listed)].filter((name) => !known.has(name));
-    const include = ignore({ allowRelativePaths: true }).add([...options.include]);
-    const exclude = ignore({ allowRelativePaths: true }).add([...options.exclude]);
-    const rows = fresh.map((name): ResultRow => {
-      const base = { jobId, name, bytes: null, sha256: null, listedAt: now(), fetchedAt: null, dueAt: now() };
-      const row = { ...base, intervalMs: options.intervalMs };
-      const found = resultPath(name);
-      if ('refused' in found) {
-        onRefused?.(jobId, printable(name), found.refused);
-        return { ...row, state: 'refused', reason: found.refused };
-      }
-      const relative = found.parts.join('/');
-      if (!include.ignores(relative)) return { ...row, state: 'left-out', reason: 'results.include does not name it' };
-      if (exclude.ignores(relative)) return { ...row, state: 'left-out', reason: 'results.exclude names it' };
-      return { ...row, state: 'listed', reason: null };
+    // What the listing alone changes is kept in one transaction.
+    const rows = new Map(store.results.ofJob(jobId).map((row) => [row.name, row]));
+    const links = new LiveLinks(mirrorDirectory, store.liveFiles.ofJob(jobId), rows.values());
+    const { intervalMs } = options;
+    const plan = planLook({
+      ...{ jobId, listed, rows, links, directory, intervalMs },
+      patterns: options,
+      final: pass.final,
+      now: startedAt,
     });
-    store.results.saveAll(rows);
-  }
+    if (plan.changed.length > 0) store.transaction(() => store.results.saveAll(plan.changed));
+    for (const { name, reason } of plan.refused) onRefused?.(jobId, printable(name), reason ?? '');
 
-  async #fetch(row: ResultRow, { remote, signal }: ResultsPass): Promise<{ row: ResultRow; changed: boolean }> {
-    const { mirrorDirectory, options, now, onFetched } = this.#context;
-    const found = resultPath(row.name);
-    if ('refused' in found) return { row, changed: false };
+    const progress = new Progress({ store, jobId, now, onProgress }, plan.due.length);
+    const ledger = new Ledger({ store, now });
+    const look = new Look({ ...this.#lookContext(), jobId, directory, pass, links, ledger, progress });
     try {
-      const fetched = await fetchResult({
-        root: mirrorDirectory,
-        target: path.join(resultsDirectory(mirrorDirectory, row.jobId), ...found.parts),
-        knownSha256: row.sha256,
-        download: (sink) => remote.downloadFile(row.jobId, row.name, sink, signal),
-        maxBytes: options.maxFileBytes,
-      });
-      onFetched?.(row.jobId, row.name, fetched.bytes, fetched.changed);
-      return { row: after(row, fetched, options.intervalMs, now()), changed: fetched.changed };
-    } catch (thrown) {
-      if (thrown instanceof TooLarge)
-        return { row: this.#postponed(row, 'left-out', 'larger than results.maxFileBytes'), changed: false };
-      const error = asJobtailError(thrown);
-      if (!isOfOneFile(error)) throw error;
-      return { row: this.#postponed(row, 'failed', error.message), changed: false };
+      for (const link of plan.links) await look.link(link, link.live);
+      await look.fetchAll(plan.due);
+    } finally {
+      await ledger.flush();
+      progress.end();
     }
+    const { refused, leftOut } = store.results.counts(jobId);
+    const bytes = progress.bytes;
+    return { listed: listed.length, ...look.tally, refused, leftOut, bytes, tookMs: now() - startedAt };
   }
 
-  #postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): ResultRow {
-    const intervalMs = Math.min(LONGEST_INTERVAL_MS, row.intervalMs * 2);
-    return { ...row, state, reason, intervalMs, dueAt: this.#context.now() + intervalMs };
+  /** Gives back what a direct transfer lent for a job that is over. What cannot be given back now is, a little later. */
+  async endTransfer(jobId: JobId, { remote, signal }: Pick<ResultsPass, 'remote' | 'signal'>): Promise<void> {
+    await this.#context.direct?.end(jobId, remote, signal).catch(() => {});
   }
-}
 
-function after(
-  row: ResultRow,
-  { bytes, sha256, changed }: { bytes: number; sha256: string; changed: boolean },
-  baseMs: number,
-  now: number,
-): ResultRow {
-  const again = row.fetchedAt !== null;
-  const intervalMs = changed ? baseMs : Math.min(LONGEST_INTERVAL_MS, row.intervalMs * 2);
-  const state = changed && again ? 'in-flux' : 'synced';
-  return { ...row, state, reason: null, bytes, sha256, fetchedAt: now, intervalMs, dueAt: now + intervalMs };
-}
+  /** The context, complete. */
+  #lookContext() {
+    const { clock = systemClock, minFreeBytes = 0, parallel = 1, mirrorDirectory } = this.#context;
+    const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
+    return { ...this.#context, clock, reserve, parallel, throttle: this.#throttle };
+  }
 
-/** Failures that say something of one file, not of the service, the session or the disk. */
-function isOfOneFile(error: JobtailError): boolean {
-  return (
-    refusesFile(error) || error.code === 'malformed' || error.code === 'unexpected-answer' || error.code === 'local-io'
-  );
+  /** Removes what a kill left behind, once. */
+  async #clear(jobId: JobId, directory: string): Promise<void> {
+    if (this.#cleared.has(jobId)) return;
+    await clearPartials(directory);
+    this.#cleared.add(jobId);
+  }
 }

@@ -1,2 +1,111 @@
-/** `agent demo`. */
-export async function demo(_options: { readonly seconds: number }): Promise<void> {}
+/** `agent demo`: the simulated cluster and the agent together, and every byte compared. It leaves nothing behind. */
+import { setMaxListeners } from 'node:events';
+import path from 'node:path';
+import pc from 'picocolors';
+import { EXIT } from '../../errors.ts';
+import { describeSandbox } from '../../sandbox/description.ts';
+import { MIRROR_DIRECTORY } from '../demo/agent-place.ts';
+import { type Comparison, compareSides } from '../demo/comparison.ts';
+import { comparisonTable, differences } from '../demo/comparison-table.ts';
+import { DemoParts } from '../demo/parts.ts';
+import type { Screen } from '../demo/screen.ts';
+import { followJob } from '../demo/story.ts';
+import { countOf, showBytes } from '../show.ts';
+import { stopSignals } from '../stop-signals.ts';
+
+export interface DemoOptions {
+  /** How long the job writes. */
+  readonly seconds: number;
+  /** Every file gets a row of its own in the table. */
+  readonly all?: boolean;
+}
+
+export async function demo(options: DemoOptions): Promise<void> {
+  const startedAt = performance.now();
+  const { signal, dispose } = interruptions();
+  const parts = new DemoParts();
+  const { screen, agents } = parts;
+  try {
+    const comparison = await runAndCompare(parts, options, signal);
+    await parts.remove();
+    conclude(screen, comparison, performance.now() - startedAt);
+  } catch (error) {
+    screen.endProgress();
+    if (signal.aborted) screen.write('\ninterrupted: everything is stopped and removed\n');
+    else if (agents.log !== '') screen.quote(`the agent said last:\n${agents.log}`);
+    throw error;
+  } finally {
+    await parts.remove();
+    dispose();
+  }
+}
+
+async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: AbortSignal): Promise<Comparison> {
+  const { screen, place, agents } = parts;
+  const { seconds, all = false } = options;
+  screen.write(`${pc.bold('jobtail demo')}: a simulated cluster, a job, and the agent that mirrors its files.\n`);
+  screen.write(`It all happens in ${place.directory}, which is removed at the end.\n`);
+
+  screen.step('A simulated cluster');
+  const sandbox = await parts.startSandbox();
+  const job = await parts.createJob(sandbox, seconds);
+  const [languages, numbers] = job.tasks.map(({ taskId }) => taskId);
+  screen.say(`${sandbox.baseUrl} answers as the real ones do. Job ${job.jobId} is in its queue:`);
+  screen.say(`task ${languages} writes many languages, in colour, in pieces that cut characters;`);
+  screen.say(`task ${numbers} CRLF lines, progress bars, a file that is rewritten, large results.`);
+
+  screen.step('The agent');
+  screen.say('config.yaml is all it needs:');
+  screen.quote(await place.configure(await describeSandbox(sandbox)));
+  const sides = {
+    jobId: job.jobId,
+    tasks: job.tasks,
+    mirrorDirectory: path.join(place.directory, MIRROR_DIRECTORY),
+  };
+  await followJob({ screen, sandbox, job, seconds, place, agents, sides, signal });
+
+  screen.step('Every file, on the cluster and here');
+  const comparison = await compareSides(sides);
+  const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, 200), all });
+  screen.write(`${lines}\n\n`);
+  screen.say(pc.dim(note));
+  for (const name of comparison.generations)
+    screen.say(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
+  return comparison;
+}
+
+/** The last line says how it went. */
+function conclude(screen: Screen, comparison: Comparison, tookMs: number): void {
+  const { files } = comparison;
+  const different = differences(comparison);
+  const bytes = files.reduce((total, file) => total + file.bytes, 0);
+  const took = `${(tookMs / 1000).toFixed(1)} s`;
+  screen.write('\n');
+  for (const line of different) screen.write(`${pc.red(line)}\n`);
+  if (different.length === 0) {
+    screen.write(`${pc.green(pc.bold(`all ${files.length} files equal`))} (${showBytes(bytes)}), in ${took}\n`);
+    return;
+  }
+  screen.write(`${pc.red(pc.bold(`${different.length} of ${countOf(files.length, 'file')} not equal`))}, in ${took}\n`);
+  process.exitCode = EXIT.failed;
+}
+
+/** Besides the signals that ask to stop: the terminal was closed, or nobody reads the output any more. */
+function interruptions(): { readonly signal: AbortSignal; readonly dispose: () => void } {
+  const stopping = stopSignals();
+  const unread = new AbortController();
+  const leave = () => unread.abort();
+  process.on('SIGHUP', leave);
+  // It stays for ever: the error of a last line may come late.
+  process.stdout.on('error', leave);
+  const signal = AbortSignal.any([stopping.signal, unread.signal]);
+  // Whatever waits listens to it.
+  setMaxListeners(0, signal);
+  return {
+    signal,
+    dispose() {
+      process.off('SIGHUP', leave);
+      stopping.dispose();
+    },
+  };
+}

@@ -5,14 +5,14 @@ import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { createLog } from '../../service/log.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { openOwnStore, openSharedStore } from '../compose.ts';
+import { connect, openOwnStore, openSharedStore } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
 import { passOver, requireWatched } from '../passes.ts';
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
   const config = await configurationOf(options);
-  if (options.now === true) endNow(config, jobId);
+  if (options.now === true) await endNow(config, jobId);
   else {
     const summary = await passOver(config, { jobId, kind: 'unwatch' });
     for (const line of summaryLines(jobId, summary)) process.stdout.write(`${line}\n`);
@@ -24,14 +24,21 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
   }
 }
 
-function endNow(config: Config, jobId: JobId): void {
+async function endNow(config: Config, jobId: JobId): Promise<void> {
   const running = lockHolder(config.state.directory) !== undefined;
-  const owned = running ? undefined : openOwnStore(config, createLog({ level: 'warn' }));
+  const log = createLog({ level: 'warn' });
+  const owned = running ? undefined : openOwnStore(config, log);
   const store = owned?.store ?? openSharedStore(config);
   try {
     requireWatched(store, jobId);
     store.jobs.setState(jobId, 'ended');
     store.wake();
+    // A running agent gives back what it lent by itself.
+    if (owned !== undefined && store.leases.allOpen().length > 0) {
+      const connection = await connect(config, log);
+      await owned.transfers.endAll(connection.remote, new AbortController().signal);
+      await connection.close();
+    }
   } finally {
     if (owned === undefined) store.close();
     else owned.close();

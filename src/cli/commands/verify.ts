@@ -1,9 +1,10 @@
 /** `agent verify JOB`: proof from outside that every mirror and result is what the server has. Changes nothing. */
+import fs from 'node:fs/promises';
 import path from 'node:path';
-import { printable, resultPath } from '../../agent/names.ts';
 import type { Remote } from '../../agent/ports.ts';
 import { type Proof, proveFile, proveMirror } from '../../agent/proof.ts';
-import { resultsDirectory } from '../../agent/results.ts';
+import { printable, resultPath } from '../../agent/results/names.ts';
+import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -64,8 +65,16 @@ async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions):
     const found = resultPath(row.name);
     if (row.fetchedAt === null || 'refused' in found) continue;
     const local = path.join(resultsDirectory(directory, jobId), ...found.parts);
+    // The live file that a link leads to was compared above.
+    if (row.state === 'linked' && (await leadsToMirror(local, row.live, directory, jobId))) continue;
     yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
   }
+}
+
+async function leadsToMirror(local: string, live: string | null, directory: string, jobId: JobId): Promise<boolean> {
+  const text = await fs.readlink(local).catch(() => undefined);
+  if (text === undefined) return false;
+  return path.resolve(path.dirname(local), text) === path.join(path.resolve(directory), jobId, 'live', `${live}.log`);
 }
 
 /** A result has to be all of the file, not just its beginning. */

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/mirror.ts';
-import { resultsDirectory } from '../../agent/results.ts';
+import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
@@ -81,8 +81,9 @@ async function followHere(config: Config, order: WatchOrder): Promise<void> {
   const owned = openOwnStore(config, log);
   const stopping = stopSignals();
   const connection = await connect(config, log);
-  const { store } = owned;
-  const { agent } = buildEngine({ config, store, remote: connection.remote, log, only: order.jobId });
+  const { store, transfers } = owned;
+  const { remote } = connection;
+  const { agent } = buildEngine({ config, store, transfers, remote, log, only: order.jobId });
   const tail = new LineTail((line) => process.stdout.write(line));
   try {
     store.transaction(() => store.jobs.watch(order, Date.now()));
@@ -98,7 +99,8 @@ async function followHere(config: Config, order: WatchOrder): Promise<void> {
     }
   } finally {
     await agent.stop();
-    tail.look();
+    await transfers.endAll(remote, stopping.signal);
+    tail.end();
     await connection.close();
     owned.close();
     stopping.dispose();

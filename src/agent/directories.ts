@@ -1,0 +1,61 @@
+/**
+ * The directories of the mirrors: made as they are needed and on the disk before anything in them is promised. A link
+ * in their place is never followed.
+ */
+import { constants, type Stats } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { JobtailError } from '../errors.ts';
+
+/** Readable for the group, which may tail what is in them. */
+const DIRECTORY_MODE = 0o750;
+
+/**
+ * Makes the directories from `root` down to `directory`, and refuses a link or a file in between. `root` itself may be
+ * a link: it is the person's choice.
+ */
+export async function makeDirectories(root: string, directory: string): Promise<void> {
+  let at = root;
+  if ((await lookAt(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
+  for (const part of path.relative(root, directory).split(path.sep)) {
+    if (part === '') continue;
+    at = path.join(at, part);
+    const found = (await lookAt(at)) ?? (await makeDirectory(at));
+    if (!found.isDirectory()) throw inTheWay(at, 'directory');
+  }
+}
+
+async function makeDirectory(directory: string): Promise<Stats> {
+  try {
+    await fs.mkdir(directory, { mode: DIRECTORY_MODE });
+    await flushPath(path.dirname(directory));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return fs.lstat(directory);
+}
+
+async function lookAt(file: string): Promise<Stats | undefined> {
+  try {
+    return await fs.lstat(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
+
+/** Waits until a file's bytes, or a directory's names, are on the disk. */
+export async function flushPath(file: string): Promise<void> {
+  const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+export function inTheWay(at: string, wanted: 'directory' | 'file'): JobtailError {
+  return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
+    hint: `move ${at} out of the way`,
+  });
+}

@@ -1,0 +1,102 @@
+/** What one look at a job's results has to do: the listing held against the ledger, in one go over both. */
+import path from 'node:path';
+import { keyText } from '../../job.ts';
+import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
+import { judgeNames, type Patterns, type Verdict } from './listing.ts';
+import type { LiveLinks } from './live-links.ts';
+
+/** A result that is to be fetched. */
+export interface DueResult {
+  readonly row: ResultRow;
+  /** Its path below `results/`. */
+  readonly parts: readonly string[];
+  readonly target: string;
+}
+
+/** A result that is proven to be a live file, without fetching it. */
+export interface ProvenLink extends DueResult {
+  readonly live: LiveFileRow;
+}
+
+export interface Plan {
+  /** Rows that are new or changed by the listing or the configuration alone. */
+  readonly changed: readonly ResultRow[];
+  /** Those of them that are refused from now on. */
+  readonly refused: readonly ResultRow[];
+  readonly due: readonly DueResult[];
+  readonly links: readonly ProvenLink[];
+}
+
+export interface PlanOptions {
+  readonly jobId: ResultRow['jobId'];
+  readonly listed: readonly string[];
+  /** The ledger, by name. */
+  readonly rows: ReadonlyMap<string, ResultRow>;
+  readonly links: LiveLinks;
+  readonly patterns: Patterns;
+  /** `results/` of the job. */
+  readonly directory: string;
+  readonly intervalMs: number;
+  readonly final: boolean;
+  readonly now: number;
+}
+
+export function planLook(options: PlanOptions): Plan {
+  const { listed, rows, patterns } = options;
+  const changed: ResultRow[] = [];
+  const refused: ResultRow[] = [];
+  const due: DueResult[] = [];
+  const links: ProvenLink[] = [];
+  // Of names that get in each other's way, the one that was there first stays.
+  const first = listed.filter((name) => rows.has(name) && rows.get(name)?.state !== 'refused');
+  for (const [name, verdict] of judgeNames([...first, ...listed], patterns)) {
+    const before = rows.get(name);
+    const row = rowFor(name, before, verdict, options);
+    if (row !== before) changed.push(row);
+    if (row !== before && row.state === 'refused') refused.push(row);
+    if (verdict.kind !== 'fetch') continue;
+    const result = { row, parts: verdict.parts, target: path.join(options.directory, ...verdict.parts) };
+    const live = options.links.proven(row, verdict.parts, options.final);
+    if (live !== undefined) {
+      if (row.live !== keyText(live)) links.push({ ...result, live });
+    } else if (isDue(row, options)) due.push(result);
+  }
+  return { changed, refused, due: bestProofFirst(due, options.links), links };
+}
+
+function rowFor(name: string, before: ResultRow | undefined, verdict: Verdict, options: PlanOptions): ResultRow {
+  const { jobId, intervalMs, now } = options;
+  const fresh = { jobId, name, bytes: null, sha256: null, live: null, listedAt: now, fetchedAt: null };
+  const row: ResultRow = before ?? { ...fresh, state: 'listed', reason: null, dueAt: now, intervalMs };
+  if (verdict.kind !== 'fetch') {
+    const { kind: state, reason } = verdict;
+    return before?.state === state && before.reason === reason ? before : { ...row, state, reason };
+  }
+  const isAllowedNow = row.state === 'refused' || (row.state === 'left-out' && !isLeftOutBySize(row));
+  if (isAllowedNow) return { ...row, state: 'listed', reason: null, dueAt: now, intervalMs };
+  const [live] = before === undefined ? options.links.candidates(verdict.parts) : [];
+  if (live === undefined) return row;
+  // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
+  const reason = `waits for the proof that it is the live file ${keyText(live)}`;
+  return { ...row, reason, dueAt: now + intervalMs };
+}
+
+/** Left out by what it is, not by its name: tried again when it is due. */
+function isLeftOutBySize({ reason }: ResultRow): boolean {
+  return reason !== null && !reason.startsWith('results.');
+}
+
+function isDue(row: ResultRow, { final, now }: PlanOptions): boolean {
+  if (row.dueAt <= now) return true;
+  return final && !(row.state === 'left-out' && row.reason?.startsWith(TOO_LARGE) === true);
+}
+
+/** How the reason begins for a file beyond `results.maxFileBytes`. */
+export const TOO_LARGE = 'larger than results.maxFileBytes';
+
+/** Live files with much content come first: what they prove helps to tell the others apart. */
+function bestProofFirst(due: readonly DueResult[], links: LiveLinks): DueResult[] {
+  const weight = ({ parts }: DueResult) => Math.max(-1, ...links.candidates(parts).map(({ position }) => position));
+  const weighed = due.map((result) => ({ result, weight: weight(result) }));
+  return weighed.sort((a, b) => b.weight - a.weight).map(({ result }) => result);
+}

@@ -1,0 +1,193 @@
+/** `agent tail JOB`: the mirrors of a job on the terminal, with or without a running agent. */
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { mirrorPath } from '../../agent/mirror.ts';
+import type { Config } from '../../config/config.ts';
+import { JobtailError } from '../../errors.ts';
+import {
+  compareIds,
+  type JobId,
+  LIVE_FILE_NAMES,
+  type LiveFileKey,
+  type LiveFileName,
+  parseTaskId,
+  type TaskId,
+} from '../../job.ts';
+import type { Store } from '../../store/store.ts';
+import { openSharedStore } from '../compose.ts';
+import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { LineTail } from '../line-tail.ts';
+import { startOfLastLines } from '../mirror-reader.ts';
+import { stopSignals } from '../stop-signals.ts';
+import { cutToColumns } from '../terminal-text.ts';
+
+export interface TailOptions extends ConfigOption {
+  readonly task: readonly TaskId[];
+  readonly file: readonly LiveFileName[];
+  readonly follow?: boolean;
+  /** Of each file; Infinity for all. */
+  readonly lines: number;
+  /** Only files that grew since then, in milliseconds since 1970. */
+  readonly since?: number;
+  readonly raw?: boolean;
+  readonly prefix: boolean;
+}
+
+const LOOK_MS = 200;
+/** Tasks may be added to a watched job, and its state changes seldom. */
+const SLOW_LOOK_MS = 1_000;
+const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; it begins anew ---';
+const CLEAR_LINE = '\r\u001b[2K';
+
+export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
+  const config = await configurationOf(options);
+  const shown = new Shown(config, jobId, options);
+  shown.addFiles('from the last lines');
+  if (shown.isEmpty && !shown.jobIsKnown) {
+    throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${config.mirror.directory}`, {
+      hint: `watch it first: agent watch ${jobId} --task ID`,
+    });
+  }
+  const stopping = stopSignals();
+  try {
+    if (options.follow === true) await shown.follow(stopping.signal);
+    else await shown.toEnd();
+  } finally {
+    shown.close();
+    stopping.dispose();
+  }
+}
+
+/** The mirrors that are shown, and what they are printed to. */
+class Shown {
+  readonly #config: Config;
+  readonly #jobId: JobId;
+  readonly #options: TailOptions;
+  readonly #tail: LineTail;
+  readonly #added = new Set<string>();
+  readonly #store: Store | undefined;
+  /** The mirror whose unfinished line stands on the terminal, to be written over. */
+  #open: string | undefined;
+
+  constructor(config: Config, jobId: JobId, options: TailOptions) {
+    this.#config = config;
+    this.#jobId = jobId;
+    this.#options = options;
+    const { raw = false, prefix } = options;
+    this.#store = storeIfReadable(config);
+    const rewrites = process.stdout.isTTY && !raw;
+    const write = (line: string, name: string, unfinished: boolean) => {
+      const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
+      this.#open = rewrites && unfinished ? name : undefined;
+      // A line that is written over has to fit into one; the others wrap as everywhere.
+      const shown = this.#open === undefined ? line : cutToColumns(line.slice(0, -1), process.stdout.columns - 1);
+      process.stdout.write(`${over}${shown}`, raw ? 'latin1' : 'utf8');
+    };
+    this.#tail = new LineTail(write, { announcement: ANNOUNCEMENT, prefixes: prefix, raw, rewrites });
+  }
+
+  get isEmpty(): boolean {
+    return this.#added.size === 0;
+  }
+
+  get jobIsKnown(): boolean {
+    return this.#store?.jobs.get(this.#jobId) !== undefined;
+  }
+
+  /** Takes up the mirrors that are there by now. */
+  addFiles(from: 'from the last lines' | 'from the beginning'): void {
+    const { directory, keepGenerations } = this.#config.mirror;
+    const { lines, since = Number.NEGATIVE_INFINITY } = this.#options;
+    const keys = this.#keys().filter((key) => !this.#added.has(mirrorPath(directory, this.#jobId, key)));
+    const width = Math.max(0, ...keys.map(({ taskId, file }) => nameOf(taskId, file).length));
+    for (const { taskId, file } of keys) {
+      const mirror = mirrorPath(directory, this.#jobId, { taskId, file });
+      const { mtimeMs, size } = fs.statSync(mirror);
+      this.#added.add(mirror);
+      const isOld = mtimeMs < since;
+      const start = lines === Number.POSITIVE_INFINITY ? 0 : startOfLastLines(mirror, lines);
+      const at = isOld ? size : from === 'from the beginning' ? 0 : start;
+      this.#tail.add(mirror, nameOf(taskId, file).padEnd(width), { at, keeps: keepGenerations > 0 });
+    }
+  }
+
+  /** Everything that is there now. */
+  async toEnd(): Promise<void> {
+    while (this.#tail.look()) await drained();
+    this.#tail.end();
+    this.#endLine();
+  }
+
+  /** Until the job has come to its end, or the signal fires. */
+  async follow(signal: AbortSignal): Promise<void> {
+    let slowLookAt = 0;
+    while (!signal.aborted) {
+      const now = performance.now();
+      const isSlowLook = now - slowLookAt >= SLOW_LOOK_MS;
+      // In this order: what comes before the end is seen after it is known.
+      const end = isSlowLook ? this.#endOfJob() : undefined;
+      if (isSlowLook) {
+        slowLookAt = now;
+        this.addFiles('from the beginning');
+      }
+      const more = this.#tail.look();
+      await drained(signal);
+      if (end !== undefined && !more) {
+        await this.toEnd();
+        process.stderr.write(`job ${this.#jobId} is ${end}: nothing more will come\n`);
+        return;
+      }
+      if (!more) await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+    }
+    this.#endLine();
+  }
+
+  close(): void {
+    this.#store?.close();
+  }
+
+  /** Why nothing more will come, as far as the state can be read. */
+  #endOfJob(): 'settled' | 'ended' | undefined {
+    const state = this.#store?.jobs.get(this.#jobId)?.state;
+    return state === 'settled' || state === 'ended' ? state : undefined;
+  }
+
+  #endLine(): void {
+    if (this.#open !== undefined) process.stdout.write('\n');
+    this.#open = undefined;
+  }
+
+  /** The live files that are wanted and whose mirrors are there, in the order people expect. */
+  #keys(): LiveFileKey[] {
+    const { task, file } = this.#options;
+    const live = path.join(this.#config.mirror.directory, this.#jobId, 'live');
+    const tasks = fs.existsSync(live) ? fs.readdirSync(live).flatMap((name) => parseTaskId(name) ?? []) : [];
+    return tasks
+      .filter((taskId) => task.length === 0 || task.includes(taskId))
+      .sort(compareIds)
+      .flatMap((taskId) =>
+        LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
+          .filter((name) => fs.existsSync(path.join(live, taskId, `${name}.log`)))
+          .map((name) => ({ taskId, file: name })),
+      );
+  }
+}
+
+const nameOf = (taskId: TaskId, file: LiveFileName) => `${taskId} ${file}`;
+
+/** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
+function storeIfReadable(config: Config): Store | undefined {
+  try {
+    return openSharedStore(config);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Waits for a reader that is slower than the mirrors grow. */
+async function drained(signal?: AbortSignal): Promise<void> {
+  if (process.stdout.writableNeedDrain)
+    await once(process.stdout, 'drain', signal === undefined ? {} : { signal }).catch(() => {});
+}

@@ -1,0 +1,228 @@
+/** The running agent: follows by one configuration after the other, and says how it is to systemd and to Prometheus. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Agent } from '../agent/agent.ts';
+import type { Config } from '../config/config.ts';
+import type { AdjustableLog } from '../service/log.ts';
+import { Metrics } from '../service/metrics.ts';
+import { type MetricsServer, serveMetrics } from '../service/metrics-server.ts';
+import { type Notifier, reloading } from '../service/notify.ts';
+import { Standing } from '../service/standing.ts';
+import { watchFiles } from '../service/watch-files.ts';
+import { isOnNetworkFileSystem } from '../store/database.ts';
+import { type Store, WAKE_FILE } from '../store/store.ts';
+import { buildEngine, connect, type Engine, type Observer, ordersOf } from './compose.ts';
+import { type Prepared, Reload } from './reload.ts';
+import { statusText } from './status-text.ts';
+import type { Transfers } from './transfers.ts';
+import { versionOfProgram } from './version.ts';
+
+export interface DaemonOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly transfers: Transfers;
+  readonly log: AdjustableLog;
+  readonly logLinesLost: () => number;
+  readonly notifier: Notifier;
+  readonly stop: AbortSignal;
+}
+
+/** systemd waits for the first attempt to sign in, but not for ever. */
+const FIRST_SIGN_IN_MS = 30_000;
+/** The scheduler goes round at least so often. */
+const TURN_MS = 5_000;
+/** No round for so long, and the agent is not healthy. */
+const UNHEALTHY_MS = 60_000;
+
+export class Daemon {
+  readonly #options: DaemonOptions;
+  readonly #standing = new Standing(() => performance.now());
+  readonly #metrics: Metrics;
+  readonly #observer: Observer;
+  readonly #turnMs: number;
+  #engine: Engine | undefined;
+  #directories: readonly (readonly [name: string, directory: string])[] = [];
+  #server: MetricsServer | undefined;
+  #ready = false;
+  #turnedAt = performance.now();
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #refused: string | undefined;
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    const { watchdogMs = Number.POSITIVE_INFINITY } = options.notifier;
+    this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
+    this.#metrics = new Metrics({
+      version: versionOfProgram(),
+      totals: () => options.store.totals.read(),
+      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
+      logLinesLost: options.logLinesLost,
+      turnAgeSeconds: () => (performance.now() - this.#turnedAt) / 1000,
+      freeBytes: () => this.#freeBytes(),
+      now: Date.now,
+    });
+    this.#observer = {
+      call: (event) => {
+        this.#standing.note(event.outcome);
+        this.#metrics.call(event);
+      },
+      signIn: (event) => {
+        const outcome = event.kind === 'failed' ? event.error.code : 'ok';
+        this.#standing.note(outcome);
+        this.#metrics.signIn(outcome);
+      },
+      appended: (bytes) => this.#metrics.appended(bytes),
+      fetched: (bytes, changed) => this.#metrics.fetched(bytes, changed),
+    };
+  }
+
+  /** Follows until it is stopped. */
+  async run(): Promise<void> {
+    const { config, log, stop, store } = this.#options;
+    const connectBy = (by: Config) => connect(by, log, this.#observer);
+    const reload = new Reload({
+      current: config,
+      connect: connectBy,
+      log,
+      onVerdict: (refused) => {
+        if (refused !== undefined) this.#metrics.reloaded('refused');
+        this.#refused = refused;
+        if (this.#ready) this.#options.notifier.send({ STATUS: this.#statusText() });
+      },
+    });
+    const hangup = () => reload.look({ asked: true });
+    const wakeFile = path.join(store.directory, WAKE_FILE);
+    let unwatch = async () => {};
+    let at: Prepared | undefined = { config, connection: await connectBy(config) };
+    try {
+      process.on('SIGHUP', hangup);
+      unwatch = await watchFiles({
+        files: [wakeFile, config.file],
+        polling: isOnNetworkFileSystem(store.directory),
+        onChange: (file) => (file === wakeFile ? this.#engine?.agent.refresh() : reload.look({ asked: false })),
+      });
+      // What changed while nobody watched the file.
+      reload.look({ asked: false });
+      while (at !== undefined) at = await this.#followBy(at, reload);
+    } finally {
+      process.off('SIGHUP', hangup);
+      await unwatch();
+      await reload.close();
+      await this.#server?.close();
+      if (stop.aborted) log.info({}, 'stopped');
+    }
+  }
+
+  /** Follows by one configuration; resolves with the next one when there is one, with undefined when it is stopped. */
+  async #followBy({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
+    const { log, store, transfers, stop, notifier } = this.#options;
+    log.level = config.logging.level;
+    const engine = buildEngine({ config, store, transfers, remote: connection.remote, log, observer: this.#observer });
+    const { agent } = engine;
+    const endKeepUp = transfers.keepUp(connection.remote);
+    this.#engine = engine;
+    this.#directories = [
+      ['mirror', config.mirror.directory],
+      ['state', config.state.directory],
+    ];
+    try {
+      await this.#serve(config);
+      agent.onTurn(this.#turnMs, () => this.#turned(agent));
+      agent.start(ordersOf(config));
+      log.info({ jobs: agent.jobs, pid: process.pid }, `following ${agent.jobs} jobs`);
+      if (!this.#ready) await this.#firstSignIn(connection);
+      if (stop.aborted) return undefined;
+      this.#ready = true;
+      notifier.send({ READY: '1', STATUS: this.#statusText() });
+      return await Promise.race([reload.next(), aborted(stop)]);
+    } finally {
+      this.#engine = undefined;
+      if (stop.aborted) notifier.send({ STOPPING: '1', STATUS: 'stopping' });
+      else {
+        this.#metrics.reloaded('taken');
+        notifier.send(reloading());
+      }
+      await agent.stop();
+      await endKeepUp();
+      if (stop.aborted) await transfers.endAll(connection.remote, stop);
+      await connection.close();
+    }
+  }
+
+  /** The attempt counts, not its success: a service that is down now is followed when it comes back. */
+  async #firstSignIn({ session }: Prepared['connection']): Promise<void> {
+    const enough = new AbortController();
+    const signal = AbortSignal.any([this.#options.stop, enough.signal]);
+    const attempt = session.current(signal).catch(() => {});
+    await Promise.race([attempt, sleep(FIRST_SIGN_IN_MS, undefined, { signal }).catch(() => {})]);
+    enough.abort();
+  }
+
+  /** The scheduler went round, and calls get their turn. */
+  #turned(agent: Agent): void {
+    const now = performance.now();
+    this.#turnedAt = now;
+    if (now - this.#toldAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
+    this.#toldAt = now;
+    this.#options.notifier.send({ WATCHDOG: '1', ...(this.#ready ? { STATUS: this.#statusText() } : {}) });
+  }
+
+  #statusText(): string {
+    const { store } = this.#options;
+    const jobs = this.#engine?.agent.jobs ?? 0;
+    return statusText({ jobs, store, failure: this.#standing.failure, refused: this.#refused });
+  }
+
+  /** An address that cannot be used costs the metrics, never the mirrors. */
+  async #serve({ metrics: { listen } }: Config): Promise<void> {
+    await this.#server?.close();
+    this.#server = undefined;
+    if (listen === null) return;
+    const { log } = this.#options;
+    const where = `${listen.host}:${listen.port}`;
+    try {
+      this.#server = await serveMetrics({
+        ...listen,
+        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
+        unhealthy: () => this.#unhealthy(),
+        unready: () => this.#unready(),
+      });
+      log.info({ port: this.#server.port }, `metrics are at http://${listen.host}:${this.#server.port}/metrics`);
+    } catch (error) {
+      const err = error instanceof Error ? error.message : String(error);
+      const hint = 'set metrics.listen to a free address of this machine';
+      log.error(
+        { scope: 'metrics', code: 'config', err, hint },
+        `there are no metrics: ${where} cannot be used: ${err}`,
+      );
+    }
+  }
+
+  #unhealthy(): string | undefined {
+    const ageMs = performance.now() - this.#turnedAt;
+    if (ageMs < UNHEALTHY_MS) return undefined;
+    return `the scheduler has not gone round for ${Math.round(ageMs / 1000)} s`;
+  }
+
+  #unready(): string | undefined {
+    if (!this.#ready) return 'the first sign-in is not through';
+    return this.#standing.failure?.text ?? this.#unhealthy();
+  }
+
+  async #freeBytes(): Promise<Record<string, number>> {
+    const free: Record<string, number> = {};
+    for (const [name, directory] of this.#directories) {
+      const found = await fs.promises.statfs(directory).catch(() => undefined);
+      if (found !== undefined) free[name] = found.bavail * found.bsize;
+    }
+    return free;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+}

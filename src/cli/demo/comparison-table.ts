@@ -1,0 +1,119 @@
+/** The comparison of both sides as a table for people. */
+import path from 'node:path';
+import Table from 'cli-table3';
+import pc from 'picocolors';
+import { printable } from '../../agent/results/names.ts';
+import { columnsOf, cutToColumns } from '../terminal-text.ts';
+import type { ComparedFile, Comparison } from './comparison.ts';
+
+export interface TableOptions {
+  /** Columns of the terminal. */
+  readonly columns: number;
+  /** Every result gets a row of its own, however many there are. */
+  readonly all: boolean;
+}
+
+export interface ShownTable {
+  readonly lines: string;
+  readonly note: string;
+}
+
+/** More rows than this are not read any more. */
+const MOST_ROWS = 30;
+const SMALL_FILE_BYTES = 1024 * 1024;
+const DIGEST_DIGITS = 64;
+const FEWEST_DIGITS = 10;
+const FEWEST_NAME_COLUMNS = 16;
+const GAP = '  ';
+
+interface Row {
+  readonly name: string;
+  readonly bytes: number;
+  readonly cluster: string | null;
+  readonly mirror: string | null;
+  readonly equal: boolean;
+}
+
+/** The table, in lines that are no wider than the terminal, and what is to be known of it. */
+export function comparisonTable({ files }: Comparison, { columns, all }: TableOptions): ShownTable {
+  const rows = all || files.length <= MOST_ROWS ? files : foldSmall(files);
+  const bytes = rows.map((row) => row.bytes.toLocaleString('en-US'));
+  const bytesColumns = Math.max('bytes'.length, ...bytes.map((text) => text.length));
+  const rest = columns - bytesColumns - 'equal'.length - 4 * GAP.length;
+  const names = rows.map((row) => printable(row.name));
+  const nameColumns = Math.max(
+    FEWEST_NAME_COLUMNS,
+    Math.min(Math.max(...names.map(columnsOf)), rest - 2 * FEWEST_DIGITS),
+  );
+  const digits = Math.max(FEWEST_DIGITS, Math.min(DIGEST_DIGITS, Math.floor((rest - nameColumns) / 2)));
+  const table = new Table({
+    chars: BORDERLESS,
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+    head: ['file', 'bytes', 'cluster', 'here', 'equal'].map((title) => pc.bold(title)),
+    colAligns: ['left', 'right', 'left', 'left', 'left'],
+  });
+  rows.forEach((row, index) => {
+    const name = shorten(names[index] ?? '', nameColumns);
+    const digest = (sha256: string | null) => (sha256 ?? '-').slice(0, digits);
+    table.push([
+      name,
+      bytes[index],
+      digest(row.cluster),
+      digest(row.mirror),
+      row.equal ? pc.green('yes') : pc.red('NO'),
+    ]);
+  });
+  const lines = table.toString().replaceAll(/ +$/gm, '');
+  return { lines, note: noteOn(digits) };
+}
+
+const BORDERLESS = {
+  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
+  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
+  ...{ left: '', 'left-mid': '', right: '', 'right-mid': '' },
+  ...{ mid: '', 'mid-mid': '', middle: GAP },
+};
+
+function noteOn(digits: number): string {
+  const cut = digits < DIGEST_DIGITS ? ` (${digits} of ${DIGEST_DIGITS} digits are shown, all were compared)` : '';
+  return `"cluster" and "here" are the sha256 of both sides${cut}.`;
+}
+
+/** What differs, in words; one line a file. */
+export function differences({ files }: Comparison): string[] {
+  return files
+    .filter((file) => !file.equal)
+    .map((file) => {
+      const name = printable(file.name);
+      if (file.mirror === null) return `${name}: it is missing here`;
+      if (file.cluster === null) return `${name}: the cluster has no such file`;
+      return `${name}: its bytes differ`;
+    });
+}
+
+/** The small results of a directory that are equal become one row, where there are several. */
+function foldSmall(files: readonly ComparedFile[]): Row[] {
+  const folds = new Map<string, ComparedFile[]>();
+  for (const file of files) {
+    const folded = file.equal && !file.live && file.bytes < SMALL_FILE_BYTES;
+    const key = folded ? `${path.posix.dirname(file.name)}/` : file.name;
+    folds.set(key, [...(folds.get(key) ?? []), file]);
+  }
+  return [...folds].flatMap(([directory, folded]): readonly Row[] => {
+    if (folded.length === 1) return folded;
+    const bytes = folded.reduce((sum, file) => sum + file.bytes, 0);
+    const several = `${folded.length} files`;
+    return [{ name: directory, bytes, cluster: several, mirror: several, equal: true }];
+  });
+}
+
+/** A name cut in its middle: its end says most. */
+function shorten(name: string, mostColumns: number): string {
+  if (columnsOf(name) <= mostColumns) return name;
+  const [first = '', ...others] = name.split('/');
+  for (let dropped = 1; dropped < others.length; dropped++) {
+    const short = [first, '…', ...others.slice(dropped)].join('/');
+    if (columnsOf(short) <= mostColumns) return short;
+  }
+  return cutToColumns(name, mostColumns);
+}

@@ -1,0 +1,195 @@
+/** The steps of the demo, in the order in which they are seen. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import pc from 'picocolors';
+import { JobtailError } from '../../errors.ts';
+import type { SubmittedJob } from '../../sandbox/cluster.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import { lockHolder } from '../../store/lock.ts';
+import { showBytes } from '../show.ts';
+import { type AgentPlace, STATE_DIRECTORY } from './agent-place.ts';
+import type { AgentProcess, AgentProcesses } from './agent-processes.ts';
+import { LiveView } from './live-view.ts';
+import type { Screen } from './screen.ts';
+import { livePairs, type Sides, sizeOf } from './sides.ts';
+import { until } from './until.ts';
+
+export interface Story {
+  readonly screen: Screen;
+  readonly sandbox: Sandbox;
+  /** Held: it has not begun. */
+  readonly job: SubmittedJob;
+  readonly seconds: number;
+  readonly place: AgentPlace;
+  readonly agents: AgentProcesses;
+  readonly sides: Sides;
+  readonly signal: AbortSignal;
+}
+
+/** For a process to start or to end, on a very slow machine. */
+const PROCESS_MS = 30_000;
+const PASS_MS = 120_000;
+/** The share of its time after which the job is in the middle of its output. */
+const KILL_AT = 0.4;
+const LEAST_GROWTH_BYTES = 16 * 1024;
+
+/** Follows the job from its beginning to its end, with a kill in the middle; when it resolves, the agent has ended. */
+export async function followJob(story: Story): Promise<void> {
+  const agent = await startAgent(story);
+  await watchJob(story);
+  const { screen, seconds } = story;
+  screen.step('The job runs: lines as they arrive in the mirrors');
+  screen.say(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
+  screen.say();
+  const view = new LiveView(screen, story.sides);
+  // Whichever of the two ends first, ends the other.
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, story.signal]);
+  const outcomes = await Promise.allSettled([
+    view.show(signal).finally(() => over.abort()),
+    killAndFinish({ ...story, signal }, agent, view).finally(() => over.abort()),
+  ]);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  const { arrived, shown } = view.selection;
+  screen.say(`${arrived.toLocaleString('en-US')} lines have arrived; ${shown} of them were shown.`);
+}
+
+async function startAgent({ screen, agents, place, signal }: Story): Promise<AgentProcess> {
+  screen.quote('$ agent run -c config.yaml');
+  const agent = await agents.start('run');
+  const state = path.join(place.directory, STATE_DIRECTORY);
+  const isUp = () => {
+    requireAlive(agent);
+    return lockHolder(state) === agent.pid ? true : undefined;
+  };
+  await until(isUp, { what: 'the agent was up', limitMs: PROCESS_MS, signal });
+  return agent;
+}
+
+function requireAlive({ end }: AgentProcess): void {
+  if (end !== undefined) throw new JobtailError('internal', `the agent ended by itself (${end.signal ?? end.code})`);
+}
+
+async function watchJob(story: Story): Promise<void> {
+  const { job } = story;
+  await command(story, 'watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
+}
+
+/** Runs a command of the agent and shows it with its output; another exit code than 0 is an error. */
+async function command({ screen, agents, place, signal }: Story, ...args: readonly string[]): Promise<void> {
+  screen.quote(`$ agent ${args.join(' ')} -c config.yaml`);
+  const running = await agents.start(...args);
+  const what = `agent ${args[0]} had ended`;
+  const { code } = await until(() => running.end, { what, limitMs: PASS_MS, signal });
+  screen.quote(running.output.replaceAll(`${place.directory}/`, ''));
+  if (code !== 0) {
+    throw new JobtailError('internal', `agent ${args.join(' ')} ended with exit code ${code}`, {
+      hint: 'what it printed stands above',
+    });
+  }
+}
+
+async function killAndFinish(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
+  const { job, screen, seconds, signal } = story;
+  await job.submit();
+  await killInTheMiddle(story, agent, view);
+  const second = await startAgain(story);
+  view.resume();
+  const isOver = () => {
+    requireAlive(second);
+    return job.tasks.every(({ state }) => state === 'ended') ? true : undefined;
+  };
+  await until(isOver, { what: 'the job had ended', limitMs: PROCESS_MS + 3_000 * seconds, signal });
+  for (const { taskId, exit } of job.tasks) {
+    if (exit?.code !== 0) throw new JobtailError('internal', `task ${taskId} failed (${exit?.signal ?? exit?.code})`);
+  }
+  screen.step('The job has ended: one last complete pass');
+  await command(story, 'unwatch', job.jobId);
+  second.kill('SIGTERM');
+  const { code } = await until(() => second.end, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
+  if (code !== 0) throw new JobtailError('internal', `the agent stopped with exit code ${code}`);
+}
+
+/** Bytes of each mirror, in the order of the pairs. */
+const mirrorSizes = (sides: Sides) => Promise.all(livePairs(sides).map(({ mirror }) => sizeOf(mirror)));
+const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
+
+async function killInTheMiddle(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
+  const { job, screen, seconds, sides, signal } = story;
+  const startedAt = performance.now();
+  await until(
+    async () => {
+      requireAlive(agent);
+      if (job.tasks.some(({ state }) => state === 'ended')) {
+        throw new JobtailError('timeout', 'the job was over before the agent could be killed in the middle of it', {
+          hint: 'the machine is too busy for a job that short: try --seconds 60',
+        });
+      }
+      if (performance.now() - startedAt < KILL_AT * 1_000 * seconds) return undefined;
+      return sum(await mirrorSizes(sides)) > 0 ? true : undefined;
+    },
+    { what: 'a line had arrived', limitMs: PROCESS_MS + 1_000 * seconds, signal },
+  );
+  agent.kill('SIGKILL');
+  const end = await until(() => agent.end, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
+  view.pause();
+  screen.step('kill -9, in the middle of the output');
+  screen.say(pc.red(`process ${agent.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
+  await checkBeginnings(screen, sides);
+}
+
+/** What a crash must never leave: a mirror that is not the beginning of its file. */
+async function checkBeginnings(screen: Screen, sides: Sides): Promise<void> {
+  const rewritten: string[] = [];
+  let bytes = 0;
+  for (const { taskId, file, mirror, cluster } of livePairs(sides)) {
+    const here = await fs.readFile(mirror);
+    const there = await fs.readFile(cluster).catch(() => Buffer.alloc(0));
+    bytes += here.length;
+    if (there.subarray(0, here.length).equals(here)) continue;
+    if (file !== 'progress') {
+      const mirrored = `the mirror of ${taskId} ${file}`;
+      throw new JobtailError('internal', `after the kill, ${mirrored} was not the beginning of its file`);
+    }
+    rewritten.push(`${taskId} ${file}`);
+  }
+  screen.say(`The mirrors hold ${showBytes(bytes)}, each an exact beginning of its file.`);
+  for (const name of rewritten) screen.say(`(But for ${name}: the job has just rewritten it.)`);
+}
+
+async function startAgain(story: Story): Promise<AgentProcess> {
+  const { screen, sandbox, job, sides, signal } = story;
+  const before = await mirrorSizes(sides);
+  const pairs = livePairs(sides);
+  const clusterSizes = () => Promise.all(pairs.map(({ cluster }) => sizeOf(cluster)));
+  const atKill = sum(await clusterSizes());
+  const grown = await until(
+    async () => {
+      const bytes = sum(await clusterSizes()) - atKill;
+      return bytes >= LEAST_GROWTH_BYTES || job.tasks.every(({ state }) => state === 'ended') ? bytes : undefined;
+    },
+    { what: 'the job had written more', limitMs: PROCESS_MS, signal },
+  );
+  screen.say(`The job does not care: it has written ${showBytes(grown)} more by now.`);
+  const restartedAt = Date.now();
+  const agent = await startAgent(story);
+  const call = await until(
+    () =>
+      sandbox.calls.find(
+        ({ operation, atMs }) => operation === 'DownloadPartsOfJobFilesFromCluster' && atMs >= restartedAt,
+      ),
+    { what: 'the agent asked for more', limitMs: PROCESS_MS, signal },
+  );
+  screen.say('It goes on a little before the end of each mirror, to see that it fits:');
+  pairs.forEach(({ taskId, file }, index) => {
+    if (file !== 'stdout') return;
+    const entry = call.entries?.find(
+      (asked) => asked?.submittedTaskInfoId === taskId && asked.fileType === 'StandardOutputFile',
+    );
+    if (entry?.offset === undefined || entry.offset === null) return;
+    const [here, from] = [before[index] ?? 0, Number(entry.offset)].map((bytes) => bytes.toLocaleString('en-US'));
+    screen.say(`  ${taskId} stdout: ${here} bytes are here; asked for from byte ${from} on`);
+  });
+  screen.say();
+  return agent;
+}

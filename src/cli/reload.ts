@@ -1,0 +1,112 @@
+/** The configuration of a running agent: read again when its file changed or somebody asks for it (SIGHUP). */
+import type { Log } from '../agent/ports.ts';
+import { describeChanges, restartKeys } from '../config/changes.ts';
+import type { Config } from '../config/config.ts';
+import { loadConfig } from '../config/load.ts';
+import { asJobtailError } from '../errors.ts';
+import type { Connection } from './compose.ts';
+
+/** A configuration that can be followed by: the files it names were read, too. */
+export interface Prepared {
+  readonly config: Config;
+  readonly connection: Connection;
+}
+
+export interface ReloadOptions {
+  /** The configuration in force. */
+  readonly current: Config;
+  readonly connect: (config: Config) => Promise<Connection>;
+  readonly log: Log;
+  /** Told why a changed configuration is refused, or undefined when there is nothing against it. */
+  readonly onVerdict: (refused: string | undefined) => void;
+}
+
+/** An editor may write a file in several steps: it is read when it was left alone for so long. */
+const QUIET_MS = 200;
+
+export class Reload {
+  readonly #options: ReloadOptions;
+  #current: Config;
+  #timer: NodeJS.Timeout | undefined;
+  /** Somebody asked, so that even an unchanged configuration makes the connection anew. */
+  #asked = false;
+  #reading = Promise.resolve();
+  #found: Prepared | undefined;
+  #tell: ((found: Prepared) => void) | undefined;
+  #refused: string | undefined;
+
+  constructor(options: ReloadOptions) {
+    this.#options = options;
+    this.#current = options.current;
+  }
+
+  /** Reads the file again soon; an invalid one is refused with its message, and the old one stays. */
+  look({ asked }: { readonly asked: boolean }): void {
+    this.#asked ||= asked;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#reading = this.#reading.then(() =>
+        this.#read().catch((error: unknown) => this.#refuse(asJobtailError(error).message)),
+      );
+    }, QUIET_MS);
+  }
+
+  /** The next configuration to follow by, which belongs to the caller then. */
+  async next(): Promise<Prepared> {
+    const found = this.#found;
+    this.#found = undefined;
+    if (found !== undefined) return found;
+    return new Promise((resolve) => {
+      this.#tell = resolve;
+    });
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#reading;
+    await this.#found?.connection.close();
+  }
+
+  async #read(): Promise<void> {
+    const { log, connect, onVerdict } = this.#options;
+    const asked = this.#asked;
+    this.#asked = false;
+    const config = await loadConfig(this.#current.file);
+    const changes = describeChanges(this.#current, config);
+    const fixed = restartKeys(this.#current, config);
+    if (fixed.length > 0) {
+      this.#refuse(`${fixed.join(' and ')} can only be changed by a restart`);
+      return;
+    }
+    this.#refused = undefined;
+    if (changes.length === 0 && !asked) {
+      onVerdict(undefined);
+      return;
+    }
+    const connection = await connect(config);
+    onVerdict(undefined);
+    if (changes.length === 0) log.info({}, 'the configuration is as before; certificates and secrets are read anew');
+    else log.info({ changes }, `the configuration changed: ${changes.join(', ')}`);
+    this.#current = config;
+    await this.#offer({ config, connection });
+  }
+
+  async #offer(prepared: Prepared): Promise<void> {
+    // One that nobody has taken is out of date.
+    await this.#found?.connection.close();
+    const tell = this.#tell;
+    this.#tell = undefined;
+    this.#found = tell === undefined ? prepared : undefined;
+    tell?.(prepared);
+  }
+
+  #refuse(reason: string): void {
+    if (reason === this.#refused) return;
+    this.#refused = reason;
+    this.#options.log.error(
+      { code: 'config', err: reason },
+      `the changed configuration is refused, the old one stays: ${reason}`,
+    );
+    this.#options.onVerdict(reason);
+  }
+}

@@ -1,0 +1,144 @@
+/** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
+import Table from 'cli-table3';
+import pc from 'picocolors';
+import { printable } from '../agent/results/names.ts';
+import type { JobRow } from '../store/rows.ts';
+import { countOf, showAge, showBytes } from './show.ts';
+import type { JobReport, Report } from './status-report.ts';
+import { columnsOf, wrapToColumns } from './terminal-text.ts';
+
+/** Results with a reason that get a line. */
+const MOST_LINES = 20;
+
+/** One screen for all jobs. `columns` is the width of the terminal, Infinity for none. */
+export function overview(report: Report, columns: number): string {
+  const lines = [agentLine(report)];
+  if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB --task ID');
+  else {
+    const head = ['job', 'state', 'live files', 'last growth', 'lag', 'results'];
+    lines.push(...fitted(head, report.jobs.map(overviewRow), columns));
+    for (const job of report.jobs) lines.push(...troublesOf(job));
+  }
+  return text(lines, columns);
+}
+
+function overviewRow(job: JobReport): string[] {
+  const bytes = job.files.reduce((sum, file) => sum + file.bytes, 0);
+  const state = job.error === null && job.files.every(({ error }) => error === null) ? pc.green : pc.red;
+  return [
+    job.jobId,
+    state(stateOf(job)),
+    job.files.length === 0 ? 'none' : `${job.files.length}, ${showBytes(bytes)}${lossesOf(job)}`,
+    ageOf(job.grownAt),
+    lagOf(job),
+    job.results.directory === null ? 'off' : resultsOf(job),
+  ];
+}
+
+/** What of the mirrors is not as it should be. */
+function lossesOf({ files, refusedEntries }: JobReport): string {
+  const inexact = files.reduce((sum, file) => sum + file.inexactBytes, 0);
+  const said = [
+    ...(inexact > 0 ? [`${showBytes(inexact)} inexact`] : []),
+    ...(refusedEntries > 0 ? [`${refusedEntries} refused`] : []),
+  ];
+  return said.length === 0 ? '' : pc.red(` (${said.join(', ')})`);
+}
+
+/** The first trouble of a job, with what to do; the page of the job has all of them. */
+function troublesOf(job: JobReport): string[] {
+  const [file, ...others] = job.files.filter(({ error }) => error !== null);
+  const more = others.length === 0 ? [] : [`    and ${countOf(others.length, 'file')} more: agent status ${job.jobId}`];
+  if (job.error !== null) return troubleLines(`job ${job.jobId}: `, job.error);
+  if (file === undefined || file.error === null) return [];
+  return [...troubleLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
+}
+
+/** One screen for one job. */
+export function detail(report: Report, columns: number): string {
+  const lines = [agentLine(report)];
+  for (const job of report.jobs) {
+    const lag = lagOf(job);
+    const stands = [stateOf(job), `last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
+    lines.push(`job ${job.jobId}: ${[...stands, ...(lag === '' ? [] : [`lag ${lag}`])].join(', ')}`);
+    if (job.error !== null) lines.push(...troubleLines('', job.error));
+    if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
+    const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
+    if (job.files.length > 0) lines.push(...fitted(head, job.files.map(fileRow), columns));
+    for (const file of job.files) {
+      if (file.error !== null) lines.push(...troubleLines(`task ${file.taskId} ${file.file}: `, file.error));
+    }
+    if (job.results.directory !== null) lines.push(`results: ${resultsOf(job)} in ${job.results.directory}/`);
+    lines.push(...resultLines(job));
+  }
+  return text(lines, columns);
+}
+
+function fileRow(file: JobReport['files'][number]): string[] {
+  const exact = file.exact ? (file.verified ? 'verified' : 'yes') : pc.red(`no: ${showBytes(file.inexactBytes)}`);
+  return [file.taskId, file.file, String(file.bytes), String(file.generation), exact, ageOf(file.grownAt)];
+}
+
+function resultLines({ results }: JobReport): string[] {
+  const { lastLook, transferMethod, notSynced } = results;
+  const lines: string[] = [];
+  if (lastLook !== null) {
+    const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastLook;
+    const when = endedAt === null ? 'now' : ageOf(updatedAt);
+    const rate = `${showBytes(lastLook.bytesPerSecond)}/s by ${lastLook.way ?? 'nothing'}`;
+    lines.push(`  last look (${when}): ${done} of ${wanted} files that were due, ${showBytes(bytes)}, ${rate}`);
+    if (fallback !== null) lines.push(pc.yellow(`  by SOAP, not directly: ${printable(fallback)}`));
+  }
+  if (transferMethod !== null && transferMethod.state !== 'ended') {
+    const { state, host, askedAt, reason } = transferMethod;
+    const why = reason === null ? '' : `: ${printable(reason)}`;
+    lines.push(`  transfer method of ${printable(host ?? 'the service')}: ${state} since ${ageOf(askedAt)}${why}`);
+  }
+  for (const { name, state, reason } of notSynced.slice(0, MOST_LINES))
+    lines.push(`  ${printable(name)}: ${state}: ${printable(reason ?? '')}`);
+  if (notSynced.length > MOST_LINES) lines.push('  ... and more (agent status JOB --json has them)');
+  return lines;
+}
+
+function troubleLines(prefix: string, { message, hint, since }: NonNullable<JobRow['error']>): string[] {
+  const lines = [pc.red(`  ${prefix}${message} (since ${showAge(Date.now() - since)})`)];
+  return hint === null ? lines : [...lines, `    ${hint}`];
+}
+
+/** A table if there is room for it; else each row as a line of its own. */
+function fitted(head: readonly string[], rows: readonly string[][], columns: number): string[] {
+  const table = new Table({ head: [...head], style: plainStyle() });
+  table.push(...rows);
+  const lines = table.toString().split('\n');
+  if (columnsOf(lines[0] ?? '') <= columns) return lines;
+  return rows.map(([name = '', ...cells]) => {
+    const said = cells.flatMap((cell, index) => (cell === '' ? [] : [`${head[index + 1]} ${cell}`]));
+    return `${pc.bold(name)}: ${said.join(', ')}`;
+  });
+}
+
+const text = (lines: readonly string[], columns: number) =>
+  `${lines.flatMap((line) => (isOfTable(line) ? [line] : wrapToColumns(line, columns))).join('\n')}\n`;
+
+const isOfTable = (line: string) => /[─│]/.test(line);
+
+function agentLine({ agent }: Report): string {
+  if (!agent.running) return pc.yellow('no agent is running (agent run)');
+  return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
+}
+
+const stateOf = (job: JobReport) => (job.error === null ? job.state : `${job.state}, failing`);
+const ageOf = (at: number | null) => (at === null ? 'never' : `${showAge(Date.now() - at)} ago`);
+
+const lagOf = ({ lagMs }: JobReport) => (lagMs === null ? '' : showAge(lagMs));
+
+function resultsOf({ results }: JobReport): string {
+  const failed = results.failed > 0 ? pc.red(`, ${results.failed} failed`) : '';
+  const leftOut = results.leftOut > 0 ? `, ${results.leftOut} left out` : '';
+  const queued = results.queued > 0 ? `, ${results.queued} waiting` : '';
+  const inFlux = results.inFlux > 0 ? `, ${results.inFlux} in flux` : '';
+  return `${results.synced} of ${results.listed} (${showBytes(results.bytes)})${queued}${inFlux}${failed}${leftOut}`;
+}
+
+/** Colours only where the terminal wants them. */
+const plainStyle = () => (pc.isColorSupported ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });

@@ -1,0 +1,104 @@
+/**
+ * Direct transfers of the owner of the state: the temporary keys in use, which outlive a change of the configuration,
+ * and the loop that gives back what nobody uses any more.
+ */
+import path from 'node:path';
+import { systemClock } from '../agent/clock.ts';
+import type { Log, Remote } from '../agent/ports.ts';
+import { DirectResults } from '../agent/results/direct-results.ts';
+import { Leases } from '../agent/results/leases.ts';
+import type { Config } from '../config/config.ts';
+import { PrivateDirectory } from '../direct/private-directory.ts';
+import { ShareTransfer } from '../direct/share.ts';
+import { SshTransfer } from '../direct/ssh-transfer.ts';
+import { asJobtailError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+
+/** How often the loop looks: a query, unless there is something to give back. */
+const LOOK_MS = 5_000;
+/** After a failure it waits longer. */
+const PAUSE_MS = 60_000;
+
+export interface TransfersOptions {
+  readonly store: Store;
+  readonly log: Log;
+}
+
+export class Transfers {
+  readonly leases: Leases;
+  readonly #directory: PrivateDirectory;
+  readonly #log: Log;
+
+  /** For the holder of the directory's lock only: clears what a kill left behind. */
+  constructor({ store, log }: TransfersOptions) {
+    this.#log = log;
+    this.leases = new Leases({ store, clock: systemClock, log });
+    this.#directory = new PrivateDirectory({ stateDirectory: store.directory, environment: process.env });
+    this.#directory.clearLeftovers();
+  }
+
+  /** The direct way as a configuration wants it; undefined if it wants SOAP alone. */
+  directOf({ results, state }: Config): DirectResults | undefined {
+    const { transfer, directAboveBytes: aboveBytes, shareRoots, ssh } = results;
+    if (transfer === 'soap') return undefined;
+    const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
+    return new DirectResults({
+      leases: this.leases,
+      wanted: transfer,
+      aboveBytes,
+      transfers: {
+        NetworkShare: new ShareTransfer({ roots: shareRoots }),
+        SftpScp: new SshTransfer({ ...ssh, knownHostsFile, directory: this.#directory }),
+      },
+    });
+  }
+
+  /** Gives back, again and again, what nobody uses; the returned function ends that. */
+  keepUp(remote: Remote): () => Promise<void> {
+    const stop = new AbortController();
+    let cancelTimer = () => {};
+    let running = Promise.resolve();
+    let failing = false;
+    const look = async () => {
+      try {
+        await this.leases.endUnused(remote, stop.signal);
+        failing = false;
+      } catch (thrown) {
+        const { code, message } = asJobtailError(thrown);
+        if (!failing && !stop.signal.aborted)
+          this.#log.warn({ scope: 'transfers', code, err: message }, `a temporary key cannot be ended yet: ${message}`);
+        failing = true;
+      }
+      if (!stop.signal.aborted) wait(failing ? PAUSE_MS : LOOK_MS);
+    };
+    const wait = (delayMs: number) => {
+      cancelTimer = systemClock.timer(delayMs, () => {
+        running = look();
+      });
+    };
+    wait(0);
+    return async () => {
+      stop.abort();
+      cancelTimer();
+      await running;
+    };
+  }
+
+  /** Gives everything back: the private keys end with the process. What cannot be told now is told at the next start. */
+  async endAll(remote: Remote, signal: AbortSignal): Promise<void> {
+    try {
+      await this.leases.endAll(remote, signal);
+    } catch (thrown) {
+      const { code, message } = asJobtailError(thrown);
+      this.#log.warn(
+        { scope: 'transfers', code, err: message },
+        `a temporary key could not be ended, and will be at the next start: ${message}`,
+      );
+    }
+  }
+
+  /** Removes the place of private keys. */
+  close(): void {
+    this.#directory.close();
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * Where a private key is while OpenSSH needs it as a file: a directory that only the agent can read, in memory (tmpfs)
+ * where there is one. The file is gone when the transfer is over, and what a kill left behind at the next start.
+ */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+
+export interface PrivateDirectoryOptions {
+  /** The state directory: its path tells the agents of one machine apart, and it is the place of last resort. */
+  readonly stateDirectory: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export class PrivateDirectory {
+  readonly #places: readonly string[];
+  readonly #prefix: string;
+  #directory: string | undefined;
+
+  constructor({ stateDirectory, environment }: PrivateDirectoryOptions) {
+    const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
+    const places = [runtime, environment['XDG_RUNTIME_DIR'], '/dev/shm', stateDirectory];
+    this.#places = places.filter((place) => place !== undefined && path.isAbsolute(place)) as string[];
+    const agent = createHash('sha256').update(path.resolve(stateDirectory)).digest('hex').slice(0, 16);
+    this.#prefix = `jobtail-${agent}-`;
+  }
+
+  /** Removes what earlier processes left; only for the one who has the lock of the state directory. */
+  clearLeftovers(): void {
+    const uid = process.getuid?.();
+    for (const place of this.#places) {
+      for (const name of namesIn(place)) {
+        const directory = path.join(place, name);
+        if (!name.startsWith(this.#prefix) || directory === this.#directory) continue;
+        const stat = fs.lstatSync(directory, { throwIfNoEntry: false });
+        if (stat?.isDirectory() && (uid === undefined || stat.uid === uid)) {
+          fs.rmSync(directory, { recursive: true, force: true });
+        }
+      }
+    }
+  }
+
+  /** Writes files to a directory for the time of `work`; what they hold may name that directory. */
+  async withFiles<T>(
+    contentsFor: (directory: string) => Readonly<Record<string, string>>,
+    work: (directory: string) => Promise<T>,
+  ): Promise<T> {
+    const directory = fs.mkdtempSync(path.join(this.#ours(), 'transfer-'));
+    try {
+      for (const [name, content] of Object.entries(contentsFor(directory))) {
+        fs.writeFileSync(path.join(directory, name), content, { mode: 0o600, flag: 'wx' });
+      }
+      return await work(directory);
+    } finally {
+      fs.rmSync(directory, { recursive: true, force: true });
+    }
+  }
+
+  /** Removes the directory with all that is in it. */
+  close(): void {
+    if (this.#directory !== undefined) fs.rmSync(this.#directory, { recursive: true, force: true });
+    this.#directory = undefined;
+  }
+
+  /** The directory of this process; made when it is first needed, with a name that nobody can foresee. */
+  #ours(): string {
+    if (this.#directory !== undefined && fs.existsSync(this.#directory)) return this.#directory;
+    let failure: unknown;
+    for (const place of this.#places) {
+      try {
+        this.#directory = fs.mkdtempSync(path.join(place, this.#prefix));
+        return this.#directory;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+}
+
+function namesIn(place: string): string[] {
+  try {
+    return fs.readdirSync(place);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,76 @@
+/** Runs a program of this machine to its end: no shell, a small environment, and it ends with the signal. */
+import { spawn } from 'node:child_process';
+import { JobtailError } from '../errors.ts';
+
+export interface ProgramOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** What it reads on its standard input. */
+  readonly input?: Buffer;
+  /** Called with what it writes to its standard output. */
+  readonly onOutput?: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface ProgramEnd {
+  /** Null if a signal ended it. */
+  readonly code: number | null;
+  /** The end of what it wrote to its standard error. */
+  readonly said: string;
+}
+
+const SAID_CHARACTERS = 4_000;
+
+/** @throws JobtailError `local-io` if the program is not installed, `aborted` */
+export async function runProgram({ command, args, input, onOutput, signal }: ProgramOptions): Promise<ProgramEnd> {
+  if (signal.aborted) throw aborted();
+  // A group of its own, so that what it starts (ssh) ends with it. If this process is killed, the pipe of the standard
+  // output breaks, and with it whoever writes progress to it.
+  const child = spawn(command, args, { env: environment(), stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  const stop = () => {
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // It has just ended.
+    }
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-SAID_CHARACTERS);
+  });
+  child.stdout.setEncoding('utf8').on('data', (text: string) => onOutput?.(text));
+  // It may end before it has read everything.
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  try {
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    if (signal.aborted) throw aborted();
+    return { code, said };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw notInstalled(command);
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Nothing that steers ssh or rsync from outside, and messages in English. */
+function environment(): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }), LC_ALL: 'C' };
+}
+
+function aborted(): JobtailError {
+  return new JobtailError('aborted', 'the transfer was stopped');
+}
+
+function notInstalled(command: string): JobtailError {
+  return new JobtailError('local-io', `the program ${command} is not installed`, {
+    hint: 'install rsync and the OpenSSH client, or set results.transfer to soap',
+  });
+}

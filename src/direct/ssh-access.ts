@@ -1,0 +1,142 @@
+/**
+ * The access that a transfer method grants by SSH (spec 2.1, field notes 5), as files for OpenSSH: everything is in a
+ * configuration file, so that nothing from the server stands on a command line. Words from the server are checked first:
+ * a line break or a quote in them would be a line of the configuration.
+ */
+import path from 'node:path';
+import type { TransferMethod } from '../agent/ports.ts';
+import { JobtailError } from '../errors.ts';
+import type { PrivateDirectory } from './private-directory.ts';
+
+export interface SshOptions {
+  readonly hostKeys: 'accept-new' | 'strict';
+  readonly knownHostsFile: string;
+  /** If there are any, the host has to show one of them. */
+  readonly pinnedKeys: readonly string[];
+}
+
+/** The name under which the configuration knows the host. */
+export const HOST_ALIAS = 'transfer';
+
+export interface SshAccess {
+  readonly host: string;
+  readonly port: number;
+  readonly username: string;
+  readonly privateKey: string;
+  /** The job's directory on the host, without a slash at its end. */
+  readonly basePath: string;
+}
+
+const CONNECT_SECONDS = 20;
+const ALIVE_SECONDS = 15;
+
+/** The access of a method. @throws JobtailError `unexpected-answer` if it is not complete, or not safe to use */
+export function accessOf({ serverHostname, sharedBasepath, credentials }: TransferMethod): SshAccess {
+  const found = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9][A-Za-z0-9._-]*))(?::([0-9]{1,5}))?$/.exec(serverHostname ?? '');
+  const plainV6 = /^[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,7}$/.test(serverHostname ?? '') ? serverHostname : undefined;
+  const host = found?.[1] ?? found?.[2] ?? plainV6;
+  const port = Number(found?.[3] ?? 22);
+  if (host === undefined || host === null || port < 1 || port > 65_535) throw unusable('host name');
+  const { username, privateKey } = credentials ?? {};
+  if (typeof username !== 'string' || !/^[A-Za-z0-9_][A-Za-z0-9._@+-]*\$?$/.test(username)) throw unusable('user name');
+  if (typeof privateKey !== 'string' || !privateKey.includes('PRIVATE KEY-----')) throw unusable('private key');
+  const basePath = sharedBasepath ?? '';
+  if (basePath === '' || basePath.startsWith('-') || /[\p{Cc}]/u.test(basePath)) throw unusable('base path');
+  return { host, port, username, privateKey, basePath: basePath.replace(/\/+$/, '') };
+}
+
+function unusable(what: string): JobtailError {
+  return new JobtailError('unexpected-answer', `the transfer method of the service has no usable ${what}`, {
+    hint: 'report it to the operators of the service; results come by SOAP',
+  });
+}
+
+/** Runs `work` with the path of a configuration file for OpenSSH; it is gone afterwards, and so is the key. */
+export function withConfiguration<T>(
+  access: SshAccess,
+  options: SshOptions & { readonly directory: PrivateDirectory },
+  work: (configFile: string) => Promise<T>,
+): Promise<T> {
+  const { host, port, privateKey } = access;
+  const hostPattern = port === 22 ? host : `[${host}]:${port}`;
+  return options.directory.withFiles(
+    (directory) => ({
+      key: `${privateKey.replaceAll('\r', '').trimEnd()}\n`,
+      pinned: options.pinnedKeys.map((key) => `${hostPattern} ${key}\n`).join(''),
+      config: configuration(access, options, directory),
+    }),
+    (directory) => work(path.join(directory, 'config')),
+  );
+}
+
+function configuration({ host, port, username }: SshAccess, options: SshOptions, directory: string): string {
+  const isPinned = options.pinnedKeys.length > 0;
+  const knownHosts = isPinned ? path.join(directory, 'pinned') : options.knownHostsFile;
+  const settings: Record<string, string | number> = {
+    HostName: host,
+    Port: port,
+    User: username,
+    IdentityFile: quoted(path.join(directory, 'key')),
+    IdentitiesOnly: 'yes',
+    IdentityAgent: 'none',
+    PreferredAuthentications: 'publickey',
+    BatchMode: 'yes',
+    StrictHostKeyChecking: isPinned || options.hostKeys === 'strict' ? 'yes' : 'accept-new',
+    UserKnownHostsFile: quoted(knownHosts),
+    GlobalKnownHostsFile: '/dev/null',
+    UpdateHostKeys: 'no',
+    ConnectTimeout: CONNECT_SECONDS,
+    ServerAliveInterval: ALIVE_SECONDS,
+    ServerAliveCountMax: 4,
+    ClearAllForwardings: 'yes',
+    ForwardAgent: 'no',
+    PermitLocalCommand: 'no',
+    ControlPath: 'none',
+    RequestTTY: 'no',
+    LogLevel: 'ERROR',
+  };
+  const lines = Object.entries(settings).map(([name, value]) => `  ${name} ${value}`);
+  return `Host ${HOST_ALIAS}\n${lines.join('\n')}\n`;
+}
+
+/** A path in a configuration of OpenSSH, where a percent sign begins a placeholder. */
+function quoted(file: string): string {
+  if (/["\n\\]/.test(file)) {
+    throw new JobtailError('config', `${JSON.stringify(file)} cannot be named in a configuration of OpenSSH`, {
+      hint: 'use a path without quotes, backslashes and line breaks',
+    });
+  }
+  return `"${file.replaceAll('%', '%%')}"`;
+}
+
+/** What went wrong with the connection, by what ssh said; undefined if the connection as such was fine. */
+export function connectionFailure(said: string, host: string): JobtailError | undefined {
+  const is = (pattern: RegExp) => pattern.test(said);
+  if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {
+    return new JobtailError('unexpected-answer', `the host key of ${host} is not the one that is known`, {
+      hint: 'ask the operators whether it changed; then remove the old key from the known_hosts file, or pin the new one (results.ssh)',
+    });
+  }
+  if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
+    return new JobtailError('unexpected-answer', `${host} refused the temporary key`, {
+      hint: 'the service may need a moment to install a key, or its keys are not meant for this host',
+    });
+  }
+  if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {
+    return new JobtailError('unexpected-answer', 'OpenSSH cannot read the private key of the service', {
+      hint: 'report the kind of key to the operators of the service; results come by SOAP',
+    });
+  }
+  if (is(/^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m)) {
+    return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(said)}`, {
+      hint: 'look at the network and the firewall between this machine and the cluster',
+    });
+  }
+  return undefined;
+}
+
+/** The last thing a program said, for people. */
+export function lastLine(said: string): string {
+  const lines = said.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
+  return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'it said nothing';
+}

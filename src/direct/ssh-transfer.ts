@@ -1,0 +1,55 @@
+/**
+ * SftpScp: files over SSH with the temporary key of the method (spec 2.2). What the key may do is found out by trying:
+ * rsync, which resumes and sends only what changed; else scp in its old protocol; else sftp. Many sites allow the first
+ * two by a forced command, and have no SFTP (field notes 5).
+ */
+import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
+import { JobtailError } from '../errors.ts';
+import type { PrivateDirectory } from './private-directory.ts';
+import { fetchByRsync } from './rsync.ts';
+import { fetchByScp, fetchBySftp } from './scp.ts';
+import { accessOf, type SshAccess, type SshOptions, withConfiguration } from './ssh-access.ts';
+import { makeOwnDirectory } from './staging.ts';
+
+export interface SshTransferOptions extends SshOptions {
+  readonly directory: PrivateDirectory;
+}
+
+/** What a way is given: the order, and how to reach the host. */
+export interface SshOrder<File extends DirectFile> extends DirectOrder<File> {
+  readonly access: SshAccess;
+  readonly configFile: string;
+}
+
+/** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */
+type Way = <File extends DirectFile>(order: SshOrder<File>) => Promise<string | undefined>;
+
+const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };
+
+export class SshTransfer implements DirectTransfer {
+  readonly #options: SshTransferOptions;
+
+  constructor(options: SshTransferOptions) {
+    this.#options = options;
+  }
+
+  async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
+    const access = accessOf(order.method);
+    await makeOwnDirectory(order.directory);
+    await withConfiguration(access, this.#options, (configFile) => tryWays({ ...order, access, configFile }));
+  }
+}
+
+async function tryWays<File extends DirectFile>(order: SshOrder<File>): Promise<void> {
+  const names = Object.keys(WAYS);
+  const first = order.way !== null && names.includes(order.way) ? [order.way] : [];
+  const refusals: string[] = [];
+  for (const name of new Set([...first, ...names])) {
+    const refused = await WAYS[name]?.(order);
+    if (refused === undefined) return;
+    refusals.push(`${name}: ${refused}`);
+  }
+  throw new JobtailError('unexpected-answer', `the temporary key allows no transfer from ${order.access.host}`, {
+    hint: refusals.join('; '),
+  });
+}

@@ -1,0 +1,41 @@
+/** The directory where files of a direct transfer arrive, before they get their names. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { JobtailError } from '../errors.ts';
+
+/** Makes a directory of the agent's own; a link or a file in its place is refused. Its parent exists. */
+export async function makeOwnDirectory(directory: string): Promise<void> {
+  await fs.mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  if (!(await fs.lstat(directory)).isDirectory()) {
+    throw new JobtailError('local-io', `${directory} is not a directory, and is not followed or replaced`, {
+      hint: `move ${directory} out of the way`,
+    });
+  }
+}
+
+/** Removes the files below `directory`, except in directories with the name `kept`; follows no link. */
+export async function clearFiles(directory: string, kept: string): Promise<void> {
+  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+    const at = path.join(directory, entry.name);
+    if (!entry.isDirectory()) await fs.rm(at, { force: true });
+    else if (entry.name !== kept) await clearFiles(at, kept);
+  }
+}
+
+/** The length of a regular file; undefined if there is none. */
+export async function lengthOf(file: string): Promise<number | undefined> {
+  const stat = await fs.lstat(file).catch(() => undefined);
+  return stat?.isFile() ? stat.size : undefined;
+}
+
+/** The length of all files below `directory` together. */
+export async function bytesBelow(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+    const at = path.join(directory, entry.name);
+    bytes += entry.isDirectory() ? await bytesBelow(at) : ((await lengthOf(at)) ?? 0);
+  }
+  return bytes;
+}

@@ -1,0 +1,188 @@
+/**
+ * The numbers of a running agent for Prometheus. There is no label by job or file, so the number of series does not
+ * grow with the work; `agent status --json` has the details. docs/service.md explains every name.
+ */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ErrorCode } from '../errors.ts';
+
+/** What the store holds, added up. Times are milliseconds since 1970. */
+export interface StoreTotals {
+  readonly jobs: Readonly<Record<string, number>>;
+  readonly failingJobs: number;
+  readonly liveFiles: number;
+  readonly failingFiles: number;
+  /** Former generations of live files. */
+  readonly generations: number;
+  readonly inexactBytes: number;
+  readonly refusedEntries: number;
+  readonly results: Readonly<Record<string, number>>;
+  /** The latest growth of any watched job; null if none grew yet. */
+  readonly grownAt: number | null;
+  /** The last visit of the watched job that waits longest; null if none was visited yet. */
+  readonly oldestPollAt: number | null;
+}
+
+export interface MetricsOptions {
+  readonly version: string;
+  readonly totals: () => StoreTotals;
+  /** Calls that wait for their turn. */
+  readonly callsWaiting: () => number;
+  readonly logLinesLost: () => number;
+  /** Seconds since the scheduler last went round. */
+  readonly turnAgeSeconds: () => number;
+  /** Free bytes by the name of a directory. */
+  readonly freeBytes: () => Promise<Readonly<Record<string, number>>>;
+  readonly now: () => number;
+}
+
+/** Seconds: from a call on the local network to a backlog of gigabytes. */
+const CALL_BUCKETS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 120, 600];
+const EVENT_LOOP_PRECISION_MS = 50;
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #options: MetricsOptions;
+  readonly #calls;
+  readonly #callSeconds;
+  readonly #callBytes;
+  readonly #signIns;
+  readonly #mirrored;
+  readonly #results;
+  readonly #resultBytes;
+  readonly #reloads;
+  #withDefaults = false;
+
+  constructor(options: MetricsOptions) {
+    this.#options = options;
+    const counter = (name: string, help: string, labelNames: string[] = []) =>
+      new Counter({ name: `jobtail_${name}`, help, labelNames, registers: [this.#registry] });
+    this.#calls = counter('calls_total', 'Calls to the file-transfer service', ['operation', 'outcome']);
+    this.#callBytes = counter('call_bytes_total', 'Bytes of the answers to calls', ['operation']);
+    this.#callSeconds = new Histogram({
+      name: 'jobtail_call_duration_seconds',
+      help: 'How long calls took',
+      labelNames: ['operation'],
+      buckets: CALL_BUCKETS,
+      registers: [this.#registry],
+    });
+    this.#signIns = counter('sign_ins_total', 'Sign-ins', ['outcome']);
+    this.#mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
+    this.#results = counter('results_fetched_total', 'Result files fetched', ['changed']);
+    this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
+    this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
+    this.#mirrored.inc(0);
+    for (const outcome of ['taken', 'refused']) this.#reloads.inc({ outcome }, 0);
+    this.#signIns.inc({ outcome: 'ok' }, 0);
+    this.#addProcessGauges();
+    this.#addStoreGauges();
+  }
+
+  call({ operation, outcome, durationMs, bytes }: CallNumbers): void {
+    this.#calls.inc({ operation, outcome });
+    this.#callSeconds.observe({ operation }, durationMs / 1000);
+    this.#callBytes.inc({ operation }, bytes);
+  }
+
+  signIn(outcome: 'ok' | ErrorCode): void {
+    this.#signIns.inc({ outcome });
+  }
+
+  appended(bytes: number): void {
+    this.#mirrored.inc(bytes);
+  }
+
+  fetched(bytes: number, changed: boolean): void {
+    this.#results.inc({ changed: String(changed) });
+    this.#resultBytes.inc(bytes);
+  }
+
+  reloaded(outcome: 'taken' | 'refused'): void {
+    this.#reloads.inc({ outcome });
+  }
+
+  readonly contentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
+
+  /** Everything, in the format that Prometheus reads. */
+  async text(): Promise<string> {
+    // The process and event-loop metrics watch all the time: only once somebody asks.
+    if (!this.#withDefaults) {
+      collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
+      this.#withDefaults = true;
+    }
+    return this.#registry.metrics();
+  }
+
+  #addProcessGauges(): void {
+    const { version, callsWaiting, turnAgeSeconds, logLinesLost, freeBytes } = this.#options;
+    this.#gauge('build_info', 'The program; always 1', (set) => set(1, { version, node: process.version }), [
+      'version',
+      'node',
+    ]);
+    this.#gauge('calls_waiting', 'Calls that wait for their turn', (set) => set(callsWaiting()));
+    this.#gauge('scheduler_turn_age_seconds', 'Since the scheduler last went round', (set) => set(turnAgeSeconds()));
+    this.#gauge('log_lines_lost', 'Log lines dropped since the start, because nobody took them', (set) =>
+      set(logLinesLost()),
+    );
+    const free = async (set: SetGauge) => {
+      for (const [directory, bytes] of Object.entries(await freeBytes())) set(bytes, { directory });
+    };
+    this.#gauge('disk_free_bytes', 'Free bytes where a directory lies', free, ['directory']);
+  }
+
+  #addStoreGauges(): void {
+    const { totals, now } = this.#options;
+    const add = (name: string, help: string, value: (found: StoreTotals) => number | undefined) =>
+      this.#gauge(name, help, (set) => {
+        const found = value(totals());
+        if (found !== undefined) set(found);
+      });
+    const by = (name: string, help: string, values: (found: StoreTotals) => Readonly<Record<string, number>>) =>
+      this.#gauge(
+        name,
+        help,
+        (set) => {
+          for (const [state, count] of Object.entries(values(totals()))) set(count, { state });
+        },
+        ['state'],
+      );
+    const age = (at: number | null) => (at === null ? undefined : Math.max(0, now() - at) / 1000);
+    by('jobs', 'Jobs by state', ({ jobs }) => jobs);
+    by('results', 'Result files by state', ({ results }) => results);
+    add('jobs_failing', 'Watched jobs whose last visit failed', ({ failingJobs }) => failingJobs);
+    add('live_files', 'Live files of watched jobs', ({ liveFiles }) => liveFiles);
+    add('live_files_failing', 'Live files of watched jobs that fail by themselves', ({ failingFiles }) => failingFiles);
+    add('former_generations', 'Rewritten or truncated remote files so far', ({ generations }) => generations);
+    add('inexact_bytes', 'Bytes of mirrors that could not be had exactly', ({ inexactBytes }) => inexactBytes);
+    add('refused_entries', 'Entries of answers that nobody asked for', ({ refusedEntries }) => refusedEntries);
+    add('growth_age_seconds', 'Since any watched job last grew', ({ grownAt }) => age(grownAt));
+    add('oldest_poll_age_seconds', 'Since the last visit of the job that waits longest', ({ oldestPollAt }) =>
+      age(oldestPollAt),
+    );
+  }
+
+  #gauge(name: string, help: string, fill: (set: SetGauge) => void | Promise<void>, labelNames: string[] = []): void {
+    new Gauge({
+      name: `jobtail_${name}`,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      async collect() {
+        this.reset();
+        // A gauge without labels would be 0 now; it is to be absent unless it is set.
+        if (labelNames.length === 0) this.remove();
+        await fill((value, labels) => (labels === undefined ? this.set(value) : this.set(labels, value)));
+      },
+    });
+  }
+}
+
+type SetGauge = (value: number, labels?: Readonly<Record<string, string>>) => void;
+
+/** One call, as the numbers see it. */
+export interface CallNumbers {
+  readonly operation: string;
+  readonly outcome: 'ok' | ErrorCode;
+  readonly durationMs: number;
+  /** Bytes of the answer. */
+  readonly bytes: number;
+}

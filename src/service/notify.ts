@@ -1,0 +1,96 @@
+/**
+ * sd_notify(3): tells systemd how the agent is, over the datagram socket of $NOTIFY_SOCKET. Node.js has no such sockets,
+ * so the native module `unix-dgram` sends; it is optional, for an agent that no systemd waits for needs none.
+ */
+import { createRequire } from 'node:module';
+
+/** Fields of one message, such as `READY: '1'`. */
+export type NotifyFields = Readonly<Record<string, string>>;
+
+export interface Notifier {
+  /** Never throws; what could not be sent goes out with the next message. */
+  send(fields: NotifyFields): void;
+  /** systemd ends the agent unless WATCHDOG=1 comes within so many milliseconds; undefined without a watchdog. */
+  readonly watchdogMs: number | undefined;
+  close(): void;
+}
+
+export interface NotifierOptions {
+  /** The environment; the variables of the protocol are taken out of it, so that no child process answers in our name. */
+  readonly env: Record<string, string | undefined>;
+  readonly pid: number;
+  /** Told once why systemd cannot be told. */
+  readonly onProblem: (message: string) => void;
+}
+
+const SILENT: Notifier = { send: () => {}, watchdogMs: undefined, close: () => {} };
+
+export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifier {
+  const path = env['NOTIFY_SOCKET'];
+  const watchdogMs = watchdogOf(env, pid);
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
+  if (path === undefined || path === '') return SILENT;
+  if (!path.startsWith('/')) {
+    onProblem(`systemd is not told how the agent is: the socket ${path} is none of the file system`);
+    return SILENT;
+  }
+  try {
+    return new SocketNotifier(path, watchdogMs, onProblem);
+  } catch (error) {
+    const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+    onProblem(`systemd is not told how the agent is: unix-dgram cannot be used (${why}); "npm rebuild unix-dgram"`);
+    return SILENT;
+  }
+}
+
+function watchdogOf(env: NotifierOptions['env'], pid: number): number | undefined {
+  const microseconds = Number(env['WATCHDOG_USEC']);
+  const meant = env['WATCHDOG_PID'] ?? String(pid);
+  return microseconds > 0 && meant === String(pid) ? microseconds / 1000 : undefined;
+}
+
+/** The part of `unix-dgram` that is used. */
+interface DatagramSocket {
+  send(bytes: Buffer, offset: number, length: number, path: string, done: (error?: Error) => void): void;
+  close(): void;
+}
+interface UnixDatagrams {
+  createSocket(type: 'unix_dgram'): DatagramSocket;
+}
+
+class SocketNotifier implements Notifier {
+  readonly watchdogMs: number | undefined;
+  readonly #path: string;
+  readonly #onProblem: (message: string) => void;
+  readonly #socket: DatagramSocket;
+  #unsent: NotifyFields = {};
+  #failed = false;
+
+  constructor(path: string, watchdogMs: number | undefined, onProblem: (message: string) => void) {
+    const { createSocket }: UnixDatagrams = createRequire(import.meta.url)('unix-dgram');
+    this.#path = path;
+    this.watchdogMs = watchdogMs;
+    this.#onProblem = onProblem;
+    this.#socket = createSocket('unix_dgram');
+  }
+
+  send(fields: NotifyFields): void {
+    const message = { ...this.#unsent, ...fields };
+    const lines = Object.entries(message).map(([name, value]) => `${name}=${value.replaceAll(/\s+/g, ' ')}`);
+    const bytes = Buffer.from(lines.join('\n'));
+    this.#socket.send(bytes, 0, bytes.length, this.#path, (error) => {
+      this.#unsent = error === undefined ? {} : message;
+      if (error !== undefined && !this.#failed) this.#onProblem(`systemd could not be told: ${error.message}`);
+      this.#failed = error !== undefined;
+    });
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
+
+/** The fields that announce a reload; READY=1 ends it. */
+export function reloading(): NotifyFields {
+  return { RELOADING: '1', MONOTONIC_USEC: String(process.hrtime.bigint() / 1000n) };
+}

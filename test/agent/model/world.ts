@@ -1,0 +1,449 @@
+/** The world of the model test: remote files with their history, the engine that follows them, and what must hold. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { regionsBefore } from '../../../src/agent/inexact-regions.ts';
+import type { Polled } from '../../../src/agent/poll.ts';
+import type { Clock } from '../../../src/agent/ports.ts';
+import { asJobtailError, JobtailError } from '../../../src/errors.ts';
+import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import type { InexactRegion, LiveFileRow } from '../../../src/store/rows.ts';
+import { Engine, JOB } from '../../support/engine.ts';
+import { ModelDisk } from '../../support/model-disk.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import type { Action, Change, Setting } from './actions.ts';
+import { ALL_ATOMS, bytesOf, type Piece, TEXT_ATOMS } from './content.ts';
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** Two tasks with two files each; the paths that the service gives are the same for both tasks. */
+const KEYS = ['9001', '9002'].flatMap((taskId) =>
+  (['stdout', 'progress'] as const).map((file): LiveFileKey => ({ taskId: taskId as TaskId, file })),
+);
+/** A stale size is shown for less than the five seconds that the engine wants to see it. */
+const STALE_MS = 4_000;
+
+/** A remote file as the model knows it. */
+interface Subject {
+  readonly key: LiveFileKey;
+  readonly name: string;
+  /** All it ever held: one content a generation, the last one grows. */
+  readonly generations: Buffer[];
+  letter: string;
+  /** Bytes that the job has yet to write. */
+  pending: Buffer;
+  staleUntil: number;
+  /** Its mirror was edited or torn, and not polled with success since. */
+  unsettled: boolean;
+  /** Its mirror was edited, or the state lost, so its generations are no longer those of the remote file. */
+  edited: boolean;
+  /** The committed position in each generation of the mirror, as last seen. */
+  readonly promised: Map<number, number>;
+}
+
+export class World {
+  readonly #setting: Setting;
+  readonly #directory: string;
+  readonly #remote = new ModelRemote();
+  readonly #disk = new ModelDisk();
+  readonly #subjects: Subject[];
+  #engine: Engine;
+  #now = 1_700_000_000_000;
+  #letters = 0;
+  #edits = 0;
+  /** Steps until the engine is killed; undefined while it is not to be. */
+  #stepsLeft: number | undefined;
+  #killed: (() => void) | undefined;
+  #race: { calls: number; change: Change } | undefined;
+
+  constructor(setting: Setting) {
+    this.#setting = setting;
+    const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
+    this.#directory = fs.mkdtempSync(path.join(base, 'jobtail-model-'));
+    const { codePage, swallowBom, shortRead } = setting;
+    this.#remote.rawAccess = setting.rawAccess;
+    this.#remote.decoding = {
+      codePage: codePage === 'none' ? undefined : codePage,
+      swallowBom: swallowBom && codePage === 'none',
+      ...(shortRead === null ? {} : { readLengths: [shortRead] }),
+    };
+    this.#remote.beforeCall = () => this.#beforeCall();
+    this.#disk.beforeStep = () => this.#step();
+    this.#subjects = KEYS.map((key) => ({
+      key,
+      name: keyText(key),
+      generations: [],
+      letter: '',
+      pending: Buffer.alloc(0),
+      staleUntil: 0,
+      unsettled: false,
+      edited: false,
+      promised: new Map(),
+    }));
+    this.#engine = this.#start();
+  }
+
+  async act(action: Action): Promise<void> {
+    switch (action.do) {
+      case 'append':
+      case 'truncate':
+      case 'rewrite':
+      case 'delete':
+        return this.#change(action);
+      case 'poll':
+        return this.#poll(action.final);
+      case 'pass':
+        return this.#pass();
+      case 'wait':
+        this.#now += action.ms;
+        return;
+      case 'stale':
+        return this.#stale(this.#subject(action.file), action.share);
+      case 'fault':
+        for (const code of action.codes) this.#remote.failures.push(new JobtailError(code, 'a fault of the model'));
+        return;
+      case 'poison':
+        this.#remote.poisoned.add(this.#subject(action.file).name);
+        return;
+      case 'race':
+        this.#race = { calls: action.calls, change: action.change };
+        return;
+      case 'crash':
+        return this.#crash(action);
+      case 'full':
+        this.#disk.room = action.room;
+        return;
+      case 'flush-fails':
+        this.#disk.flushFailures = action.times;
+        return;
+      case 'edit':
+        return this.#edit(action);
+      case 'lose-state':
+        await this.#engine.kill();
+        fs.rmSync(path.join(this.#directory, 'state'), { recursive: true });
+        for (const subject of this.#subjects) this.#forgetPromises(subject);
+        this.#engine = this.#start();
+        return;
+      case 'calm':
+        return this.#calm();
+    }
+  }
+
+  /** After each action. */
+  check(): void {
+    const rows = new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
+    for (const subject of this.#subjects) {
+      const row = rows.get(subject.name);
+      if (row === undefined) throw new Error(`the row of ${subject.name} is gone`);
+      this.#checkMirror(subject, row);
+      this.#checkKept(subject, row);
+    }
+  }
+
+  /** At the end: everything calm, and time enough. */
+  async checkEnd(): Promise<void> {
+    this.#calm();
+    let ends = '';
+    for (let passes = 0; passes < 4; passes++) {
+      this.#now += 700_000;
+      ends = JSON.stringify((await this.#engine.pass(this.#clock())).openEnds);
+      for (const subject of this.#subjects) if (this.#remote.files.has(subject.name)) subject.unsettled = false;
+      this.check();
+      if (ends === '[]') break;
+    }
+    for (const subject of this.#subjects) {
+      const remote = this.#remote.files.get(subject.name);
+      const mirror = this.#mirror(subject);
+      if (remote === undefined) continue;
+      const regions = this.#regions(subject);
+      if (this.#setting.rawAccess && regions.length > 0) fail(subject, 'is still inexact', remote, mirror, ends);
+      // A character that the end of the file cuts waits for its rest, where there is nothing but text.
+      const missing = this.#setting.rawAccess ? 0 : 3;
+      if (mirror.length > remote.length || mirror.length < remote.length - missing)
+        fail(subject, 'is not complete', remote, mirror, ends);
+    }
+  }
+
+  async end(): Promise<void> {
+    await this.#engine.kill();
+    fs.rmSync(this.#directory, { recursive: true });
+  }
+
+  #start(): Engine {
+    const { overlapBytes, keepGenerations, codePage } = this.#setting;
+    const engine = new Engine({
+      directory: this.#directory,
+      remote: this.#remote,
+      now: () => this.#now,
+      disk: this.#disk,
+      checkpoint: () => this.#step(),
+      overlapBytes,
+      keepGenerations,
+      contentEncoding: codePage === 'none' ? 'auto' : codePage,
+    });
+    engine.watch(KEYS);
+    return engine;
+  }
+
+  #clock(): Clock {
+    return {
+      now: () => this.#now,
+      monotonic: () => this.#now,
+      timer: (delayMs, callback) => {
+        this.#now += delayMs;
+        queueMicrotask(callback);
+        return () => {};
+      },
+    };
+  }
+
+  #subject(number: number): Subject {
+    const subject = this.#subjects[number];
+    if (subject === undefined) throw new Error(`there is no file ${number}`);
+    return subject;
+  }
+
+  // What happens to the remote files
+
+  #change(change: Change): void {
+    const subject = this.#subject(change.file);
+    const before = this.#remote.files.get(subject.name);
+    switch (change.do) {
+      case 'append': {
+        // Written in parts that may end anywhere; what is left comes first the next time.
+        if (before === undefined) this.#begin(subject, Buffer.alloc(0));
+        const bytes = Buffer.concat([subject.pending, this.#bytes(subject, change.piece)]);
+        const length = Math.ceil(change.share * bytes.length);
+        subject.pending = bytes.subarray(length);
+        const content = Buffer.concat([
+          this.#remote.files.get(subject.name) ?? Buffer.alloc(0),
+          bytes.subarray(0, length),
+        ]);
+        subject.generations[subject.generations.length - 1] = content;
+        this.#remote.files.set(subject.name, content);
+        return;
+      }
+      case 'truncate':
+        if (before !== undefined) this.#begin(subject, before.subarray(0, Math.floor(change.share * before.length)));
+        return;
+      case 'rewrite': {
+        const old = before ?? Buffer.alloc(0);
+        const common = old.subarray(0, Math.floor(change.share * old.length));
+        this.#nextLetter(subject);
+        const content = Buffer.concat([common, this.#bytes(subject, change.piece)]);
+        this.#begin(
+          subject,
+          resized(content, { size: change.size, old: old.length, letter: subject.letter }),
+          subject.letter,
+        );
+        return;
+      }
+      case 'delete':
+        this.#remote.files.delete(subject.name);
+        return;
+    }
+  }
+
+  #begin(subject: Subject, content: Buffer, letter?: string): void {
+    if (letter === undefined) this.#nextLetter(subject);
+    subject.pending = Buffer.alloc(0);
+    subject.generations.push(content);
+    this.#remote.files.set(subject.name, content);
+  }
+
+  #nextLetter(subject: Subject): void {
+    subject.letter = LETTERS[this.#letters++ % LETTERS.length] ?? 'A';
+  }
+
+  #bytes(subject: Subject, piece: Piece): Buffer {
+    const atoms = this.#setting.codePage === 'none' ? ALL_ATOMS : TEXT_ATOMS;
+    const everyBytes = Math.floor(this.#setting.overlapBytes / 3);
+    return bytesOf(piece, { letter: subject.letter, atoms, everyBytes });
+  }
+
+  #stale(subject: Subject, share: number): void {
+    const bytes = this.#remote.files.get(subject.name);
+    if (bytes === undefined) return;
+    this.#remote.staleSizes.set(subject.name, Math.floor(share * bytes.length));
+    subject.staleUntil = this.#now + STALE_MS;
+  }
+
+  async #beforeCall(): Promise<void> {
+    await this.#step();
+    for (const { name, staleUntil } of this.#subjects)
+      if (staleUntil <= this.#now) this.#remote.staleSizes.delete(name);
+    if (this.#race === undefined || this.#race.calls-- > 0) return;
+    const { change } = this.#race;
+    this.#race = undefined;
+    this.#change(change);
+  }
+
+  #calm(): void {
+    this.#remote.failures.length = 0;
+    this.#remote.poisoned.clear();
+    this.#disk.room = Number.POSITIVE_INFINITY;
+    this.#disk.flushFailures = 0;
+    this.#race = undefined;
+  }
+
+  // What the engine does
+
+  async #poll(final: boolean): Promise<void> {
+    this.#now += 1_000;
+    this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(final)));
+  }
+
+  async #pass(): Promise<void> {
+    await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
+  }
+
+  async #crash({ step, tear, where, final }: Extract<Action, { do: 'crash' }>): Promise<void> {
+    this.#now += 1_000;
+    this.#stepsLeft = step;
+    this.#disk.shortWrites = true;
+    const killed = new Promise<undefined>((resolve) => {
+      this.#killed = () => resolve(undefined);
+    });
+    this.#noteEnds(await Promise.race([this.#unlessExpected(() => this.#engine.poll(final)), killed]));
+    this.#stepsLeft = undefined;
+    this.#disk.shortWrites = false;
+    await this.#engine.kill();
+    if (tear !== 'kept') {
+      this.#disk.powerLoss(tear, where);
+      for (const subject of this.#subjects) subject.unsettled = true;
+    }
+    this.#engine = this.#start();
+  }
+
+  /** A step of the engine: the last one if it is to be killed here. */
+  #step(): Promise<void> {
+    if (this.#stepsLeft === undefined || this.#stepsLeft-- > 0) return Promise.resolve();
+    this.#stepsLeft = Number.POSITIVE_INFINITY;
+    this.#killed?.();
+    return new Promise(() => {});
+  }
+
+  /** What the model brings about may fail a poll, or a file; a defect may not. */
+  async #unlessExpected<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (error.code === 'internal' || error.code === 'store') throw thrown;
+      return undefined;
+    }
+  }
+
+  #noteEnds(polled: Polled | undefined): void {
+    for (const error of polled?.errors.values() ?? []) if (error.code === 'internal') throw error;
+    for (const subject of this.#subjects) {
+      const end = polled?.ends.get(subject.name);
+      if (end === 'current' || end === 'tail' || end === 'raw') subject.unsettled = false;
+    }
+  }
+
+  // What a person does to the mirrors
+
+  async #edit({ file, edit, where, restart }: Extract<Action, { do: 'edit' }>): Promise<void> {
+    const subject = this.#subject(file);
+    const mirror = this.#engine.mirror(subject.key);
+    if (!fs.existsSync(mirror)) return;
+    // What a kill left behind the position is taken for that; an edit that comes before the next poll hides in it.
+    const row = this.#engine.store.liveFiles.ofJob(JOB).find((each) => keyText(each) === subject.name);
+    const bytes = fs.readFileSync(mirror);
+    if (row?.position !== bytes.length) return;
+    if (restart) await this.#engine.kill();
+    const at = Math.floor(where * bytes.length);
+    const junk = Buffer.from(`${Math.floor(where * 1000)} junk \xff`, 'latin1');
+    if (edit === 'append') fs.appendFileSync(mirror, junk);
+    if (edit === 'change' && bytes.length > 0) {
+      bytes[at] = (bytes[at] ?? 0) ^ (1 + Math.floor(where * 255));
+      fs.writeFileSync(mirror, bytes);
+    }
+    if (edit === 'truncate') fs.truncateSync(mirror, at);
+    if (edit === 'delete' || edit === 'replace') fs.rmSync(mirror);
+    if (edit === 'replace') fs.writeFileSync(mirror, junk);
+    // Writes within one tick of the system's clock would have one and the same time.
+    this.#edits++;
+    if (edit !== 'delete') fs.utimesSync(mirror, new Date(), new Date(Date.now() + this.#edits * 1_000));
+    this.#disk.forget(mirror);
+    this.#forgetPromises(subject);
+    if (restart) this.#engine = this.#start();
+  }
+
+  #forgetPromises(subject: Subject): void {
+    subject.unsettled = true;
+    subject.edited = true;
+  }
+
+  // What must hold
+
+  #mirror(subject: Subject): Buffer {
+    const file = this.#engine.mirror(subject.key);
+    return fs.existsSync(file) ? fs.readFileSync(file) : Buffer.alloc(0);
+  }
+
+  #regions(subject: Subject): InexactRegion[] {
+    const rows = this.#engine.store.liveFiles.ofJob(JOB);
+    return [...(rows.find((row) => keyText(row) === subject.name)?.inexact ?? [])];
+  }
+
+  #checkMirror(subject: Subject, row: LiveFileRow): void {
+    const mirror = this.#mirror(subject);
+    if (!subject.edited && row.position > mirror.length) fail(subject, 'is shorter than promised', row, mirror);
+    if (subject.unsettled) return;
+    const regions = this.#regions(subject);
+    const masked = (bytes: Buffer) => {
+      for (const { start, length } of regionsBefore(regions, bytes.length)) bytes.fill(0, start, start + length);
+      return bytes;
+    };
+    const fits = (content: Buffer) =>
+      masked(Buffer.from(content.subarray(0, mirror.length))).equals(masked(Buffer.from(mirror)));
+    if (mirror.length > 0 && !subject.generations.some(fits))
+      fail(subject, 'is no prefix', mirror, subject.generations);
+  }
+
+  #checkKept(subject: Subject, row: LiveFileRow): void {
+    if (subject.edited) return;
+    if (row.generation > Math.max(1, subject.generations.length)) fail(subject, 'has a generation too many', row);
+    subject.promised.set(row.generation, Math.max(row.position, subject.promised.get(row.generation) ?? 0));
+    const keep =
+      subject.key.file === 'progress' ? Math.min(1, this.#setting.keepGenerations) : this.#setting.keepGenerations;
+    for (let back = 1; back <= row.generation - 1; back++) {
+      const file = `${this.#engine.mirror(subject.key)}.${back}`;
+      if (row.rotation !== null) return;
+      if (back > keep) {
+        if (fs.existsSync(file)) fail(subject, `has kept too much: ${back}`);
+        continue;
+      }
+      const kept = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
+      if (kept === undefined) fail(subject, `has lost its generation ${back}`, row);
+      const promised = subject.promised.get(row.generation - back) ?? 0;
+      if (kept.length < promised) fail(subject, `kept too little of generation ${back}: ${promised}`, kept);
+      // What stood for an undecodable byte when it was kept still does.
+      const fits = (content: Buffer) => kept.every((byte, index) => byte === content[index] || byte === 0x3f);
+      if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);
+    }
+  }
+}
+
+/** Made longer or shorter than what was there before; what is added has the letter of the generation. */
+function resized(content: Buffer, { size, old, letter }: { size: string; old: number; letter: string }): Buffer {
+  const length = {
+    shorter: Math.min(content.length, Math.max(0, old - 1)),
+    equal: old,
+    longer: Math.max(content.length, old + 1),
+  }[size];
+  if (length === undefined) return content;
+  return Buffer.concat([content.subarray(0, length), Buffer.alloc(Math.max(0, length - content.length), letter)]);
+}
+
+function fail({ name }: Subject, what: string, ...details: unknown[]): never {
+  const shown = details.map((detail) =>
+    JSON.stringify(detail, (_, value: unknown) => {
+      const isBytes =
+        typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
+      return isBytes ? Buffer.from(value.data as number[]).toString('latin1') : value;
+    }),
+  );
+  throw new Error(`${name} ${what}\n${shown.join('\n')}`);
+}

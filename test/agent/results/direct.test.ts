@@ -1,0 +1,168 @@
+/** Which results come directly, and what happens when that way is closed. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/agent/clock.ts';
+import type { DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../../src/agent/ports.ts';
+import { DirectResults } from '../../../src/agent/results/direct-results.ts';
+import { Leases } from '../../../src/agent/results/leases.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { JOB, OPTIONS, ResultsPlace } from './place.ts';
+
+const METHOD: TransferMethod = {
+  serverHostname: 'h',
+  sharedBasepath: '/scratch/501',
+  protocol: 'SftpScp',
+  credentials: { username: 'hpc', privateKey: 'secret', publicKey: 'key' },
+};
+
+/** A direct way in memory. */
+class ModelTransfer implements DirectTransfer {
+  readonly orders: string[][] = [];
+  failure: JobtailError | undefined;
+  /** Names that cannot be had this way. */
+  readonly missing = new Set<string>();
+  readonly #place: ResultsPlace;
+
+  constructor(place: ResultsPlace) {
+    this.#place = place;
+  }
+
+  async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
+    this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
+    fs.mkdirSync(order.directory, { recursive: true });
+    let bytes = 0;
+    for (const [index, file] of order.files.entries()) {
+      const name = `/${file.parts.join('/')}`;
+      const content = this.#place.remote.files.get(name);
+      if (this.missing.has(name) || !(content instanceof Buffer)) continue;
+      if (this.failure !== undefined && index > 0) throw this.failure;
+      if (order.maxFileBytes !== null && content.length > order.maxFileBytes) {
+        order.onTooLarge(file);
+        continue;
+      }
+      const arrived = path.join(order.directory, String(index));
+      fs.writeFileSync(arrived, content);
+      bytes += content.length;
+      order.onBytes(bytes);
+      await order.onFile(file, arrived);
+    }
+    if (this.failure !== undefined) throw this.failure;
+    order.onWay('rsync');
+  }
+}
+
+function placeWith(wanted: 'direct' | 'auto', more: Partial<typeof OPTIONS> = {}) {
+  const place = new ResultsPlace();
+  place.remote.method = METHOD;
+  const transfer = new ModelTransfer(place);
+  const nothing = () => {};
+  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+  const clock = { ...systemClock, now: () => place.now };
+  const leases = new Leases({ store: place.store, clock, log });
+  const transfers = { SftpScp: transfer, NetworkShare: transfer };
+  const direct = new DirectResults({ leases, transfers, wanted, aboveBytes: 1_000 });
+  place.restarted({ direct, clock, options: { ...OPTIONS, ...more } });
+  return { place, transfer };
+}
+
+describe('a direct transfer', () => {
+  it('brings everything if it is wanted so; its files take their places like all others', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.set('/11/b', 'b');
+    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 2, failed: 0, bytes: 2 });
+    expect(place.remote.downloads).toEqual([]);
+    expect(place.tree()).toEqual(['11/a', '11/b']);
+    fs.utimesSync(place.path('11', 'a'), 1, 1);
+    expect(await place.sync(true)).toMatchObject({ fetched: 2, changed: 0 });
+    expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
+    expect(transfer.orders).toHaveLength(2);
+    expect(place.remote.transferCalls).toEqual(['get']);
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
+    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
+  });
+
+  it('brings the large ones and leaves the small ones to SOAP, with auto', async () => {
+    const { place, transfer } = placeWith('auto');
+    place.remote.pieceBytes = 500;
+    place.remote.set('/11/small', Buffer.alloc(1_000));
+    place.remote.set('/11/large', Buffer.alloc(5_000));
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.remote.downloads.sort()).toEqual(['/11/large', '/11/small']);
+    expect(transfer.orders).toEqual([['/11/large']]);
+    // By now it is known.
+    place.remote.downloads.length = 0;
+    await place.sync(true);
+    expect(place.remote.downloads).toEqual(['/11/small']);
+    expect(transfer.orders).toEqual([['/11/large'], ['/11/large']]);
+  });
+
+  it('brings many together, with auto', async () => {
+    const { place, transfer } = placeWith('auto');
+    for (let number = 0; number < 150; number++) place.remote.set(`/11/${number}`, `${number}`);
+    expect(await place.sync()).toMatchObject({ fetched: 150 });
+    expect(place.remote.downloads).toEqual([]);
+    expect(transfer.orders).toHaveLength(1);
+  });
+
+  it('never asks for a method where there is nothing for it to do', async () => {
+    const { place } = placeWith('auto');
+    place.remote.set('/11/small', 'small');
+    await place.sync(true);
+    expect(place.remote.transferCalls).toEqual([]);
+  });
+
+  it('leaves to SOAP what it cannot bring', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.set('/11/link', 'through a link');
+    transfer.missing.add('/11/link');
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.remote.downloads).toEqual(['/11/link']);
+  });
+
+  it('that breaks off is continued by SOAP, and the reason is told and kept', async () => {
+    const { place, transfer } = placeWith('direct');
+    for (const name of ['/11/a', '/11/b', '/11/c']) place.remote.set(name, name);
+    transfer.failure = new JobtailError('unexpected-answer', 'h refused the temporary key', { hint: 'ask them' });
+    expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
+    expect(place.remote.downloads).toEqual(['/11/b', '/11/c']);
+    expect(place.told).toEqual(['fallback: h refused the temporary key (ask them)']);
+    expect(place.store.resultPasses.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
+    // It rests for a while, then is tried again.
+    await place.sync(true);
+    expect(transfer.orders).toHaveLength(1);
+    transfer.failure = undefined;
+    place.now += 6 * 60_000;
+    await place.sync(true);
+    expect(transfer.orders).toHaveLength(2);
+    expect(place.store.resultPasses.get(JOB)?.fallback).toBeNull();
+  });
+
+  it.each([
+    ['no method', null],
+    ['a refusal', new JobtailError('fault', 'too many keys')],
+    ['a method without a protocol', { ...METHOD, protocol: null }],
+  ])('with %s from the service is done by SOAP', async (_, method) => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.method = method;
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
+    expect(transfer.orders).toEqual([]);
+    expect(place.told).toHaveLength(1);
+  });
+
+  it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {
+    const { place, transfer } = placeWith('direct', { maxFileBytes: 10 as unknown as null });
+    place.live('stdout', 'live\n');
+    place.remote.set('/11/stdout.txt', 'live\n');
+    place.remote.set('/11/large', 'more than ten bytes');
+    place.remote.set('/11/planted', 'x');
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    fs.symlinkSync('/etc/passwd', place.path('11', 'planted'));
+    expect(await place.sync(true)).toMatchObject({ failed: 1, leftOut: 1 });
+    expect(place.tree()).toEqual(['11/planted -> /etc/passwd', '11/stdout.txt -> ../../live/9001/stdout.log']);
+    expect(transfer.orders).toEqual([['/11/stdout.txt', '/11/large']]);
+  });
+});

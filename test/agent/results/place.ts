@@ -1,0 +1,171 @@
+/** Results over a service in memory: real files and a real store, a clock that the test holds. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Parts, Remote, Sink, TransferMethod } from '../../../src/agent/ports.ts';
+import { Results, type ResultsContext, type ResultsEnd, resultsDirectory } from '../../../src/agent/results/results.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
+import type { ResultRow } from '../../../src/store/rows.ts';
+import { Store } from '../../../src/store/store.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+export const JOB = '501' as JobId;
+export const TASK = '9001' as TaskId;
+export const SECOND_TASK = '9002' as TaskId;
+
+/** The files of a job as the service lists and hands them out. */
+export class FilesRemote implements Remote {
+  readonly files = new Map<string, Buffer | JobtailError>();
+  /** Listed besides the files, in front of them. */
+  listedToo: string[] = [];
+  /** Called between two pieces of a download. */
+  onPiece: (name: string) => void | Promise<void> = () => {};
+  pieceBytes = 1000;
+  listings = 0;
+  readonly downloads: string[] = [];
+  running = 0;
+  mostAtATime = 0;
+  method: TransferMethod | null | JobtailError = null;
+  readonly transferCalls: string[] = [];
+
+  set(name: string, content: string | Buffer): void {
+    this.files.set(name, Buffer.from(content as string));
+  }
+
+  async readParts(): Promise<Parts> {
+    throw new JobtailError('fault', 'no live files here');
+  }
+
+  async listChangedFiles(): Promise<readonly string[]> {
+    this.listings++;
+    return [...this.listedToo, ...this.files.keys()];
+  }
+
+  async downloadFile(_jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    this.downloads.push(name);
+    this.running++;
+    this.mostAtATime = Math.max(this.mostAtATime, this.running);
+    try {
+      // As the real one: nothing is handed on in the moment of the call.
+      await Promise.resolve();
+      const found = this.files.get(name);
+      if (found === undefined) throw new JobtailError('not-found', 'the service has no such file');
+      if (found instanceof JobtailError) throw found;
+      for (let at = 0; at < found.length; at += this.pieceBytes) {
+        if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+        await sink(found.subarray(at, at + this.pieceBytes));
+        await this.onPiece(name);
+      }
+      return found.length;
+    } finally {
+      this.running--;
+    }
+  }
+
+  async getTransferMethod(): Promise<TransferMethod | null> {
+    this.transferCalls.push('get');
+    if (this.method instanceof JobtailError) throw this.method;
+    return this.method;
+  }
+
+  async endTransfer(_jobId: JobId, method: TransferMethod): Promise<void> {
+    this.transferCalls.push(`end ${method.credentials?.publicKey ?? 'nothing'}`);
+  }
+}
+
+export const OPTIONS = { intervalMs: 60_000, include: ['**'], exclude: [] as string[], maxFileBytes: null };
+
+export class ResultsPlace {
+  readonly directory: string;
+  readonly mirror: string;
+  readonly remote = new FilesRemote();
+  readonly store: Store;
+  readonly told: string[] = [];
+  now = 1_000_000;
+  results: Results;
+
+  constructor(context: Partial<ResultsContext> = {}, parent?: string) {
+    this.directory = parent === undefined ? temporaryDirectory() : temporaryDirectoryIn(parent);
+    this.mirror = path.join(this.directory, 'mirror');
+    const state = path.join(this.directory, 'state');
+    fs.mkdirSync(state);
+    fs.mkdirSync(this.mirror);
+    this.store = new Store({ directory: state, service: 'model', owner: true, now: () => this.now });
+    onTestFinished(() => this.store.close());
+    const job = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null } as const;
+    this.store.jobs.watch({ ...job, source: 'command' }, this.now);
+    this.results = this.restarted(context);
+  }
+
+  /** The results of a new process. */
+  restarted(context: Partial<ResultsContext> = {}): Results {
+    this.results = new Results({
+      store: this.store,
+      mirrorDirectory: this.mirror,
+      options: OPTIONS,
+      now: () => this.now,
+      onRefused: (_job, name, reason) => this.told.push(`${name}: ${reason}`),
+      onFallback: (_job, reason) => this.told.push(`fallback: ${reason}`),
+      ...context,
+    });
+    return this.results;
+  }
+
+  sync(final = false, signal = new AbortController().signal): Promise<ResultsEnd> {
+    return this.results.sync(JOB, { remote: this.remote, final, signal });
+  }
+
+  row(name: string): ResultRow | undefined {
+    return this.store.results.ofJob(JOB).find((row) => row.name === name);
+  }
+
+  /** The path of a result here. */
+  path(...parts: string[]): string {
+    return path.join(resultsDirectory(this.mirror, JOB), ...parts);
+  }
+
+  read(...parts: string[]): string {
+    return fs.readFileSync(this.path(...parts), 'utf8');
+  }
+
+  /** All there is below `results/`, links with where they lead. */
+  tree(directory = this.path()): string[] {
+    if (!fs.existsSync(directory)) return [];
+    const entries = fs.readdirSync(directory, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => {
+        const file = path.join(entry.parentPath, entry.name);
+        const name = path.relative(directory, file);
+        return entry.isSymbolicLink() ? `${name} -> ${fs.readlinkSync(file)}` : name;
+      })
+      .sort();
+  }
+
+  /** Puts a live mirror there, as the live path leaves it. */
+  live(file: LiveFileName, content: string, more: { task?: TaskId; relativePath?: string; listedName?: string } = {}) {
+    const { task = TASK, relativePath = `${file}.txt`, listedName = null } = more;
+    const mirror = path.join(this.mirror, JOB, 'live', task, `${file}.log`);
+    fs.mkdirSync(path.dirname(mirror), { recursive: true });
+    fs.writeFileSync(mirror, content);
+    const order = { jobId: JOB, tasks: [task], files: [file], results: true, settleAfterMs: null } as const;
+    this.store.jobs.watch({ ...order, source: 'command' }, this.now);
+    const row = this.store.liveFiles.ofJob(JOB).find((one) => one.taskId === task && one.file === file);
+    if (row === undefined) throw new Error('it was just watched');
+    this.store.liveFiles.save({ ...row, position: Buffer.byteLength(content), relativePath, listedName });
+    return {
+      mirror,
+      prove: (name: string) => {
+        const position = fs.statSync(mirror).size;
+        this.store.liveFiles.save({ ...row, position, relativePath, listedName: name, verified: position });
+      },
+    };
+  }
+}
+
+function temporaryDirectoryIn(parent: string): string {
+  const directory = fs.mkdtempSync(path.join(parent, 'jobtail-test-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}

@@ -1,0 +1,282 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { isPartialName, partialName } from '../../../src/agent/results/names.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { FilesRemote, JOB, OPTIONS, ResultsPlace } from './place.ts';
+
+const MINUTE_MS = 60_000;
+
+describe('what is fetched', () => {
+  it('comes when it is first listed, and again at intervals that stretch while it stays the same', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/out/a.dat', 'first');
+    place.remote.set('/11/b c,ü\n.dat', '');
+    expect(await place.sync()).toMatchObject({ listed: 2, fetched: 2, changed: 2, failed: 0, bytes: 5 });
+    expect(place.read('11', 'out', 'a.dat')).toBe('first');
+    expect(place.read('11', 'b c,ü\n.dat')).toBe('');
+    const looks: number[] = [];
+    const begin = place.now;
+    place.remote.downloads.length = 0;
+    for (let minute = 1; minute <= 200; minute++) {
+      place.now = begin + minute * MINUTE_MS;
+      await place.sync();
+      if (place.remote.downloads.length > 0) looks.push(minute);
+      place.remote.downloads.length = 0;
+    }
+    expect(looks).toEqual([1, 3, 7, 15, 31, 63, 123, 183]);
+  });
+
+  it('is left alone, with its time, while its content is the same, and is in flux when it changed', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'same');
+    place.remote.set('/11/b', 'before');
+    await place.sync();
+    fs.utimesSync(place.path('11', 'a'), 1, 1);
+    place.remote.set('/11/b', 'after it');
+    place.now += MINUTE_MS;
+    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 1, failed: 0 });
+    expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
+    expect(place.row('/11/a')).toMatchObject({ state: 'synced', bytes: 4, intervalMs: 2 * MINUTE_MS });
+    expect(place.row('/11/b')).toMatchObject({ state: 'in-flux', bytes: 8, intervalMs: MINUTE_MS });
+    expect(place.read('11', 'b')).toBe('after it');
+    place.now += MINUTE_MS;
+    await place.sync();
+    expect(place.row('/11/b')?.state).toBe('synced');
+  });
+
+  it('is mended where somebody changed or removed it here', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'right');
+    place.remote.set('/11/b', 'right');
+    await place.sync();
+    fs.writeFileSync(place.path('11', 'a'), 'wrong');
+    fs.rmSync(place.path('11', 'b'));
+    expect(await place.sync(true)).toMatchObject({ fetched: 2, changed: 2 });
+    expect([place.read('11', 'a'), place.read('11', 'b')]).toEqual(['right', 'right']);
+  });
+
+  it('is all of it in the final pass, due or not', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'a');
+    await place.sync();
+    place.remote.set('/11/a', 'A');
+    expect(await place.sync()).toMatchObject({ fetched: 0 });
+    expect(await place.sync(true)).toMatchObject({ fetched: 1, changed: 1 });
+  });
+
+  it('is what the patterns include and do not exclude, upper and lower case apart; a change of them counts', async () => {
+    const patterns = { include: ['*.dat', 'logs/'], exclude: ['tmp/', 'secret*'] };
+    const place = new ResultsPlace({ options: { ...OPTIONS, ...patterns } });
+    const names = ['/11/a.dat', '/11/A.DAT', '/11/tmp/b.dat', '/11/logs/x/y', '/11/secret.dat', '/11/c.txt'];
+    for (const name of names) place.remote.set(name, 'x');
+    await place.sync(true);
+    expect(place.tree()).toEqual(['11/a.dat', '11/logs/x/y']);
+    expect(place.row('/11/c.txt')).toMatchObject({ state: 'left-out', reason: 'results.include does not name it' });
+    expect(place.row('/11/secret.dat')).toMatchObject({ state: 'left-out', reason: 'results.exclude names it' });
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 6, synced: 2, leftOut: 4, failed: 0 });
+    place.restarted();
+    expect(await place.sync()).toMatchObject({ leftOut: 0 });
+    expect(place.tree()).toHaveLength(6);
+  });
+
+  it('is no larger than maxFileBytes, and named with its reason if it is', async () => {
+    const place = new ResultsPlace({ options: { ...OPTIONS, maxFileBytes: 1500 } });
+    place.remote.set('/11/small', Buffer.alloc(1500));
+    place.remote.set('/11/large', Buffer.alloc(1501));
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0, leftOut: 1 });
+    expect(place.tree()).toEqual(['11/small']);
+    expect(place.row('/11/large')).toMatchObject({
+      state: 'left-out',
+      reason: 'larger than results.maxFileBytes (1500 bytes)',
+    });
+    // Nothing is downloaded to find the same again.
+    place.remote.downloads.length = 0;
+    await place.sync(true);
+    expect(place.remote.downloads).toEqual(['/11/small']);
+    place.remote.set('/11/large', Buffer.alloc(3));
+    place.now += 2 * MINUTE_MS;
+    await place.sync();
+    expect(place.row('/11/large')).toMatchObject({ state: 'synced', bytes: 3 });
+  });
+
+  it('leaves the reserve of the disk alone', async () => {
+    const place = new ResultsPlace({ minFreeBytes: Number.MAX_SAFE_INTEGER });
+    place.remote.set('/11/a', 'a');
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 0, leftOut: 1 });
+    expect(place.remote.downloads).toEqual([]);
+    expect(place.row('/11/a')?.reason).toBe('less than mirror.minFreeBytes would stay free');
+    place.restarted();
+    place.now += 2 * MINUTE_MS;
+    expect(await place.sync()).toMatchObject({ fetched: 1 });
+  });
+
+  it('waits for its turn where the bandwidth is limited', async () => {
+    const waits: number[] = [];
+    let nowMs = 0;
+    const clock = {
+      now: () => nowMs,
+      monotonic: () => nowMs,
+      timer(delayMs: number, callback: () => void) {
+        waits.push(delayMs);
+        nowMs += delayMs;
+        queueMicrotask(callback);
+        return () => {};
+      },
+    };
+    const place = new ResultsPlace({ clock, options: { ...OPTIONS, bandwidthLimit: 10_000 } });
+    place.remote.set('/11/a', Buffer.alloc(20_000));
+    await place.sync();
+    expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeCloseTo(2_000, 0);
+  });
+
+  it('comes several at a time, if that is allowed', async () => {
+    const place = new ResultsPlace({ parallel: 3 });
+    for (let number = 0; number < 20; number++) place.remote.set(`/11/${number}`, Buffer.alloc(5000, number));
+    await place.sync();
+    expect(place.remote.mostAtATime).toBe(3);
+    expect(place.tree()).toHaveLength(20);
+  });
+});
+
+describe('a file that fails', () => {
+  it('stops no other, is tried again later, and keeps the good one that is there', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'good');
+    place.remote.set('/11/z', 'z');
+    await place.sync();
+    place.remote.files.set('/11/a', new JobtailError('fault', 'no\u001B[31m access'));
+    place.remote.listedToo = ['/11/gone'];
+    expect(await place.sync(true)).toMatchObject({ fetched: 1, failed: 2 });
+    expect(place.read('11', 'a')).toBe('good');
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', reason: 'no\\u{001B}[31m access', bytes: 4 });
+    expect(place.row('/11/gone')).toMatchObject({ state: 'failed', reason: 'the service has no such file' });
+  });
+
+  it('leaves nothing behind when its download breaks off', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', Buffer.alloc(10_000, 'o'));
+    await place.sync();
+    place.remote.set('/11/a', Buffer.alloc(10_000, 'n'));
+    let pieces = 0;
+    place.remote.onPiece = () => {
+      if (++pieces === 5) throw new JobtailError('interrupted', 'the connection broke');
+    };
+    expect(await place.sync(true)).toMatchObject({ fetched: 0, failed: 1 });
+    expect(place.read('11', 'a')).toBe('o'.repeat(10_000));
+    expect(place.tree()).toEqual(['11/a']);
+  });
+
+  it.each(['interrupted', 'timeout', 'unavailable'] as const)(
+    'with %s once is one file, three times in a row the service',
+    async (code) => {
+      const place = new ResultsPlace();
+      for (const name of ['/1', '/2', '/3', '/4']) place.remote.set(name, name);
+      place.remote.files.set('/2', new JobtailError(code, 'broken'));
+      expect(await place.sync()).toMatchObject({ fetched: 3, failed: 1 });
+      for (const name of ['/1', '/2', '/3', '/4']) place.remote.files.set(name, new JobtailError(code, 'broken'));
+      await expect(place.sync(true)).rejects.toMatchObject({ code });
+    },
+  );
+
+  it.each(['session-lost', 'sign-in-refused', 'unreachable', 'rate-limited'] as const)(
+    'with %s ends the look, and what came before is kept',
+    async (code) => {
+      const place = new ResultsPlace();
+      place.remote.set('/1', 'one');
+      place.remote.files.set('/2', new JobtailError(code, 'not now'));
+      place.remote.set('/3', 'three');
+      await expect(place.sync()).rejects.toMatchObject({ code });
+      expect(place.row('/1')?.state).toBe('synced');
+      expect(place.remote.downloads).toEqual(['/1', '/2']);
+    },
+  );
+
+  it('ends at once when it is stopped, and waits for the write that is under way', async () => {
+    const place = new ResultsPlace({ parallel: 2 });
+    for (const name of ['/1', '/2', '/3']) place.remote.set(name, Buffer.alloc(5000));
+    const stop = new AbortController();
+    place.remote.onPiece = () => stop.abort();
+    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+    expect(place.tree()).toEqual([]);
+    expect(place.row('/1')?.state).toBe('listed');
+  });
+});
+
+describe('what a kill leaves behind', () => {
+  it('is cleared at the first look of the next process', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/sub/a', 'a');
+    await place.sync();
+    const left = place.path('11', 'sub', partialName('0123456789abcdef'));
+    fs.writeFileSync(left, 'half');
+    fs.symlinkSync('/etc/passwd', place.path('11', partialName('fedcba9876543210')));
+    const outside = path.join(place.directory, 'outside');
+    fs.mkdirSync(outside);
+    fs.writeFileSync(path.join(outside, partialName('0123456789abcdef')), 'not ours');
+    fs.symlinkSync(outside, place.path('11', 'planted'));
+    place.restarted();
+    await place.sync();
+    expect(place.tree()).toEqual([`11/planted -> ${outside}`, '11/sub/a']);
+    expect(fs.readdirSync(outside).every(isPartialName)).toBe(true);
+    expect(fs.readdirSync(outside)).toHaveLength(1);
+  });
+});
+
+describe('a writer beside the agent', () => {
+  it('changes files during their downloads, and each local file is a whole one at every moment', async () => {
+    const place = new ResultsPlace({ parallel: 2 });
+    // Each version is one letter, so that a mixed file shows.
+    const version = (number: number) => Buffer.alloc(3000 + number, String.fromCharCode(97 + (number % 26)));
+    const names = ['/1/a', '/1/b', '/2/c'];
+    for (const name of names) place.remote.set(name, version(0));
+    let writes = 0;
+    place.remote.onPiece = (name) => {
+      // The service hands out what it read at the beginning; the file on the cluster is another one by now.
+      place.remote.set(name, version(++writes));
+      for (const file of place.tree().filter((entry) => !isPartialName(path.basename(entry)))) {
+        const letters = new Set(place.read(file));
+        expect(letters.size, file).toBe(1);
+      }
+    };
+    for (let look = 0; look < 5; look++) expect(await place.sync(true)).toMatchObject({ failed: 0 });
+    expect(names.map((name) => place.row(name)?.state)).toEqual(['in-flux', 'in-flux', 'in-flux']);
+    place.remote.onPiece = () => {};
+    await place.sync(true);
+    for (const name of names) {
+      const there = place.remote.files.get(name);
+      expect(fs.readFileSync(place.path(...name.split('/'))).equals(there as Buffer)).toBe(true);
+    }
+    await place.sync(true);
+    expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
+  });
+});
+
+/** Flushing 20,000 files is a matter of the disk; here it is about the agent. */
+function inMemory(): string {
+  return fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
+}
+
+describe('many files', () => {
+  it('cost each the same: one listing, one download each, and nothing more at the next look', async () => {
+    const place = new ResultsPlace({ parallel: 8 }, inMemory());
+    const count = 20_000;
+    for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
+    expect(await place.sync()).toMatchObject({ listed: count, fetched: count, failed: 0 });
+    expect(place.remote.listings).toBe(1);
+    expect(place.remote.downloads).toHaveLength(count);
+    await place.sync();
+    expect(place.remote.downloads).toHaveLength(count);
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: count, synced: count });
+  });
+});
+
+describe('the remote of these tests', () => {
+  it('fails as the real one does', async () => {
+    const remote = new FilesRemote();
+    await expect(remote.downloadFile(JOB, '/none', () => {}, new AbortController().signal)).rejects.toMatchObject({
+      code: 'not-found',
+    });
+  });
+});

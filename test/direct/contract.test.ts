@@ -1,0 +1,167 @@
+/** What every direct transfer does, over each implementation. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
+import { PrivateDirectory } from '../../src/direct/private-directory.ts';
+import { ShareTransfer } from '../../src/direct/share.ts';
+import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
+import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
+import { TransferPlace } from './transfers.ts';
+
+interface Made {
+  readonly transfer: DirectTransfer;
+  readonly method: TransferMethod;
+}
+
+let sshd: Sshd | undefined;
+beforeAll(async () => {
+  if (missingForSsh() === undefined) sshd = await Sshd.start();
+});
+afterAll(() => sshd?.stop());
+
+type Make = (place: TransferPlace) => Promise<Made>;
+
+const share: Make = async (place) => ({
+  transfer: new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') } }),
+  method: { serverHostname: null, sharedBasepath: '/scratch/jobs/501', protocol: 'NetworkShare', credentials: null },
+});
+
+/** SSH with a key that may do only so much. */
+function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
+  return async (place) => {
+    if (sshd === undefined) throw new Error('there is no sshd');
+    const { privateKey, publicKey } = await createKeyPair('ed25519-openssh');
+    const command =
+      allowed === 'all' || allowed === 'sftp' ? undefined : restrictedCommand(place.directory, place.cluster, allowed);
+    sshd.allow(publicKey, allowed === 'sftp' ? 'internal-sftp' : command);
+    const transfer = new SshTransfer({
+      hostKeys: 'accept-new',
+      knownHostsFile: path.join(place.directory, 'known_hosts'),
+      pinnedKeys: [],
+      directory: new PrivateDirectory({ stateDirectory: place.directory, environment: {} }),
+    });
+    const username = process.env['USER'] ?? 'root';
+    const credentials = { username, privateKey, publicKey };
+    const method = {
+      serverHostname: sshd.host,
+      sharedBasepath: place.cluster,
+      protocol: 'SftpScp',
+      credentials,
+    } as const;
+    return { transfer, method };
+  };
+}
+
+const missing = missingForSsh();
+const IMPLEMENTATIONS: [name: string, way: string, make: Make, skipped: string | undefined][] = [
+  ['a mounted share', 'share', share, undefined],
+  ['SSH, any command', 'rsync', ssh('all'), missing],
+  ['SSH, rsync only', 'rsync', ssh(['rsync']), missing],
+  ['SSH, scp -O only', 'scp', ssh(['scp']), missing],
+  ['SSH, SFTP only', 'sftp', ssh('sftp'), missing],
+];
+
+for (const [name, way, make, skipped] of IMPLEMENTATIONS) {
+  const title = skipped === undefined ? name : `${name} (skipped: ${skipped})`;
+  describe.skipIf(skipped !== undefined)(title, () => {
+    it('hands over whole files under their own paths, empty ones too, and passes over what is not there', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      const large = Buffer.alloc(3_000_000, 'all work and no play ');
+      place.put('11/large.dat', large);
+      place.put('11/sub/dir/small', 'small');
+      place.put('11/empty', '');
+      place.put('11/not-asked-for', 'x');
+      await place.fetch(transfer, method, ['11/large.dat', '11/missing', '11/sub/dir/small', '11/empty']);
+      expect([...place.came.keys()].sort()).toEqual(['11/empty', '11/large.dat', '11/sub/dir/small']);
+      expect(place.came.get('11/large.dat')?.equals(large)).toBe(true);
+      expect(place.came.get('11/sub/dir/small')?.toString()).toBe('small');
+      expect(place.came.get('11/empty')).toHaveLength(0);
+      expect(place.ways).toEqual([way]);
+      expect(place.progress.at(-1)).toBe(large.length + 5);
+      expect(place.files(place.arrival)).toEqual([]);
+    });
+
+    it('brings odd names, or leaves them to another way, but never another file', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      const odd = ['a b', 'ü', '-rf', '$(id)', "it's", '*', 'new\nline', ';x'];
+      const more = [
+        '"q"',
+        '?',
+        '[a]',
+        '&',
+        '#a',
+        'a,b',
+        '{a,b}',
+        'a:b',
+        '~',
+        'tab\t',
+        '\u202Ertl',
+        '%41',
+        '\\#041',
+        ' ',
+      ];
+      const isQuick = way === 'rsync' || way === 'share';
+      const names = [...odd, ...(isQuick ? more : [])].map((name) => `11/${name}`);
+      for (const name of names) place.put(name, `content of ${name}`);
+      await place.fetch(transfer, method, names);
+      for (const [came, content] of place.came) expect(content.toString()).toBe(`content of ${came}`);
+      if (isQuick) expect([...place.came.keys()].sort()).toEqual([...names].sort());
+      expect(place.files(place.results).sort()).toEqual([...place.came.keys()].sort());
+    });
+
+    it('says which files are larger than allowed', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      place.put('11/f\u00FC\nr', Buffer.alloc(100_001));
+      place.put('11/large', Buffer.alloc(100_001));
+      place.put('11/small', Buffer.alloc(100_000));
+      await place.fetch(transfer, method, ['11/large', '11/small', '11/f\u00FC\nr'], { maxFileBytes: 100_000 });
+      expect([...place.came.keys()]).toEqual(['11/small']);
+      expect(place.tooLarge).toContain('11/large');
+      if (way === 'rsync' || way === 'share') expect(place.tooLarge).toHaveLength(2);
+    });
+
+    it('brings no directory, no pipe and no link as such', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      place.put('11/dir/x', 'x');
+      place.put('11/good', 'good');
+      fs.symlinkSync('good', path.join(place.cluster, '11', 'link'));
+      fs.symlinkSync('/etc/hostname', path.join(place.cluster, '11', 'out'));
+      await place.fetch(transfer, method, ['11/dir', '11/link', '11/good']);
+      expect(place.came.get('11/good')?.toString()).toBe('good');
+      expect(place.came.has('11/dir')).toBe(false);
+      // What a link leads to is the content of a result, where it can be had.
+      if (place.came.has('11/link')) expect(place.came.get('11/link')?.toString()).toBe('good');
+    });
+
+    it('ends at once when it is stopped', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      place.put('11/large', Buffer.alloc(50_000_000, 1));
+      const stop = new AbortController();
+      const fetched = place.fetch(transfer, method, ['11/large'], {
+        signal: stop.signal,
+        bytesPerSecond: 1_000_000,
+        onBytes: () => stop.abort(),
+      });
+      await expect(fetched).rejects.toMatchObject({ code: 'aborted' });
+      expect(place.came.size).toBe(0);
+    });
+
+    it('refuses a link in the place of its own directory', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      place.put('11/a', 'a');
+      const outside = path.join(place.directory, 'outside');
+      fs.mkdirSync(outside);
+      fs.symlinkSync(outside, place.arrival);
+      await expect(place.fetch(transfer, method, ['11/a'])).rejects.toMatchObject({ code: 'local-io' });
+      expect(fs.readdirSync(outside)).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,313 @@
+/** Direct transfer by SSH against a real sshd: what the key may do, cuts, host keys, and where the private key is. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TransferMethod } from '../../src/agent/ports.ts';
+import { PrivateDirectory } from '../../src/direct/private-directory.ts';
+import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-transfer.ts';
+import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { CuttableLine, missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
+import { TransferPlace } from './transfers.ts';
+
+const missing = missingForSsh();
+const title = missing === undefined ? 'a transfer by SSH' : `a transfer by SSH (skipped: ${missing})`;
+
+class SshPlace extends TransferPlace {
+  readonly runtime = path.join(this.directory, 'runtime');
+  readonly knownHosts = path.join(this.directory, 'known_hosts');
+  readonly privateDirectory: PrivateDirectory;
+
+  constructor() {
+    super();
+    fs.mkdirSync(this.runtime, { mode: 0o700 });
+    const environment = { RUNTIME_DIRECTORY: this.runtime };
+    this.privateDirectory = new PrivateDirectory({ stateDirectory: this.directory, environment });
+  }
+
+  transfer(options: Partial<SshTransferOptions> = {}): SshTransfer {
+    return new SshTransfer({
+      hostKeys: 'accept-new',
+      knownHostsFile: this.knownHosts,
+      pinnedKeys: [],
+      directory: this.privateDirectory,
+      ...options,
+    });
+  }
+}
+
+describe.skipIf(missing !== undefined)(title, () => {
+  let sshd: Sshd;
+  beforeAll(async () => {
+    sshd = await Sshd.start();
+  });
+  afterAll(() => sshd.stop());
+
+  async function method(
+    place: TransferPlace,
+    options: { host?: string; allow?: boolean; command?: string; format?: SandboxHabits['keyFormat'] } = {},
+  ): Promise<TransferMethod> {
+    const { privateKey, publicKey } = await createKeyPair(options.format ?? 'ed25519-openssh');
+    if (options.allow !== false) sshd.allow(publicKey, options.command);
+    return {
+      serverHostname: options.host ?? sshd.host,
+      sharedBasepath: `${place.cluster}/`,
+      protocol: 'SftpScp',
+      credentials: { username: process.env['USER'] ?? 'root', privateKey, publicKey },
+    };
+  }
+
+  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)('takes keys as servers write them: %s', async (format) => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const lent = await method(place, { format });
+    const { credentials } = lent;
+    // As a server on Windows may send it.
+    const privateKey = credentials?.privateKey?.trimEnd().replaceAll('\n', '\r\n') ?? '';
+    const sent = { ...lent, credentials: { username: null, publicKey: null, ...credentials, privateKey } };
+    await place.fetch(place.transfer(), sent, ['11/a']);
+    expect(place.came.get('11/a')?.toString()).toBe('a');
+  });
+
+  it('tries rsync, then scp, and begins with what worked before', async () => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    place.put('11/b', 'b');
+    const command = restrictedCommand(place.directory, place.cluster, ['scp']);
+    const lent = await method(place, { command });
+    await place.fetch(place.transfer(), lent, ['11/a']);
+    await place.fetch(place.transfer(), lent, ['11/b'], { way: 'scp' });
+    expect(place.ways).toEqual(['scp', 'scp']);
+    expect([...place.came.keys()]).toEqual(['11/a', '11/b']);
+  });
+
+  it('goes below the job’s directory only, where the key is restricted to it', async () => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const secret = path.join(place.directory, 'cluster', 'secret');
+    fs.writeFileSync(secret, 'secret');
+    const command = restrictedCommand(place.directory, place.cluster, ['rsync', 'scp']);
+    const lent = await method(place, { command });
+    const elsewhere = { ...lent, sharedBasepath: path.dirname(place.cluster) };
+    await expect(place.fetch(place.transfer(), elsewhere, ['a'])).rejects.toMatchObject({
+      code: 'unexpected-answer',
+      message: 'the temporary key allows no transfer from 127.0.0.1',
+      hint: expect.stringMatching(/^rsync: .*; scp: .*; sftp: /),
+    });
+    await place.fetch(place.transfer(), lent, ['11/a']);
+    expect([...place.came.keys()]).toEqual(['11/a']);
+  });
+
+  it('says that a key is refused', async () => {
+    const place = new SshPlace();
+    const lent = await method(place, { allow: false });
+    await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
+      message: '127.0.0.1 refused the temporary key',
+    });
+  });
+
+  it('says that nobody listens', async () => {
+    const place = new SshPlace();
+    const lent = await method(place, { host: '127.0.0.1:1' });
+    await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({ code: 'unreachable' });
+  });
+
+  it('goes on where it was cut off', async () => {
+    const place = new SshPlace();
+    const line = await CuttableLine.to(sshd.port);
+    const size = 20_000_000;
+    const content = Buffer.alloc(size);
+    for (let at = 0; at < size; at += 4) content.writeUInt32LE(Math.imul(at, 2_654_435_761) >>> 0, at);
+    place.put('11/large', content);
+    place.put('11/small', 'small');
+    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
+    line.cuts.push(8_000_000, 8_000_000);
+    await place.fetch(place.transfer(), lent, ['11/large', '11/small']);
+    expect(line.connections).toBe(3);
+    expect(place.came.get('11/large')?.equals(content)).toBe(true);
+    expect(place.came.get('11/small')?.toString()).toBe('small');
+    expect(place.files(place.arrival)).toEqual([]);
+  });
+
+  it('keeps what came when it is stopped in the middle, and mends it if it is damaged', async () => {
+    const place = new SshPlace();
+    const line = await CuttableLine.to(sshd.port);
+    const size = 10_000_000;
+    const content = Buffer.alloc(size);
+    for (let at = 0; at < size; at += 4) content.writeUInt32LE(Math.imul(at, 2_246_822_519) >>> 0, at);
+    place.put('11/large', content);
+    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
+    // Cut more often than it is tried again.
+    line.cuts.push(4_000_000, ...Array.from({ length: 10 }, () => 2_000));
+    await expect(place.fetch(place.transfer(), lent, ['11/large'])).rejects.toBeDefined();
+    expect(place.came.size).toBe(0);
+    const [left] = place.files(place.arrival);
+    expect(left).toMatch(/partial\/large$/);
+    const partial = path.join(place.arrival, left ?? '');
+    expect(fs.statSync(partial).size).toBeGreaterThan(1_000_000);
+    const damaged = fs.openSync(partial, 'r+');
+    fs.writeSync(damaged, Buffer.alloc(5000, 0xff), 0, 5000, 1000);
+    fs.closeSync(damaged);
+    line.cuts.length = 0;
+    // So little passes that it can only be the rest.
+    line.cuts.push(9_000_000);
+    await place.fetch(place.transfer(), lent, ['11/large']);
+    expect(place.came.get('11/large')?.equals(content)).toBe(true);
+  });
+
+  it('sends only what changed of a file that is here', async () => {
+    const place = new SshPlace();
+    const line = await CuttableLine.to(sshd.port);
+    const content = Buffer.alloc(10_000_000, 'the same old line of text, again and again\n');
+    for (let at = 0; at < content.length; at += 1000) content.writeUInt32LE(at, at);
+    place.put('11/large', content);
+    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
+    await place.fetch(place.transfer(), lent, ['11/large']);
+    content.write('one change', 5_000_000);
+    place.put('11/large', content);
+    line.cuts.push(2_000_000);
+    await place.fetch(place.transfer(), lent, ['11/large']);
+    expect(line.connections).toBe(2);
+    expect(place.came.get('11/large')?.equals(content)).toBe(true);
+  });
+
+  it('keeps to the bandwidth', async () => {
+    const place = new SshPlace();
+    place.put('11/a', Buffer.alloc(1_500_000, 'x'));
+    const lent = await method(place);
+    const startedMs = performance.now();
+    await place.fetch(place.transfer(), lent, ['11/a'], { bytesPerSecond: 1_000_000 });
+    expect(performance.now() - startedMs).toBeGreaterThan(800);
+  });
+
+  describe('checks the host key', () => {
+    it('trusts a new host, and never one whose key changed', async () => {
+      const place = new SshPlace();
+      place.put('11/a', 'a');
+      const own = await Sshd.start();
+      try {
+        const lent = await method(place, { host: own.host });
+        own.allow(lent.credentials?.publicKey ?? '');
+        await place.fetch(place.transfer(), lent, ['11/a']);
+        expect(fs.readFileSync(place.knownHosts, 'utf8')).toContain(`[127.0.0.1]:${own.port} ssh-ed25519`);
+        await own.changeHostKey();
+        await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
+          code: 'unexpected-answer',
+          message: 'the host key of 127.0.0.1 is not the one that is known',
+        });
+      } finally {
+        await own.stop();
+      }
+    });
+
+    it('strictly: a host that is not known is refused', async () => {
+      const place = new SshPlace();
+      place.put('11/a', 'a');
+      const lent = await method(place);
+      const strict = place.transfer({ hostKeys: 'strict' });
+      await expect(place.fetch(strict, lent, ['11/a'])).rejects.toThrow('is not the one that is known');
+      fs.writeFileSync(place.knownHosts, `[127.0.0.1]:${sshd.port} ${sshd.publicKey}\n`);
+      await place.fetch(strict, lent, ['11/a']);
+      expect([...place.came.keys()]).toEqual(['11/a']);
+    });
+
+    it('against pinned keys, whatever else is known', async () => {
+      const place = new SshPlace();
+      place.put('11/a', 'a');
+      const lent = await method(place);
+      fs.writeFileSync(place.knownHosts, `[127.0.0.1]:${sshd.port} ${sshd.publicKey}\n`);
+      const { publicKey: another } = await createKeyPair('ed25519-openssh');
+      const wrong = place.transfer({ pinnedKeys: [another] });
+      await expect(place.fetch(wrong, lent, ['11/a'])).rejects.toThrow('is not the one that is known');
+      await place.fetch(place.transfer({ pinnedKeys: [another, sshd.publicKey] }), lent, ['11/a']);
+      expect([...place.came.keys()]).toEqual(['11/a']);
+    });
+  });
+
+  describe('the private key', () => {
+    it('is a file of the agent alone while it is used, on no command line, and gone afterwards', async () => {
+      const place = new SshPlace();
+      place.put('11/a', Buffer.alloc(3_000_000, 'x'));
+      const lent = await method(place);
+      const secret = lent.credentials?.privateKey?.split('\n')[1] ?? '';
+      const seen: string[] = [];
+      const commands: string[] = [];
+      await place.fetch(place.transfer(), lent, ['11/a'], {
+        bytesPerSecond: 2_000_000,
+        onBytes: () => {
+          seen.push(...place.files(place.runtime));
+          for (const name of place.files(place.runtime)) {
+            const file = path.join(place.runtime, name);
+            expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+            expect(fs.statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
+          }
+          commands.push(...commandLines());
+        },
+      });
+      expect(seen.some((name) => name.endsWith('/key'))).toBe(true);
+      expect(commands.some((line) => line.includes('rsync'))).toBe(true);
+      expect(commands.filter((line) => line.includes(secret))).toEqual([]);
+      expect(place.files(place.runtime)).toEqual([]);
+      place.privateDirectory.close();
+      expect(fs.readdirSync(place.runtime)).toEqual([]);
+    });
+
+    it('that a kill left behind is removed at the next start, and nobody else’s', async () => {
+      const place = new SshPlace();
+      const options = { stateDirectory: place.directory, environment: { RUNTIME_DIRECTORY: place.runtime } };
+      let left = '';
+      await new PrivateDirectory(options).withFiles(
+        () => ({ key: 'secret' }),
+        async (directory) => {
+          left = path.dirname(directory);
+          fs.cpSync(left, `${left}-copy`, { recursive: true });
+        },
+      );
+      const others = path.join(place.runtime, 'jobtail-of-another-agent');
+      fs.mkdirSync(others);
+      expect(place.files(place.runtime)).toHaveLength(1);
+      new PrivateDirectory(options).clearLeftovers();
+      expect(fs.readdirSync(place.runtime)).toEqual(['jobtail-of-another-agent']);
+    });
+  });
+
+  it.each<[string, Partial<TransferMethod>, string]>([
+    ['no host', { serverHostname: null }, 'host name'],
+    ['an option for a host', { serverHostname: '-oProxyCommand=id' }, 'host name'],
+    ['a line break in the host', { serverHostname: 'host\nProxyCommand id' }, 'host name'],
+    ['a blank in the host', { serverHostname: 'host -oProxyCommand=id' }, 'host name'],
+    ['no such port', { serverHostname: 'host:99999' }, 'host name'],
+    ['no base path', { sharedBasepath: null }, 'base path'],
+    ['an option for a base path', { sharedBasepath: '--delete' }, 'base path'],
+    ['a line break in the base path', { sharedBasepath: '/a\nb' }, 'base path'],
+    ['no credentials', { credentials: null }, 'user name'],
+    [
+      'a line break in the user',
+      { credentials: { username: 'a\nProxyCommand id', privateKey: 'x', publicKey: null } },
+      'user name',
+    ],
+    ['an option for a user', { credentials: { username: '-l', privateKey: 'x', publicKey: null } }, 'user name'],
+    ['no private key', { credentials: { username: 'alice', privateKey: null, publicKey: null } }, 'private key'],
+  ])('refuses a method with %s', async (_, wrong, what) => {
+    const place = new SshPlace();
+    const lent = { ...(await method(place, { allow: false })), ...wrong };
+    await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
+      code: 'unexpected-answer',
+      message: `the transfer method of the service has no usable ${what}`,
+    });
+  });
+});
+
+/** The command lines of all processes. */
+function commandLines(): string[] {
+  return fs
+    .readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((pid) => {
+      try {
+        return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      } catch {
+        return '';
+      }
+    });
+}

@@ -1,0 +1,75 @@
+/** One place for the tests of direct transfers: a directory of a cluster, an order, and what came of it. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+export interface NamedFile extends DirectFile {
+  readonly name: string;
+}
+
+export const fileOf = (name: string): NamedFile => ({ name, parts: name.split('/') });
+
+export class TransferPlace {
+  readonly directory = fs.realpathSync(temporaryDirectory());
+  /** The job's directory on the cluster. */
+  readonly cluster = path.join(this.directory, 'cluster', 'jobs', '501');
+  readonly jobDirectory = path.join(this.directory, 'mirror', '501');
+  readonly results = path.join(this.jobDirectory, 'results');
+  readonly arrival = path.join(this.jobDirectory, '.direct');
+  readonly came = new Map<string, Buffer>();
+  readonly tooLarge: string[] = [];
+  readonly progress: number[] = [];
+  readonly ways: string[] = [];
+
+  constructor() {
+    for (const directory of [this.cluster, this.results]) fs.mkdirSync(directory, { recursive: true });
+  }
+
+  /** Writes a file of the job on the cluster. */
+  put(name: string, content: string | Buffer): void {
+    const file = path.join(this.cluster, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, content);
+  }
+
+  /** Fetches files; what comes is taken over as the agent takes it. */
+  async fetch(
+    transfer: DirectTransfer,
+    method: TransferMethod,
+    names: readonly string[],
+    more: Partial<DirectOrder<NamedFile>> = {},
+  ): Promise<void> {
+    await transfer.fetch<NamedFile>({
+      method,
+      files: names.map(fileOf),
+      directory: this.arrival,
+      presentDirectory: this.results,
+      maxFileBytes: null,
+      bytesPerSecond: null,
+      way: null,
+      onFile: async (file, arrived) => {
+        if (!fs.lstatSync(arrived).isFile()) throw new Error(`${arrived} is no regular file`);
+        this.came.set(file.name, fs.readFileSync(arrived));
+        const target = path.join(this.results, ...file.parts);
+        fs.mkdirSync(path.dirname(target), { recursive: true });
+        fs.renameSync(arrived, target);
+      },
+      onTooLarge: (file) => this.tooLarge.push(file.name),
+      onBytes: (bytes) => this.progress.push(bytes),
+      onWay: (way) => this.ways.push(way),
+      signal: new AbortController().signal,
+      ...more,
+    });
+  }
+
+  /** Everything below a directory that is no directory. */
+  files(directory: string): string[] {
+    if (!fs.existsSync(directory)) return [];
+    return fs
+      .readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => path.relative(directory, path.join(entry.parentPath, entry.name)))
+      .sort();
+  }
+}

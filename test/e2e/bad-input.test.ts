@@ -1,0 +1,218 @@
+/** What people get wrong: each time the message names what it is about and what to do, and nothing is lost. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { NOBODY, Place } from '../support/e2e-place.ts';
+import type { Ended } from '../support/e2e-program.ts';
+import { PATIENCE } from '../support/e2e-until.ts';
+
+/** No server: these commands do not get that far. */
+const NOWHERE = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: '/nonexistent/password' };
+const NO_OTHER_USER = 'another user cannot run the program: the checkout is not readable for others';
+
+function expectRefused(ended: Ended, code: number, ...words: string[]): void {
+  expect(ended).toMatchObject({ code, signal: null, stdout: '' });
+  for (const word of words) expect(ended.stderr).toContain(word);
+  expect(ended.stderr, 'a person can do without the stack').not.toMatch(/^ +at /m);
+}
+
+describe.concurrent('a wrong configuration', PATIENCE, () => {
+  it('with an unknown key names it, its place and the nearest one', async (context) => {
+    const place = Place.make(context);
+    place.writeConfig('poll:\n  minIntervalSecond: 2\nservice: {}\n');
+    const ended = await place.agent('run');
+    expectRefused(ended, 3, `${place.configFile}:2:3: poll.minIntervalSecond: unknown key`);
+    expect(ended.stderr).toContain('did you mean minIntervalSeconds?');
+    expect(ended.stderr).toContain('config.example.yaml explains every key');
+  });
+
+  it('with a wrong type names the key, what was expected and what was found, for all wrong keys', async (context) => {
+    const place = Place.make(context);
+    place.configure(NOWHERE, {
+      service: { concurrency: 'many' },
+      poll: { maxIntervalSeconds: [1] },
+      watch: [{ job: 'one' }],
+    });
+    const ended = await place.agent('status');
+    expectRefused(ended, 3, 'service.concurrency: expected a whole number from 1 to 1000, found "many" (text)');
+    expect(ended.stderr).toMatch(/poll\.maxIntervalSeconds: expected a number of seconds .*, found a list/);
+    expect(ended.stderr).toMatch(/watch\[0\]\.job: expected a job id: .*, found "one" \(text\)/);
+  });
+
+  it('that is no YAML names the place', async (context) => {
+    const place = Place.make(context);
+    place.writeConfig('poll: {minIntervalSeconds: 2\n');
+    expectRefused(await place.agent('run'), 3, `${place.configFile}:2:1: `);
+  });
+
+  it('with a secret in it is refused without showing the secret', async (context) => {
+    const place = Place.make(context);
+    place.configure(NOWHERE, { auth: { password: 'hunter2-hunter2' } });
+    const ended = await place.agent('run');
+    expectRefused(ended, 3, 'auth.password', 'passwordFile');
+    expect(ended.stderr).not.toContain('hunter2');
+  });
+
+  it('that is missing is named, with the way to name another', async (context) => {
+    const place = Place.make(context);
+    expectRefused(await place.agent('run'), 3, `${place.configFile}: there is no such file`, '-c FILE');
+    const named = path.join(place.directory, 'other.yaml');
+    const ended = await place.plain(['status'], { AGENT_CONFIG: named });
+    expectRefused(ended, 3, `${named}: there is no such file`, '$AGENT_CONFIG');
+  });
+
+  it('loses nothing: what is watched is there when it is mended', async (context) => {
+    const place = Place.make(context);
+    place.configure(NOWHERE);
+    expect(await place.agent('watch', '501', '--task', '9001')).toMatchObject({ code: 0 });
+    const mirror = place.mirrorOf('501', '9001', 'stdout');
+    fs.writeFileSync(mirror, 'what was mirrored before\n');
+    place.configure(NOWHERE, { poll: { minIntervalSeconds: 'soon' } });
+    for (const args of [
+      ['run'],
+      ['watch', '502'],
+      ['unwatch', '501'],
+      ['sync', '501'],
+      ['verify', '501'],
+      ['status'],
+    ]) {
+      expectRefused(await place.agent(...args), 3, 'poll.minIntervalSeconds');
+    }
+    place.configure(NOWHERE);
+    expect((await place.status()).jobs).toMatchObject([{ jobId: '501', state: 'watched', error: null }]);
+    expect(fs.readFileSync(mirror, 'utf8')).toBe('what was mirrored before\n');
+  });
+});
+
+describe.concurrent('wrong arguments', PATIENCE, () => {
+  const wrong = [
+    { args: ['watch', 'seven'], words: ['"seven" is no job id', 'a whole number of 64 bits'] },
+    { args: ['watch', '9223372036854775808'], words: ['"9223372036854775808" is no job id'] },
+    { args: ['unwatch', '1.5'], words: ['"1.5" is no job id'] },
+    { args: ['status', '7x'], words: ['"7x" is no job id'] },
+    { args: ['sync', ''], words: ['"" is no job id'] },
+    { args: ['verify', '0x10'], words: ['"0x10" is no job id'] },
+    { args: ['watch', '501', '--task', 'one'], words: ['"one" is no task id'] },
+    {
+      args: ['watch', '501', '--file', 'output'],
+      words: ['"output" is no live file', 'stdout, stderr, log, progress'],
+    },
+    { args: ['watch'], words: ["missing required argument 'job'"] },
+    { args: ['run', '--daemon'], words: ["unknown option '--daemon'"] },
+    { args: ['watch', '501', '--no-results'], words: ['nothing would be followed of job 501', '--task ID'] },
+  ];
+
+  it.for(wrong)('$args', async ({ args, words }, context) => {
+    const place = Place.make(context);
+    place.configure(NOWHERE);
+    expectRefused(await place.agent(...args), 2, ...words);
+    expect(fs.existsSync(place.state), 'nothing was begun').toBe(false);
+  });
+
+  it('an unknown command, and no command at all', async (context) => {
+    const place = Place.make(context);
+    const unknown = await place.plain(['follow']);
+    expectRefused(unknown, 2, "unknown command 'follow'", 'agent --help');
+    const none = await place.plain([]);
+    expectRefused(none, 2, 'Usage: agent', 'Exit codes:');
+    const help = await place.plain(['--help']);
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    expect(help.stdout).toContain('Exit codes:');
+  });
+});
+
+describe.concurrent('a job that is not watched', PATIENCE, () => {
+  it('is told with the way to watch it', async (context) => {
+    const place = Place.make(context);
+    place.configure(NOWHERE);
+    expectRefused(await place.agent('status'), 8, `there is no state in ${place.state} yet`, 'agent run');
+    expect(await place.agent('watch', '501', '--task', '1')).toMatchObject({ code: 0 });
+    for (const command of ['status', 'sync', 'unwatch', 'verify']) {
+      expectRefused(await place.agent(command, '777'), 7, 'job 777 is not watched', 'agent watch 777');
+    }
+    expect((await place.status()).jobs).toMatchObject([{ jobId: '501', state: 'watched' }]);
+  });
+});
+
+describe.concurrent('directories that cannot be used', PATIENCE, () => {
+  it('below a file: the key, the directory and what to do are named', async (context) => {
+    const place = Place.make(context);
+    const file = path.join(place.directory, 'file');
+    fs.writeFileSync(file, 'not a directory');
+    for (const section of ['mirror', 'state']) {
+      place.configure(NOWHERE, { [section]: { directory: path.join(file, 'below') } });
+      const said = `${section}.directory ${file}/below cannot be used`;
+      expectRefused(await place.agent('run'), 8, said, `set ${section}.directory to another directory`);
+    }
+  });
+
+  it('without rights while the agent runs: the job says so, and goes on when they are back', async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const passwordFile = path.join(place.directory, 'password');
+    fs.copyFileSync(sandbox.passwordFile, passwordFile);
+    if (process.getuid?.() === 0) fs.chownSync(passwordFile, NOBODY, NOBODY);
+    if (!(await place.giveUpRights())) context.skip(NO_OTHER_USER);
+    const job = await sandbox.submit({ tasks: [{}] });
+    const [task] = job.tasks;
+    fs.writeFileSync(task?.files.stdout ?? '', 'before\n');
+    place.configure(
+      { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile },
+      { results: { enabled: false } },
+    );
+    const agent = place.start(['run']);
+    await agent.says('following 0 jobs');
+    fs.chmodSync(place.mirror, 0o500);
+    const order = ['watch', job.jobId, '--task', task?.taskId ?? ''];
+    expectRefused(await place.agent(...order), 8, `mirror.directory ${place.mirror} cannot be used`);
+    fs.chmodSync(place.mirror, 0o700);
+    expect(await place.agent(...order)).toMatchObject({ code: 0 });
+    await place.mirrored(job, 'stdout');
+
+    const live = path.dirname(place.mirrorOf(job.jobId, task?.taskId ?? '', 'stdout'));
+    fs.chmodSync(path.join(live, 'stdout.log'), 0o400);
+    fs.appendFileSync(task?.files.stdout ?? '', 'without rights\n');
+    const said = await agent.says('no right to use');
+    expect(said).toMatchObject({
+      level: 'error',
+      code: 'permission',
+      scope: `job ${job.jobId} ${task?.taskId}/stdout`,
+    });
+    const [shown] = (await place.status()).jobs;
+    const error = shown?.files.find(({ file }) => file === 'stdout')?.error;
+    expect(error).toMatchObject({ code: 'permission', message: expect.stringContaining(live) });
+    expect(error?.hint).toContain('the right to write');
+    fs.chmodSync(path.join(live, 'stdout.log'), 0o600);
+    await place.mirrored(job, 'stdout');
+  });
+
+  it('without rights: the same, and the mirrors that are there stay as they are', async (context) => {
+    const place = Place.make(context);
+    if (!(await place.giveUpRights())) context.skip(NO_OTHER_USER);
+    place.configure(NOWHERE);
+    expect(await place.agent('watch', '501', '--task', '1')).toMatchObject({ code: 0 });
+    const mirror = place.mirrorOf('501', '1', 'stdout');
+    fs.writeFileSync(mirror, 'kept\n');
+    fs.chmodSync(place.mirror, 0o500);
+    for (const args of [['run'], ['watch', '502', '--task', '2']]) {
+      expectRefused(
+        await place.agent(...args),
+        8,
+        `mirror.directory ${place.mirror} cannot be used`,
+        'the right to write',
+      );
+    }
+    fs.chmodSync(place.mirror, 0o700);
+    expect((await place.status()).jobs).toMatchObject([{ jobId: '501', files: [{}, {}, {}, {}] }]);
+    expect(fs.readFileSync(mirror, 'utf8')).toBe('kept\n');
+  });
+});
+
+describe.concurrent('the sandbox', PATIENCE, () => {
+  it('on a port that is taken says so', async (context) => {
+    const place = Place.make(context);
+    const { port } = await place.startSandbox();
+    const ended = await place.plain(['sandbox', '--directory', place.directory, '--port', String(port)]);
+    expectRefused(ended, 2, `port ${port} is in use`, '--port');
+  });
+});

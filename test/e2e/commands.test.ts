@@ -1,0 +1,188 @@
+/** Every command once around, with the agent running and without. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+/** Not UTF-8 in the middle; whole at its end, for the agent gives a character that is cut there time to come. */
+const HARD = Buffer.concat([
+  Buffer.from('Příliš žluťoučký \u001b[1mkůň\u001b[0m\r\n\0'),
+  Buffer.from([0xff, 0xc3]),
+  Buffer.from(' progress 50 %\r'),
+]);
+
+/** The task of a job that has one. */
+function taskOf(job: JobDescription) {
+  const [task] = job.tasks;
+  if (task === undefined) throw new Error('the job has no task');
+  return task;
+}
+
+it.concurrent('while the agent runs', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  place.configure(sandbox);
+  const job = await sandbox.submit({ tasks: [{}] });
+  const { taskId, files, directory, specificationId } = taskOf(job);
+  const agent = await place.run();
+  expect(fs.existsSync(path.join(place.mirror, job.jobId))).toBe(false);
+
+  // watch: the mirrors are there when it returns, and their paths alone are on the standard output.
+  const watched = await place.agent('watch', job.jobId, '--task', taskId);
+  expect(watched).toMatchObject({ code: 0 });
+  const mirrors = ['stdout', 'stderr', 'log', 'progress'].map((file) => place.mirrorOf(job.jobId, taskId, file));
+  expect(watched.stdout.trim().split('\n').sort()).toEqual([...mirrors].sort());
+  for (const mirror of mirrors) expect(fs.statSync(mirror).size).toBe(0);
+  expect(watched.stderr).toContain('the running agent follows it');
+
+  // What the job writes appears, results too, also those with names that need care.
+  for (const file of ['stdout', 'stderr', 'progress'] as const) fs.appendFileSync(files[file], HARD);
+  const results = ['out.bin', 'a b, c/žluť.dat', 'empty'];
+  fs.mkdirSync(path.join(directory, 'a b, c'));
+  for (const [index, name] of results.entries())
+    fs.writeFileSync(path.join(directory, name), HARD.subarray(index * 99));
+  for (const file of ['stdout', 'stderr', 'progress'] as const) await place.mirrored(job, file);
+  for (const name of results) {
+    const copy = path.join(resultsOf(place, job.jobId), specificationId, name);
+    await until(`the result ${name}`, () => readIfThere(copy)?.equals(fs.readFileSync(path.join(directory, name))));
+  }
+
+  const synced = await place.agent('sync', job.jobId);
+  expect(synced).toMatchObject({ code: 0, stderr: '' });
+  expect(synced.stdout).toContain('4 live files, 4 verified');
+  const verified = await place.agent('verify', job.jobId);
+  expect(verified).toMatchObject({ code: 0, stderr: '' });
+  expect(verified.stdout.match(/^equal /gm)?.length).toBeGreaterThanOrEqual(4 + results.length);
+  const shown = await place.agent('status');
+  expect(shown.stdout).toContain(`an agent is running (pid ${agent.pid})`);
+  expect(shown.stdout).toContain(job.jobId);
+  expect((await place.agent('status', job.jobId)).stdout).toContain('verified');
+
+  // unwatch brings what was written last, and leaves the files.
+  fs.appendFileSync(files.stdout, 'the last words');
+  const unwatched = await place.agent('unwatch', job.jobId);
+  expect(unwatched).toMatchObject({ code: 0, stderr: '' });
+  expect(unwatched.stdout).toContain(`its files stay in ${place.mirror}/${job.jobId}`);
+  expect(fs.readFileSync(place.mirrorOf(job.jobId, taskId, 'stdout')).equals(fs.readFileSync(files.stdout))).toBe(true);
+  expect(await place.status()).toMatchObject({ agent: { running: true, pid: agent.pid }, jobs: [] });
+  expect((await place.agent('status', job.jobId)).stdout).toContain(`job ${job.jobId}: ended`);
+
+  // Watched again, it goes on where it stood.
+  expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+  fs.appendFileSync(files.stdout, ', and some more');
+  await place.mirrored(job, 'stdout');
+  expect(await place.agent('unwatch', job.jobId, '--now')).toMatchObject({ code: 0 });
+  expect((await place.status()).jobs).toEqual([]);
+  agent.signal('SIGTERM');
+  expect(await agent.ended).toMatchObject({ code: 0, signal: null, stdout: '' });
+});
+
+it.concurrent('while no agent runs', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  place.configure(sandbox);
+  const job = await sandbox.submit({ tasks: [{}, {}] });
+  for (const { files, directory } of job.tasks) {
+    fs.writeFileSync(files.stdout, HARD);
+    fs.writeFileSync(path.join(directory, 'out.bin'), HARD);
+  }
+  const watched = await place.agent('watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
+  expect(watched).toMatchObject({ code: 0 });
+  expect(watched.stderr).toContain('no agent is running');
+  for (const mirror of watched.stdout.trim().split('\n')) expect(fs.statSync(mirror).size).toBe(0);
+  const kept = await place.status();
+  expect(kept).toMatchObject({ agent: { running: false, pid: null }, jobs: [{ jobId: job.jobId, state: 'watched' }] });
+
+  const synced = await place.agent('sync', job.jobId, '--json');
+  expect(synced).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(synced.stdout)).toMatchObject({
+    version: 1,
+    jobId: job.jobId,
+    appended: 2 * HARD.length,
+    liveFiles: 8,
+    verified: 8,
+    openEnds: [],
+    results: { failed: 0 },
+  });
+  await place.mirrored(job, 'stdout');
+
+  // One byte of a mirror changes: verify shows the place, and changes nothing; sync mends it.
+  const mirror = place.mirrorOf(job.jobId, taskOf(job).taskId, 'stdout');
+  expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0, stderr: '' });
+  const damaged = Buffer.from(HARD).fill('#', 7, 8);
+  fs.writeFileSync(mirror, damaged);
+  const different = await place.agent('verify', job.jobId);
+  expect(different.code).toBe(1);
+  const place7 = `first at byte 7 (${HARD.length} bytes here, ${HARD.length} on the server)`;
+  expect(different.stdout).toContain(`DIFFERENT  task ${taskOf(job).taskId} stdout: ${place7}`);
+  expect(different.stdout.match(/^DIFFERENT/gm)).toHaveLength(1);
+  expect(fs.readFileSync(mirror).equals(damaged)).toBe(true);
+  expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
+  expect(fs.readFileSync(mirror).equals(HARD)).toBe(true);
+
+  expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
+  expect((await place.status()).jobs).toEqual([]);
+  await place.mirrored(job, 'stdout');
+});
+
+it.concurrent('watch --foreground follows right here until it is stopped', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  place.configure(sandbox, { results: { enabled: false } });
+  const job = await sandbox.submit({ tasks: [{}] });
+  const { taskId, files } = taskOf(job);
+  fs.writeFileSync(files.stdout, 'the first line\n');
+  const watching = place.start(['watch', job.jobId, '--task', taskId, '--foreground']);
+  await until('the first line', () => watching.stdout.includes('the first line'));
+  fs.appendFileSync(files.stdout, 'and another\n');
+  await until('the next line', () => watching.stdout.includes('and another'));
+  watching.signal('SIGINT');
+  expect(await watching.ended).toMatchObject({ signal: null });
+  await place.mirrored(job, 'stdout');
+  expect(await place.status()).toMatchObject({ agent: { running: false }, jobs: [{ jobId: job.jobId }] });
+});
+
+// Keys may be added while the version is 1; none of these may go or change its meaning.
+it.concurrent('status --json keeps its contract', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  // Beyond what a JavaScript number holds exactly.
+  const [jobId, taskId] = ['9007199254740993', '9223372036854775807'];
+  const job = await sandbox.submit({ jobId, tasks: [{ taskId }] });
+  fs.writeFileSync(taskOf(job).files.stdout, HARD);
+  fs.writeFileSync(path.join(taskOf(job).directory, 'out.bin'), HARD);
+  place.configure(sandbox, { watch: [{ job: jobId, tasks: [taskId], files: ['stdout', 'log'] }] });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  const synced = await place.agent('sync', jobId);
+  expect(synced).toMatchObject({ code: 0 });
+
+  const { code, stdout, stderr } = await place.agent('status', '--json');
+  expect([code, stderr]).toEqual([0, '']);
+  const file = (name: string, bytes: number) => ({
+    taskId,
+    file: name,
+    path: place.mirrorOf(jobId, taskId, name),
+    bytes,
+    generation: 1,
+    exact: true,
+    error: null,
+  });
+  const report = JSON.parse(stdout);
+  expect(report).toMatchObject({
+    version: 1,
+    agent: { running: true, pid: agent.pid },
+    jobs: [
+      {
+        jobId,
+        state: 'watched',
+        error: null,
+        files: [file('stdout', HARD.length), file('log', 0)],
+        results: { listed: 2, synced: expect.any(Number), failed: 0, bytes: expect.any(Number) },
+      },
+    ],
+  });
+  expect(JSON.parse((await place.agent('status', jobId, '--json')).stdout).jobs).toMatchObject([{ jobId }]);
+});

@@ -1,0 +1,151 @@
+/**
+ * The promise, on the real program: killed with SIGKILL at any moment, no byte of a mirror is lost, repeated or wrong.
+ * JOBTAIL_KILLS says how many kills (20), JOBTAIL_SEED repeats a run as far as kills can be repeated.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place, readIfThere } from '../support/e2e-place.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? 20);
+const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+/** More kills than these take another job, so that its files stay of a size. */
+const KILLS_A_JOB = 20;
+const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
+
+const rounds = Array.from({ length: Math.ceil(KILLS / KILLS_A_JOB) }, (_, index) => ({
+  seed: SEED + index,
+  kills: Math.min(KILLS_A_JOB, KILLS - index * KILLS_A_JOB),
+}));
+
+it.for(rounds)('survives $kills kills under load (JOBTAIL_SEED=$seed)', PATIENCE, async (round, context) => {
+  const place = Place.make(context);
+  const { job, sandbox } = await startJob(place, round.seed);
+  const mirrors = mirrorsOf(place, job);
+  const random = randomFrom(round.seed);
+
+  let growing = 0;
+  let uncommitted = 0;
+  for (let kill = 1; kill <= round.kills; kill++) {
+    const before = lengthOf(mirrors);
+    await liveFor(place, random, () => lengthOf(mirrors) > before);
+    const after = expectPrefixes(mirrors, `kill ${kill}`);
+    if (after > before) growing += 1;
+    if (kill % 5 === 0) uncommitted += after - (await committedOf(place, mirrors));
+  }
+  expect(growing, 'kills that came while the mirrors grew').toBeGreaterThan(round.kills / 3);
+
+  for (const { directory } of job.tasks) fs.writeFileSync(path.join(directory, 'stop'), '');
+  await sandbox.finished(job.jobId);
+  await expectEqualInTheEnd(place, job, mirrors);
+  const found = `${growing} while growing, ${lengthOf(mirrors)} bytes in the end, ${uncommitted} found ahead of the state`;
+  process.stdout.write(`JOBTAIL_SEED=${round.seed}: ${round.kills} kills, ${found}\n`);
+});
+
+interface MirrorPair {
+  readonly name: string;
+  readonly mirror: string;
+  readonly real: string;
+}
+
+/** A job of two tasks that write; the agent, which does not run yet, is told to follow it. */
+async function startJob(place: Place, seed: number) {
+  const sandbox = await place.startSandbox();
+  place.configure(sandbox, { poll: { minIntervalSeconds: 0.05, maxIntervalSeconds: 0.2 } });
+  const command = (task: number) => [process.execPath, WRITER, String(seed * 2 + task)];
+  const job = await sandbox.submit({ tasks: [{ command: command(0) }, { command: command(1) }] });
+  const tasks = job.tasks.flatMap(({ taskId }) => ['--task', taskId]);
+  const watched = await place.agent('watch', job.jobId, ...tasks);
+  expect(watched).toMatchObject({ code: 0 });
+  return { sandbox, job };
+}
+
+function mirrorsOf(place: Place, job: JobDescription): MirrorPair[] {
+  return job.tasks.flatMap(({ taskId, files }) =>
+    LIVE_FILE_NAMES.map((file) => ({
+      name: `${taskId}/${file}`,
+      mirror: place.mirrorOf(job.jobId, taskId, file),
+      real: files[file],
+    })),
+  );
+}
+
+/** Starts the agent and kills it: mostly soon after the mirrors grew, at times at any moment, also while it starts. */
+async function liveFor(place: Place, random: () => number, hasGrown: () => boolean): Promise<void> {
+  const program = place.start(['run']);
+  if (random() < 0.7) {
+    await until('the mirrors to grow', () => program.end !== undefined || hasGrown());
+    await sleep(random() * 400);
+  } else {
+    await sleep(random() * 1_500);
+  }
+  expect(await program.kill(), 'the agent runs until it is killed').toMatchObject({ code: null, signal: 'SIGKILL' });
+}
+
+const lengthOf = (mirrors: readonly MirrorPair[]) =>
+  mirrors.reduce((sum, { mirror }) => sum + fs.statSync(mirror).size, 0);
+
+/** Every mirror is a prefix of its file; the bytes of all mirrors. */
+function expectPrefixes(mirrors: readonly MirrorPair[], when: string): number {
+  let bytes = 0;
+  for (const { name, mirror, real } of mirrors) {
+    // In this order: the file may grow in between.
+    const there = fs.readFileSync(mirror);
+    const beginning = (readIfThere(real) ?? Buffer.alloc(0)).subarray(0, there.length);
+    if (!there.equals(beginning)) {
+      const at = there.findIndex((byte, index) => byte !== beginning[index]);
+      expect.fail(`${when}: the mirror of ${name} (${there.length} bytes) is wrong from byte ${at} on`);
+    }
+    bytes += there.length;
+  }
+  return bytes;
+}
+
+/** The committed bytes of all mirrors, none of which may be promised beyond what is there. */
+async function committedOf(place: Place, mirrors: readonly MirrorPair[]): Promise<number> {
+  const { agent, jobs } = await place.status();
+  expect(agent).toEqual({ running: false, pid: null });
+  const files = jobs.flatMap((job) => job.files);
+  expect(files).toHaveLength(mirrors.length);
+  for (const { path: mirror, bytes } of files) expect(fs.statSync(mirror).size).toBeGreaterThanOrEqual(bytes);
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+async function expectEqualInTheEnd(place: Place, job: JobDescription, mirrors: readonly MirrorPair[]): Promise<void> {
+  const program = await place.run();
+  const unwatched = await place.agent('unwatch', job.jobId);
+  expect(unwatched).toMatchObject({ code: 0, stderr: '' });
+  expect(unwatched.stdout).toContain(`${mirrors.length} live files, ${mirrors.length} verified`);
+
+  for (const { name, mirror, real } of mirrors) {
+    expect(fs.readFileSync(mirror).equals(fs.readFileSync(real)), `${name} is equal in the end`).toBe(true);
+  }
+  const shown = JSON.parse((await place.agent('status', job.jobId, '--json')).stdout);
+  expect(shown.jobs[0].files.map(({ generation }: { generation: number }) => generation)).toEqual(mirrors.map(() => 1));
+  for (const { taskId } of job.tasks) {
+    const names = fs.readdirSync(path.join(place.mirror, job.jobId, 'live', taskId));
+    expect(names.sort()).toEqual(LIVE_FILE_NAMES.map((file) => `${file}.log`).sort());
+  }
+  const results = fs.readdirSync(path.join(place.mirror, job.jobId, 'results'), { recursive: true, encoding: 'utf8' });
+  expect(results.filter((name) => name.endsWith('.partial'))).toEqual([]);
+  expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+
+  program.signal('SIGTERM');
+  expect(await program.ended).toMatchObject({ code: 0, signal: null });
+}
+
+/** mulberry32: numbers from 0 up to 1. */
+function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,141 @@
+/** A service that is away, that refuses, or that is slow for one job: said once, waited out, and no other job suffers. */
+import fs from 'node:fs';
+import { expect, it } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place } from '../support/e2e-place.ts';
+import type { LogLine, Program } from '../support/e2e-program.ts';
+import { freePort } from '../support/e2e-sandbox.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
+
+function write({ tasks }: JobDescription, text: string): void {
+  for (const { files } of tasks) fs.appendFileSync(files.stdout, text);
+}
+
+const complaints = (agent: Program): LogLine[] =>
+  agent.log.filter(({ level }) => level === 'warn' || level === 'error');
+
+/** Waits until a job has failed so often in a row, as `status` shows it. */
+function failures(place: Place, jobId: string, times: number) {
+  return until(`job ${jobId} to fail ${times} times`, async () => {
+    const job = (await place.status()).jobs.find((one) => one.jobId === jobId);
+    return job !== undefined && job.failures >= times && job;
+  });
+}
+
+it.concurrent('a port that nobody listens on is said once, and its end too', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const port = await freePort();
+  const before = await place.startSandbox(port);
+  const spec = { jobId: '501', tasks: [{ taskId: '9001', specificationId: '77' }] };
+  const job = await before.submit(spec);
+  write(job, 'before the outage\n');
+  await before.stop();
+
+  place.configure(before, { watch: [orderOf(job)] });
+  const agent = await place.run();
+  const failing = await failures(place, job.jobId, 4);
+  expect(failing.error).toMatchObject({
+    code: 'unreachable',
+    hint: expect.stringContaining('the address in the configuration'),
+  });
+  expect(failing.error?.message).toContain(`127.0.0.1:${port}`);
+  expect(complaints(agent)).toMatchObject([{ level: 'warn', code: 'unreachable', scope: 'the service' }]);
+  const synced = await place.agent('sync', job.jobId);
+  expect(synced).toMatchObject({ code: 6, stdout: '' });
+  expect(synced.stderr).toContain(`127.0.0.1:${port}`);
+
+  // The cluster comes up, with another password, on the same port; the agent goes on by itself.
+  await (await place.startSandbox(port)).submit(spec);
+  write(job, 'after it\n');
+  await place.mirrored(job, 'stdout');
+  const over = await agent.says('the service works again');
+  expect(over).toMatchObject({ level: 'info', code: 'unreachable' });
+  expect(over['failures']).toBeGreaterThanOrEqual(4);
+  expect(complaints(agent)).toHaveLength(1);
+  await until('the error to go', async () => (await place.status()).jobs.every(({ error }) => error === null));
+});
+
+it.concurrent(
+  'a wrong password is told with what to mend, and not tried again and again',
+  PATIENCE,
+  async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const job = await sandbox.submit({ tasks: [{}] });
+    write(job, 'hello\n');
+    place.configure(sandbox, { watch: [orderOf(job)] });
+    await sandbox.setUser({ username: sandbox.username, password: 'the-new-password' });
+
+    const startedAt = performance.now();
+    const agent = await place.run();
+    const failing = await failures(place, job.jobId, 6);
+    expect(failing.error?.code).toBe('sign-in-refused');
+    expect(failing.error?.hint).toContain(sandbox.passwordFile);
+    expect(complaints(agent)).toMatchObject([{ level: 'warn', code: 'sign-in-refused' }]);
+    const asked = await place.agent('sync', job.jobId);
+    expect(asked).toMatchObject({ code: 5, stdout: '' });
+    expect(asked.stderr).toContain(sandbox.passwordFile);
+    // Pauses of 5 s and more, each at least three quarters of that: polls, which are many more, fail without a call.
+    const { signInsRefused, calls } = await sandbox.counters();
+    expect(signInsRefused).toBeLessThanOrEqual(2 + (performance.now() - startedAt) / 3_750);
+    expect(Object.values(calls).every((count) => count === 0)).toBe(true);
+
+    // Mended, the file is tried at once.
+    fs.writeFileSync(sandbox.passwordFile, 'the-new-password\n');
+    await place.mirrored(job, 'stdout');
+    await agent.says('the service works again');
+    agent.signal('SIGTERM');
+    await agent.ended;
+
+    await sandbox.setUser({ username: sandbox.username, password: 'yet-another-password' });
+    await sandbox.expireSessions();
+    const alone = await place.agent('sync', job.jobId);
+    expect(alone).toMatchObject({ code: 5, stdout: '' });
+    expect(alone.stderr).toContain('the sign-in was refused');
+  },
+);
+
+it.concurrent('a job that does not exist is shown with what to do, and the others go on', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  place.configure(sandbox, { watch: [{ job: '404404', tasks: ['1'] }, orderOf(job)] });
+  const agent = await place.run();
+  write(job, 'one\n');
+  await place.mirrored(job, 'stdout');
+  const { state, error } = await failures(place, '404404', 3);
+  expect(state).toBe('watched');
+  expect(error).toMatchObject({ code: 'fault', message: expect.stringContaining('404404 does not exist') });
+  expect(error?.hint).toContain('look at the job id');
+  write(job, 'two\n');
+  await place.mirrored(job, 'stdout');
+  expect(complaints(agent)).toMatchObject([{ scope: 'job 404404', code: 'fault' }]);
+  expect(await place.agent('sync', '404404')).toMatchObject({ code: 6, stdout: '' });
+  expect((await place.status()).jobs.find(({ jobId }) => jobId === job.jobId)?.error).toBeNull();
+  expect((await place.agent('status', '404404')).stdout).toContain('404404 does not exist');
+  expect(await place.agent('unwatch', '404404', '--now')).toMatchObject({ code: 0 });
+});
+
+it.concurrent('jobs that hang or are slow delay no other', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const [hanging, good] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
+  await sandbox.fault({ kind: 'hang', jobId: hanging.jobId });
+  place.configure(sandbox, {
+    // Calls that hang do so for longer than this test waits for anything.
+    service: { concurrency: 2, timeoutSeconds: 3600 },
+    watch: [orderOf(hanging), orderOf(good)],
+  });
+  write(hanging, 'nobody hears of it\n');
+  await place.run();
+  await until('a call that hangs', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+  for (let round = 1; round <= 5; round++) {
+    write(good, `round ${round}\n`);
+    await place.mirrored(good, 'stdout');
+  }
+  // A command for the good job is not held up either.
+  expect(await place.agent('sync', good.jobId)).toMatchObject({ code: 0 });
+  expect(fs.statSync(place.mirrorOf(hanging.jobId, hanging.tasks[0]?.taskId ?? '', 'stdout')).size).toBe(0);
+});

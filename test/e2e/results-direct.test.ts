@@ -1,0 +1,162 @@
+/** Results by direct transfer, end to end: the built agent, a real sshd, a sandbox that counts its temporary keys. */
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingForSsh, Sshd } from '../direct/sshd.ts';
+import { until } from '../support/e2e-until.ts';
+import { ResultsE2e } from '../support/results-place.ts';
+
+const missing = missingForSsh();
+const title = missing === undefined ? 'results by SSH' : `results by SSH (skipped: ${missing})`;
+const WORKER = fileURLToPath(new URL('../support/results-lease-worker.mjs', import.meta.url));
+
+interface JobStatus {
+  readonly results: {
+    readonly listed: number;
+    readonly synced: number;
+    readonly failed: number;
+    readonly lastLook: { readonly way: string | null; readonly fallback: string | null; readonly done: number } | null;
+    readonly transferMethod: {
+      readonly state: string;
+      readonly way: string | null;
+      readonly reason: string | null;
+    } | null;
+    readonly notSynced: readonly { readonly name: string; readonly state: string; readonly reason: string }[];
+  };
+}
+
+async function statusOf({ place }: ResultsE2e): Promise<JobStatus> {
+  const { stdout } = await place.agent('status', '501', '--json');
+  const [job] = (JSON.parse(stdout) as { jobs: JobStatus[] }).jobs;
+  if (job === undefined) throw new Error('job 501 is not there');
+  return job;
+}
+
+describe.skipIf(missing !== undefined)(title, () => {
+  let sshd: Sshd;
+  beforeAll(async () => {
+    sshd = await Sshd.start();
+  });
+  afterAll(() => sshd.stop());
+
+  it('come with one key a job, which is ended; nothing of it stays', async (context) => {
+    const e2e = await ResultsE2e.start(context, { sshd, allowed: ['rsync', 'scp'] });
+    const { place, sandbox } = e2e;
+    e2e.put('large.dat', Buffer.alloc(3_000_000, 'large '));
+    e2e.put('sub/a b,ü\n.dat', 'odd');
+    e2e.put('empty', '');
+    await place.agent('watch', '501', '--task', '9001');
+    const synced = await e2e.start('sync', '501').ended;
+    expect(synced.stderr).toBe('');
+    expect(synced.code).toBe(0);
+    expect(synced.stdout).toMatch(/3 results looked at, 3 new or changed, 2\.9 MiB in /);
+    expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);
+    expect(fs.readFileSync(e2e.result('sub/a b,ü\n.dat'), 'utf8')).toBe('odd');
+    expect(fs.readFileSync(e2e.result('empty'))).toHaveLength(0);
+    expect(sandbox.counters).toMatchObject({ openKeys: 0, issuedKeys: 1 });
+    expect(sandbox.counters.calls).toMatchObject({ GetFileTransferMethod: 1, EndFileTransfer: 1 });
+    expect(e2e.privateKeysOnDisk()).toEqual([]);
+    expect(fs.readdirSync(e2e.runtime)).toEqual([]);
+    expect((await statusOf(e2e)).results).toMatchObject({
+      listed: 3,
+      synced: 3,
+      lastLook: { way: 'rsync', fallback: null, done: 3 },
+      transferMethod: { state: 'ended', way: 'rsync', reason: null },
+    });
+    expect((await place.agent('verify', '501')).code).toBe(0);
+  });
+
+  it('come by SOAP where the key is refused, and status says why', async (context) => {
+    const e2e = await ResultsE2e.start(context, { habits: { serverHostname: sshd.host } });
+    e2e.put('a.dat', 'a');
+    await e2e.place.agent('watch', '501');
+    const synced = await e2e.place.agent('sync', '501');
+    expect(synced.code).toBe(0);
+    expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
+    const { lastLook } = (await statusOf(e2e)).results;
+    expect(lastLook).toMatchObject({ way: 'soap' });
+    expect(lastLook?.fallback).toContain('127.0.0.1 refused the temporary key');
+    expect((await e2e.place.agent('status', '501')).stdout).toContain('by SOAP, not directly: 127.0.0.1 refused');
+    expect(e2e.sandbox.openKeys).toEqual([]);
+  });
+
+  it('go on after a kill in the middle of a transfer: no key stays, on the server or on disk', async (context) => {
+    const e2e = await ResultsE2e.start(context, { sshd, results: { bandwidthLimit: '1 MiB' } });
+    const { place, sandbox } = e2e;
+    const content = Buffer.alloc(6_000_000, 'text of a result\n');
+    e2e.put('large.dat', content);
+    await place.agent('watch', '501');
+    const killed = e2e.start('run');
+    await until('the transfer to be under way', () => e2e.privateKeysOnDisk().length > 0);
+    expect(sandbox.openKeys).toHaveLength(1);
+    await killed.kill();
+    expect(e2e.privateKeysOnDisk().length).toBeGreaterThan(0);
+    expect(fs.existsSync(e2e.result('large.dat'))).toBe(false);
+
+    const first = sandbox.openKeys[0]?.publicKey;
+    const again = e2e.start('run');
+    await until('the old key to be ended', () => !sandbox.openKeys.some(({ publicKey }) => publicKey === first));
+    await until('the result to be there', () => fs.existsSync(e2e.result('large.dat')));
+    expect(fs.readFileSync(e2e.result('large.dat')).equals(content)).toBe(true);
+    expect(sandbox.openKeys).toHaveLength(1);
+    again.signal('SIGTERM');
+    await again.ended;
+    expect(sandbox.openKeys).toEqual([]);
+    expect(e2e.privateKeysOnDisk()).toEqual([]);
+    expect(fs.readdirSync(e2e.runtime)).toEqual([]);
+  });
+
+  it('end their key when the job is unwatched, also at once', async (context) => {
+    const e2e = await ResultsE2e.start(context, { sshd });
+    const { place, sandbox } = e2e;
+    e2e.put('a.dat', 'a');
+    await place.agent('watch', '501');
+    const running = await place.run();
+    await until('the result to be there', () => fs.existsSync(e2e.result('a.dat')));
+    expect(sandbox.openKeys).toHaveLength(1);
+    expect((await place.agent('unwatch', '501')).code).toBe(0);
+    expect(sandbox.openKeys).toEqual([]);
+    e2e.put('b.dat', 'b');
+    await place.agent('watch', '501');
+    await until('the next one to be there', () => fs.existsSync(e2e.result('b.dat')));
+    expect((await place.agent('unwatch', '501', '--now')).code).toBe(0);
+    await until('its key to be ended', () => sandbox.openKeys.length === 0);
+    await running.kill();
+  });
+
+  it.for(['lease:ask', 'lease:asked', 'lease:open', 'lease:end', 'lease:ending', 'lease:ended'])(
+    'killed by SIGKILL at %s, the next start leaves no key open',
+    async (step, context) => {
+      const e2e = await ResultsE2e.start(context, { sshd });
+      const worker = spawn(process.execPath, [WORKER, e2e.place.configFile, step], { stdio: 'inherit' });
+      const signal = await new Promise((resolve) => worker.once('close', (_, by) => resolve(by)));
+      expect(signal).toBe('SIGKILL');
+      expect(e2e.sandbox.openKeys).toHaveLength(['lease:open', 'lease:end'].includes(step) ? 1 : 0);
+      const running = await e2e.place.run();
+      await until('every key to be ended', () => e2e.sandbox.openKeys.length === 0);
+      await running.kill();
+      expect(e2e.privateKeysOnDisk()).toEqual([]);
+    },
+  );
+});
+
+describe('results from a mounted share', () => {
+  it('come from where results.shareRoots says it is', async (context) => {
+    const e2e = await ResultsE2e.start(context, {
+      habits: { transferProtocol: 'NetworkShare', sharedRoot: '/scratch/projects' },
+    });
+    const { place, sandbox } = e2e;
+    const config = JSON.parse(fs.readFileSync(place.configFile, 'utf8')) as { results: Record<string, unknown> };
+    config.results['shareRoots'] = { '/scratch/projects': path.join(place.directory, 'cluster', 'jobs') };
+    place.writeConfig(JSON.stringify(config));
+    e2e.put('a.dat', Buffer.alloc(2_000_000, 'share '));
+    fs.symlinkSync('/etc/passwd', path.join(e2e.job.task.directory, 'planted'));
+    await place.agent('watch', '501');
+    expect((await place.agent('sync', '501')).code).toBe(0);
+    expect(fs.readFileSync(e2e.result('a.dat')).equals(Buffer.alloc(2_000_000, 'share '))).toBe(true);
+    expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0, EndFileTransfer: 1 });
+    expect((await statusOf(e2e)).results.lastLook).toMatchObject({ way: 'share', fallback: null });
+  });
+});

@@ -1,0 +1,212 @@
+/** What the daemon owes its host: systemd's protocol, metrics, a log that nothing can stop. */
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Place } from '../support/e2e-place.ts';
+import { Program } from '../support/e2e-program.ts';
+import { until } from '../support/e2e-until.ts';
+import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const HANG = new URL('../support/service-hang.mjs', import.meta.url).href;
+const missing = datagramsAreMissing();
+if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
+
+/** `agent run` with more in its environment. */
+function runWith(place: Place, env: Readonly<Record<string, string>>): Program {
+  const agent = new Program(['run', '-c', place.configFile], { cwd: place.directory, env });
+  onTestFinished(() => void agent.signal('SIGKILL'));
+  return agent;
+}
+
+describe.skipIf(missing)('what systemd is told', () => {
+  it('from the start to the stop', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const socket = notifySocket();
+    const sandbox = await place.startSandbox();
+    const job = await sandbox.submit({ tasks: [{}] });
+    const [task] = job.tasks;
+    const watch = [{ job: job.jobId, tasks: [task?.taskId] }];
+    place.configure(sandbox, { watch });
+    // The first sign-in is answered late: READY waits for it.
+    await sandbox.fault({ kind: 'delay', ms: 700, operation: 'SignIn', times: 1 });
+    const agent = runWith(place, { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '2000000' });
+    await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
+    expect(agent.log.map(({ msg }) => msg)).toContain('signed in');
+    expect(socket.messages[0]).toEqual({ STATUS: 'reading the configuration and the state' });
+
+    fs.appendFileSync(task?.files.stdout ?? '', 'hello\n');
+    const status = (text: RegExp) =>
+      until(`the status ${text}`, () => socket.messages.some(({ STATUS = '' }) => text.test(STATUS)));
+    await status(/^following 1 job, last growth \d+ s ago$/);
+    const fed = () => socket.messages.filter(({ WATCHDOG }) => WATCHDOG === '1').length;
+    const before = fed();
+    await until('the watchdog to be fed', () => fed() > before + 2);
+
+    // A reload is announced and ended.
+    const told = socket.messages.length;
+    place.configure(sandbox, { watch, poll: { minIntervalSeconds: 0.2, maxIntervalSeconds: 0.5 } });
+    await until('the reload', () => {
+      const since = socket.messages.slice(told);
+      const begun = since.findIndex(({ RELOADING }) => RELOADING === '1');
+      return begun >= 0 && since.slice(begun).some(({ READY }) => READY === '1');
+    });
+    expect(socket.messages.find(({ RELOADING }) => RELOADING === '1')).toMatchObject({
+      MONOTONIC_USEC: expect.stringMatching(/^\d+$/),
+    });
+
+    sandbox.program.signal('SIGKILL');
+    await status(/^the service cannot be reached since \d+ s, following 1 job/);
+    agent.signal('SIGTERM');
+    expect(await agent.ended).toMatchObject({ code: 0, signal: null });
+    await until('STOPPING', () => socket.messages.at(-1)?.['STOPPING'] === '1');
+  });
+
+  it('READY comes although the service is down, and why there is no start', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const socket = notifySocket();
+    const env = { NOTIFY_SOCKET: socket.path };
+    fs.writeFileSync(path.join(place.directory, 'password'), 'x', { mode: 0o600 });
+    const service = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: './password' };
+    place.configure(service);
+    const agent = runWith(place, env);
+    await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
+    expect(socket.messages.at(-1)?.['STATUS']).toContain('the service cannot be reached');
+    agent.signal('SIGTERM');
+    expect(await agent.ended).toMatchObject({ code: 0 });
+
+    place.configure(service, { pool: {} });
+    const refused = runWith(place, env);
+    expect(await refused.ended).toMatchObject({ code: 3 });
+    await until('the reason', () => socket.messages.at(-1)?.['STATUS']?.includes('pool: unknown key'));
+  });
+
+  it('nothing, once the scheduler hangs: the watchdog starves', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const socket = notifySocket();
+    const sandbox = await place.startSandbox();
+    const hang = path.join(place.directory, 'hang');
+    place.configure(sandbox, { metrics: { listen: '127.0.0.1:0' } });
+    const agent = runWith(place, {
+      NOTIFY_SOCKET: socket.path,
+      WATCHDOG_USEC: '400000',
+      NODE_OPTIONS: `--import=${HANG}`,
+      HANG_FILE: hang,
+    });
+    const fed = () => socket.messages.filter(({ WATCHDOG }) => WATCHDOG === '1').length;
+    await until('the watchdog to be fed', () => fed() > 3);
+    fs.writeFileSync(hang, '');
+    await sleep(500);
+    const before = fed();
+    await sleep(2_000);
+    expect(fed()).toBe(before);
+    // The process itself is well: its event loop still answers.
+    const { port } = await agent.says('metrics are at');
+    const scrape = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(Number(/^jobtail_scheduler_turn_age_seconds (.*)$/m.exec(scrape)?.[1])).toBeGreaterThan(2);
+  });
+});
+
+it('metrics tell what was done; an address in use costs only them', { timeout: 180_000 }, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [task] = job.tasks;
+  fs.writeFileSync(task?.files.stdout ?? '', 'x'.repeat(12_345));
+  const watch = [{ job: job.jobId, tasks: [task?.taskId], files: ['stdout'], results: false }];
+  place.configure(sandbox, { watch, metrics: { listen: '127.0.0.1:0' } });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  const { port } = await agent.says('metrics are at');
+  const get = async (what: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}/${what}`);
+    return { status: response.status, text: await response.text() };
+  };
+  await until('the bytes to be counted', async () =>
+    /^jobtail_mirrored_bytes_total 12345$/m.test((await get('metrics')).text),
+  );
+  const scrape = (await get('metrics')).text;
+  expect(scrape).toMatch(/^jobtail_jobs\{state="watched"\} 1$/m);
+  expect(scrape).toMatch(/^jobtail_sign_ins_total\{outcome="ok"\} 1$/m);
+  expect(scrape).toMatch(/^jobtail_calls_total\{operation="DownloadPartsOfJobFilesFromCluster",outcome="ok"\} [1-9]/m);
+  expect(scrape).not.toContain(job.jobId);
+  expect(await get('healthz')).toEqual({ status: 200, text: 'ok\n' });
+  expect(await get('readyz')).toEqual({ status: 200, text: 'ok\n' });
+  sandbox.program.signal('SIGKILL');
+  await until('it to say so', async () => (await get('readyz')).text === 'the service cannot be reached\n');
+  expect((await get('readyz')).status).toBe(503);
+  expect((await get('healthz')).status).toBe(200);
+
+  const second = Place.make(context);
+  const other = await second.startSandbox();
+  const another = await other.submit({ tasks: [{}] });
+  fs.writeFileSync(another.tasks[0]?.files.stdout ?? '', 'hello\n');
+  second.configure(other, {
+    watch: [{ job: another.jobId, tasks: another.tasks.map(({ taskId }) => taskId) }],
+    metrics: { listen: `127.0.0.1:${port}` },
+  });
+  const without = await second.run();
+  expect(await without.says('there are no metrics')).toMatchObject({ level: 'error', code: 'config' });
+  await second.mirrored(another, 'stdout');
+});
+
+describe('a log that cannot be written', () => {
+  /** Starts the agent with this standard error, on a job that can be let grow. */
+  async function start(place: Place, stderr: number | 'pipe') {
+    const sandbox = await place.startSandbox();
+    const job = await sandbox.submit({ tasks: [{}] });
+    const [task] = job.tasks;
+    place.configure(sandbox, { watch: [{ job: job.jobId, tasks: [task?.taskId] }] });
+    const agent = spawn(process.execPath, [PROGRAM, 'run', '-c', place.configFile], {
+      stdio: ['ignore', 'ignore', stderr],
+    });
+    onTestFinished(() => void agent.kill('SIGKILL'));
+    const grows = async (text: string) => {
+      fs.appendFileSync(task?.files.stdout ?? '', text);
+      await place.mirrored(job, 'stdout');
+    };
+    const stops = async () => {
+      const startedAt = performance.now();
+      const ended = new Promise((resolve) => agent.once('exit', (code) => resolve(code)));
+      agent.kill('SIGTERM');
+      expect(await ended).toBe(0);
+      expect(performance.now() - startedAt).toBeLessThan(5_000);
+    };
+    return { agent, grows, stops };
+  }
+
+  it('full, and nobody reads: the agent goes on, and stops in time', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const fifo = path.join(place.directory, 'journal');
+    execFileSync('mkfifo', [fifo]);
+    const full = fs.openSync(fifo, fs.constants.O_RDWR | fs.constants.O_NONBLOCK);
+    expect(() => {
+      for (;;) fs.writeSync(full, 'x'.repeat(4_096));
+    }).toThrow('EAGAIN');
+    const { grows, stops } = await start(place, full);
+    await grows('one\n');
+    await grows('two\n');
+    await stops();
+    fs.closeSync(full);
+  });
+
+  it('closed: the agent goes on, and stops in order', { timeout: 180_000 }, async (context) => {
+    const { agent, grows, stops } = await start(Place.make(context), 'pipe');
+    await grows('one\n');
+    agent.stderr?.destroy();
+    for (const text of ['two\n', 'three\n', 'four\n']) await grows(text);
+    await stops();
+  });
+
+  it('a file on a full disk: the agent goes on', { timeout: 180_000 }, async (context) => {
+    const full = fs.openSync('/dev/full', 'w');
+    const { grows, stops } = await start(Place.make(context), full);
+    await grows('one\n');
+    await grows('two\n');
+    await stops();
+    fs.closeSync(full);
+  });
+});

@@ -1,0 +1,69 @@
+/** The log never blocks, never grows without bound and never fails the agent. */
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { createLog } from '../../src/service/log.ts';
+import { LogStream } from '../../src/service/log-stream.ts';
+
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('the log', () => {
+  it('writes JSON lines with fixed names, and changes its level while in use', () => {
+    const output = new PassThrough();
+    const log = createLog({ level: 'info', stream: new LogStream({ output }) });
+    log.info({ jobId: '501' }, 'following job 501');
+    log.debug({}, 'not said');
+    log.level = 'debug';
+    log.debug({ scope: 'job 501' }, 'said');
+    const lines = linesOf(String(output.read()));
+    expect(lines).toMatchObject([
+      { level: 'info', jobId: '501', msg: 'following job 501' },
+      { level: 'debug', scope: 'job 501', msg: 'said' },
+    ]);
+    expect(Date.parse(String(lines[0]?.['time']))).toBeGreaterThan(0);
+  });
+
+  it('begins its lines with the priority that the journal wants', () => {
+    const output = new PassThrough();
+    const log = createLog({ level: 'trace', stream: new LogStream({ output, journal: true }) });
+    log.error({}, 'e');
+    log.warn({}, 'w');
+    log.info({}, 'i');
+    log.debug({}, 'd');
+    const starts = String(output.read())
+      .split('\n')
+      .map((line) => line.slice(0, 4));
+    expect(starts).toEqual(['<3>{', '<4>{', '<6>{', '<7>{', '']);
+  });
+});
+
+describe('a log that nobody takes', () => {
+  it('drops lines beyond a bound, counts them, and says the number when lines are taken again', () => {
+    const output = new PassThrough({ highWaterMark: 1 });
+    const stream = new LogStream({ output });
+    const log = createLog({ level: 'info', stream });
+    for (let line = 0; line < 3_000; line++) log.info({ text: 'x'.repeat(1_000) }, 'full');
+    expect(stream.lost).toBeGreaterThan(500);
+    expect(output.writableLength + output.readableLength).toBeLessThan(2 * 1024 * 1024);
+
+    const { lost } = stream;
+    while (output.read() !== null);
+    log.info({}, 'again');
+    const lines = linesOf(String(output.read()));
+    expect(lines).toMatchObject([
+      { level: 'warn', lines: lost, msg: `${lost} log lines were lost: nobody took them` },
+      { level: 'info', msg: 'again' },
+    ]);
+  });
+
+  it('survives a reader that has gone', async () => {
+    const output = new PassThrough();
+    const log = createLog({ level: 'info', stream: new LogStream({ output }) });
+    output.destroy(new Error('EPIPE'));
+    await new Promise((resolve) => output.once('close', resolve));
+    log.info({}, 'to nobody');
+  });
+});

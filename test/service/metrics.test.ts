@@ -1,0 +1,234 @@
+/** The numbers and the server that hands them out, and the alert rules and the dashboard that are made of them. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
+import { type MetricsServer, serveMetrics } from '../../src/service/metrics-server.ts';
+
+const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
+const NOW = 1_000_000_000_000;
+const TOTALS: StoreTotals = {
+  jobs: { watched: 3, ended: 1 },
+  failingJobs: 1,
+  liveFiles: 12,
+  failingFiles: 0,
+  generations: 2,
+  inexactBytes: 7,
+  refusedEntries: 1,
+  results: { synced: 40, failed: 2 },
+  grownAt: NOW - 3_000,
+  oldestPollAt: NOW - 90_000,
+};
+
+const promtool = spawnSync('promtool', ['--version']).error === undefined;
+if (!promtool) process.stderr.write('SKIPPED: checks by promtool: it is not installed (Debian: prometheus)\n');
+
+function metricsOf(totals: StoreTotals = TOTALS): Metrics {
+  return new Metrics({
+    version: '1.2.3',
+    totals: () => totals,
+    callsWaiting: () => 5,
+    logLinesLost: () => 9,
+    turnAgeSeconds: () => 0.5,
+    freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
+    now: () => NOW,
+  });
+}
+
+async function scrape(): Promise<string> {
+  const metrics = metricsOf();
+  const call = { operation: 'ListChangedFilesForJob', bytes: 100, durationMs: 250 };
+  metrics.call({ ...call, outcome: 'ok' });
+  metrics.call({ ...call, outcome: 'timeout' });
+  metrics.signIn('ok');
+  metrics.signIn('sign-in-refused');
+  metrics.appended(1_000);
+  metrics.fetched(50, true);
+  metrics.reloaded('taken');
+  return metrics.text();
+}
+
+/** The value of a series as it stands in a scrape. */
+const seriesValue = (text: string, series: string) =>
+  text
+    .split('\n')
+    .find((line) => line.startsWith(`${series} `))
+    ?.slice(series.length + 1);
+
+describe('the metrics', () => {
+  it('count what happened and add up the store', async () => {
+    const text = await scrape();
+    const expected = {
+      'jobtail_calls_total{operation="ListChangedFilesForJob",outcome="ok"}': 1,
+      'jobtail_calls_total{operation="ListChangedFilesForJob",outcome="timeout"}': 1,
+      'jobtail_call_bytes_total{operation="ListChangedFilesForJob"}': 200,
+      'jobtail_call_duration_seconds_sum{operation="ListChangedFilesForJob"}': 0.5,
+      'jobtail_sign_ins_total{outcome="ok"}': 1,
+      'jobtail_sign_ins_total{outcome="sign-in-refused"}': 1,
+      jobtail_mirrored_bytes_total: 1_000,
+      'jobtail_results_fetched_total{changed="true"}': 1,
+      jobtail_results_fetched_bytes_total: 50,
+      'jobtail_reloads_total{outcome="taken"}': 1,
+      'jobtail_reloads_total{outcome="refused"}': 0,
+      [`jobtail_build_info{version="1.2.3",node="${process.version}"}`]: 1,
+      jobtail_calls_waiting: 5,
+      jobtail_log_lines_lost: 9,
+      jobtail_scheduler_turn_age_seconds: 0.5,
+      'jobtail_disk_free_bytes{directory="state"}': 2e9,
+      'jobtail_jobs{state="watched"}': 3,
+      jobtail_jobs_failing: 1,
+      jobtail_live_files: 12,
+      jobtail_live_files_failing: 0,
+      jobtail_former_generations: 2,
+      jobtail_inexact_bytes: 7,
+      jobtail_refused_entries: 1,
+      'jobtail_results{state="failed"}': 2,
+      jobtail_growth_age_seconds: 3,
+      jobtail_oldest_poll_age_seconds: 90,
+    };
+    for (const [series, value] of Object.entries(expected))
+      expect(Number(seriesValue(text, series)), series).toBe(value);
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
+    expect(text).toContain('process_resident_memory_bytes');
+  });
+
+  it('forget a state that no job is in any more', async () => {
+    let totals: StoreTotals = TOTALS;
+    const metrics = new Metrics({
+      version: '1.2.3',
+      totals: () => totals,
+      callsWaiting: () => 0,
+      logLinesLost: () => 0,
+      turnAgeSeconds: () => 0,
+      freeBytes: async () => ({}),
+      now: () => NOW,
+    });
+    expect(await metrics.text()).toContain('jobtail_jobs{state="ended"} 1');
+    totals = { ...TOTALS, jobs: { watched: 4 }, grownAt: null };
+    const text = await metrics.text();
+    expect(text).not.toContain('state="ended"');
+    expect(seriesValue(text, 'jobtail_growth_age_seconds'), 'nothing grew yet').toBeUndefined();
+  });
+
+  it.skipIf(!promtool)('are what promtool accepts', async () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: await scrape() });
+    // Names that prom-client itself gives to the process are not ours to choose.
+    const ours = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('jobtail_'));
+    expect(ours).toEqual([]);
+    expect(status).not.toBe(1);
+  });
+
+  it('are all explained in docs/service.md', async () => {
+    const names = [...(await scrape()).matchAll(/^# TYPE (jobtail_\w+)/gm)].map(([, name]) => name);
+    const text = fs.readFileSync(`${DOCS}service.md`, 'utf8');
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}{`))).toEqual([]);
+  });
+});
+
+/** Names of metrics in an expression. */
+const namesIn = (expr: string) => [...expr.matchAll(/\b(?:jobtail|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name);
+
+async function expectKnown(expressions: readonly string[]): Promise<void> {
+  const text = await scrape();
+  const used = [...new Set(expressions.flatMap(namesIn))];
+  expect(used.length).toBeGreaterThan(5);
+  const there = (name: string) => new RegExp(`^${name}[{ ]`, 'm').test(text);
+  expect(used.filter((name) => !there(name))).toEqual([]);
+}
+
+describe('the alert rules', () => {
+  const { groups } = parse(fs.readFileSync(`${DOCS}alerts.yaml`, 'utf8')) as {
+    groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
+  };
+  const rules = groups.flatMap((group) => group.rules);
+
+  it('look at metrics that a scrape has, and say what to do', async () => {
+    await expectKnown(rules.map(({ expr }) => expr));
+    for (const { alert, annotations } of rules) {
+      expect(annotations, alert).toMatchObject({ summary: expect.any(String), action: expect.any(String) });
+    }
+  });
+
+  it.skipIf(!promtool)('are valid, and fire when they should', () => {
+    execFileSync('promtool', ['check', 'rules', `${DOCS}alerts.yaml`]);
+    execFileSync('promtool', ['test', 'rules', `${DOCS}alerts.test.yaml`]);
+  });
+});
+
+describe('the dashboard', () => {
+  const dashboard = JSON.parse(fs.readFileSync(`${DOCS}grafana-dashboard.json`, 'utf8')) as {
+    panels: { title: string; gridPos: { x: number; y: number; w: number; h: number }; targets: { expr: string }[] }[];
+  };
+
+  it('looks at metrics that a scrape has', async () => {
+    await expectKnown(dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)));
+  });
+
+  it('has no panels that lie upon each other', () => {
+    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, index) => `${x + (index % w)} ${y + Math.floor(index / w)}`),
+    );
+    expect(new Set(cells).size).toBe(cells.length);
+  });
+});
+
+describe('the server', () => {
+  async function start(verdicts: { unhealthy?: string; unready?: string } = {}): Promise<MetricsServer> {
+    const server = await serveMetrics({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: await metricsOf().text() }),
+      unhealthy: () => verdicts.unhealthy,
+      unready: () => verdicts.unready,
+    });
+    onTestFinished(() => server.close());
+    return server;
+  }
+  const get = async ({ port }: MetricsServer, path: string, method = 'GET') => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+    return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
+  };
+
+  it('answers what it has, and nothing else', async () => {
+    const server = await start();
+    expect(await get(server, '/metrics')).toMatchObject({ status: 200, text: expect.stringContaining('jobtail_jobs') });
+    expect(await get(server, '/metrics?x=1')).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4' });
+    expect(await get(server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
+    expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
+    expect(await get(server, '/readyz')).toMatchObject({ status: 200, text: 'ok\n' });
+    expect(await get(server, '/')).toMatchObject({ status: 404 });
+    expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 405 });
+  });
+
+  it('says why the agent is not healthy or not ready', async () => {
+    const server = await start({ unhealthy: 'it stands', unready: 'the service does not answer' });
+    expect(await get(server, '/healthz')).toMatchObject({ status: 503, text: 'it stands\n' });
+    expect(await get(server, '/readyz')).toMatchObject({ status: 503, text: 'the service does not answer\n' });
+  });
+
+  it('ends at once, also while somebody holds a connection, and gives the port back', async () => {
+    const first = await start();
+    await get(first, '/healthz');
+    await first.close();
+    const again = await serveMetrics({
+      host: '127.0.0.1',
+      port: first.port,
+      metrics: async () => ({ contentType: 'text/plain', text: '' }),
+      unhealthy: () => undefined,
+      unready: () => undefined,
+    });
+    await expect(
+      serveMetrics({
+        ...again,
+        host: '127.0.0.1',
+        metrics: expect.unreachable,
+        unhealthy: () => '',
+        unready: () => '',
+      }),
+    ).rejects.toThrow('EADDRINUSE');
+    await again.close();
+  });
+});

@@ -1,0 +1,169 @@
+/** The import rule (ARCHITECTURE.md): imports run one way, and a library with a room of its own is used only there. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const SRC = fileURLToPath(new URL('../src/', import.meta.url));
+
+interface Import {
+  /** Relative to src, as is `to` unless it names a package. */
+  readonly from: string;
+  readonly to: string;
+  readonly typeOnly: boolean;
+}
+
+interface Allowed {
+  /** Folders or files whose values may be used; the root words always may. */
+  readonly values?: readonly string[];
+  /** Folders or files of which only types may be used. */
+  readonly types?: readonly string[];
+}
+
+const RULES: Readonly<Record<string, Allowed>> = {
+  agent: { types: ['store'] },
+  soap: { values: ['http'], types: ['agent/ports.ts'] },
+  signin: { values: ['http'], types: ['agent/ports.ts'] },
+  direct: { values: ['http'], types: ['agent/ports.ts'] },
+  http: {},
+  store: {},
+  config: {},
+  service: { types: ['agent/ports.ts'] },
+  sandbox: { values: ['soap/contract.ts'] },
+  cli: { values: ['agent', 'soap', 'signin', 'direct', 'http', 'store', 'config', 'service', 'sandbox'] },
+};
+
+/** Packages that one folder wraps. */
+const WRAPPED: Readonly<Record<string, string>> = { soap: 'soap', 'better-sqlite3': 'store' };
+
+// `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.
+const FROM = /^(?:import|export)\s+(type\s)?[^;'"]*?\sfrom\s+['"]([^'"]+)['"]/gm;
+const BARE = /^import\s+['"]([^'"]+)['"]/gm;
+const CALLED = /\bimport\(\s*['"]([^'"]+)['"]\s*\)/g;
+
+function importsIn(from: string, text: string): Import[] {
+  const at = (specifier: string) =>
+    specifier.startsWith('.') ? path.posix.join(path.posix.dirname(from), specifier) : specifier;
+  return [
+    ...[...text.matchAll(FROM)].map(([, type, to = '']) => ({ from, to: at(to), typeOnly: type !== undefined })),
+    ...[...text.matchAll(BARE), ...text.matchAll(CALLED)].map(([, to = '']) => ({ from, to: at(to), typeOnly: false })),
+  ];
+}
+
+const files = fs
+  .readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => file.split(path.sep).join('/'));
+const imports = files.flatMap((file) => importsIn(file, fs.readFileSync(path.join(SRC, file), 'utf8')));
+
+const isOfProject = ({ to }: Import) => files.includes(to);
+/** The first folder of a file; '' for a root word. */
+const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '');
+/** `soap` for `soap` and `soap/lib`, `@scope/name` for one with a scope. */
+const packageOf = (specifier: string) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+const lines = (found: readonly Import[]) =>
+  found.map(({ from, to, typeOnly }) => `${from} -> ${to}${typeOnly ? ' (types)' : ''}`);
+
+function isAllowed({ from, to, typeOnly }: Import): boolean {
+  const [source, target] = [folderOf(from), folderOf(to)];
+  if (target === '' || target === source) return true;
+  const { values = [], types = [] } = RULES[source] ?? {};
+  const named = typeOnly ? [...values, ...types] : values;
+  return named.includes(target) || named.includes(to);
+}
+
+/** Files that lead back to themselves, each cycle once, as `a -> b -> a`. */
+function cyclesIn(edges: ReadonlyMap<string, readonly string[]>): string[] {
+  const cycles: string[] = [];
+  const done = new Set<string>();
+  const visit = (file: string, trail: readonly string[]): void => {
+    const begin = trail.indexOf(file);
+    if (begin >= 0) cycles.push([...trail.slice(begin), file].join(' -> '));
+    if (begin >= 0 || done.has(file)) return;
+    for (const next of edges.get(file) ?? []) visit(next, [...trail, file]);
+    done.add(file);
+  };
+  for (const file of edges.keys()) visit(file, []);
+  return cycles;
+}
+
+describe('the reading of imports', () => {
+  it('sees each form, over lines, and tells types from values', () => {
+    const text = [
+      "import fs from 'node:fs';",
+      'import {',
+      '  type A,',
+      '  b,',
+      "} from '../http/b.ts';",
+      "import type { C } from './c.ts';",
+      "export { d } from '../d.ts';",
+      "import './e.ts';",
+      "const f = await import('./f.ts');",
+      "export const from = 'nowhere';",
+    ].join('\n');
+    expect(lines(importsIn('soap/x.ts', text))).toEqual([
+      'soap/x.ts -> node:fs',
+      'soap/x.ts -> http/b.ts',
+      'soap/x.ts -> soap/c.ts (types)',
+      'soap/x.ts -> d.ts',
+      'soap/x.ts -> soap/e.ts',
+      'soap/x.ts -> soap/f.ts',
+    ]);
+  });
+
+  it('finds files and imports, each of which exists', () => {
+    expect(files.length).toBeGreaterThan(50);
+    expect(imports.length).toBeGreaterThan(200);
+    expect(lines(imports.filter((one) => one.to.endsWith('.ts') && !isOfProject(one)))).toEqual([]);
+  });
+
+  it('finds a cycle', () => {
+    const edges = new Map([
+      ['a', ['b', 'c']],
+      ['b', ['c']],
+      ['c', ['b']],
+    ]);
+    expect(cyclesIn(edges)).toEqual(['b -> c -> b']);
+  });
+});
+
+describe('the import rule', () => {
+  it('has a rule for every folder', () => {
+    const folders = [...new Set(files.map(folderOf))].filter((folder) => folder !== '');
+    expect(folders.filter((folder) => RULES[folder] === undefined)).toEqual([]);
+  });
+
+  it('is kept by every import', () => {
+    expect(lines(imports.filter((one) => isOfProject(one) && !isAllowed(one)))).toEqual([]);
+  });
+
+  it('leaves root words pure: they import root words only', () => {
+    const wrong = imports.filter(
+      ({ from, to }) => folderOf(from) === '' && (folderOf(to) !== '' || !to.endsWith('.ts')),
+    );
+    expect(lines(wrong)).toEqual([]);
+  });
+
+  it('keeps a wrapped package in its folder', () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const folder = to.endsWith('.ts') ? undefined : WRAPPED[packageOf(to)];
+      return folder !== undefined && folder !== folderOf(from);
+    });
+    expect(lines(wrong)).toEqual([]);
+    for (const name of Object.keys(WRAPPED)) {
+      expect(imports.filter(({ to }) => to === name).length, `files that import ${name}`).toBeGreaterThan(0);
+    }
+  });
+
+  it('allows no cycle between files; types alone vanish, and bind nothing', () => {
+    const binding = imports.filter((one) => isOfProject(one) && !one.typeOnly);
+    const edges = new Map(
+      files.map((file) => [file, binding.filter(({ from }) => from === file).map(({ to }) => to)] as const),
+    );
+    expect(cyclesIn(edges)).toEqual([]);
+  });
+});

@@ -1,0 +1,206 @@
+/** One agent with its directories, its configuration and its cluster; everything is ended and removed with the test. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
+import { SandboxProcess } from './e2e-sandbox.ts';
+import { until } from './e2e-until.ts';
+
+/** Sections of the configuration file, to be laid over the defaults. */
+export type Sections = Readonly<Record<string, unknown>>;
+
+/** The parts of `status --json` that tests look at; status.test.ts checks the whole shape. */
+export interface Status {
+  readonly agent: { readonly running: boolean; readonly pid: number | null };
+  readonly jobs: readonly {
+    readonly jobId: string;
+    readonly state: string;
+    readonly error: StatusTrouble | null;
+    /** Failed visits in a row. */
+    readonly failures: number;
+    readonly files: readonly {
+      readonly taskId: string;
+      readonly file: string;
+      readonly path: string;
+      readonly bytes: number;
+      readonly generation: number;
+      readonly exact: boolean;
+      readonly error: StatusTrouble | null;
+    }[];
+    readonly results: { readonly listed: number; readonly synced: number; readonly failed: number };
+  }[];
+}
+
+export interface StatusTrouble {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** The user and the group without rights, by the custom of most systems. */
+export const NOBODY = 65_534;
+
+export class Place {
+  /** Absolute; everything of the test is below it. */
+  readonly directory: string;
+  readonly configFile: string;
+  readonly mirror: string;
+  readonly state: string;
+  readonly #programs: Program[] = [];
+  readonly #sandboxes: SandboxProcess[] = [];
+  #user: number | undefined;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+    this.configFile = path.join(directory, 'config.yaml');
+    this.mirror = path.join(directory, 'mirror');
+    this.state = path.join(directory, 'state');
+  }
+
+  /** A place that is cleared when the test of `context` is over; if the test failed, what was said is shown. */
+  static make({ onTestFinished, onTestFailed }: Pick<TestContext, 'onTestFinished' | 'onTestFailed'>): Place {
+    const place = new Place(fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-e2e-')));
+    onTestFailed(() => place.#show());
+    onTestFinished(() => place.#clear());
+    return place;
+  }
+
+  /**
+   * From now on the agent runs without the rights of root: if this is root, as another user, who gets the place. False
+   * if that user cannot even run the program, because the checkout is not readable for others.
+   */
+  async giveUpRights(): Promise<boolean> {
+    if (process.getuid?.() !== 0) return true;
+    this.#user = NOBODY;
+    fs.chownSync(this.directory, NOBODY, NOBODY);
+    return (await this.plain(['--version'])).code === 0;
+  }
+
+  async startSandbox(port = 0): Promise<SandboxProcess> {
+    const sandbox = await SandboxProcess.start(path.join(this.directory, 'cluster'), port);
+    this.#sandboxes.push(sandbox);
+    return sandbox;
+  }
+
+  /** Writes the configuration for a sandbox, quick where the defaults are patient; JSON is YAML. */
+  configure({ baseUrl, username, passwordFile }: ConfiguredService, sections: Sections = {}): void {
+    const defaults: Record<string, Sections> = {
+      service: {
+        fileTransferUrl: `${baseUrl}/FileTransferWs`,
+        namespace: 'http://sandbox.example.org/',
+        baseUrl,
+        requestsPerMinute: 100_000,
+      },
+      auth: { method: 'password', username, passwordFile },
+      mirror: { directory: this.mirror },
+      state: { directory: this.state },
+      poll: { minIntervalSeconds: 0.1, maxIntervalSeconds: 0.5 },
+      results: { intervalSeconds: 1 },
+      logging: { level: 'debug' },
+    };
+    const config = Object.fromEntries(
+      [...new Set([...Object.keys(defaults), ...Object.keys(sections)])].map((name) => {
+        const section = sections[name];
+        return [name, Array.isArray(section) ? section : { ...defaults[name], ...(section as Sections | undefined) }];
+      }),
+    );
+    this.writeConfig(JSON.stringify(config, null, 2));
+  }
+
+  /** Replaces the configuration file in one step, as an editor does. */
+  writeConfig(text: string): void {
+    const fresh = `${this.configFile}.new`;
+    fs.writeFileSync(fresh, text);
+    fs.renameSync(fresh, this.configFile);
+  }
+
+  /** Starts a command with this place's configuration. */
+  start(args: readonly string[]): Program {
+    return this.startAt(this.configFile, args);
+  }
+
+  /** Starts a command with a configuration that is elsewhere. */
+  startAt(configFile: string, [command = '', ...rest]: readonly string[]): Program {
+    const program = new Program([command, '-c', configFile, ...rest], { cwd: this.directory, user: this.#user });
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** Runs a command with this place's configuration to its end. */
+  agent(...args: string[]): Promise<Ended> {
+    return this.start(args).ended;
+  }
+
+  /** Runs a program line as it is, without `-c`. */
+  plain(args: readonly string[], env: ProgramOptions['env'] = {}): Promise<Ended> {
+    const program = new Program(args, { cwd: this.directory, env, user: this.#user });
+    this.#programs.push(program);
+    return program.ended;
+  }
+
+  /** Starts `agent run` and waits until it follows. */
+  async run(): Promise<Program> {
+    const program = this.start(['run']);
+    await program.says('following ');
+    return program;
+  }
+
+  /** `agent status --json`. */
+  async status(): Promise<Status> {
+    const { code, stdout, stderr } = await this.agent('status', '--json');
+    if (code !== 0) throw new Error(`agent status ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as Status;
+  }
+
+  /** The commands that were started so far. */
+  get programs(): readonly Program[] {
+    return this.#programs;
+  }
+
+  mirrorOf(jobId: string, taskId: string, file: string): string {
+    return path.join(this.mirror, jobId, 'live', taskId, `${file}.log`);
+  }
+
+  /** Waits until a mirror equals the file of the cluster. */
+  async mirrored(job: JobDescription, file: keyof JobDescription['tasks'][number]['files']): Promise<void> {
+    for (const { taskId, files } of job.tasks) {
+      const mirror = this.mirrorOf(job.jobId, taskId, file);
+      await until(`the mirror of ${file} of task ${taskId} of job ${job.jobId}`, () =>
+        readIfThere(mirror)?.equals(readIfThere(files[file]) ?? Buffer.alloc(0)),
+      );
+    }
+  }
+
+  #show(): void {
+    for (const { args, stdout, stderr } of [...this.#sandboxes.map(({ program }) => program), ...this.#programs]) {
+      const tail = `${stdout}${stderr}`.split('\n').slice(-60).join('\n');
+      process.stderr.write(`--- agent ${args.join(' ')}\n${tail}\n`);
+    }
+  }
+
+  async #clear(): Promise<void> {
+    await Promise.all(this.#programs.map((program) => program.kill()));
+    await Promise.all(this.#sandboxes.map((sandbox) => sandbox.stop()));
+    fs.rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** What a configuration has to know of the service. */
+export type ConfiguredService = Pick<SandboxProcess, 'baseUrl' | 'username' | 'passwordFile'>;
+
+/** The bytes of a file; undefined if there is none. */
+export function readIfThere(file: string): Buffer | undefined {
+  try {
+    return fs.readFileSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Where the results of a job are (a contract). */
+export function resultsOf(place: Place, jobId: string): string {
+  return path.join(place.mirror, jobId, 'results');
+}

@@ -1,0 +1,117 @@
+/** The built program as a process of its own, as people run it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { until } from './e2e-until.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+export interface ProgramOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  /** The user and group it runs as; only root may name another one. */
+  readonly user?: number | undefined;
+}
+
+/** How a process ended, and all it said. */
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A line of the agent's log. */
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+/** Processes that have not ended: none outlives this one. */
+const alive = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
+
+export class Program {
+  readonly args: readonly string[];
+  readonly pid: number;
+  /** Resolves when it has ended and all its output was read; it never rejects. */
+  readonly ended: Promise<Ended>;
+  /** Set as soon as it has ended. */
+  end: Ended | undefined;
+  readonly #child: ChildProcess;
+  readonly #stdout: Buffer[] = [];
+  readonly #stderr: Buffer[] = [];
+
+  constructor(args: readonly string[], { cwd, env, user }: ProgramOptions) {
+    if (!fs.existsSync(PROGRAM)) {
+      throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
+    }
+    this.args = args;
+    this.#child = spawn(process.execPath, [PROGRAM, ...args], {
+      cwd,
+      env: { ...cleanEnvironment(), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      ...(user === undefined ? {} : { uid: user, gid: user }),
+    });
+    alive.add(this.#child);
+    const { pid, stdout, stderr } = this.#child;
+    if (pid === undefined) throw new Error(`${process.execPath} cannot be started`);
+    this.pid = pid;
+    stdout?.on('data', (bytes: Buffer) => this.#stdout.push(bytes));
+    stderr?.on('data', (bytes: Buffer) => this.#stderr.push(bytes));
+    this.ended = new Promise((resolve) => {
+      this.#child.once('close', (code, signal) => {
+        alive.delete(this.#child);
+        this.end = { code, signal, stdout: this.stdout, stderr: this.stderr };
+        resolve(this.end);
+      });
+    });
+  }
+
+  /** What it wrote so far. */
+  get stdout(): string {
+    return Buffer.concat(this.#stdout).toString('utf8');
+  }
+
+  get stderr(): string {
+    return Buffer.concat(this.#stderr).toString('utf8');
+  }
+
+  /** The whole lines of its log so far; other lines of the standard error are passed over. */
+  get log(): LogLine[] {
+    return this.stderr
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** Waits for a line of the log whose message holds `text`. */
+  async says(text: string): Promise<LogLine> {
+    return until(`the log to say "${text}"`, () => {
+      const said = this.log.find(({ msg }) => msg.includes(text));
+      if (said === undefined && this.end !== undefined) throw new Error(`it ended without saying "${text}"`);
+      return said;
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async kill(): Promise<Ended> {
+    this.signal('SIGKILL');
+    return this.ended;
+  }
+}
+
+/** The environment without what would steer the agent or colour its output. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  const wanted = Object.entries(process.env).filter(
+    ([name]) => !/^(AGENT_|NODE_|VITEST|TEST$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$|NOTIFY_SOCKET$)/.test(name),
+  );
+  return { ...Object.fromEntries(wanted), NO_COLOR: '1' };
+}

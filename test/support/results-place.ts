@@ -1,0 +1,117 @@
+/** An agent as a process beside a sandbox in this process, whose temporary keys a real sshd accepts. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { TestContext } from 'vitest';
+import type { SubmittedJob } from '../../src/sandbox/cluster.ts';
+import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { restrictedCommand, type Sshd } from '../direct/sshd.ts';
+import { Place, type Sections } from './e2e-place.ts';
+import { Program } from './e2e-program.ts';
+
+export interface ResultsPlaceOptions {
+  readonly sshd?: Sshd;
+  /** What the keys may do; everything if left out. */
+  readonly allowed?: readonly ('rsync' | 'scp')[];
+  readonly habits?: Partial<SandboxHabits>;
+  readonly results?: Sections;
+  readonly sections?: Sections;
+}
+
+export class ResultsE2e {
+  readonly place: Place;
+  readonly sandbox: Sandbox;
+  readonly job: SubmittedJob;
+  /** Where private keys are while they are used. */
+  readonly runtime: string;
+  readonly #programs: Program[] = [];
+
+  private constructor(place: Place, sandbox: Sandbox, job: SubmittedJob, runtime: string) {
+    this.place = place;
+    this.sandbox = sandbox;
+    this.job = job;
+    this.runtime = runtime;
+  }
+
+  static async start(context: TestContext, options: ResultsPlaceOptions): Promise<ResultsE2e> {
+    const { sshd, allowed } = options;
+    const place = Place.make(context);
+    const user = { username: 'alice', password: 'correct horse', token: 'token' };
+    const cluster = path.join(place.directory, 'cluster');
+    const sandbox = await Sandbox.start({
+      directory: cluster,
+      users: [user],
+      habits: {
+        keyFormat: 'ed25519-openssh',
+        ...(sshd === undefined ? {} : { serverHostname: sshd.host }),
+        ...options.habits,
+      },
+      onKeyIssued: (jobId, publicKey) => {
+        const root = path.join(fs.realpathSync(cluster), 'jobs', jobId);
+        sshd?.allow(publicKey, allowed === undefined ? undefined : restrictedCommand(place.directory, root, allowed));
+      },
+      onKeyEnded: (_, publicKey) => sshd?.refuse(publicKey),
+    });
+    context.onTestFinished(() => sandbox.close());
+    const passwordFile = path.join(place.directory, 'password');
+    fs.writeFileSync(passwordFile, user.password, { mode: 0o600 });
+    const runtime = path.join(place.directory, 'runtime');
+    fs.mkdirSync(runtime, { mode: 0o700 });
+    place.configure(
+      { baseUrl: sandbox.baseUrl, username: user.username, passwordFile },
+      { ...options.sections, results: { intervalSeconds: 1, transfer: 'direct', ...options.results } },
+    );
+    const job = await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '11' }] });
+    const e2e = new ResultsE2e(place, sandbox, job, runtime);
+    context.onTestFinished(async () => void (await Promise.all(e2e.#programs.map((program) => program.kill()))));
+    return e2e;
+  }
+
+  /** Starts a command that keeps private keys in a directory of the test; it ends with the test. */
+  start(command: string, ...args: string[]): Program {
+    const { configFile, directory } = this.place;
+    const env = { RUNTIME_DIRECTORY: this.runtime };
+    const program = new Program([command, '-c', configFile, ...args], { cwd: directory, env });
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** Writes a result on the cluster. */
+  put(name: string, content: string | Buffer): string {
+    const file = path.join(this.job.task.directory, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, content);
+    return file;
+  }
+
+  /** Where it is here. */
+  result(name: string): string {
+    return path.join(this.place.mirror, '501', 'results', '11', name);
+  }
+
+  /** Files of the agent that hold a private key. */
+  privateKeysOnDisk(): string[] {
+    const found: string[] = [];
+    for (const directory of [this.place.state, this.place.mirror, this.runtime, '/dev/shm']) {
+      const agents =
+        directory === '/dev/shm' ? fs.readdirSync(directory).filter((name) => name.startsWith('jobtail-')) : [''];
+      for (const agent of agents) found.push(...filesWith(path.join(directory, agent), 'PRIVATE KEY-----'));
+    }
+    return found;
+  }
+}
+
+function filesWith(directory: string, text: string): string[] {
+  if (!fs.existsSync(directory)) return [];
+  return fs
+    .readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .filter((file) => {
+      try {
+        return fs.readFileSync(file).includes(text);
+      } catch {
+        return false;
+      }
+    });
+}

@@ -1,0 +1,65 @@
+/** A real systemd in namespaces of its own (scripts/systemd-namespace.sh), and what is done in there. */
+import { execFile, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { TestContext } from 'vitest';
+import { until } from './e2e-until.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const SCRIPT = `${ROOT}scripts/systemd-namespace.sh`;
+const PROGRAMS = ['unshare', 'nsenter', 'setpriv', 'pgrep', 'ip', 'curl'];
+const run = promisify(execFile);
+
+/** Why there can be no systemd here, or undefined. */
+export function systemdIsMissing(): string | undefined {
+  if (process.getuid?.() !== 0) return 'this test needs root, for namespaces of its own';
+  if (!fs.existsSync('/lib/systemd/systemd')) return 'this test needs systemd';
+  const places = (process.env['PATH'] ?? '').split(':');
+  const missing = PROGRAMS.filter((program) => !places.some((place) => fs.existsSync(`${place}/${program}`)));
+  return missing.length === 0 ? undefined : `this test needs the programs ${missing.join(', ')}`;
+}
+
+export class Namespace {
+  #leader = '';
+
+  /** Boots a systemd that is gone when the test is over. The project is at /opt/app in it. */
+  static async boot({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): Promise<Namespace> {
+    const child = spawn('bash', [SCRIPT, ROOT, process.execPath], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const namespace = new Namespace();
+    let said = '';
+    child.stdout?.on('data', (bytes: Buffer) => {
+      said += bytes;
+    });
+    const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+    onTestFinished(async () => {
+      child.stdin?.end();
+      await ended;
+    });
+    namespace.#leader = await until('systemd to be ready', () => {
+      if (child.exitCode !== null) throw new Error(`systemd could not be started (${child.exitCode})`);
+      return /^ready (\d+)$/m.exec(said)?.[1];
+    });
+    return namespace;
+  }
+
+  /** Runs a shell script inside, with `args` as $1 and so on; what it printed. Rejects if it fails. */
+  async sh(script: string, ...args: readonly string[]): Promise<string> {
+    const enter = ['-t', this.#leader, '-m', '-u', '-i', '-n', '-p', '-C'];
+    const { stdout } = await run('nsenter', [...enter, 'sh', '-euc', script, 'sh', ...args], {
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', NO_COLOR: '1' },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return stdout;
+  }
+
+  /** A property of a unit, as `systemctl show` says it. */
+  async show(unit: string, property: string): Promise<string> {
+    return (await this.sh('systemctl show -P "$2" "$1"', unit, property)).trim();
+  }
+
+  /** The whole journal of a unit. */
+  journal(unit: string): Promise<string> {
+    return this.sh('journalctl --no-pager -o cat -u "$1"', unit);
+  }
+}
