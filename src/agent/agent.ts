@@ -62,6 +62,8 @@ export class Agent {
   readonly #troubles: Troubles;
   readonly #stop = new AbortController();
   readonly #followed = new Map<JobId, Followed>();
+  /** Requests of commands that a pass under way answers. */
+  readonly #serving = new Set<number>();
   /** The errands of a job that failed last time. */
   readonly #failing = new Map<JobId, Map<Errand, Failing>>();
 
@@ -103,12 +105,12 @@ export class Agent {
   /** Looks at the store: jobs that are new, that are to end, and what commands asked for. */
   refresh(): void {
     const { store, clock, only } = this.#options;
-    const requests = store.requests.open();
+    const requests = store.requests.open().filter(({ requestId }) => !this.#serving.has(requestId));
     const asked = new Set(requests.map((request) => request.jobId));
     for (const job of store.jobs.all()) {
       if (only !== undefined && job.jobId !== only) continue;
-      if (job.state !== 'watched' && job.state !== 'ending') this.#forget(job.jobId);
-      else if (job.state === 'ending' || asked.has(job.jobId)) this.#startPass(job.jobId);
+      if (job.state === 'ending' || asked.has(job.jobId)) this.#startPass(job.jobId, asked.has(job.jobId));
+      else if (job.state !== 'watched') this.#forget(job.jobId);
       else this.#follow(job);
     }
     for (const request of requests) {
@@ -151,11 +153,9 @@ export class Agent {
     this.#errands.cancel(jobId);
   }
 
-  #startPass(jobId: JobId): void {
-    // One that failed waits for its time; what commands ask for does not.
-    const waits = this.#failing.get(jobId)?.has('pass') === true && this.#errands.has(jobId, 'pass');
-    const asked = this.#options.store.requests.open().some((request) => request.jobId === jobId);
-    if (asked || !waits) this.#errands.due(jobId, 'pass', 0);
+  /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
+  #startPass(jobId: JobId, asked: boolean): void {
+    if (asked || !this.#errands.has(jobId, 'pass')) this.#errands.due(jobId, 'pass', 0);
   }
 
   /** One errand; never rejects. */
@@ -214,6 +214,7 @@ export class Agent {
     const job = store.jobs.get(jobId);
     if (job === undefined) return;
     const requests = store.requests.open().filter((request) => request.jobId === jobId);
+    for (const { requestId } of requests) this.#serving.add(requestId);
     const options = { poll, results, mirrorDirectory, clock, pauseMs: intervals.minIntervalMs };
     const settling = this.#isSettled(jobId);
     try {
@@ -224,7 +225,10 @@ export class Agent {
       });
       if (summary.appended > 0) this.#options.onAppended?.(summary.appended);
       const settled = settling && summary.appended === 0;
-      const state = job.state === 'ending' ? 'ended' : settled ? 'settled' : job.state;
+      // A command may have changed the state meanwhile, and that counts.
+      const current = store.jobs.get(jobId)?.state ?? job.state;
+      const ended = job.state === 'ending' && current === 'ending';
+      const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
       store.jobs.setState(jobId, state);
       if (state !== 'watched')
         await results.endTransfer(jobId, { remote: this.#remote('live'), signal: this.#stop.signal });
@@ -238,11 +242,16 @@ export class Agent {
       );
       if (state === 'watched') this.#resume(job, intervals.minIntervalMs);
       else this.#forget(jobId);
+      // What was asked for meanwhile wants a pass of its own.
+      const more = store.requests.open().some((request) => request.jobId === jobId);
+      if (more || state === 'ending') this.#errands.due(jobId, 'pass', 0);
     } catch (thrown) {
       const { message, code, hint } = asJobtailError(thrown);
       if (!this.#stop.signal.aborted)
         for (const request of requests) answer(store, request, { error: message, code, hint });
       throw thrown;
+    } finally {
+      for (const { requestId } of requests) this.#serving.delete(requestId);
     }
   }
 

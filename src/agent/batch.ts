@@ -14,6 +14,13 @@ export interface Batch {
   refused: number;
 }
 
+/** One question of a poll: at its beginning for all files of the job, later for those of which more is wanted. */
+export interface Round {
+  readonly jobId: JobId;
+  readonly wanted: readonly PartRequest[];
+  readonly begins: boolean;
+}
+
 const LIMIT_HABIT = 'batch-limit';
 /** Failures that may be the fault of one of several files, or of their number. */
 const DIVISIBLE = new Set<ErrorCode>([
@@ -28,52 +35,67 @@ const DIVISIBLE = new Set<ErrorCode>([
 export class BatchReader {
   readonly #habits: HabitStore;
   #limit: number;
-  /** A length that failed whole once, while its halves went through. */
+  /** A length that failed as a whole the last time, while its halves went through. */
   #tooLong: number | undefined;
-  /** Files that failed a call by themselves, and jobs of which every file did. */
+  /** Files that failed a call by themselves. */
   readonly #poisoned = new Set<string>();
-  readonly #broken = new Set<JobId>();
+  /** Jobs of which every file failed, with the number of the file to be tried next. */
+  readonly #broken = new Map<JobId, number>();
 
   constructor(habits: HabitStore) {
     this.#habits = habits;
     this.#limit = Number(habits.get(LIMIT_HABIT) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Reads all of `wanted`; throws if no file of the job could be read. */
-  async read(remote: Remote, jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Batch> {
+  /** Reads all that is wanted; throws if it is the beginning of a poll and no file of the job could be read. */
+  async read(remote: Remote, { jobId, wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
     const call: Call = { remote, jobId, signal, batch: { parts: new Map(), errors: new Map(), refused: 0 } };
     const { batch } = call;
     try {
-      await this.#readSlices(call, wanted);
+      const turn = this.#broken.get(jobId);
+      if (turn === undefined || !begins) await this.#readSlices(call, wanted);
+      else await this.#readBroken(call, wanted, turn);
     } catch (error) {
-      await release(batch);
+      for (const part of batch.parts.values()) await part.content.release();
       throw error;
     }
     const [first] = batch.errors.values();
-    const broken = first !== undefined && batch.errors.size === wanted.length;
+    const broken = begins && first !== undefined && batch.errors.size === wanted.length;
     for (const request of wanted) {
-      const poisoned = !broken && batch.errors.has(keyText(request));
-      remember(this.#poisoned, `${jobId}/${keyText(request)}`, poisoned);
+      const name = `${jobId}/${keyText(request)}`;
+      if (!broken && batch.errors.has(keyText(request))) this.#poisoned.add(name);
+      else this.#poisoned.delete(name);
     }
-    remember(this.#broken, jobId, broken);
-    if (broken) throw first;
+    if (broken) {
+      this.#broken.set(jobId, 0);
+      throw first;
+    }
     return batch;
+  }
+
+  /** All of the job failed last time: one call, for another file each time, shows whether it still does. */
+  async #readBroken(call: Call, wanted: readonly PartRequest[], turn: number): Promise<void> {
+    this.#broken.set(call.jobId, turn + 1);
+    const tried = wanted.slice(turn % wanted.length).slice(0, 1);
+    await readOnce(call, tried);
+    this.#broken.delete(call.jobId);
+    await this.#readSlices(
+      call,
+      wanted.filter((request) => !tried.includes(request)),
+    );
   }
 
   async #readSlices(call: Call, wanted: readonly PartRequest[]): Promise<void> {
     const alone = wanted.filter((request) => this.#poisoned.has(`${call.jobId}/${keyText(request)}`));
     const together = wanted.filter((request) => !alone.includes(request));
-    for (const slice of [...inSlices(together, this.#limit), ...inSlices(alone, 1)]) {
-      // All of the job failed last time: one call is enough to see whether it still does.
-      if (this.#broken.has(call.jobId)) await readOnce(call, slice);
-      else await this.#divide(call, slice);
-    }
+    for (const slice of [...inSlices(together, this.#limit), ...inSlices(alone, 1)]) await this.#divide(call, slice);
   }
 
   async #divide(call: Call, wanted: readonly PartRequest[]): Promise<void> {
     const { batch } = call;
     try {
       await readOnce(call, wanted);
+      if (wanted.length >= (this.#tooLong ?? Number.POSITIVE_INFINITY)) this.#tooLong = undefined;
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (!DIVISIBLE.has(error.code)) throw error;
@@ -91,7 +113,7 @@ export class BatchReader {
     }
   }
 
-  /** The halves went through where the whole did not: it was too long, or it was chance, which does not come twice. */
+  /** The halves went through where the whole did not: it is too long if it says so, or if that comes twice in a row. */
   #learnLimit(half: number, whole: number, code: ErrorCode): void {
     if (code === 'request-too-long' || this.#tooLong === whole) {
       this.#limit = Math.min(this.#limit, half);
@@ -112,15 +134,6 @@ async function readOnce({ remote, jobId, signal, batch }: Call, wanted: readonly
   const { parts, refused } = await remote.readParts(jobId, wanted, signal);
   for (const part of parts) batch.parts.set(keyText(part), part);
   batch.refused += refused;
-}
-
-function remember<T>(set: Set<T>, item: T, holds: boolean): void {
-  if (holds) set.add(item);
-  else set.delete(item);
-}
-
-async function release(batch: Batch): Promise<void> {
-  for (const part of batch.parts.values()) await part.content.release();
 }
 
 function inSlices<T>(items: readonly T[], most: number): T[][] {

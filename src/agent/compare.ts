@@ -101,10 +101,11 @@ async function* findEnd(
   const part = yield file.length;
   if (part === undefined) return 'again';
   const rest = encoding.reading(part.content);
-  const earlier = await goesOnLike(rest, reading);
-  if (earlier === undefined) return { kind: 'different', at };
+  const onward = await goesOnLike(rest, reading);
+  if (onward === undefined) return { kind: 'different', at };
   const uncertain = !rest.atEnd() && (await rest.peek(1)).length === 0;
-  if (uncertain || earlier > 0) return { kind: 'same', answer: { offset: file.length, reading: rest }, unproven: [] };
+  if (onward === 'earlier' || (onward === 'alike' && uncertain))
+    return { kind: 'same', answer: { offset: file.length, reading: rest }, unproven: [] };
   // All is there, or more than all: an offset past the end of the file has an empty answer, too.
   if (reading.atEnd() && rest.atEnd()) {
     const before = yield file.length - 1;
@@ -115,23 +116,33 @@ async function* findEnd(
 }
 
 const RESUME_BYTES = 64;
-const WIDEST_CHARACTER = 4;
 
 /**
- * Whether `later` goes on like `earlier`, which was asked before it, each behind the replacement characters at which it
- * may stand: by how many bytes it begins earlier (one character at most, which a block edge cut), or undefined.
+ * How a later answer goes on like an earlier one, each behind the replacement characters at which it may stand; undefined
+ * if it does not. alike: with the same bytes. earlier: with a character before them, which a block edge had cut.
+ * unmarked: behind the byte-order mark of the other one, for it was asked for at the mark, and that was swallowed.
  */
-export async function goesOnLike(later: Reading, earlier: Reading): Promise<number | undefined> {
+export async function goesOnLike(
+  later: Reading,
+  earlier: Reading,
+): Promise<'alike' | 'earlier' | 'unmarked' | undefined> {
   const [ours, theirs] = [later.fork(), earlier.fork()];
   await ours.skipUncertain();
   await theirs.skipUncertain();
   const expected = await theirs.peek(RESUME_BYTES);
-  const found = await ours.peek(RESUME_BYTES + WIDEST_CHARACTER);
-  const ends = ours.remaining() === found.length;
-  // As far as both are certain; but a file that only grows does not end before.
-  const begins = (skip: number, text: Buffer) =>
-    startsAlike(found.subarray(skip), text) && (found.length - skip >= text.length || !ends);
-  for (let skip = 0; skip <= WIDEST_CHARACTER; skip++) if (begins(skip, expected)) return skip;
-  // A byte-order mark at the very offset may have been swallowed.
-  return standsAt(expected, 0, BYTE_ORDER_MARK) && begins(0, expected.subarray(BYTE_ORDER_MARK.length)) ? 0 : undefined;
+  if (await begins(ours, 0, expected)) return 'alike';
+  const width = widthOfLead((await ours.peek(1))[0] ?? 0);
+  if (width > 1 && (await begins(ours, width, expected))) return 'earlier';
+  if (!standsAt(expected, 0, BYTE_ORDER_MARK)) return undefined;
+  theirs.advance(BYTE_ORDER_MARK.length);
+  await theirs.skipUncertain();
+  return (await begins(ours, 0, await theirs.peek(RESUME_BYTES))) ? 'unmarked' : undefined;
+}
+
+/** Whether a reading has `expected` behind `skip` bytes, as far as it is certain; but it does not end before. */
+async function begins(reading: Reading, skip: number, expected: Buffer): Promise<boolean> {
+  const found = await reading.peek(skip + RESUME_BYTES);
+  const length = found.length - skip;
+  const ends = reading.remaining() === found.length;
+  return startsAlike(found.subarray(skip), expected) && (length >= expected.length || (length > 0 && !ends));
 }

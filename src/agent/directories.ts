@@ -46,7 +46,7 @@ async function lookAt(file: string): Promise<Stats | undefined> {
 
 /** Waits until a file's bytes, or a directory's names, are on the disk. */
 export async function flushPath(file: string): Promise<void> {
-  const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const handle = await fs.open(file, constants.O_RDONLY);
   try {
     await handle.sync();
   } finally {

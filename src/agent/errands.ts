@@ -34,6 +34,8 @@ export class Errands {
   readonly #options: ErrandsOptions;
   readonly #schedule = new Schedule();
   readonly #running = new Map<string, Promise<void>>();
+  /** Those of the running ones that no longer wait for others. */
+  readonly #begun = new Set<string>();
   #cancelTimer: (() => void) | undefined;
   #turn: Turn | undefined;
   #stopped = false;
@@ -93,13 +95,20 @@ export class Errands {
       if (passes) continue;
       const same = this.#running.get(name);
       if (same !== undefined) {
-        void same.then(() => this.due(jobId, errand, 0));
+        // One that still waits for others does what is due now, too.
+        if (this.#begun.has(name)) void same.then(() => this.due(jobId, errand, 0));
         continue;
       }
       const others = AFTER[errand].flatMap((other) => this.#running.get(nameOf(jobId, other)) ?? []);
       const running = Promise.all(others)
-        .then(() => this.#options.run(jobId, errand))
-        .finally(() => this.#running.delete(name));
+        .then(() => {
+          this.#begun.add(name);
+          return this.#options.run(jobId, errand);
+        })
+        .finally(() => {
+          this.#begun.delete(name);
+          this.#running.delete(name);
+        });
       this.#running.set(name, running);
     }
     this.#turn?.callback();

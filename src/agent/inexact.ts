@@ -25,14 +25,14 @@ export async function* fillInexact(file: LiveFile, text: Reading, encoding: Text
     const part = yield file.length + width;
     if (part === undefined) return 'absent';
     const reading = encoding.reading(part.content);
-    const earlier = await goesOnLike(reading, behind);
-    if (earlier === undefined) return 'witness';
+    const onward = await goesOnLike(reading, behind);
+    if (onward === undefined) return 'witness';
     const rest = reading.fork();
-    const replaced = await rest.skipUncertain();
+    const replaced = onward === 'unmarked' ? 0 : await rest.skipUncertain();
     if (replaced === 0) {
       if (width > 0) await file.appendInexact(width);
-      // What begins earlier is a character that a block edge had cut, and stands whole here.
-      if (earlier > 0) return reading;
+      // A character that a block edge had cut stands whole here.
+      if (onward === 'earlier') return reading;
       return width > 0 ? behind : 'witness';
     }
     // Each stands for one byte at least; the last one perhaps for a character that is not complete yet.

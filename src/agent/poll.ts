@@ -57,11 +57,11 @@ export async function pollJob(jobId: JobId, context: PollContext, options: PollO
   let failure: unknown;
   try {
     for (const course of courses) await guard(course, () => begin(course, context, options));
-    for (;;) {
+    for (let begins = true; ; begins = false) {
       const asking = courses.filter((course) => course.asks !== undefined);
       if (asking.length === 0) break;
       const wanted = asking.map(({ row, asks }) => ({ taskId: row.taskId, file: row.file, offset: asks ?? 0 }));
-      const batch = await context.batches.read(options.remote, jobId, wanted, options.signal);
+      const batch = await context.batches.read(options.remote, { jobId, wanted, begins }, options.signal);
       refused += batch.refused;
       for (const course of asking) {
         const part = batch.parts.get(course.name);

@@ -16,7 +16,7 @@ import { Witnesses } from '../agent/witnesses.ts';
 import type { Config } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { HttpClient } from '../http/http-client.ts';
+import { HttpClient, type HttpClientOptions } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
 import { SignIn, type SignInEvent } from '../signin/sign-in.ts';
 import { contentWriter } from '../soap/content.ts';
@@ -52,10 +52,15 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-export async function connect(config: Config, log: Log, observer?: Observer): Promise<Connection> {
+export async function connect(
+  config: Config,
+  log: Log,
+  observer?: Observer,
+  newClient = (options: HttpClientOptions) => new HttpClient(options),
+): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
-  const http = new HttpClient({
+  const http = newClient({
     limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
     tls: await loadTls(config),
     ...(service.proxy === null ? {} : { proxy: service.proxy }),
@@ -122,6 +127,7 @@ export interface OwnedStore {
 
 /** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
 export function openOwnStore(config: Config, log: Log): OwnedStore {
+  refuseForeignState(config);
   makeDirectories(config);
   const lock: DirectoryLock = lockDirectory(config.state.directory);
   try {
@@ -147,6 +153,15 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
     lock.release();
     throw error;
   }
+}
+
+/** Files that root makes among those of another user would stop the agent of that user at its next start. */
+function refuseForeignState({ state }: Config): void {
+  const owner = process.geteuid?.() === 0 ? fs.statSync(state.directory, { throwIfNoEntry: false })?.uid : undefined;
+  if (owner === undefined || owner === 0) return;
+  throw new JobtailError('permission', `the state in ${state.directory} belongs to the user ${owner}, not to root`, {
+    hint: 'start the agent and say it again (the running agent does it then), or say it as that user',
+  });
 }
 
 /** The store beside a running agent, or to look into it. */

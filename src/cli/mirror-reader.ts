@@ -32,18 +32,18 @@ export class MirrorReader {
     const handle = openIfThere(this.#file);
     if (handle === undefined) return;
     try {
-      const { size, mtimeNs } = fs.fstatSync(handle, { bigint: true });
-      const kept = statIfThere(`${this.#file}.1`);
-      const isShorter = size < this.#at;
-      if (nameOf(kept) !== this.#kept && kept !== undefined) {
-        // It is kept first and cut then: until it is cut, it still holds what was read already.
-        if (!isShorter && mtimeNs <= kept.mtimeNs) return;
-        this.#kept = nameOf(kept);
-        yield* this.#restOf(`${this.#file}.1`);
+      const { size } = fs.fstatSync(handle);
+      const former = `${this.#file}.1`;
+      const kept = nameOf(statIfThere(former));
+      if (kept !== this.#kept && kept !== undefined) {
+        // It is kept first and cut then: as long as both are the same, nothing new can have come.
+        if (isSame(this.#file, former)) return;
+        this.#kept = kept;
+        yield* this.#restOf(former);
         this.#at = 0;
         yield 'generation';
-      } else if (isShorter) {
-        this.#at = this.#keeps ? Number(size) : 0;
+      } else if (size < this.#at) {
+        this.#at = this.#keeps ? size : 0;
         if (!this.#keeps) yield 'generation';
       }
       yield* this.#bytesOf(handle, mostBytes);
@@ -107,6 +107,24 @@ function openIfThere(file: string): number | undefined {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
+}
+
+/** Whether two files have the same length and the same end. */
+function isSame(...files: readonly [string, string]): boolean {
+  const ends = files.map((file) => {
+    const handle = openIfThere(file);
+    if (handle === undefined) return undefined;
+    try {
+      const { size } = fs.fstatSync(handle);
+      const bytes = Buffer.alloc(Math.min(size, READ_BYTES));
+      const read = fs.readSync(handle, bytes, 0, bytes.length, size - bytes.length);
+      return { size, bytes: bytes.subarray(0, read) };
+    } finally {
+      fs.closeSync(handle);
+    }
+  });
+  const [a, b] = ends;
+  return a !== undefined && b !== undefined && a.size === b.size && a.bytes.equals(b.bytes);
 }
 
 const statIfThere = (file: string) => fs.statSync(file, { bigint: true, throwIfNoEntry: false });

@@ -1,72 +1,188 @@
 /** The command line: names, arguments and help of the commands; what they do is in commands/. */
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, parseTaskId, type TaskId } from '../job.ts';
-import { demo } from './commands/demo.ts';
-import { run } from './commands/run.ts';
-import { sandbox } from './commands/sandbox.ts';
+import { Argument, Command, Option } from 'commander';
+import { AUTH_METHODS } from '../config/config.ts';
+import { LIVE_FILE_NAMES } from '../job.ts';
+import {
+  collect,
+  fileArgument,
+  jobArgument,
+  linesArgument,
+  portArgument,
+  projectArgument,
+  secondsArgument,
+  sinceArgument,
+  taskArgument,
+} from './arguments.ts';
+import { commandsOf } from './command-tree.ts';
+import { check } from './commands/check.ts';
+import { completion } from './commands/completion.ts';
+import { init } from './commands/init.ts';
 import { status } from './commands/status.ts';
 import { sync } from './commands/sync.ts';
+import { tail } from './commands/tail.ts';
 import { unwatch } from './commands/unwatch.ts';
 import { verify } from './commands/verify.ts';
 import { watch } from './commands/watch.ts';
+import { SHELLS } from './completion-scripts.ts';
+import { EXIT_CODES, exitCodesHelp } from './exit-codes.ts';
+import { manPage } from './man-page.ts';
+import { endWhenUnread } from './unread.ts';
 import { versionOfProgram } from './version.ts';
-
-const EXIT_CODES = `
-Exit codes:
-  0  done                                   5  the sign-in failed
-  1  a difference was found, or some failed 6  the service failed or cannot be reached
-  2  wrong arguments                        7  no such job, or it is not watched
-  3  wrong configuration                    8  this machine: rights, disk, state
-  4  another agent uses the state directory 130 interrupted`;
 
 export function programOf(): Command {
   const program = new Command('agent')
     .description('Keeps byte-exact local mirrors of the live files of cluster jobs, and syncs their results.')
     .version(versionOfProgram())
-    .addHelpText('after', EXIT_CODES)
+    .addHelpText('after', exitCodesHelp())
     .showHelpAfterError('(agent --help, or agent COMMAND --help, says more)')
     .exitOverride();
+  // The demo puts away what it made; everything else may just end.
+  program.hook('preAction', (_, action) => {
+    if (action.name() !== 'demo') endWhenUnread();
+  });
+  addFollowing(program);
+  addLooking(program);
+  addPasses(program);
+  addSetup(program);
+  addTryOut(program);
+  return program;
+}
 
+/** The man page of the program. */
+export function manPageOf(program: Command): string {
+  return manPage({
+    version: program.version() ?? '',
+    description: program.description(),
+    commands: commandsOf(program),
+    exitCodes: EXIT_CODES,
+  });
+}
+
+function addFollowing(program: Command): void {
   command(program, 'run', 'follow the watched jobs until stopped (the daemon, in the foreground)')
-    .addHelpText('after', '\nExample:\n  agent run -c /etc/agent/config.yaml')
-    .action((options) => run(options));
+    .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
+    .action(async (options) => (await import('./commands/run.ts')).run(options));
 
   command(program, 'watch', 'follow a job, and print the paths of its mirrors')
     .argument('<job>', 'id of the job', jobArgument)
-    .option('--task <id>', 'a task of the job whose live files are followed (repeatable)', collect(taskArgument), [])
-    .addOption(
-      new Option('--file <name>', `a live file: ${LIVE_FILE_NAMES.join(', ')} (repeatable; default: all)`)
-        .argParser(collect(fileArgument))
-        .default([], 'all'),
-    )
+    .addOption(taskOption('a task of the job whose live files are followed (repeatable)'))
+    .addOption(fileOption())
     .option('--no-results', 'leave the result files of the job alone')
-    .option('--foreground', 'follow it right here, while no agent runs')
+    .option('--foreground', 'follow it right here, while no agent runs, and show its lines')
     .addHelpText(
       'after',
-      '\nExamples:\n  agent watch 501 --task 9001 --task 9002\n  tail -F $(agent watch 501 --task 9001 --file stdout)',
+      examples(
+        'agent watch 501 --task 9001 --task 9002',
+        'agent watch 501 --task 9001 --foreground',
+        'tail -F $(agent watch 501 --task 9001 --file stdout)',
+      ),
     )
     .action((job, options) => watch(job, options));
 
   command(program, 'unwatch', 'one last complete pass over a job, then follow it no longer; its files stay')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--now', 'without the last pass')
+    .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now'))
     .action((job, options) => unwatch(job, options));
+}
 
+function addLooking(program: Command): void {
   command(program, 'status', 'what is followed and how it stands')
     .argument('[job]', 'id of a job', jobArgument)
+    .option('-w, --watch', 'again every second, in place, until Ctrl-C')
     .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
     .action((job, options) => status(job, options));
 
+  command(program, 'tail', 'the lines of the live files of a job, with or without a running agent')
+    .argument('<job>', 'id of the job', jobArgument)
+    .option('-f, --follow', 'go on until the job is settled or ended, or until Ctrl-C')
+    .option('-n, --lines <number>', 'so many last lines of each file, or "all"', linesArgument, 10)
+    .addOption(taskOption('only this task (repeatable)'))
+    .addOption(fileOption())
+    .option(
+      '--since <time>',
+      'only files that grew since: 90s, 10m, 2h, 1d, or 2026-03-01T12:00 (lines have no times)',
+      sinceArgument,
+    )
+    .option('--raw', 'as the job wrote it, with every control character; use it for files you trust')
+    .option('--no-prefix', 'without the task and the file before each line')
+    .addHelpText(
+      'after',
+      examples(
+        'agent tail 501 -f',
+        'agent tail 501 --file stderr -n 100',
+        'agent tail 501 --task 9001 --file stdout --no-prefix -n all',
+      ),
+    )
+    .action((job, options) => tail(job, options));
+}
+
+function addPasses(program: Command): void {
   command(program, 'sync', 'one complete pass over a watched job, then exit (by the running agent, if there is one)')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
     .action((job, options) => sync(job, options));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
     .action((job, options) => verify(job, options));
+}
 
+function addSetup(program: Command): void {
+  command(program, 'check', 'configuration, disk, network, sign-in, a real call: what is wrong, and how to mend it')
+    .addOption(new Option('--job <id>', 'a job to try a call on').argParser(jobArgument))
+    .addOption(taskOption('a task of that job (repeatable)'))
+    .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001'))
+    .action((options) => check(options));
+
+  program
+    .command('init')
+    .description('ask the few things the agent has to know, write config.yaml, and try it')
+    .exitOverride()
+    .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
+    .option('--url <url>', 'address of the file-transfer service')
+    .option('--namespace <uri>', 'XML namespace of its operations')
+    .option('--base-url <url>', 'address the sign-in starts from')
+    .addOption(new Option('--method <name>', 'how to sign in').choices(AUTH_METHODS))
+    .option('--username <name>', 'user name')
+    .addOption(new Option('--project-id <id>', 'project, for cloud-platform').argParser(projectArgument))
+    .option('--secret-file <file>', 'the file that holds the password, token or session code')
+    .option('--secret-stdin', 'read it from the standard input, and keep it in a private file')
+    .option('--service', 'for the systemd unit: /etc/agent, /srv/agent, the password as a credential')
+    .option('--force', 'replace files that are there')
+    .option('--no-check', 'do not try it')
+    .addHelpText(
+      'after',
+      examples(
+        'agent init',
+        'sudo agent init --service',
+        'pass show cluster | agent init --url https://mw.example.org/FileTransferWs --namespace http://mw.example.org/ \\',
+        '    --method password --username alice --secret-stdin',
+      ),
+    )
+    .action((options) => init(options));
+
+  program
+    .command('completion')
+    .description('print the completion script for a shell')
+    .exitOverride()
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
+    .addHelpText(
+      'after',
+      examples(
+        'agent completion bash | sudo tee /etc/bash_completion.d/agent',
+        'agent completion zsh > ~/.zfunc/_agent',
+        'agent completion fish > ~/.config/fish/completions/agent.fish',
+      ),
+    )
+    .action((shell) => completion(shell, commandsOf(program)));
+}
+
+function addTryOut(program: Command): void {
   program
     .command('sandbox')
     .description('a simulated cluster on this machine, to try the agent on')
@@ -74,8 +190,8 @@ export function programOf(): Command {
     .option('--directory <dir>', 'where its jobs live', './sandbox')
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
-    .addHelpText('after', '\nExample:\n  agent sandbox --port 8090 --job')
-    .action((options) => sandbox(options));
+    .addHelpText('after', examples('agent sandbox --port 8090 --job'))
+    .action(async (options) => (await import('./commands/sandbox.ts')).sandbox(options));
 
   program
     .command('demo')
@@ -83,8 +199,19 @@ export function programOf(): Command {
     .exitOverride()
     .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
     .option('--all', 'a row for every file in the table, however many there are')
-    .action((options) => demo(options));
-  return program;
+    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all'))
+    .action(async (options) => (await import('./commands/demo.ts')).demo(options));
+}
+
+const examples = (...lines: readonly string[]) =>
+  `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+
+const taskOption = (description: string) =>
+  new Option('--task <id>', description).argParser(collect(taskArgument)).default([], 'none');
+
+function fileOption(): Option {
+  const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);
+  return option.argParser(collect(fileArgument)).default([], 'all');
 }
 
 function command(program: Command, name: string, description: string): Command {
@@ -93,41 +220,4 @@ function command(program: Command, name: string, description: string): Command {
     .description(description)
     .exitOverride()
     .option('-c, --config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)');
-}
-
-function jobArgument(text: string): JobId {
-  const jobId = parseJobId(text);
-  if (jobId === undefined)
-    throw new InvalidArgumentError(`"${text}" is no job id: a whole number of 64 bits was expected.`);
-  return jobId;
-}
-
-function taskArgument(text: string): TaskId {
-  const taskId = parseTaskId(text);
-  if (taskId === undefined)
-    throw new InvalidArgumentError(`"${text}" is no task id: a whole number of 64 bits was expected.`);
-  return taskId;
-}
-
-function fileArgument(text: string): LiveFileName {
-  const file = LIVE_FILE_NAMES.find((name) => name === text);
-  if (file === undefined)
-    throw new InvalidArgumentError(`"${text}" is no live file: one of ${LIVE_FILE_NAMES.join(', ')} was expected.`);
-  return file;
-}
-
-function portArgument(text: string): number {
-  const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError(`"${text}" is no port.`);
-  return port;
-}
-
-function secondsArgument(text: string): number {
-  const seconds = Number(text);
-  if (!(seconds >= 1 && seconds <= 600)) throw new InvalidArgumentError(`"${text}" is no number from 1 to 600.`);
-  return seconds;
-}
-
-function collect<T>(parse: (text: string) => T): (text: string, before: T[]) => T[] {
-  return (text, before) => [...before, parse(text)];
 }

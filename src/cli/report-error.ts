@@ -10,6 +10,9 @@ export function reportError(thrown: unknown): number {
   if (error.code === 'aborted') return EXIT.interrupted;
   process.stderr.write(`agent: ${error.message}\n`);
   if (error.hint !== undefined) process.stderr.write(`       ${error.hint}\n`);
-  if (error.code === 'internal') process.stderr.write(`${error.stack ?? ''}\n`);
+  if (error.code === 'internal') {
+    const { stack = '' } = error.cause instanceof Error ? error.cause : error;
+    process.stderr.write(`${stack}\n`);
+  }
   return error.policy.exitCode;
 }

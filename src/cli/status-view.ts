@@ -7,6 +7,8 @@ import { countOf, showAge, showBytes } from './show.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { columnsOf, wrapToColumns } from './terminal-text.ts';
 
+/** No lines between the rows of a table: many files fit on one screen. */
+const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 /** Results with a reason that get a line. */
 const MOST_LINES = 20;
 
@@ -43,6 +45,19 @@ function lossesOf({ files, refusedEntries }: JobReport): string {
     ...(refusedEntries > 0 ? [`${refusedEntries} refused`] : []),
   ];
   return said.length === 0 ? '' : pc.red(` (${said.join(', ')})`);
+}
+
+/** One line for the jobs of a report, while they are followed. */
+export function progressText({ jobs }: Report): string {
+  return jobs
+    .map((job) => {
+      const bytes = job.files.reduce((sum, { bytes: of }) => sum + of, 0);
+      const results = job.results.directory === null ? '' : `, results ${resultsOf(job)}`;
+      const trouble = job.error === null ? '' : `, ${job.error.message}`;
+      const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytes)}, last growth ${ageOf(job.grownAt)}`;
+      return `job ${job.jobId}: ${live}${results}${trouble}`;
+    })
+    .join('; ');
 }
 
 /** The first trouble of a job, with what to do; the page of the job has all of them. */
@@ -107,7 +122,7 @@ function troubleLines(prefix: string, { message, hint, since }: NonNullable<JobR
 
 /** A table if there is room for it; else each row as a line of its own. */
 function fitted(head: readonly string[], rows: readonly string[][], columns: number): string[] {
-  const table = new Table({ head: [...head], style: plainStyle() });
+  const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS });
   table.push(...rows);
   const lines = table.toString().split('\n');
   if (columnsOf(lines[0] ?? '') <= columns) return lines;

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { keyText } from '../../src/job.ts';
 import { Engine, STDOUT } from '../support/engine.ts';
-import { MemoryContent } from '../support/memory-content.ts';
+import { memoryWriter } from '../support/memory-content.ts';
 import { ModelRemote } from '../support/model-remote.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -13,7 +13,13 @@ function setUp(options: { contentEncoding?: string; keepGenerations?: number } =
   let time = 1_000_000;
   const directory = temporaryDirectory();
   const start = () => {
-    const engine = new Engine({ directory, remote, now: () => time, ...options });
+    const engine = new Engine({
+      directory,
+      remote,
+      now: () => time,
+      newContent: () => memoryWriter(remote),
+      ...options,
+    });
     engine.watch([STDOUT]);
     return engine;
   };
@@ -29,7 +35,7 @@ function setUp(options: { contentEncoding?: string; keepGenerations?: number } =
     },
     poll: async (final = false) => {
       const polled = await engine.poll(final);
-      expect(MemoryContent.held).toBe(0);
+      expect(remote.held).toBe(0);
       expect([...polled.errors.values()]).toEqual([]);
       return polled.ends.get(NAME);
     },

@@ -16,12 +16,16 @@ function write({ tasks }: JobDescription, text: string): void {
 const complaints = (agent: Program): LogLine[] =>
   agent.log.filter(({ level }) => level === 'warn' || level === 'error');
 
-/** Waits until a job has failed so often in a row, as `status` shows it. */
-function failures(place: Place, jobId: string, times: number) {
-  return until(`job ${jobId} to fail ${times} times`, async () => {
-    const job = (await place.status()).jobs.find((one) => one.jobId === jobId);
-    return job !== undefined && job.failures >= times && job;
-  });
+/** Waits until the agent met a failure so often; how `status` shows a job then. */
+async function failing(
+  place: Place,
+  agent: Program,
+  { code, times, jobId }: { code: string; times: number; jobId: string },
+) {
+  await until(`${code} ${times} times`, () => agent.log.filter((line) => line['code'] === code).length >= times);
+  const job = (await place.status()).jobs.find((one) => one.jobId === jobId);
+  if (job === undefined) throw new Error(`status does not show job ${jobId}`);
+  return job;
 }
 
 it.concurrent('a port that nobody listens on is said once, and its end too', PATIENCE, async (context) => {
@@ -35,12 +39,12 @@ it.concurrent('a port that nobody listens on is said once, and its end too', PAT
 
   place.configure(before, { watch: [orderOf(job)] });
   const agent = await place.run();
-  const failing = await failures(place, job.jobId, 4);
-  expect(failing.error).toMatchObject({
+  const shown = await failing(place, agent, { code: 'unreachable', times: 5, jobId: job.jobId });
+  expect(shown.error).toMatchObject({
     code: 'unreachable',
     hint: expect.stringContaining('the address in the configuration'),
   });
-  expect(failing.error?.message).toContain(`127.0.0.1:${port}`);
+  expect(shown.error?.message).toContain(`127.0.0.1:${port}`);
   expect(complaints(agent)).toMatchObject([{ level: 'warn', code: 'unreachable', scope: 'the service' }]);
   const synced = await place.agent('sync', job.jobId);
   expect(synced).toMatchObject({ code: 6, stdout: '' });
@@ -70,9 +74,9 @@ it.concurrent(
 
     const startedAt = performance.now();
     const agent = await place.run();
-    const failing = await failures(place, job.jobId, 6);
-    expect(failing.error?.code).toBe('sign-in-refused');
-    expect(failing.error?.hint).toContain(sandbox.passwordFile);
+    const shown = await failing(place, agent, { code: 'sign-in-refused', times: 12, jobId: job.jobId });
+    expect(shown.error?.code).toBe('sign-in-refused');
+    expect(shown.error?.hint).toContain(sandbox.passwordFile);
     expect(complaints(agent)).toMatchObject([{ level: 'warn', code: 'sign-in-refused' }]);
     const asked = await place.agent('sync', job.jobId);
     expect(asked).toMatchObject({ code: 5, stdout: '' });
@@ -105,7 +109,7 @@ it.concurrent('a job that does not exist is shown with what to do, and the other
   const agent = await place.run();
   write(job, 'one\n');
   await place.mirrored(job, 'stdout');
-  const { state, error } = await failures(place, '404404', 3);
+  const { state, error } = await failing(place, agent, { code: 'fault', times: 4, jobId: '404404' });
   expect(state).toBe('watched');
   expect(error).toMatchObject({ code: 'fault', message: expect.stringContaining('404404 does not exist') });
   expect(error?.hint).toContain('look at the job id');

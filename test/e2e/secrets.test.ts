@@ -4,7 +4,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import { Place } from '../support/e2e-place.ts';
-import type { Program } from '../support/e2e-program.ts';
+import type { LogLine, Program } from '../support/e2e-program.ts';
 import type { SandboxProcess } from '../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -115,10 +115,10 @@ it.concurrent('with a password and session codes', PATIENCE, async (context) => 
     codes.push(await sandbox.sessionCode(PASSWORD));
   }
   // The job of another user looks like a lost session for ever: its error is kept.
-  const shown = await until('the error of the foreign job', async () => {
-    const { stdout } = await place.agent('status', foreign.jobId);
-    return stdout.includes(MARK) && stdout;
-  });
+  const isForeign = ({ scope, err }: LogLine) => scope === `job ${foreign.jobId}` && String(err).includes(MARK);
+  await until('the error of the foreign job', () => agent.log.some(isForeign));
+  const shown = (await place.agent('status', foreign.jobId)).stdout;
+  expect(shown).toContain(MARK);
   expect(shown).toContain('session');
   expect(await place.agent('sync', foreign.jobId)).toMatchObject({ code: 5 });
   await sandbox.expireSessions();

@@ -27,6 +27,7 @@ const STRANGE = [
   Buffer.from([0xc0, 0xaf]),
 ];
 
+let written = 0;
 let state = Number(process.argv[2]) >>> 0;
 /** mulberry32: a whole number from 0 up to `below`. */
 function random(below) {
@@ -50,6 +51,7 @@ function streamInto([fd, strangeOneIn]) {
     const bytes = Buffer.concat(pieces);
     for (let at = 0; at < wanted; ) at += writeSync(fd, bytes, at, wanted - at);
     rest = bytes.subarray(wanted);
+    written += wanted;
   };
 }
 
@@ -62,5 +64,6 @@ const writes = [
 const endsAt = Date.now() + LONGEST_MS;
 while (!existsSync('stop') && Date.now() < endsAt) {
   for (const write of writes) if (random(3) > 0) write();
-  await sleep(10 + random(50));
+  // Slower and slower: a machine that is busy must not have to follow hundreds of megabytes.
+  await sleep((10 + random(50)) * (1 + written / 1_000_000));
 }

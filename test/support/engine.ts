@@ -49,7 +49,7 @@ export class Engine {
       store: this.store,
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
       witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
-      rawBytes: new RawBytes({ remote, newContent: options.newContent ?? memoryWriter, now }),
+      rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       batches: new BatchReader(this.store.habits),
       now,
       liveFiles: {

@@ -1,16 +1,22 @@
 import type { Content, ContentWriter } from '../../src/agent/ports.ts';
 
-/** A content in memory that counts what was not given back. */
+/** Counts the contents that were not given back. */
+export interface Holder {
+  held: number;
+}
+
+/** A content in memory. */
 export class MemoryContent implements Content {
-  static held = 0;
   readonly length: number;
   readonly #bytes: Buffer;
+  readonly #holder: Holder;
   #released = false;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, holder: Holder = { held: 0 }) {
     this.#bytes = bytes;
     this.length = bytes.length;
-    MemoryContent.held++;
+    this.#holder = holder;
+    holder.held++;
   }
 
   async read(start: number, end: number): Promise<Buffer> {
@@ -21,18 +27,18 @@ export class MemoryContent implements Content {
   async release(): Promise<void> {
     if (this.#released) throw new Error('released twice');
     this.#released = true;
-    MemoryContent.held--;
+    this.#holder.held--;
   }
 }
 
-export function memoryWriter(): ContentWriter {
+export function memoryWriter(holder?: Holder): ContentWriter {
   const pieces: Buffer[] = [];
   return {
     async write(bytes) {
       pieces.push(Buffer.from(bytes));
     },
     async finish() {
-      return new MemoryContent(Buffer.concat(pieces));
+      return new MemoryContent(Buffer.concat(pieces), holder);
     },
     async discard() {},
   };

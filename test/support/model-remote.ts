@@ -19,6 +19,8 @@ export class ModelRemote implements Remote {
   readonly failures: JobtailError[] = [];
   /** Runs before each call is answered; what it does to the files is seen by the call. */
   beforeCall: () => void | Promise<void> = () => {};
+  /** Contents that were handed out and not given back. */
+  held = 0;
   calls = 0;
   textBytes = 0;
   rawBytes = 0;
@@ -33,7 +35,7 @@ export class ModelRemote implements Remote {
       const text = Buffer.from(decodeBytes(bytes, request.offset, this.decoding), 'utf8');
       this.textBytes += text.length;
       const { taskId, file, offset } = request;
-      return [{ taskId, file, offset, relativePath: `/${file}.txt`, content: new MemoryContent(text) }];
+      return [{ taskId, file, offset, relativePath: `/${file}.txt`, content: new MemoryContent(text, this) }];
     });
     return { parts: parts.reverse(), refused: 0 };
   }

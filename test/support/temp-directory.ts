@@ -9,3 +9,18 @@ export function temporaryDirectory(): string {
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
+
+/** A directory for one of many runs within a test: in memory where that is possible, gone when `work` is through. */
+export async function removedDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
+  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-test-'));
+  try {
+    return await work(directory);
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Where flushing costs nothing, if there is such a place. */
+export function memoryDirectory(): string {
+  return fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
+}

@@ -10,9 +10,12 @@ import { createLog } from '../../service/log.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { BottomLine } from '../bottom-line.ts';
 import { buildEngine, connect, makeDirectories, openOwnStore, openSharedStore } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { LineTail } from '../line-tail.ts';
+import { reportOf } from '../status-report.ts';
+import { progressText } from '../status-view.ts';
 import { stopSignals } from '../stop-signals.ts';
 
 export interface WatchOptions extends ConfigOption {
@@ -84,7 +87,8 @@ async function followHere(config: Config, order: WatchOrder): Promise<void> {
   const { store, transfers } = owned;
   const { remote } = connection;
   const { agent } = buildEngine({ config, store, transfers, remote, log, only: order.jobId });
-  const tail = new LineTail((line) => process.stdout.write(line));
+  const bottom = new BottomLine(process.stdout);
+  const tail = new LineTail((line) => bottom.write(line));
   try {
     store.transaction(() => store.jobs.watch(order, Date.now()));
     for (const row of store.liveFiles.ofJob(order.jobId)) {
@@ -95,15 +99,20 @@ async function followHere(config: Config, order: WatchOrder): Promise<void> {
     agent.start([]);
     while (!stopping.signal.aborted && store.jobs.get(order.jobId)?.state === 'watched') {
       tail.look();
+      bottom.show(progressText(reportOf(config, store, order.jobId)));
       await sleep(200, undefined, { signal: stopping.signal }).catch(() => {});
     }
   } finally {
+    bottom.clear();
     await agent.stop();
     await transfers.endAll(remote, stopping.signal);
     tail.end();
     await connection.close();
+    const state = store.jobs.get(order.jobId)?.state ?? 'ended';
     owned.close();
     stopping.dispose();
+    const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
+    process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
   }
 }
 
@@ -114,7 +123,7 @@ function pathsOf(config: Config, store: Store, order: WatchOrder): string[] {
 
 /** Paths on the standard output, for programs; the rest on the standard error, for people. */
 function print(paths: readonly string[], config: Config, order: WatchOrder, note: string): void {
-  for (const file of paths) process.stdout.write(`${file}\n`);
+  for (const file of paths) process.stdout.write(`${process.stdout.isTTY ? shellWord(file) : file}\n`);
   process.stderr.write(`job ${order.jobId} is watched; ${note}\n`);
   if (order.results) process.stderr.write(`results go to ${resultsDirectory(config.mirror.directory, order.jobId)}/\n`);
   if (paths.length === 0) {
@@ -123,3 +132,6 @@ function print(paths: readonly string[], config: Config, order: WatchOrder, note
     );
   }
 }
+
+/** A path as a shell takes it, ready to be pasted behind `tail -F`. */
+const shellWord = (file: string) => (/^[\w./,:@%+=-]+$/.test(file) ? file : `'${file.replaceAll("'", "'\\''")}'`);

@@ -22,10 +22,12 @@ export type Change =
 /** What a person does to a mirror. */
 export type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
 
+/** A poll, one of a final pass, or a complete pass. */
+export type Work = 'poll' | 'final' | 'pass';
+
 export type Action =
   | Change
-  | { readonly do: 'poll'; readonly final: boolean }
-  | { readonly do: 'pass' }
+  | { readonly do: 'work'; readonly work: Work }
   | { readonly do: 'wait'; readonly ms: number }
   /** The file shows an old size for a few seconds. */
   | { readonly do: 'stale'; readonly file: number; readonly share: number }
@@ -33,14 +35,10 @@ export type Action =
   | { readonly do: 'poison'; readonly file: number }
   /** The file changes within the next poll, between two calls. */
   | { readonly do: 'race'; readonly calls: number; readonly change: Change }
-  /** A poll that is killed at one of its steps, perhaps by a power loss. */
-  | {
-      readonly do: 'crash';
-      readonly step: number;
-      readonly tear: Tear;
-      readonly where: number;
-      readonly final: boolean;
-    }
+  /** The service hands out raw bytes, or refuses to. */
+  | { readonly do: 'raw-access'; readonly given: boolean }
+  /** Work that is killed at one of its steps, perhaps by a power loss. */
+  | { readonly do: 'crash'; readonly step: number; readonly tear: Tear; readonly where: number; readonly work: Work }
   | { readonly do: 'full'; readonly room: number }
   | { readonly do: 'flush-fails'; readonly times: number }
   | {
@@ -57,6 +55,8 @@ export type Action =
 const file = fc.nat(FILES - 1);
 const share = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
 const where = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+
+const work: fc.Arbitrary<Work> = fc.constantFrom('poll', 'poll', 'poll', 'poll', 'final', 'final', 'pass');
 
 const append = fc.record({ do: fc.constant('append' as const), file, piece, share });
 const change: fc.Arbitrary<Change> = fc.oneof(
@@ -84,14 +84,9 @@ const CODES: readonly ErrorCode[] = [
   'request-too-long',
 ];
 
-/** `edits`: also what makes the count of generations meaningless, a lost state and edits of mirrors. */
 const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 16, arbitrary: change },
-  {
-    weight: 16,
-    arbitrary: fc.record({ do: fc.constant('poll' as const), final: fc.constantFrom(false, false, true) }),
-  },
-  { weight: 1, arbitrary: fc.constant({ do: 'pass' as const }) },
+  { weight: 16, arbitrary: fc.record({ do: fc.constant('work' as const), work }) },
   {
     weight: 3,
     arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(100, 3_000, 6_000, 15_000, 700_000) }),
@@ -113,7 +108,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       step: fc.oneof(fc.nat(12), fc.nat(60)),
       tear: fc.constantFrom('kept', 'kept', 'lost', 'cut', 'zeroed'),
       where,
-      final: fc.boolean(),
+      work,
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('full' as const), room: fc.oneof(fc.nat(20), fc.nat(3000)) }) },
@@ -131,6 +126,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       restart: fc.boolean(),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('raw-access' as const), given: fc.boolean() }) },
   { weight: 1, arbitrary: fc.constant({ do: 'lose-state' as const }) },
   { weight: 2, arbitrary: fc.constant({ do: 'calm' as const }) },
 );

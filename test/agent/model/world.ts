@@ -1,6 +1,5 @@
 /** The world of the model test: remote files with their history, the engine that follows them, and what must hold. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { regionsBefore } from '../../../src/agent/inexact-regions.ts';
 import type { Polled } from '../../../src/agent/poll.ts';
@@ -9,9 +8,11 @@ import { asJobtailError, JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../src/store/rows.ts';
 import { Engine, JOB } from '../../support/engine.ts';
+import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import type { Action, Change, Setting } from './actions.ts';
+import { memoryDirectory } from '../../support/temp-directory.ts';
+import type { Action, Change, Setting, Work } from './actions.ts';
 import { ALL_ATOMS, bytesOf, type Piece, TEXT_ATOMS } from './content.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -57,8 +58,7 @@ export class World {
 
   constructor(setting: Setting) {
     this.#setting = setting;
-    const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
-    this.#directory = fs.mkdtempSync(path.join(base, 'jobtail-model-'));
+    this.#directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
     const { codePage, swallowBom, shortRead } = setting;
     this.#remote.rawAccess = setting.rawAccess;
     this.#remote.decoding = {
@@ -89,10 +89,8 @@ export class World {
       case 'rewrite':
       case 'delete':
         return this.#change(action);
-      case 'poll':
-        return this.#poll(action.final);
-      case 'pass':
-        return this.#pass();
+      case 'work':
+        return this.#work(action.work);
       case 'wait':
         this.#now += action.ms;
         return;
@@ -109,6 +107,9 @@ export class World {
         return;
       case 'crash':
         return this.#crash(action);
+      case 'raw-access':
+        this.#remote.rawAccess = action.given;
+        return;
       case 'full':
         this.#disk.room = action.room;
         return;
@@ -130,6 +131,7 @@ export class World {
 
   /** After each action. */
   check(): void {
+    if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
     const rows = new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
     for (const subject of this.#subjects) {
       const row = rows.get(subject.name);
@@ -142,25 +144,29 @@ export class World {
   /** At the end: everything calm, and time enough. */
   async checkEnd(): Promise<void> {
     this.#calm();
-    let ends = '';
-    for (let passes = 0; passes < 4; passes++) {
+    let reason: string | undefined = 'is not polled';
+    for (let passes = 0; passes < 4 && reason !== undefined; passes++) {
       this.#now += 700_000;
-      ends = JSON.stringify((await this.#engine.pass(this.#clock())).openEnds);
+      const { openEnds } = await this.#engine.pass(this.#clock());
       for (const subject of this.#subjects) if (this.#remote.files.has(subject.name)) subject.unsettled = false;
       this.check();
-      if (ends === '[]') break;
+      reason = this.#subjects.map((subject) => this.#reasonAgainst(subject)).find((each) => each !== undefined);
+      const open = openEnds.filter((end) => this.#setting.rawAccess && this.#remote.files.has(keyText(end)));
+      if (open.length > 0) reason ??= shown(open);
     }
-    for (const subject of this.#subjects) {
-      const remote = this.#remote.files.get(subject.name);
-      const mirror = this.#mirror(subject);
-      if (remote === undefined) continue;
-      const regions = this.#regions(subject);
-      if (this.#setting.rawAccess && regions.length > 0) fail(subject, 'is still inexact', remote, mirror, ends);
-      // A character that the end of the file cuts waits for its rest, where there is nothing but text.
-      const missing = this.#setting.rawAccess ? 0 : 3;
-      if (mirror.length > remote.length || mirror.length < remote.length - missing)
-        fail(subject, 'is not complete', remote, mirror, ends);
-    }
+    if (reason !== undefined) throw new Error(reason);
+  }
+
+  /** Why a mirror is not what it should be in the end. */
+  #reasonAgainst(subject: Subject): string | undefined {
+    const remote = this.#remote.files.get(subject.name);
+    if (remote === undefined) return undefined;
+    const mirror = this.#mirror(subject);
+    if (this.#setting.rawAccess && this.#regions(subject).length > 0) return `${subject.name} is still inexact`;
+    // A character that the end of the file cuts waits for its rest, where there is nothing but text.
+    const missing = this.#setting.rawAccess ? 0 : 3;
+    if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
+    return `${subject.name} is not complete\n${shown(mirror)}\n${shown(remote)}`;
   }
 
   async end(): Promise<void> {
@@ -179,6 +185,7 @@ export class World {
       overlapBytes,
       keepGenerations,
       contentEncoding: codePage === 'none' ? 'auto' : codePage,
+      newContent: () => memoryWriter(this.#remote),
     });
     engine.watch(KEYS);
     return engine;
@@ -278,6 +285,7 @@ export class World {
   }
 
   #calm(): void {
+    this.#remote.rawAccess = this.#setting.rawAccess;
     this.#remote.failures.length = 0;
     this.#remote.poisoned.clear();
     this.#disk.room = Number.POSITIVE_INFINITY;
@@ -287,26 +295,23 @@ export class World {
 
   // What the engine does
 
-  async #poll(final: boolean): Promise<void> {
+  async #work(work: Work): Promise<void> {
     this.#now += 1_000;
-    this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(final)));
+    if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
+    else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'final')));
   }
 
-  async #pass(): Promise<void> {
-    await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
-  }
-
-  async #crash({ step, tear, where, final }: Extract<Action, { do: 'crash' }>): Promise<void> {
-    this.#now += 1_000;
+  async #crash({ step, tear, where, work }: Extract<Action, { do: 'crash' }>): Promise<void> {
     this.#stepsLeft = step;
     this.#disk.shortWrites = true;
-    const killed = new Promise<undefined>((resolve) => {
-      this.#killed = () => resolve(undefined);
+    const killed = new Promise<void>((resolve) => {
+      this.#killed = resolve;
     });
-    this.#noteEnds(await Promise.race([this.#unlessExpected(() => this.#engine.poll(final)), killed]));
+    await Promise.race([this.#work(work), killed]);
     this.#stepsLeft = undefined;
     this.#disk.shortWrites = false;
     await this.#engine.kill();
+    this.#remote.held = 0;
     if (tear !== 'kept') {
       this.#disk.powerLoss(tear, where);
       for (const subject of this.#subjects) subject.unsettled = true;
@@ -438,12 +443,14 @@ function resized(content: Buffer, { size, old, letter }: { size: string; old: nu
 }
 
 function fail({ name }: Subject, what: string, ...details: unknown[]): never {
-  const shown = details.map((detail) =>
-    JSON.stringify(detail, (_, value: unknown) => {
-      const isBytes =
-        typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
-      return isBytes ? Buffer.from(value.data as number[]).toString('latin1') : value;
-    }),
-  );
-  throw new Error(`${name} ${what}\n${shown.join('\n')}`);
+  throw new Error(`${name} ${what}\n${details.map(shown).join('\n')}`);
+}
+
+/** Bytes as one character each. */
+function shown(detail: unknown): string {
+  return JSON.stringify(detail, (_, value: unknown) => {
+    const isBytes =
+      typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
+    return isBytes ? Buffer.from(value.data as number[]).toString('latin1') : value;
+  });
 }

@@ -1,0 +1,65 @@
+/** What `agent check` found, said step by step, and the exit code it comes to. */
+import pc from 'picocolors';
+import { asJobtailError, EXIT } from '../../errors.ts';
+
+/** ok: as it should be. note: good to know. warning: it works, but not for long, or not well. */
+export type Mark = 'ok' | 'note' | 'warning' | 'failure';
+
+export interface Finding {
+  readonly mark: Mark;
+  readonly text: string;
+  /** What to do about it. */
+  readonly hint?: string | undefined;
+}
+
+const MARKS: Readonly<Record<Mark, string>> = {
+  ok: pc.green('✓'),
+  note: pc.dim('·'),
+  warning: pc.yellow('!'),
+  failure: pc.red('✗'),
+};
+const NAME_COLUMNS = 14;
+
+export const ok = (text: string): Finding => ({ mark: 'ok', text });
+export const note = (text: string): Finding => ({ mark: 'note', text });
+export const warning = (text: string, hint: string): Finding => ({ mark: 'warning', text, hint });
+
+export class Findings {
+  readonly #write: (text: string) => void;
+  #exitCode: number = EXIT.ok;
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  /** Of the first failure; 0 if there is none. */
+  get exitCode(): number {
+    return this.#exitCode;
+  }
+
+  /** Does one step and says what it found; what it throws is a failure. Whether it went through. */
+  async step(name: string, look: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
+    try {
+      for (const [index, finding] of (await look()).entries()) this.#say(index === 0 ? name : '', finding);
+      return true;
+    } catch (thrown) {
+      const { message, hint, policy } = asJobtailError(thrown);
+      this.#say(name, { mark: 'failure', text: message, hint });
+      if (this.#exitCode === EXIT.ok) this.#exitCode = policy.exitCode;
+      return false;
+    }
+  }
+
+  /** A step that another one stands in the way of. */
+  skip(name: string, why: string): void {
+    this.#say(name, note(`not tried: ${why}`));
+  }
+
+  #say(name: string, { mark, text, hint }: Finding): void {
+    const indent = ' '.repeat(NAME_COLUMNS + 2);
+    const [first = '', ...others] = text.split('\n');
+    this.#write(`${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}${first}\n`);
+    for (const line of others) this.#write(`${indent}${line}\n`);
+    if (hint !== undefined) this.#write(`${indent}${pc.dim('→')} ${hint}\n`);
+  }
+}

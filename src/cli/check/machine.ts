@@ -1,0 +1,68 @@
+/** `agent check`: what this machine has to offer. Changes nothing. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { JobtailError } from '../../errors.ts';
+import { isOnNetworkFileSystem } from '../../store/database.ts';
+import { lockHolder } from '../../store/lock.ts';
+import { showBytes } from '../show.ts';
+import { type Finding, note, ok, warning } from './findings.ts';
+
+const LITTLE_BYTES = 1024 ** 3;
+
+export function checkConfigFile({ file, watch }: Config): Finding[] {
+  const { mode } = fs.statSync(file);
+  const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
+  if ((mode & 0o022) !== 0) {
+    found.push(warning('others than its owner may change it', `chmod go-w ${file}: it says which programs are run`));
+  }
+  return found;
+}
+
+/** A directory of the configuration: there or to be made, writable, on what, with how much room. */
+export function checkDirectory(directory: string, key: string, agentRuns: boolean): Finding[] {
+  const nearest = nearestExisting(directory);
+  const { uid } = fs.statSync(nearest);
+  const { bavail, bsize } = fs.statfsSync(nearest);
+  const free = bavail * bsize;
+  const missing = nearest === directory ? '' : ', will be made';
+  const found = [ok(`${directory}${missing}, ${showBytes(free)} free`)];
+  if (!isWritable(nearest)) {
+    // Of a running agent it is known that it can.
+    if (!agentRuns) {
+      throw new JobtailError('permission', `${key} ${directory}: no right to write ${nearest}`, {
+        hint: `run the agent as the user ${uid}, who owns it, or set ${key} to another directory`,
+      });
+    }
+    found.push(note(`only its owner (user ${uid}), as whom the agent runs, may write it`));
+  }
+  if (free < LITTLE_BYTES) {
+    found.push(warning(`little room: ${showBytes(free)}`, `free some space, or set ${key} to another directory`));
+  }
+  if (key === 'state.directory' && isOnNetworkFileSystem(nearest)) {
+    found.push(warning('it is on a network file system', `set ${key} to a local disk: a database is safer there`));
+  }
+  return found;
+}
+
+export function checkAgent({ state }: Config): Finding[] {
+  const pid = lockHolder(state.directory);
+  if (pid === undefined) return [note('none is running: agent run')];
+  return [ok(`running${pid === null ? '' : ` (pid ${pid})`}`)];
+}
+
+function nearestExisting(directory: string): string {
+  for (let at = directory; ; at = path.dirname(at)) {
+    if (fs.existsSync(at)) return at;
+    if (path.dirname(at) === at) return at;
+  }
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    fs.accessSync(directory, fs.constants.W_OK | fs.constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,120 @@
+/** `agent check`: the way to the middleware, one layer after the other, so that it shows which one is broken. */
+import dns from 'node:dns/promises';
+import http from 'node:http';
+import https from 'node:https';
+import net from 'node:net';
+import tls from 'node:tls';
+import type { Config } from '../../config/config.ts';
+import { loadTls } from '../../config/load.ts';
+import { JobtailError } from '../../errors.ts';
+import { type Finding, note, ok, warning } from './findings.ts';
+
+const TIMEOUT_MS = 10_000;
+const DAY_MS = 86_400_000;
+const SOON_DAYS = 14;
+/** A certificate or a token may be refused by a clock that is further off. */
+const CLOCK_MS = 60_000;
+
+/** Where connections go to: the hosts of the configuration, or the proxy. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly url: URL;
+}
+
+export function placesOf({ service }: Config): Place[] {
+  const urls = service.proxy === null ? [service.fileTransferUrl, service.baseUrl] : [service.proxy];
+  const places = urls.flatMap((url) => (url === null ? [] : [placeOf(new URL(url))]));
+  return places.filter((place, index) => index === places.findIndex(({ url }) => url.origin === place.url.origin));
+}
+
+function placeOf(url: URL): Place {
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
+  // An IPv6 address stands in brackets in a URL.
+  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, url };
+}
+
+export async function checkName({ host }: Place): Promise<Finding[]> {
+  if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
+  const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
+    throw new JobtailError('unreachable', `the name ${host} is not known here (${error.code})`, {
+      hint: 'look at the host in service.fileTransferUrl and service.baseUrl, and at the DNS of this machine',
+    });
+  });
+  return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
+}
+
+export async function checkTcp({ host, port }: Place): Promise<Finding[]> {
+  const startedAt = performance.now();
+  await new Promise<void>((resolve, reject) => {
+    const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
+    const fail = (why: string, hint: string) => {
+      socket.destroy();
+      reject(new JobtailError('unreachable', `no connection to ${host}:${port}: ${why}`, { hint }));
+    };
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve();
+    });
+    socket.once('timeout', () => fail('no answer', 'a firewall may drop it; is the port right? is a proxy needed?'));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      fail(error.code ?? error.message, 'is the port right, does the service run, is a proxy needed (service.proxy)?'),
+    );
+  });
+  return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
+}
+
+export async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
+  if (url.protocol !== 'https:') {
+    const isHere = host === 'localhost' || net.isIP(host) !== 0;
+    if (isHere) return [note(`${url.origin} is not encrypted`)];
+    return [warning(`${url.origin} is not encrypted: passwords travel readably`, 'use https:// if the service has it')];
+  }
+  const material = await loadTls(config);
+  return new Promise((resolve, reject) => {
+    const servername = net.isIP(host) === 0 ? { servername: host } : {};
+    const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...material }, () => {
+      const { valid_to: validTo } = socket.getPeerCertificate();
+      const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
+      const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
+      if (days < SOON_DAYS)
+        found.push(warning(`the certificate ends on ${validTo}`, 'tell the operator of the service'));
+      socket.destroy();
+      resolve(found);
+    });
+    const fail = (why: string) => {
+      socket.destroy();
+      reject(
+        new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, {
+          hint: 'a private CA goes into service.tls.caFile, a client certificate into certFile and keyFile',
+        }),
+      );
+    };
+    socket.once('timeout', () => fail('no answer'));
+    socket.once('error', (error: NodeJS.ErrnoException) => fail(`${error.message} (${error.code ?? 'no code'})`));
+  });
+}
+
+/** The service's clock, by the `Date` of any answer. */
+export async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
+  if (config.service.proxy !== null) return [note('not compared: there is a proxy in between')];
+  const material = await loadTls(config);
+  const date = await new Promise<string | undefined>((resolve) => {
+    const { request } = url.protocol === 'https:' ? https : http;
+    const call = request(url, { method: 'HEAD', timeout: TIMEOUT_MS, agent: false, ...material }, (response) => {
+      response.destroy();
+      resolve(response.headers.date);
+    });
+    call.once('timeout', () => call.destroy());
+    call.once('error', () => resolve(undefined));
+    call.end();
+  });
+  const remote = Date.parse(date ?? '');
+  if (Number.isNaN(remote)) return [note('not compared: the service does not tell the time')];
+  const offMs = remote - Date.now();
+  const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  if (Math.abs(offMs) < CLOCK_MS) return [ok('the same as the service has')];
+  return [
+    warning(`the service is ${off}`, 'set the clock of this machine by NTP; certificates and tokens depend on it'),
+  ];
+}

@@ -1,0 +1,100 @@
+/** `agent check`: signing in, a real call, and what they say about the server's habits (field notes). */
+import { performance } from 'node:perf_hooks';
+import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
+import { printable } from '../../agent/results/names.ts';
+import type { JobId, LiveFileKey } from '../../job.ts';
+import type { Store } from '../../store/store.ts';
+import { showBytes } from '../show.ts';
+import { type Finding, note, ok, warning } from './findings.ts';
+
+/** A live file that is asked for a second time is no larger. */
+const MOST_AGAIN = 64 * 1024;
+
+export async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
+  const startedAt = performance.now();
+  const { kind } = await session.current(signal);
+  const what = kind === 'session' ? 'a session code' : 'the token is shown with every call';
+  return [ok(`${what}, in ${Math.round(performance.now() - startedAt)} ms`)];
+}
+
+export interface KnownFile extends LiveFileKey {
+  readonly position: number;
+}
+
+export interface CallOptions {
+  readonly remote: Remote;
+  readonly jobId: JobId;
+  /** Its live files as far as they are known, each with the bytes of it that are mirrored. */
+  readonly files: readonly KnownFile[];
+  /** The beginning of the last answer, as it was sent. */
+  readonly lastAnswer: () => string;
+  readonly signal: AbortSignal;
+}
+
+export async function checkListing({ remote, jobId, signal }: CallOptions): Promise<Finding[]> {
+  const startedAt = performance.now();
+  const names = await remote.listChangedFiles(jobId, signal);
+  const took = `${Math.round(performance.now() - startedAt)} ms`;
+  const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
+  const [first] = names;
+  if (first === undefined) found.push(note('an empty list: it may not be submitted yet, or have written nothing'));
+  else found.push(note(`names begin ${formOf(first)}: ${printable(first)}`));
+  return found;
+}
+
+export async function checkLiveFiles({ remote, jobId, files, lastAnswer, signal }: CallOptions): Promise<Finding[]> {
+  if (files.length === 0) return [note(`not tried: no task of job ${jobId} is known (--task ID)`)];
+  const ask = async (wanted: readonly PartRequest[]) => {
+    const { parts, refused } = await remote.readParts(jobId, wanted, signal);
+    for (const { content } of parts) await content.release();
+    return { parts, refused };
+  };
+  // From a little before the end, as far as that is known: no check needs gigabytes.
+  const { parts, refused } = await ask(
+    files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) })),
+  );
+  const found = [ok(`${parts.length} of ${files.length} are there: ${parts.map(sizeOf).join(', ') || 'none yet'}`)];
+  if (parts.length === 0) found.push(note('files appear when the task first writes; are the task ids right?'));
+  if (refused > 0) {
+    found.push(
+      warning(`${refused} entries that were not asked for`, 'they are ignored; tell the operator of the service'),
+    );
+  }
+  const sample = parts.find(({ offset, content }) => offset > 0 || (content.length > 1 && content.length < MOST_AGAIN));
+  if (sample !== undefined) {
+    const { taskId, file } = sample;
+    const offset = Math.max(1, sample.offset);
+    await ask([{ taskId, file, offset }]);
+    found.push(note(`the offset comes back ${offsetIn(lastAnswer(), offset)}`));
+  }
+  return found;
+}
+
+/** What the agent has learned about this service so far. */
+export function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): Finding[] {
+  const encoding = habits.get('text-encoding');
+  const mark = habits.get('byte-order-mark');
+  const limit = habits.get('batch-limit');
+  const setting = contentEncoding === 'auto' ? '' : ` (service.contentEncoding: ${contentEncoding})`;
+  return [
+    note(`text is ${encoding ?? 'not known yet: nothing beyond ASCII came'}${setting}`),
+    ...(mark === undefined ? [] : [note(`a byte-order mark is ${mark}`)]),
+    note(limit === undefined ? 'no limit to the files of one call was met' : `at most ${limit} files in one call`),
+  ];
+}
+
+const sizeOf = ({ taskId, file, offset, content }: Part) => `${taskId} ${file} ${showBytes(offset + content.length)}`;
+
+function formOf(name: string): string {
+  if (/^\/[^/]/.test(name)) return 'with a slash';
+  return /^\d+\/{2,}/.test(name) ? 'with a number and several slashes' : 'without a slash';
+}
+
+/** How an entry of the answer says its offset. */
+function offsetIn(answer: string, asked: number): string {
+  const found = /<(?:[\w.-]+:)?offset\b([^>]*)>([^<]*)/.exec(answer);
+  if (found === null) return 'not at all';
+  const [, attributes = '', value = ''] = found;
+  if (/nil\s*=\s*["'](true|1)/.test(attributes)) return 'nil';
+  return value.trim() === String(asked) ? 'as it was asked for' : `as ${printable(value.trim()) || 'nothing'}`;
+}

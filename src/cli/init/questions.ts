@@ -1,0 +1,57 @@
+/** Questions on the terminal. */
+import readline from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import pc from 'picocolors';
+import { JobtailError } from '../../errors.ts';
+
+export interface Question {
+  readonly text: string;
+  /** Taken if the answer is empty. */
+  readonly suggestion?: string | undefined;
+  /** Why an answer is none; asked again then. */
+  readonly refuse?: (answer: string) => string | undefined;
+  /** What is typed is not shown. */
+  readonly secret?: boolean;
+}
+
+export class Questions {
+  readonly #signal: AbortSignal;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** The answer; `aborted` if there will be none. */
+  async ask({ text, suggestion, refuse, secret = false }: Question): Promise<string> {
+    const shown = suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${suggestion}]`)}: `;
+    for (;;) {
+      const typed = await this.#line(shown, secret);
+      const answer = typed === '' ? (suggestion ?? '') : typed;
+      const why = answer === '' ? 'an answer is needed' : refuse?.(answer);
+      if (why === undefined) return answer;
+      process.stderr.write(`  ${pc.yellow(why)}\n`);
+    }
+  }
+
+  async #line(prompt: string, secret: boolean): Promise<string> {
+    process.stderr.write(prompt);
+    const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
+    const lines = readline.createInterface({
+      input: process.stdin,
+      output: secret ? hidden : process.stderr,
+      terminal: process.stdin.isTTY,
+    });
+    const closed = new AbortController();
+    lines.once('close', () => closed.abort());
+    lines.once('SIGINT', () => closed.abort());
+    try {
+      const typed = await lines.question('', { signal: AbortSignal.any([this.#signal, closed.signal]) });
+      return secret ? typed : typed.trim();
+    } catch {
+      throw new JobtailError('aborted', 'there was no answer');
+    } finally {
+      lines.close();
+      if (secret) process.stderr.write('\n');
+    }
+  }
+}

@@ -1,0 +1,199 @@
+/** What is made of the commands: help, completion, the man page. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { commandsOf } from '../../src/cli/command-tree.ts';
+import { completionScript, SHELLS } from '../../src/cli/completion-scripts.ts';
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { manPageOf, programOf } from '../../src/cli/program.ts';
+import { parseSince } from '../../src/cli/since.ts';
+import { EXIT } from '../../src/errors.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const missing = (program: string) => spawnSync(program, ['--version']).error !== undefined;
+
+/** The help of a command as people see it, with what stands below it. */
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({ writeOut: (written) => (text += written) });
+  command.outputHelp();
+  return text;
+}
+
+describe('the help', () => {
+  it('has an example for every command', () => {
+    for (const command of programOf().commands) {
+      expect(helpOf(command), command.name()).toMatch(/\nExamples?:\n {2}\S/);
+    }
+  });
+
+  it('names every exit code, as the README does', () => {
+    const readme = fs.readFileSync(`${ROOT}README.md`, 'utf8');
+    const help = helpOf(programOf());
+    for (const code of Object.values(EXIT)) {
+      expect(readme).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
+      expect(help).toMatch(new RegExp(`^ {2}${code} +\\S`, 'm'));
+    }
+    expect(EXIT_CODES.map(([code]) => code).sort()).toEqual(Object.values(EXIT).sort());
+  });
+
+  it('guesses what an unknown word was meant to be', () => {
+    let said = '';
+    const program = programOf();
+    for (const command of [program, ...program.commands])
+      command.configureOutput({ writeErr: (text) => (said += text) });
+    expect(() => program.parse(['statsu'], { from: 'user' })).toThrow();
+    expect(said).toContain('Did you mean status?');
+    expect(() => program.parse(['status', '--jsno'], { from: 'user' })).toThrow();
+    expect(said).toContain('Did you mean --json?');
+  });
+});
+
+describe('the man page', () => {
+  it('is the one that scripts/make-man.mjs makes', () => {
+    expect(fs.readFileSync(`${ROOT}docs/agent.1`, 'utf8')).toBe(manPageOf(programOf()));
+  });
+
+  it.skipIf(missing('man'))('is read without a complaint, and has every command and option', () => {
+    const { stdout, stderr } = spawnSync('man', ['--warnings', '-E', 'UTF-8', '-l', `${ROOT}docs/agent.1`], {
+      encoding: 'utf8',
+      env: { ...process.env, MANWIDTH: '200', LC_ALL: 'C.UTF-8' },
+    });
+    expect(stderr).toBe('');
+    for (const { name, options } of commandsOf(programOf())) {
+      expect(stdout).toContain(`agent ${name}`);
+      for (const { long } of options) expect(stdout).toContain(long);
+    }
+  });
+});
+
+/** A program `agent` that knows two jobs, for a shell to find. */
+function placeWithAgent(): string {
+  const directory = temporaryDirectory();
+  const status = JSON.stringify({ version: 1, jobs: [{ jobId: '501' }, { jobId: '502' }] }, null, 2);
+  fs.writeFileSync(path.join(directory, 'agent'), `#!/bin/sh\ncat <<'JSON'\n${status}\nJSON\n`, { mode: 0o755 });
+  for (const shell of SHELLS) {
+    fs.writeFileSync(path.join(directory, shell), completionScript(shell, commandsOf(programOf())));
+  }
+  return directory;
+}
+
+/** Words that a shell offers for the last word of a line. */
+type Offers = (line: string) => string[];
+
+function bashOffers(directory: string): Offers {
+  const script = `. "$1/bash"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _agent; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  return (line) =>
+    execFileSync('bash', ['--norc', '-c', script, 'bash', directory, ...line.split(' ')], {
+      encoding: 'utf8',
+      env: { PATH: `${directory}:/usr/bin:/bin` },
+    })
+      .split('\n')
+      .filter((word) => word !== '');
+}
+
+function fishOffers(directory: string): Offers {
+  return (line) =>
+    execFileSync('fish', ['--no-config', '-c', `source ${directory}/fish; complete -C ${JSON.stringify(line)}`], {
+      encoding: 'utf8',
+      env: { PATH: `${directory}:/usr/bin:/bin`, HOME: directory },
+    })
+      .split('\n')
+      .flatMap((offer) => (offer === '' ? [] : [offer.split('\t')[0] ?? '']));
+}
+
+describe.each([
+  ['bash', bashOffers],
+  ['fish', fishOffers],
+] as const)('the completion of %s', (shell, offersOf) => {
+  it.skipIf(missing(shell))('offers commands, options, choices and jobs', () => {
+    const offers = offersOf(placeWithAgent());
+    const names = programOf().commands.map((command) => command.name());
+    expect(offers('agent ')).toEqual(expect.arrayContaining(names));
+    expect(offers('agent st')).toEqual(['status']);
+    expect(offers('agent status --')).toEqual(expect.arrayContaining(['--watch', '--json', '--config', '--help']));
+    expect(offers('agent tail --fo')).toEqual(['--follow']);
+    expect(offers('agent tail 501 --file std').sort()).toEqual(['stderr', 'stdout']);
+    expect(offers('agent tail ')).toEqual(expect.arrayContaining(['501', '502']));
+    expect(offers('agent completion z')).toEqual(['zsh']);
+    expect(offers('agent init --method cl')).toEqual(['cloud-platform']);
+  });
+});
+
+/** zsh completes only on a terminal: it gets one, is sent a line, TAB and Ctrl-X, and writes down what became of it. */
+const ZSH_RC = `unset zle_bracketed_paste
+autoload -U compinit; compinit -D -u
+source $HOME/zsh
+said() { print -r -- "$BUFFER" >> $HOME/said; zle kill-whole-line }
+zle -N said; bindkey '^X' said
+print ready >> $HOME/said
+`;
+const ZSH_DRIVER = `zmodload zsh/zpty
+touch $HOME/said
+typed() {
+  local i
+  for i in {1..400}; do
+    zpty -r -t z junk
+    [[ $(wc -l < $HOME/said) -ge $1 ]] && return
+    sleep 0.05
+  done
+  exit 1
+}
+zpty z 'zsh -f -i'
+zpty -w z 'source $HOME/rc'
+typed 1
+n=1
+for line in "$@"; do
+  zpty -w -n z "$line"$'\\t\\x18'
+  typed $(( ++n ))
+done
+cat $HOME/said
+`;
+
+describe('the completion of zsh', () => {
+  it.skipIf(missing('zsh'))('offers commands, options, choices and jobs', () => {
+    const directory = placeWithAgent();
+    fs.writeFileSync(path.join(directory, 'rc'), ZSH_RC);
+    const complete = (...lines: readonly string[]) =>
+      execFileSync('zsh', ['-f', '-c', ZSH_DRIVER, 'zsh', ...lines], {
+        encoding: 'utf8',
+        env: { PATH: `${directory}:/usr/bin:/bin`, TERM: 'dumb', HOME: directory },
+      })
+        .split('\n')
+        .slice(1, -1)
+        .map((line) => line.trimEnd());
+    const lines = [
+      'agent stat',
+      'agent completion fi',
+      'agent tail --fo',
+      'agent tail 501 --file stdo',
+      'agent status 50',
+    ];
+    expect(complete(...lines)).toEqual([
+      'agent status',
+      'agent completion fish',
+      'agent tail --follow',
+      'agent tail 501 --file stdout',
+      // There are two of them.
+      'agent status 50',
+    ]);
+  });
+});
+
+describe('a moment', () => {
+  it('is a time ago or a date, and nothing else', () => {
+    const now = Date.parse('2026-03-01T12:00:00Z');
+    expect(parseSince('90s', now)).toBe(now - 90_000);
+    expect(parseSince('90', now)).toBe(now - 90_000);
+    expect(parseSince('1.5h', now)).toBe(now - 5_400_000);
+    expect(parseSince('2d', now)).toBe(now - 172_800_000);
+    expect(parseSince('2026-02-28T00:00:00Z', now)).toBe(Date.parse('2026-02-28T00:00:00Z'));
+    for (const text of ['', 'yesterday', '10 m', '-5m', '5w', '2026-99-99', 'Monday 1']) {
+      expect(parseSince(text, now), text).toBeUndefined();
+    }
+  });
+});

@@ -1,0 +1,188 @@
+/** `agent tail` and `agent status --watch` on the built program, also on a terminal. */
+import { execFile } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify, stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { Place } from '../support/e2e-place.ts';
+import { until } from '../support/e2e-until.ts';
+import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const run = promisify(execFile);
+const CTRL_C = '\u0003';
+
+/** A job of one task without a process, watched, and an agent that follows it. */
+async function follow(place: Place) {
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [task] = job.tasks;
+  if (task === undefined) throw new Error('the job has no task');
+  place.configure(sandbox);
+  const agent = await place.run();
+  expect(await place.agent('watch', job.jobId, '--task', task.taskId, '--no-results')).toMatchObject({ code: 0 });
+  const write = async (file: 'stdout' | 'stderr', text: string | Buffer) => {
+    fs.appendFileSync(task.files[file], text);
+    await place.mirrored(job, file);
+  };
+  return { sandbox, job, task, agent, write };
+}
+
+describe('agent tail', () => {
+  it('shows the last lines of the files that are wanted, without an agent too', {
+    timeout: 180_000,
+  }, async (context) => {
+    const place = Place.make(context);
+    const { job, task, agent, write } = await follow(place);
+    const { jobId } = job;
+    await write('stdout', Array.from({ length: 20 }, (_, index) => `out ${index + 1}\n`).join(''));
+    await write('stderr', '\u001b[31mred\u001b[0m \u001b]0;title\u0007\u001b[2Jend\r\n10 %\r20 %');
+    agent.signal('SIGTERM');
+    await agent.ended;
+
+    const tail = async (...args: string[]) =>
+      (await place.agent('tail', jobId, ...args)).stdout.split('\n').slice(0, -1);
+    const { taskId } = task;
+    expect(await tail('-n', '2')).toEqual([
+      `${taskId} stdout   | out 19`,
+      `${taskId} stdout   | out 20`,
+      `${taskId} stderr   | red end`,
+      `${taskId} stderr   | 20 %`,
+    ]);
+    expect(await tail('--file', 'stdout')).toHaveLength(10);
+    expect(await tail('--file', 'stdout', '--no-prefix', '-n', 'all')).toEqual(
+      Array.from({ length: 20 }, (_, index) => `out ${index + 1}`),
+    );
+    expect(await tail('--file', 'stderr', '--no-prefix', '--raw', '-n', 'all')).toEqual([
+      '\u001b[31mred\u001b[0m \u001b]0;title\u0007\u001b[2Jend\r',
+      '10 %\r20 %',
+    ]);
+    const old = new Date(Date.now() - 3_600_000);
+    fs.utimesSync(place.mirrorOf(jobId, taskId, 'stdout'), old, old);
+    expect(await tail('--since', '10m', '-n', '1')).toEqual([`${taskId} stderr   | 20 %`]);
+    expect(await place.agent('tail', '4711')).toMatchObject({ code: 7, stdout: '' });
+    expect(await place.agent('tail', jobId, '-n', 'few')).toMatchObject({ code: 2 });
+  });
+
+  it('follows until the job is ended, and announces a new generation', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const { job, task, write } = await follow(place);
+    await write('stdout', 'before\n');
+    const tail = place.start(['tail', job.jobId, '-f', '--file', 'stdout', '--no-prefix']);
+    const shown = (text: string) => until(`tail to show ${text}`, () => tail.stdout.includes(text));
+    await shown('before\n');
+    await write('stdout', 'more\nunfinished');
+    await shown('more\n');
+    await shown('unfinished\n');
+
+    fs.writeFileSync(task.files.stdout, 'anew\n');
+    await shown('it begins anew');
+    await shown('anew\n');
+    await place.mirrored(job, 'stdout');
+    fs.appendFileSync(task.files.stdout, 'the last line\n');
+    expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
+    const end = await tail.ended;
+    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} is ended: nothing more will come\n` });
+    expect(end.stdout.split('\n')).toEqual([
+      'before',
+      'more',
+      'unfinished',
+      '--- the remote file was truncated or rewritten; it begins anew ---',
+      'anew',
+      'the last line',
+      '',
+    ]);
+  });
+
+  it('ends without a word when its reader has enough', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const { job, write } = await follow(place);
+    await write('stdout', 'x'.repeat(99).concat('\n').repeat(20_000));
+    const script = '"$@" | head -n 1; exit "${PIPESTATUS[0]}"';
+    const args = [process.execPath, PROGRAM, 'tail', job.jobId, '-f', '-n', 'all', '-c', place.configFile];
+    const { stdout, stderr } = await run('bash', ['-c', script, 'bash', ...args], {
+      env: { PATH: process.env['PATH'] },
+    });
+    expect(stdout).toMatch(/^\d+ stdout {3}\| x{99}\n$/);
+    expect(stderr).toBe('');
+  });
+});
+
+describe.skipIf(terminalIsMissing)('on a terminal', () => {
+  it('tail shows colours and rewrites a progress bar in its place; Ctrl-C ends it', {
+    timeout: 180_000,
+  }, async (context) => {
+    const place = Place.make(context);
+    const { job, task, write } = await follow(place);
+    await write('stdout', '\u001b[32mgreen\u001b[0m\n');
+    const terminal = new Terminal(['tail', job.jobId, '-f', '-c', place.configFile], { cwd: place.directory });
+    await terminal.shows('\u001b[32mgreen\u001b[0m');
+    await write('stderr', '10 %');
+    await terminal.shows('10 %');
+    await write('stderr', '\r50 %');
+    await terminal.shows('50 %');
+    await write('stderr', '\r100 %\n');
+    await terminal.shows('100 %');
+    expect(terminal.text).toMatch(
+      /10 %(?:(?!\n).)*\r\u001b\[2K(?:(?!\n).)*50 %(?:(?!\n).)*\r\u001b\[2K(?:(?!\n).)*100 %/s,
+    );
+    terminal.type(CTRL_C);
+    expect(await terminal.ended).toBe(0);
+    expect(stripVTControlCharacters(terminal.text)).toContain(`${task.taskId} stdout   | green`);
+
+    const plain = new Terminal(['tail', job.jobId, '-c', place.configFile], {
+      cwd: place.directory,
+      env: { NO_COLOR: '1' },
+    });
+    expect(await plain.ended).toBe(0);
+    expect(plain.text).not.toContain('\u001b[');
+    expect(plain.text).toContain('| green');
+  });
+
+  it('status fits wide and narrow ones, and refreshes in place', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const { job, write } = await follow(place);
+    await write('stdout', 'hello\n');
+    const show = async (columns: number, env = {}) => {
+      const terminal = new Terminal(['status', '-c', place.configFile], { cwd: place.directory, columns, env });
+      expect(await terminal.ended).toBe(0);
+      return terminal.text;
+    };
+    const wide = await show(120);
+    expect(wide).toContain('\u001b[');
+    expect(stripVTControlCharacters(wide)).toMatch(new RegExp(`│ ${job.jobId} │ watched │ 4, 6 B`));
+    expect(await show(120, { NO_COLOR: '1' })).not.toContain('\u001b[');
+    const narrow = stripVTControlCharacters(await show(40));
+    expect(narrow).not.toContain('│');
+    for (const line of narrow.split('\r\n')) expect([...line].length, line).toBeLessThanOrEqual(40);
+
+    const watching = new Terminal(['status', '--watch', '-c', place.configFile], { cwd: place.directory });
+    await watching.shows('4, 6 B');
+    await write('stdout', 'more\n');
+    await watching.shows('4, 11 B');
+    watching.type(CTRL_C);
+    expect(await watching.ended).toBe(0);
+    // It leaves the terminal as it was, with the last page on it.
+    expect(watching.text).toContain('\u001b[?1049h');
+    expect(watching.text.slice(watching.text.lastIndexOf('\u001b[?1049l'))).toContain('4, 11 B');
+    expect(await place.agent('status', '--watch')).toMatchObject({ code: 2 });
+    // A page that is not for a terminal has no colours and no width.
+    expect((await place.agent('status')).stdout).not.toContain('\u001b[');
+  });
+
+  it('watch --foreground shows lines, and below them how it stands', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const job = await sandbox.submit({ tasks: [{}] });
+    const [task] = job.tasks;
+    place.configure(sandbox);
+    fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
+    const args = ['watch', job.jobId, '--task', task?.taskId ?? '', '--foreground', '-c', place.configFile];
+    const terminal = new Terminal(args, { cwd: place.directory, columns: 120 });
+    await terminal.shows(/stdout \|.*hello/);
+    await terminal.shows(/job \d+: 4 live files, 6 B, last growth \d+ s ago/);
+    terminal.type(CTRL_C);
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.text).toContain(`job ${job.jobId} is watched; agent watch ${job.jobId} --foreground goes on`);
+  });
+});
