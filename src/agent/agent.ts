@@ -144,7 +144,9 @@ export class Agent {
     this.#followed.set(job.jobId, { intervalMs: intervals.minIntervalMs, slow: false });
     log.info({ jobId: job.jobId, source: job.source }, `following job ${job.jobId}`);
     this.#errands.due(job.jobId, 'live', this.#followed.size > FEW_JOBS ? random() * SPREAD_MS : 0);
-    if (job.results) this.#errands.due(job.jobId, 'results', 0);
+    // A first poll tells which of the listed files are live files.
+    const afterPollMs = this.#options.store.liveFiles.ofJob(job.jobId).length > 0 ? intervals.minIntervalMs : 0;
+    if (job.results) this.#errands.due(job.jobId, 'results', afterPollMs);
   }
 
   #forget(jobId: JobId): void {

@@ -59,7 +59,10 @@ export async function* findMark(text: Content, encoding: TextEncoding): Follow<M
     encoding.learnMark('kept');
     return { mark: 'none' };
   }
+  // Of undecodable bytes at the beginning nothing is certain: whoever finds out what they are finds the mark, too.
+  if (standsAt(head, 0, REPLACEMENT)) return { mark: 'none' };
   let found: MarkFound | undefined;
+  if (text.length === 0) found = yield* askBehindNothing();
   if (text.length > SMALL_BYTES) {
     if (head.includes(REPLACEMENT)) found = yield* askHalfBlock(head);
     else found = yield* askEnd(text);
@@ -67,6 +70,17 @@ export async function* findMark(text: Content, encoding: TextEncoding): Follow<M
   found ??= yield* askBehindFirst(text, head);
   if (found.mark === 'swallowed') encoding.learnMark('swallowed');
   return found;
+}
+
+/** A file without text may hold a mark and nothing else; it must not have grown in between. */
+async function* askBehindNothing(): Follow<MarkFound> {
+  const part = yield 1;
+  if (part === undefined) return { mark: 'again' };
+  if (part.content.length === 0) return { mark: 'none' };
+  const again = yield 0;
+  const rest = await part.content.read(0, SMALL_BYTES);
+  const marked = rest.equals(Buffer.concat([REPLACEMENT, REPLACEMENT])) && again?.content.length === 0;
+  return { mark: marked ? 'swallowed' : 'again' };
 }
 
 /**
@@ -89,14 +103,8 @@ function goesOnBehindFirst(found: Buffer, head: Buffer): boolean {
   const behind = head.subarray(width);
   // A mark that stands right there is swallowed, too.
   const unmarked = standsAt(behind, 0, BYTE_ORDER_MARK) ? behind.subarray(BYTE_ORDER_MARK.length) : undefined;
-  if (!standsAt(head, 0, REPLACEMENT)) {
-    const cut = Buffer.concat([...Array(width - 1).fill(REPLACEMENT), behind]);
-    return agree(found, cut) || (width === 1 && unmarked !== undefined && agree(found, unmarked));
-  }
-  // The first U+FFFD stands for one to three bytes, of which any that are left are shown as one each.
-  const [ours, whole] = [withoutReplaced(found), withoutReplaced(head)];
-  if (Math.abs(ours.replaced - whole.replaced) <= 1 && agree(ours.rest, whole.rest)) return true;
-  return unmarked !== undefined && agree(found, unmarked);
+  const cut = Buffer.concat([...Array<Buffer>(width - 1).fill(REPLACEMENT), behind]);
+  return agree(found, cut) || (width === 1 && unmarked !== undefined && agree(found, unmarked));
 }
 
 /** The same few bytes again and again: only the end can tell whether one character of three bytes is missing. */

@@ -7,7 +7,7 @@ import { countOf, showAge, showBytes } from './show.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { columnsOf, wrapToColumns } from './terminal-text.ts';
 
-/** No lines between the rows of a table: many files fit on one screen. */
+/** No lines between the rows of a table, except below its head: many files fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 /** Results with a reason that get a line. */
 const MOST_LINES = 20;
@@ -125,6 +125,8 @@ function fitted(head: readonly string[], rows: readonly string[][], columns: num
   const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS });
   table.push(...rows);
   const lines = table.toString().split('\n');
+  const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
+  lines.splice(2, 0, below);
   if (columnsOf(lines[0] ?? '') <= columns) return lines;
   return rows.map(([name = '', ...cells]) => {
     const said = cells.flatMap((cell, index) => (cell === '' ? [] : [`${head[index + 1]} ${cell}`]));

@@ -19,9 +19,12 @@ export interface ProgramEnd {
   readonly said: string;
 }
 
+/** The program is not there; another one may be. */
+export class NotInstalled extends JobtailError {}
+
 const SAID_CHARACTERS = 4_000;
 
-/** @throws JobtailError `local-io` if the program is not installed, `aborted` */
+/** @throws NotInstalled; JobtailError `aborted` */
 export async function runProgram({ command, args, input, onOutput, signal }: ProgramOptions): Promise<ProgramEnd> {
   if (signal.aborted) throw aborted();
   // A group of its own, so that what it starts (ssh) ends with it. If this process is killed, the pipe of the standard
@@ -69,8 +72,8 @@ function aborted(): JobtailError {
   return new JobtailError('aborted', 'the transfer was stopped');
 }
 
-function notInstalled(command: string): JobtailError {
-  return new JobtailError('local-io', `the program ${command} is not installed`, {
+function notInstalled(command: string): NotInstalled {
+  return new NotInstalled('local-io', `the program ${command} is not installed`, {
     hint: 'install rsync and the OpenSSH client, or set results.transfer to soap',
   });
 }

@@ -6,6 +6,7 @@
 import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import type { PrivateDirectory } from './private-directory.ts';
+import { NotInstalled } from './program.ts';
 import { fetchByRsync } from './rsync.ts';
 import { fetchByScp, fetchBySftp } from './scp.ts';
 import { accessOf, type SshAccess, type SshOptions, withConfiguration } from './ssh-access.ts';
@@ -45,11 +46,14 @@ async function tryWays<File extends DirectFile>(order: SshOrder<File>): Promise<
   const first = order.way !== null && names.includes(order.way) ? [order.way] : [];
   const refusals: string[] = [];
   for (const name of new Set([...first, ...names])) {
-    const refused = await WAYS[name]?.(order);
+    const refused = await WAYS[name]?.(order).catch((error: unknown) => {
+      if (error instanceof NotInstalled) return error.message;
+      throw error;
+    });
     if (refused === undefined) return;
     refusals.push(`${name}: ${refused}`);
   }
-  throw new JobtailError('unexpected-answer', `the temporary key allows no transfer from ${order.access.host}`, {
+  throw new JobtailError('unexpected-answer', `no way of SSH leads to the files of ${order.access.host}`, {
     hint: refusals.join('; '),
   });
 }

@@ -96,7 +96,11 @@ function migrate(db: SqliteDatabase, file: string, now: number): void {
   if (version >= MIGRATIONS.length) return;
   if (version > 0) {
     const backup = `${file}.before-v${MIGRATIONS.length}.${stamp(now)}`;
-    db.prepare('VACUUM INTO ?').run(backup);
+    // Under its name only once it is whole; one that a kill tore is made anew.
+    const partial = `${file}.before-v${MIGRATIONS.length}.partial`;
+    fs.rmSync(partial, { force: true });
+    db.prepare('VACUUM INTO ?').run(partial);
+    fs.renameSync(partial, backup);
   }
   for (const [from, sql] of MIGRATIONS.entries()) {
     if (from < version) continue;

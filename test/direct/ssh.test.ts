@@ -1,7 +1,7 @@
 /** Direct transfer by SSH against a real sshd: what the key may do, cuts, host keys, and where the private key is. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-transfer.ts';
@@ -91,11 +91,24 @@ describe.skipIf(missing !== undefined)(title, () => {
     const elsewhere = { ...lent, sharedBasepath: path.dirname(place.cluster) };
     await expect(place.fetch(place.transfer(), elsewhere, ['a'])).rejects.toMatchObject({
       code: 'unexpected-answer',
-      message: 'the temporary key allows no transfer from 127.0.0.1',
+      message: 'no way of SSH leads to the files of 127.0.0.1',
       hint: expect.stringMatching(/^rsync: .*; scp: .*; sftp: /),
     });
     await place.fetch(place.transfer(), lent, ['11/a']);
     expect([...place.came.keys()]).toEqual(['11/a']);
+  });
+
+  it('says which programs are missing', async () => {
+    const place = new SshPlace();
+    const lent = await method(place, { allow: false });
+    vi.stubEnv('PATH', place.directory);
+    try {
+      await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({
+        hint: expect.stringMatching(/rsync is not installed; .*scp is not installed; .*sftp is not installed/),
+      });
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it('says that a key is refused', async () => {

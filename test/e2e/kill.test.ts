@@ -75,15 +75,17 @@ function mirrorsOf(place: Place, job: JobDescription): MirrorPair[] {
   );
 }
 
-/** Starts the agent and kills it: mostly soon after the mirrors grew, at times at any moment, also while it starts. */
+/**
+ * Starts the agent and kills it: soon after the mirrors grew, when nothing may be committed yet; soon after a poll was
+ * committed, in the middle of the next ones; or at any moment, also while it starts.
+ */
 async function liveFor(place: Place, random: () => number, hasGrown: () => boolean): Promise<void> {
   const program = place.start(['run']);
-  if (random() < 0.7) {
-    await until('the mirrors to grow', () => program.end !== undefined || hasGrown());
-    await sleep(random() * 400);
-  } else {
-    await sleep(random() * 1_500);
-  }
+  const polled = () => program.log.some(({ msg }) => msg === 'grown');
+  const way = random();
+  if (way < 0.3) await sleep(random() * 1_500);
+  else await until('the mirrors to grow', () => program.end !== undefined || (way < 0.6 ? hasGrown() : polled()));
+  if (way >= 0.3) await sleep(random() * 400);
   expect(await program.kill(), 'the agent runs until it is killed').toMatchObject({ code: null, signal: 'SIGKILL' });
 }
 

@@ -40,11 +40,16 @@ const failingSignIns = (secret: string): FaultRule[] =>
     { kind: 'body', body: `{"broken": "${secret}` } as const,
   ].map((fault) => ({ ...fault, operation: 'SignIn' as const }));
 
-/** Lets each rule meet the agent twice, so that its failure is said, kept and repeated. */
-async function goThrough(sandbox: SandboxProcess, rules: readonly FaultRule[]): Promise<void> {
+/** Lets each rule meet the agent until its failure was said, and said again. */
+async function goThrough(sandbox: SandboxProcess, agent: Program, rules: readonly FaultRule[]): Promise<void> {
+  const failures = () => agent.log.filter((line) => line['err'] !== undefined).length;
   for (const rule of rules) {
+    const before = failures();
     await sandbox.fault(rule);
-    await until(`${JSON.stringify(rule)} to apply`, async () => ((await sandbox.faultsApplied())[0] ?? 0) >= 2);
+    await until(`${JSON.stringify(rule)} to be complained of`, async () => {
+      const [applied = 0] = await sandbox.faultsApplied();
+      return applied >= 2 && failures() >= before + 2;
+    });
     await sandbox.clearFaults();
   }
 }
@@ -106,7 +111,7 @@ it.concurrent('with a password and session codes', PATIENCE, async (context) => 
   await place.mirrored(job, 'stdout');
   const codes = [await sandbox.sessionCode(PASSWORD)];
 
-  await goThrough(sandbox, failingCalls(codes[0] ?? ''));
+  await goThrough(sandbox, agent, failingCalls(codes[0] ?? ''));
   for (const sessionLost of ['fault', 400, 401, 403] as const) {
     await sandbox.setHabits({ sessionLost, sessionLostText: `${MARK}: Session code {code} is not valid` });
     await sandbox.expireSessions();
@@ -122,7 +127,7 @@ it.concurrent('with a password and session codes', PATIENCE, async (context) => 
   expect(shown).toContain('session');
   expect(await place.agent('sync', foreign.jobId)).toMatchObject({ code: 5 });
   await sandbox.expireSessions();
-  await goThrough(sandbox, failingSignIns(PASSWORD).slice(0, 1));
+  await goThrough(sandbox, agent, failingSignIns(PASSWORD).slice(0, 1));
   expect((await place.agent('sync', job.jobId)).code).toBeGreaterThan(0);
 
   const before = traces(place, agent);
@@ -150,7 +155,7 @@ it.concurrent('with a token that is shown with each call', PATIENCE, async (cont
   });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  await goThrough(sandbox, failingCalls(TOKEN));
+  await goThrough(sandbox, agent, failingCalls(TOKEN));
   expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
   const before = traces(place, agent);
   await agent.kill();

@@ -134,6 +134,14 @@ describe('what is fetched', () => {
   it('comes several at a time, if that is allowed', async () => {
     const place = new ResultsPlace({ parallel: 3 });
     for (let number = 0; number < 20; number++) place.remote.set(`/11/${number}`, Buffer.alloc(5000, number));
+    let release = () => {};
+    const threeRun = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    place.remote.onPiece = () => {
+      if (place.remote.running === 3) release();
+      return threeRun;
+    };
     await place.sync();
     expect(place.remote.mostAtATime).toBe(3);
     expect(place.tree()).toHaveLength(20);

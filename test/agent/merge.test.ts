@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { match } from '../../src/agent/match.ts';
+import { merge } from '../../src/agent/merge.ts';
+import { Utf8Reading } from '../../src/agent/reading.ts';
+import { characterStart } from '../../src/chunk.ts';
+import { textOf } from '../support/drive.ts';
+import { TEXT_ATOMS } from './model/content.ts';
+
+const text = fc
+  .array(fc.constantFrom(...TEXT_ATOMS), { minLength: 1, maxLength: 900 })
+  .map((atoms) => Buffer.concat([...atoms, ...atoms, Buffer.from('end')]));
+
+/** What two readings, half a block apart, have together behind `position`. */
+async function together(bytes: Buffer, later: Buffer, position: number): Promise<Buffer> {
+  const from = characterStart(bytes, Math.min(512, position));
+  const [left, right] = [new Utf8Reading(textOf(bytes, 0)), new Utf8Reading(textOf(later, from))];
+  const known = { read: async (start: number, end: number) => bytes.subarray(start, end) };
+  await match(left, known, { from: 0, to: position });
+  await match(right, known, { from, to: position });
+  const pieces: Buffer[] = [];
+  for await (const piece of merge(left, right)) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+describe('two readings', () => {
+  test('are certain together, however many characters were cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 0, max: 1_000 }), async (bytes, wanted) => {
+        const position = characterStart(bytes, Math.min(wanted, bytes.length - 1));
+        expect((await together(bytes, bytes, position)).toString()).toBe(bytes.toString('utf8', position));
+      }),
+    );
+  });
+
+  test('have what came between them', async () => {
+    await fc.assert(
+      fc.asyncProperty(text, fc.nat(), async (bytes, growth) => {
+        const before = bytes.subarray(0, bytes.length - (growth % 200));
+        const found = await together(before, bytes, 0);
+        expect(bytes.subarray(0, found.length)).toEqual(found);
+        expect(found.length).toBeGreaterThan(before.length - 4);
+      }),
+    );
+  });
+
+  test('end where they contradict each other', async () => {
+    const [before, after] = [Buffer.from(`${'é'.repeat(700)}one`), Buffer.from(`${'é'.repeat(700)}two`)];
+    expect((await together(before, after, 0)).toString()).toBe('é'.repeat(700));
+  });
+});

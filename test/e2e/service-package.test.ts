@@ -1,0 +1,36 @@
+/** What goes into the package (scripts/check-package.sh installs it and runs it; that takes minutes). */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+it('holds what is needed to run, and nothing else', { timeout: 60_000 }, () => {
+  const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--silent'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const names = [...output.matchAll(/"path": "([^"]+)"/g)].map(([, name = '']) => name);
+  const needed = [
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+    'config.example.yaml',
+    'dist/cli/main.js',
+    'systemd/agent.service',
+    'systemd/agent@.service',
+    'docs/agent.1',
+    'docs/service.md',
+    'docs/alerts.yaml',
+    'docs/grafana-dashboard.json',
+  ];
+  expect(names).toEqual(expect.arrayContaining(needed));
+  const folders = new Set(names.map((name) => (name.includes('/') ? name.slice(0, name.indexOf('/')) : '')));
+  expect([...folders].sort()).toEqual(['', 'dist', 'docs', 'systemd']);
+  for (const unit of ['systemd/agent.service', 'systemd/agent@.service']) {
+    expect(fs.readFileSync(`${ROOT}${unit}`, 'utf8')).toContain('Type=notify');
+  }
+});

@@ -1,0 +1,149 @@
+/** `agent check` and `agent init`: from nothing to a configuration that works, and what they say where it does not. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { Place } from '../support/e2e-place.ts';
+import { Program } from '../support/e2e-program.ts';
+import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
+
+const markOf = (text: string, step: string) => new RegExp(`^(.) ${step} `, 'm').exec(text)?.[1];
+
+describe('agent check', () => {
+  it('says that all is well, and what it found out about the server', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    await sandbox.setHabits({ offsetEcho: 'nil', listForm: 'bare' });
+    const job = await sandbox.submit({ tasks: [{}] });
+    const [task] = job.tasks;
+    fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
+    place.configure(sandbox);
+    const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId, '--task', task?.taskId ?? '');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    for (const step of ['configuration', 'mirrors', 'state', 'name', 'TCP', 'clock', 'sign-in', 'call', 'live files']) {
+      expect(markOf(stdout, step), `${step} in\n${stdout}`).toBe('✓');
+    }
+    expect(stdout).toContain('names begin without a slash');
+    expect(stdout).toContain('1 of 4 are there');
+    expect(stdout).toContain('the offset comes back nil');
+    // It changes nothing.
+    expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
+  });
+
+  it('says what is wrong, what to do, and ends with the code of it', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    place.configure(sandbox, { pool: {} });
+    const config = await place.agent('check');
+    expect(config.code).toBe(3);
+    expect(config.stdout).toMatch(/^✗ configuration .*pool: unknown key, did you mean poll\?/m);
+
+    const wrong = path.join(place.directory, 'wrong');
+    fs.writeFileSync(wrong, 'wrong\n', { mode: 0o600 });
+    place.configure({ ...sandbox, passwordFile: wrong });
+    const signIn = await place.agent('check');
+    expect(signIn.code).toBe(5);
+    expect(markOf(signIn.stdout, 'sign-in')).toBe('✗');
+    expect(signIn.stdout).toMatch(/→ \S/);
+
+    place.configure(sandbox);
+    const unknown = await place.agent('check', '--job', '4711');
+    expect(unknown.code).not.toBe(0);
+    expect(markOf(unknown.stdout, 'call')).toBe('✗');
+
+    await sandbox.stop();
+    const down = await place.agent('check');
+    expect(down.code).toBe(6);
+    expect(markOf(down.stdout, 'TCP')).toBe('✗');
+    expect(down.stdout).toContain('sign-in       not tried');
+  });
+});
+
+describe('agent init', () => {
+  it('takes flags, writes private files that work, and replaces nothing unasked', {
+    timeout: 180_000,
+  }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const file = path.join(place.directory, 'agent', 'config.yaml');
+    const flags = ['--output', file, '--url', `${sandbox.baseUrl}/FileTransferWs`, '--method', 'password'];
+    const rest = ['--base-url', sandbox.baseUrl, '--username', 'alice', '--secret-file', sandbox.passwordFile];
+    const missing = await place.plain(['init', ...flags]);
+    expect(missing).toMatchObject({ code: 2, stdout: '' });
+    expect(missing.stderr).toContain('--namespace is missing');
+
+    const namespace = ['--namespace', 'http://sandbox.example.org/'];
+    const made = await place.plain(['init', ...flags, ...rest, ...namespace]);
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(markOf(made.stdout, 'sign-in')).toBe('✓');
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+    const text = fs.readFileSync(file, 'utf8');
+    expect(parse(text)).toMatchObject({
+      service: { fileTransferUrl: `${sandbox.baseUrl}/FileTransferWs`, namespace: 'http://sandbox.example.org/' },
+      auth: { method: 'password', username: 'alice', passwordFile: sandbox.passwordFile },
+      mirror: { directory: './mirror' },
+      state: { directory: './state' },
+    });
+    expect(text).toContain('# concurrency: 4');
+    expect(text).not.toContain(sandbox.secrets.password);
+
+    const again = await place.plain(['init', ...flags, ...rest, ...namespace]);
+    expect(again).toMatchObject({ code: 2, stdout: '' });
+    expect(again.stderr).toContain('is there already');
+    expect(fs.readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it('knows every method of signing in', { timeout: 180_000 }, async (context) => {
+    const place = Place.make(context);
+    const secret = path.join(place.directory, 'secret');
+    fs.writeFileSync(secret, 'x\n', { mode: 0o600 });
+    for (const method of ['openid', 'external-token', 'cloud-platform', 'session-code']) {
+      const file = path.join(place.directory, `${method}.yaml`);
+      const flags = ['--url', 'http://127.0.0.1:9/Ws', '--namespace', 'urn:x', '--method', method, '--no-check'];
+      const user = method === 'session-code' ? [] : ['--base-url', 'http://127.0.0.1:9', '--username', 'alice'];
+      const project = method === 'cloud-platform' ? ['--project-id', '7'] : [];
+      const made = await place.plain([
+        'init',
+        '--output',
+        file,
+        ...flags,
+        ...user,
+        ...project,
+        '--secret-file',
+        secret,
+      ]);
+      expect(made, method).toMatchObject({ code: 0, stderr: '' });
+      expect(parse(fs.readFileSync(file, 'utf8'))).toMatchObject({ auth: { method } });
+    }
+  });
+
+  it.skipIf(terminalIsMissing)(
+    'asks on a terminal, and never shows the password',
+    { timeout: 180_000 },
+    async (context) => {
+      const place = Place.make(context);
+      const sandbox = await place.startSandbox();
+      const terminal = new Terminal(['init'], { cwd: place.directory });
+      const answer = async (question: string, text: string) => {
+        await terminal.shows(question);
+        terminal.type(`${text}\r`);
+      };
+      await answer('Address of the file-transfer service', 'not an address');
+      await answer('it starts with https://', `${sandbox.baseUrl}/FileTransferWs`);
+      await answer('XML namespace', 'http://sandbox.example.org/');
+      await answer('How to sign in', '');
+      await answer('Address the sign-in starts from', '');
+      await answer('User name', 'alice');
+      await answer('Password (not shown)', sandbox.secrets.password);
+      expect(await terminal.ended).toBe(0);
+      expect(terminal.text).toMatch(/✓.* sign-in/);
+      expect(terminal.text).not.toContain(sandbox.secrets.password);
+      const password = path.join(place.directory, 'password');
+      expect(fs.readFileSync(password, 'utf8')).toBe(`${sandbox.secrets.password}\n`);
+      expect(fs.statSync(password).mode & 0o777).toBe(0o600);
+      // What it wrote is found here, and works.
+      const checked = await new Program(['check'], { cwd: place.directory }).ended;
+      expect(checked).toMatchObject({ code: 0 });
+    },
+  );
+});

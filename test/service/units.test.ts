@@ -1,0 +1,55 @@
+/** The units themselves; a real systemd starts one in test/e2e/service-systemd.test.ts. */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const UNITS = fileURLToPath(new URL('../../systemd/', import.meta.url));
+const missing = spawnSync('systemd-analyze', ['--version']).error !== undefined;
+if (missing) process.stderr.write('SKIPPED: checks of the units: systemd-analyze is not installed\n');
+
+const read = (unit: string) => fs.readFileSync(`${UNITS}${unit}`, 'utf8');
+/** Without the comment at the beginning, which says which of the two it is. */
+const bodyOf = (unit: string) => read(unit).slice(read(unit).indexOf('[Unit]'));
+
+describe.each(['agent.service', 'agent@.service'])('%s', (unit) => {
+  it.skipIf(missing)('is understood without a complaint', () => {
+    const { status, stdout, stderr } = spawnSync(
+      'systemd-analyze',
+      ['verify', '--recursive-errors=yes', '--man=no', `${UNITS}${unit}`],
+      { encoding: 'utf8' },
+    );
+    expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: '' });
+  });
+
+  it.skipIf(missing)('is shut in as far as Node.js can be', () => {
+    const { status, stdout } = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', '--threshold=11', '--no-pager', `${UNITS}${unit}`],
+      { encoding: 'utf8' },
+    );
+    expect(stdout).toMatch(/Overall exposure level .*: 1\.1 OK/);
+    expect(status).toBe(0);
+  });
+
+  it('has a reason beside every line', () => {
+    const blocks = bodyOf(unit)
+      .split(/(?=^#)/m)
+      .slice(1);
+    // A comment stands above one line, or above a few that are one thing.
+    const unexplained = blocks.filter((block) => block.split('\n').filter((line) => /^\w+=/.test(line)).length > 6);
+    expect(unexplained).toEqual([]);
+  });
+});
+
+it('the template is the unit with other paths', () => {
+  const expected = bodyOf('agent.service')
+    .replace('jobtail agent:', 'jobtail agent %i:')
+    .replaceAll('/etc/agent/', '/etc/agent/%i/')
+    .replaceAll('/srv/agent', '/srv/agent-%i')
+    .replaceAll('/var/lib/agent', '/var/lib/agent-%i')
+    .replaceAll('/var/lib/private/agent', '/var/lib/private/agent-%i')
+    .replace('User=jobtail-agent', 'User=jobtail-%i')
+    .replaceAll(/^((?:State|Runtime)Directory)=agent$/gm, '$1=agent-%i');
+  expect(bodyOf('agent@.service')).toBe(expected);
+});

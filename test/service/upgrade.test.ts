@@ -1,0 +1,98 @@
+/** Bringing the state of an older version up to date: once, with a copy, safe to be killed in. */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, it } from 'vitest';
+import { MIGRATIONS } from '../../src/store/migrations.ts';
+import { Store } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const NEWEST = MIGRATIONS.length;
+const open = (directory: string) => new Store({ directory, service: 'x', owner: true, now: Date.now });
+const versionOf = (file: string) => {
+  const db = new Database(file, { readonly: true });
+  try {
+    return Number(db.pragma('user_version', { simple: true }));
+  } finally {
+    db.close();
+  }
+};
+
+/** The state as the first version left it, with a job in it. */
+function oldState(): { readonly directory: string; readonly file: string } {
+  const directory = temporaryDirectory();
+  const file = path.join(directory, 'agent.db');
+  const db = new Database(file);
+  db.pragma('journal_mode = WAL');
+  db.exec(MIGRATIONS[0] ?? '');
+  db.pragma('user_version = 1');
+  db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'command', 'watched', 1, 7)");
+  db.exec("INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)");
+  db.close();
+  return { directory, file };
+}
+
+const backupsIn = (directory: string) => fs.readdirSync(directory).filter((name) => name.includes('.before-v'));
+
+it('runs once, keeps what is there, and leaves a copy of what was', () => {
+  const { directory, file } = oldState();
+  for (let start = 0; start < 2; start++) {
+    const store = open(directory);
+    expect(store.jobs.all()).toMatchObject([{ jobId: '501', state: 'watched' }]);
+    expect(store.liveFiles.ofJob(store.jobs.all()[0]?.jobId ?? ('' as never))).toMatchObject([{ position: 42 }]);
+    store.close();
+  }
+  expect(versionOf(file)).toBe(NEWEST);
+  const [backup = '', ...others] = backupsIn(directory);
+  expect(others).toEqual([]);
+  expect(backup).toContain(`.before-v${NEWEST}.`);
+  expect(versionOf(path.join(directory, backup))).toBe(1);
+});
+
+it('refuses the state of a newer version, and touches nothing', () => {
+  const { directory, file } = oldState();
+  const db = new Database(file);
+  db.pragma(`user_version = ${NEWEST + 1}`);
+  db.close();
+  const before = fs.readFileSync(file);
+  expect(() => open(directory)).toThrow(/was written by a newer version of the agent/);
+  expect(fs.readFileSync(file).equals(before)).toBe(true);
+  expect(backupsIn(directory)).toEqual([]);
+});
+
+it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
+  const { directory, file } = oldState();
+  // Enough to copy and to convert that there is a moment to be killed in.
+  const db = new Database(file);
+  const insert = db.prepare(
+    "INSERT INTO result_files (job_id, name, state, listed_at, due_at, interval_ms) VALUES ('501', ?, 'synced', 1, 1, 1)",
+  );
+  db.transaction(() => {
+    for (let row = 0; row < 30_000; row++) insert.run(`/${row}/${'x'.repeat(100)}`);
+  })();
+  db.close();
+  const script = new URL('../../dist/store/store.js', import.meta.url).href;
+  const start = `import(${JSON.stringify(script)}).then(({ Store }) => {
+    process.send('begun');
+    new Store({ directory: ${JSON.stringify(directory)}, service: 'x', owner: true, now: Date.now }).close();
+  })`;
+  const killer = `
+    const { spawn } = require('node:child_process');
+    const child = spawn(process.execPath, ['-e', ${JSON.stringify(start)}], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    child.once('message', () => setTimeout(() => child.kill('SIGKILL'), Number(process.argv[1])));`;
+  for (const delayMs of [0, 3, 8, 15, 30, 60, 120]) {
+    execFileSync(process.execPath, ['-e', killer, String(delayMs)]);
+    expect([1, NEWEST]).toContain(versionOf(file));
+  }
+  const store = open(directory);
+  expect(store.results.ofJob(store.jobs.all()[0]?.jobId ?? ('' as never))).toHaveLength(30_000);
+  store.close();
+  // Every copy that has its name is whole.
+  for (const backup of backupsIn(directory).filter((name) => !name.endsWith('.partial'))) {
+    const copy = new Database(path.join(directory, backup), { readonly: true });
+    expect(copy.pragma('quick_check', { simple: true })).toBe('ok');
+    expect(copy.prepare('SELECT count(*) AS rows FROM result_files').get()).toEqual({ rows: 30_000 });
+    copy.close();
+  }
+});
