@@ -157,8 +157,9 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
 
 /** Files that root makes among those of another user would stop the agent of that user at its next start. */
 function refuseForeignState({ state }: Config): void {
-  const owner = process.geteuid?.() === 0 ? fs.statSync(state.directory, { throwIfNoEntry: false })?.uid : undefined;
-  if (owner === undefined || owner === 0) return;
+  if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
+  const owner = fs.statSync(state.directory).uid;
+  if (owner === 0) return;
   throw new JobtailError('permission', `the state in ${state.directory} belongs to the user ${owner}, not to root`, {
     hint: 'start the agent and say it again (the running agent does it then), or say it as that user',
   });
