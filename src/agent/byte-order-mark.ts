@@ -55,10 +55,6 @@ const HALF_BLOCK_BYTES = 512;
 /** `text` was asked for from offset 0. */
 export async function* findMark(text: Content, encoding: TextEncoding): Follow<MarkFound> {
   const head = await text.read(0, SMALL_BYTES);
-  if (standsAt(head, 0, BYTE_ORDER_MARK)) {
-    encoding.learnMark('kept');
-    return { mark: 'none' };
-  }
   // Of undecodable bytes at the beginning nothing is certain: whoever finds out what they are finds the mark, too.
   if (standsAt(head, 0, REPLACEMENT)) return { mark: 'none' };
   let found: MarkFound | undefined;
@@ -69,6 +65,8 @@ export async function* findMark(text: Content, encoding: TextEncoding): Follow<M
   }
   found ??= yield* askBehindFirst(text, head);
   if (found.mark === 'swallowed') encoding.learnMark('swallowed');
+  // A mark in the text could be the second of two, the first of which was swallowed.
+  else if (found.mark === 'none' && standsAt(head, 0, BYTE_ORDER_MARK)) encoding.learnMark('kept');
   return found;
 }
 

@@ -33,7 +33,8 @@ describe('a byte-order mark that is swallowed', () => {
       fc.asyncProperty(content, fc.boolean(), fc.boolean(), async (rest, marked, swallowBom) => {
         const bytes = marked ? Buffer.concat([BYTE_ORDER_MARK, rest]) : rest;
         // Before undecodable bytes it does not matter.
-        fc.pre(!rest.toString().startsWith('\ufffd'));
+        const behindMark = isMarked(bytes) ? bytes.subarray(3) : bytes;
+        fc.pre(!behindMark.toString().startsWith('\ufffd'));
         const { mark, asked } = await find(bytes, swallowBom);
         expect(mark).toBe(swallowBom && isMarked(bytes) ? 'swallowed' : 'none');
         expect(asked.length).toBeLessThanOrEqual(2);

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
@@ -16,16 +16,16 @@ const missing = datagramsAreMissing();
 if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
 
 /** `agent run` with more in its environment. */
-function runWith(place: Place, env: Readonly<Record<string, string>>): Program {
+function runWith(place: Place, env: Readonly<Record<string, string>>, context: TestContext): Program {
   const agent = new Program(['run', '-c', place.configFile], { cwd: place.directory, env });
-  onTestFinished(() => void agent.signal('SIGKILL'));
+  context.onTestFinished(() => void agent.signal('SIGKILL'));
   return agent;
 }
 
 describe.skipIf(missing)('what systemd is told', () => {
-  it('from the start to the stop', { timeout: 180_000 }, async (context) => {
+  it.concurrent('from the start to the stop', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
-    const socket = notifySocket();
+    const socket = notifySocket(context);
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{}] });
     const [task] = job.tasks;
@@ -33,7 +33,7 @@ describe.skipIf(missing)('what systemd is told', () => {
     place.configure(sandbox, { watch });
     // The first sign-in is answered late: READY waits for it.
     await sandbox.fault({ kind: 'delay', ms: 700, operation: 'SignIn', times: 1 });
-    const agent = runWith(place, { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '2000000' });
+    const agent = runWith(place, { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '2000000' }, context);
     await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
     expect(agent.log.map(({ msg }) => msg)).toContain('signed in');
     expect(socket.messages[0]).toEqual({ STATUS: 'reading the configuration and the state' });
@@ -65,37 +65,43 @@ describe.skipIf(missing)('what systemd is told', () => {
     await until('STOPPING', () => socket.messages.at(-1)?.['STOPPING'] === '1');
   });
 
-  it('READY comes although the service is down, and why there is no start', { timeout: 180_000 }, async (context) => {
+  it.concurrent('READY comes although the service is down, and why there is no start', {
+    timeout: 180_000,
+  }, async (context) => {
     const place = Place.make(context);
-    const socket = notifySocket();
+    const socket = notifySocket(context);
     const env = { NOTIFY_SOCKET: socket.path };
     fs.writeFileSync(path.join(place.directory, 'password'), 'x', { mode: 0o600 });
     const service = { baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: './password' };
     place.configure(service);
-    const agent = runWith(place, env);
+    const agent = runWith(place, env, context);
     await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
     expect(socket.messages.at(-1)?.['STATUS']).toContain('the service cannot be reached');
     agent.signal('SIGTERM');
     expect(await agent.ended).toMatchObject({ code: 0 });
 
     place.configure(service, { pool: {} });
-    const refused = runWith(place, env);
+    const refused = runWith(place, env, context);
     expect(await refused.ended).toMatchObject({ code: 3 });
     await until('the reason', () => socket.messages.at(-1)?.['STATUS']?.includes('pool: unknown key'));
   });
 
-  it('nothing, once the scheduler hangs: the watchdog starves', { timeout: 180_000 }, async (context) => {
+  it.concurrent('nothing, once the scheduler hangs: the watchdog starves', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
-    const socket = notifySocket();
+    const socket = notifySocket(context);
     const sandbox = await place.startSandbox();
     const hang = path.join(place.directory, 'hang');
     place.configure(sandbox, { metrics: { listen: '127.0.0.1:0' } });
-    const agent = runWith(place, {
-      NOTIFY_SOCKET: socket.path,
-      WATCHDOG_USEC: '400000',
-      NODE_OPTIONS: `--import=${HANG}`,
-      HANG_FILE: hang,
-    });
+    const agent = runWith(
+      place,
+      {
+        NOTIFY_SOCKET: socket.path,
+        WATCHDOG_USEC: '400000',
+        NODE_OPTIONS: `--import=${HANG}`,
+        HANG_FILE: hang,
+      },
+      context,
+    );
     const fed = () => socket.messages.filter(({ WATCHDOG }) => WATCHDOG === '1').length;
     await until('the watchdog to be fed', () => fed() > 3);
     fs.writeFileSync(hang, '');
@@ -110,7 +116,9 @@ describe.skipIf(missing)('what systemd is told', () => {
   });
 });
 
-it('metrics tell what was done; an address in use costs only them', { timeout: 180_000 }, async (context) => {
+it.concurrent('metrics tell what was done; an address in use costs only them', {
+  timeout: 180_000,
+}, async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });
@@ -132,7 +140,7 @@ it('metrics tell what was done; an address in use costs only them', { timeout: 1
   expect(scrape).toMatch(/^jobtail_jobs\{state="watched"\} 1$/m);
   expect(scrape).toMatch(/^jobtail_sign_ins_total\{outcome="ok"\} 1$/m);
   expect(scrape).toMatch(/^jobtail_calls_total\{operation="DownloadPartsOfJobFilesFromCluster",outcome="ok"\} [1-9]/m);
-  expect(scrape).not.toContain(job.jobId);
+  expect(scrape).not.toContain(`"${job.jobId}"`);
   expect(await get('healthz')).toEqual({ status: 200, text: 'ok\n' });
   expect(await get('readyz')).toEqual({ status: 200, text: 'ok\n' });
   sandbox.program.signal('SIGKILL');
@@ -155,7 +163,7 @@ it('metrics tell what was done; an address in use costs only them', { timeout: 1
 
 describe('a log that cannot be written', () => {
   /** Starts the agent with this standard error, on a job that can be let grow. */
-  async function start(place: Place, stderr: number | 'pipe') {
+  async function start(context: TestContext, place: Place, stderr: number | 'pipe') {
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{}] });
     const [task] = job.tasks;
@@ -163,7 +171,7 @@ describe('a log that cannot be written', () => {
     const agent = spawn(process.execPath, [PROGRAM, 'run', '-c', place.configFile], {
       stdio: ['ignore', 'ignore', stderr],
     });
-    onTestFinished(() => void agent.kill('SIGKILL'));
+    context.onTestFinished(() => void agent.kill('SIGKILL'));
     const grows = async (text: string) => {
       fs.appendFileSync(task?.files.stdout ?? '', text);
       await place.mirrored(job, 'stdout');
@@ -178,7 +186,9 @@ describe('a log that cannot be written', () => {
     return { agent, grows, stops };
   }
 
-  it('full, and nobody reads: the agent goes on, and stops in time', { timeout: 180_000 }, async (context) => {
+  it.concurrent('full, and nobody reads: the agent goes on, and stops in time', {
+    timeout: 180_000,
+  }, async (context) => {
     const place = Place.make(context);
     const fifo = path.join(place.directory, 'journal');
     execFileSync('mkfifo', [fifo]);
@@ -186,24 +196,24 @@ describe('a log that cannot be written', () => {
     expect(() => {
       for (;;) fs.writeSync(full, 'x'.repeat(4_096));
     }).toThrow('EAGAIN');
-    const { grows, stops } = await start(place, full);
+    const { grows, stops } = await start(context, place, full);
     await grows('one\n');
     await grows('two\n');
     await stops();
     fs.closeSync(full);
   });
 
-  it('closed: the agent goes on, and stops in order', { timeout: 180_000 }, async (context) => {
-    const { agent, grows, stops } = await start(Place.make(context), 'pipe');
+  it.concurrent('closed: the agent goes on, and stops in order', { timeout: 180_000 }, async (context) => {
+    const { agent, grows, stops } = await start(context, Place.make(context), 'pipe');
     await grows('one\n');
     agent.stderr?.destroy();
     for (const text of ['two\n', 'three\n', 'four\n']) await grows(text);
     await stops();
   });
 
-  it('a file on a full disk: the agent goes on', { timeout: 180_000 }, async (context) => {
+  it.concurrent('a file on a full disk: the agent goes on', { timeout: 180_000 }, async (context) => {
     const full = fs.openSync('/dev/full', 'w');
-    const { grows, stops } = await start(Place.make(context), full);
+    const { grows, stops } = await start(context, Place.make(context), full);
     await grows('one\n');
     await grows('two\n');
     await stops();

@@ -10,7 +10,9 @@ import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
 const markOf = (text: string, step: string) => new RegExp(`^(.) ${step} `, 'm').exec(text)?.[1];
 
 describe('agent check', () => {
-  it('says that all is well, and what it found out about the server', { timeout: 180_000 }, async (context) => {
+  it.concurrent('says that all is well, and what it found out about the server', {
+    timeout: 180_000,
+  }, async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     await sandbox.setHabits({ offsetEcho: 'nil', listForm: 'bare' });
@@ -30,7 +32,9 @@ describe('agent check', () => {
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
 
-  it('says what is wrong, what to do, and ends with the code of it', { timeout: 180_000 }, async (context) => {
+  it.concurrent('says what is wrong, what to do, and ends with the code of it', {
+    timeout: 180_000,
+  }, async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     place.configure(sandbox, { pool: {} });
@@ -60,7 +64,7 @@ describe('agent check', () => {
 });
 
 describe('agent init', () => {
-  it('takes flags, writes private files that work, and replaces nothing unasked', {
+  it.concurrent('takes flags, writes private files that work, and replaces nothing unasked', {
     timeout: 180_000,
   }, async (context) => {
     const place = Place.make(context);
@@ -93,7 +97,7 @@ describe('agent init', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(text);
   });
 
-  it('knows every method of signing in', { timeout: 180_000 }, async (context) => {
+  it.concurrent('knows every method of signing in', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
     const secret = path.join(place.directory, 'secret');
     fs.writeFileSync(secret, 'x\n', { mode: 0o600 });
@@ -117,13 +121,13 @@ describe('agent init', () => {
     }
   });
 
-  it.skipIf(terminalIsMissing)(
+  it.skipIf(terminalIsMissing).concurrent(
     'asks on a terminal, and never shows the password',
     { timeout: 180_000 },
     async (context) => {
       const place = Place.make(context);
       const sandbox = await place.startSandbox();
-      const terminal = new Terminal(['init'], { cwd: place.directory });
+      const terminal = new Terminal(['init'], { context, cwd: place.directory });
       const answer = async (question: string, text: string) => {
         await terminal.shows(question);
         terminal.type(`${text}\r`);

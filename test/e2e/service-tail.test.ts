@@ -29,7 +29,7 @@ async function follow(place: Place) {
 }
 
 describe('agent tail', () => {
-  it('shows the last lines of the files that are wanted, without an agent too', {
+  it.concurrent('shows the last lines of the files that are wanted, without an agent too', {
     timeout: 180_000,
   }, async (context) => {
     const place = Place.make(context);
@@ -64,7 +64,9 @@ describe('agent tail', () => {
     expect(await place.agent('tail', jobId, '-n', 'few')).toMatchObject({ code: 2 });
   });
 
-  it('follows until the job is ended, and announces a new generation', { timeout: 180_000 }, async (context) => {
+  it.concurrent('follows until the job is ended, and announces a new generation', {
+    timeout: 180_000,
+  }, async (context) => {
     const place = Place.make(context);
     const { job, task, write } = await follow(place);
     await write('stdout', 'before\n');
@@ -94,7 +96,7 @@ describe('agent tail', () => {
     ]);
   });
 
-  it('ends without a word when its reader has enough', { timeout: 180_000 }, async (context) => {
+  it.concurrent('ends without a word when its reader has enough', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
     const { job, write } = await follow(place);
     await write('stdout', 'x'.repeat(99).concat('\n').repeat(20_000));
@@ -109,13 +111,13 @@ describe('agent tail', () => {
 });
 
 describe.skipIf(terminalIsMissing)('on a terminal', () => {
-  it('tail shows colours and rewrites a progress bar in its place; Ctrl-C ends it', {
+  it.concurrent('tail shows colours and rewrites a progress bar in its place; Ctrl-C ends it', {
     timeout: 180_000,
   }, async (context) => {
     const place = Place.make(context);
     const { job, task, write } = await follow(place);
     await write('stdout', '\u001b[32mgreen\u001b[0m\n');
-    const terminal = new Terminal(['tail', job.jobId, '-f', '-c', place.configFile], { cwd: place.directory });
+    const terminal = new Terminal(['tail', job.jobId, '-f', '-c', place.configFile], { context, cwd: place.directory });
     await terminal.shows('\u001b[32mgreen\u001b[0m');
     await write('stderr', '10 %');
     await terminal.shows('10 %');
@@ -132,6 +134,7 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     expect(stripVTControlCharacters(terminal.text)).toContain(`${task.taskId} stdout   | green`);
 
     const plain = new Terminal(['tail', job.jobId, '-c', place.configFile], {
+      context,
       cwd: place.directory,
       env: { NO_COLOR: '1' },
     });
@@ -140,12 +143,17 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     expect(plain.text).toContain('| green');
   });
 
-  it('status fits wide and narrow ones, and refreshes in place', { timeout: 180_000 }, async (context) => {
+  it.concurrent('status fits wide and narrow ones, and refreshes in place', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
     const { job, write } = await follow(place);
     await write('stdout', 'hello\n');
     const show = async (columns: number, env = {}) => {
-      const terminal = new Terminal(['status', '-c', place.configFile], { cwd: place.directory, columns, env });
+      const terminal = new Terminal(['status', '-c', place.configFile], {
+        context,
+        cwd: place.directory,
+        columns,
+        env,
+      });
       expect(await terminal.ended).toBe(0);
       return terminal.text;
     };
@@ -157,7 +165,7 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     expect(narrow).not.toContain('│');
     for (const line of narrow.split('\r\n')) expect([...line].length, line).toBeLessThanOrEqual(40);
 
-    const watching = new Terminal(['status', '--watch', '-c', place.configFile], { cwd: place.directory });
+    const watching = new Terminal(['status', '--watch', '-c', place.configFile], { context, cwd: place.directory });
     await watching.shows('4, 6 B');
     await write('stdout', 'more\n');
     await watching.shows('4, 11 B');
@@ -171,7 +179,9 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     expect((await place.agent('status')).stdout).not.toContain('\u001b[');
   });
 
-  it('watch --foreground shows lines, and below them how it stands', { timeout: 180_000 }, async (context) => {
+  it.concurrent('watch --foreground shows lines, and below them how it stands', {
+    timeout: 180_000,
+  }, async (context) => {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{}] });
@@ -179,7 +189,7 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     place.configure(sandbox);
     fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
     const args = ['watch', job.jobId, '--task', task?.taskId ?? '', '--foreground', '-c', place.configFile];
-    const terminal = new Terminal(args, { cwd: place.directory, columns: 120 });
+    const terminal = new Terminal(args, { context, cwd: place.directory, columns: 120 });
     await terminal.shows(/stdout \|.*hello/);
     await terminal.shows(/job \d+: 4 live files, 6 B, last growth \d+ s ago/);
     terminal.type(CTRL_C);

@@ -8,8 +8,8 @@ const missing = datagramsAreMissing();
 if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
 
 describe.skipIf(missing)('the notifier', () => {
-  it('sends the fields of a message as lines, one message after the other', async () => {
-    const socket = notifySocket();
+  it('sends the fields of a message as lines, one message after the other', async (context) => {
+    const socket = notifySocket(context);
     const notifier = createNotifier({ env: { NOTIFY_SOCKET: socket.path }, pid: 7, onProblem: expect.unreachable });
     notifier.send({ READY: '1', STATUS: 'following 2 jobs' });
     notifier.send({ STATUS: 'a line\nand  a=b' });
@@ -26,8 +26,8 @@ describe.skipIf(missing)('the notifier', () => {
     expect(BigInt(MONOTONIC_USEC ?? 0)).toBeLessThanOrEqual(process.hrtime.bigint() / 1000n);
   });
 
-  it('takes the watchdog of its own process, and takes the variables out of the environment', () => {
-    const socket = notifySocket();
+  it('takes the watchdog of its own process, and takes the variables out of the environment', (context) => {
+    const socket = notifySocket(context);
     const env = (pid?: string) => ({
       NOTIFY_SOCKET: socket.path,
       WATCHDOG_USEC: '30000000',
@@ -43,8 +43,8 @@ describe.skipIf(missing)('the notifier', () => {
     expect(made).toEqual([30_000, 30_000, undefined]);
   });
 
-  it('says once that nobody listens, and sends what got lost with the next message', async () => {
-    const socket = notifySocket();
+  it('says once that nobody listens, and sends what got lost with the next message', async (context) => {
+    const socket = notifySocket(context);
     const onProblem = vi.fn();
     const env = { NOTIFY_SOCKET: `${socket.path}.later` };
     const notifier = createNotifier({ env, pid: 7, onProblem });

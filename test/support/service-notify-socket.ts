@@ -1,8 +1,9 @@
 /** A socket as systemd listens on: takes the messages of sd_notify(3). */
+import fs from 'node:fs';
 import { createRequire } from 'node:module';
+import os from 'node:os';
 import path from 'node:path';
-import { onTestFinished } from 'vitest';
-import { temporaryDirectory } from './temp-directory.ts';
+import type { TestContext } from 'vitest';
 
 export type Message = Readonly<Record<string, string>>;
 
@@ -30,15 +31,19 @@ export interface NotifySocket {
   readonly messages: readonly Message[];
 }
 
-export function notifySocket(): NotifySocket {
+export function notifySocket({ onTestFinished }: Pick<TestContext, 'onTestFinished'>): NotifySocket {
   const { createSocket }: UnixDatagrams = createRequire(import.meta.url)('unix-dgram');
-  const file = path.join(temporaryDirectory(), 'notify');
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-notify-'));
+  const file = path.join(directory, 'notify');
   const messages: Message[] = [];
   const socket = createSocket('unix_dgram', (bytes) => {
     const fields = bytes.toString('utf8').split('\n');
     messages.push(Object.fromEntries(fields.map((field) => field.split(/=(.*)/s, 2) as [string, string])));
   });
   socket.bind(file);
-  onTestFinished(() => socket.close());
+  onTestFinished(() => {
+    socket.close();
+    fs.rmSync(directory, { recursive: true, force: true });
+  });
   return { path: file, messages };
 }

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import type { TestContext } from 'vitest';
 import { until } from './e2e-until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
@@ -11,6 +11,8 @@ export const terminalIsMissing = spawnSync('script', ['--version']).error !== un
 if (terminalIsMissing) process.stderr.write('SKIPPED: tests on a terminal: util-linux script is not installed\n');
 
 export interface TerminalOptions {
+  /** Ends it with the test. */
+  readonly context: Pick<TestContext, 'onTestFinished'>;
   readonly cwd: string;
   readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
@@ -22,7 +24,7 @@ export class Terminal {
   #text = '';
 
   /** Starts `agent ARGS` on a terminal. */
-  constructor(args: readonly string[], { cwd, columns = 100, env = {} }: TerminalOptions) {
+  constructor(args: readonly string[], { context, cwd, columns = 100, env = {} }: TerminalOptions) {
     const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
     // The echo of the terminal would mix with what the program writes.
     const command = `stty cols ${columns} rows 30 -echo; exec ${words}`;
@@ -38,7 +40,7 @@ export class Terminal {
     });
     this.#child.stdout?.on('data', (bytes: Buffer) => (this.#text += bytes.toString('utf8')));
     this.ended = new Promise((resolve) => this.#child.once('close', (code) => resolve(code)));
-    onTestFinished(() => void this.#child.kill('SIGKILL'));
+    context.onTestFinished(() => void this.#child.kill('SIGKILL'));
   }
 
   /** Everything that was written so far, escape sequences included. */
