@@ -1,7 +1,8 @@
 /** A service that is away, that refuses, or that is slow for one job: said once, waited out, and no other job suffers. */
 import fs from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { FaultEffect } from '../../src/sandbox/faults.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { LogLine, Program } from '../support/e2e-program.ts';
 import { freePort } from '../support/e2e-sandbox.ts';
@@ -122,24 +123,47 @@ it.concurrent('a job that does not exist is shown with what to do, and the other
   expect(await place.agent('unwatch', '404404', '--now')).toMatchObject({ code: 0 });
 });
 
-it.concurrent('jobs that hang or are slow delay no other', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const [hanging, good] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
-  await sandbox.fault({ kind: 'hang', jobId: hanging.jobId });
-  place.configure(sandbox, {
-    // Calls that hang do so for longer than this test waits for anything.
-    service: { concurrency: 2, timeoutSeconds: 3600 },
-    watch: [orderOf(hanging), orderOf(good)],
-  });
-  write(hanging, 'nobody hears of it\n');
-  await place.run();
-  await until('a call that hangs', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
-  for (let round = 1; round <= 5; round++) {
-    write(good, `round ${round}\n`);
-    await place.mirrored(good, 'stdout');
-  }
-  // A command for the good job is not held up either.
-  expect(await place.agent('sync', good.jobId)).toMatchObject({ code: 0 });
-  expect(fs.statSync(place.mirrorOf(hanging.jobId, hanging.tasks[0]?.taskId ?? '', 'stdout')).size).toBe(0);
+/** Each holds a place among the calls for longer than a test waits for anything. */
+const SLOW = {
+  hangs: { kind: 'hang' },
+  'answers late': { kind: 'delay', ms: 3_600_000 },
+  drips: { kind: 'drip', bytes: 1, everyMs: 1_000 },
+} as const satisfies Record<string, FaultEffect>;
+
+const slowJobs: { concurrency: number; ways: (keyof typeof SLOW)[] }[] = [
+  { concurrency: 2, ways: ['hangs'] },
+  { concurrency: 4, ways: ['hangs', 'answers late', 'drips'] },
+];
+
+describe.concurrent('among calls', PATIENCE, () => {
+  it.for(slowJobs)(
+    '$concurrency at a time, a job that $ways delays no other',
+    async ({ concurrency, ways }, context) => {
+      const place = Place.make(context);
+      const sandbox = await place.startSandbox();
+      const slow: JobDescription[] = [];
+      for (const way of ways) {
+        const job = await sandbox.submit({ tasks: [{}] });
+        await sandbox.fault({ ...SLOW[way], jobId: job.jobId });
+        slow.push(job);
+      }
+      const good = await sandbox.submit({ tasks: [{}] });
+      place.configure(sandbox, {
+        service: { concurrency, timeoutSeconds: 3600 },
+        watch: [...slow, good].map(orderOf),
+      });
+      for (const job of slow) write(job, 'nobody hears of it\n');
+      await place.run();
+      await until('each to be asked for', async () => (await sandbox.faultsApplied()).every((applied) => applied > 0));
+      for (let round = 1; round <= 5; round++) {
+        write(good, `round ${round}\n`);
+        await place.mirrored(good, 'stdout');
+      }
+      // A command for the good job is not held up either.
+      expect(await place.agent('sync', good.jobId)).toMatchObject({ code: 0 });
+      for (const { jobId, tasks } of slow) {
+        expect(fs.statSync(place.mirrorOf(jobId, tasks[0]?.taskId ?? '', 'stdout')).size).toBe(0);
+      }
+    },
+  );
 });
