@@ -4,7 +4,7 @@
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../errors.ts';
 import { type JobId, keyText } from '../job.ts';
-import type { HabitStore } from './encoding.ts';
+import type { HabitStore } from './live/encoding.ts';
 import type { Part, PartRequest, Remote } from './ports.ts';
 
 /** What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist). */

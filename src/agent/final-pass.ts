@@ -6,11 +6,11 @@
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { sleep } from './clock.ts';
-import type { FollowEnd } from './follow.ts';
+import type { FollowEnd } from './live/follow.ts';
+import { listedFiles } from './live/raw-bytes.ts';
 import { type PollContext, type Polled, pollJob } from './poll.ts';
 import type { Clock, Remote } from './ports.ts';
 import { proveMirror } from './proof.ts';
-import { listedFiles } from './raw-bytes.ts';
 import type { Results, ResultsEnd } from './results/results.ts';
 
 export interface FinalPassOptions {

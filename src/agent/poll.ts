@@ -7,8 +7,8 @@ import { type JobId, keyText } from '../job.ts';
 import type { LiveFileRow, Trouble } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Batch, BatchReader } from './batch.ts';
-import { type Follow, type FollowContext, type FollowEnd, follow } from './follow.ts';
-import { LiveFile, type LiveFileOptions } from './live-file.ts';
+import { type Follow, type FollowContext, type FollowEnd, follow } from './live/follow.ts';
+import { LiveFile, type LiveFileOptions } from './live/live-file.ts';
 import type { Part, Remote } from './ports.ts';
 
 export interface PollContext extends Omit<FollowContext, 'signal' | 'final'> {

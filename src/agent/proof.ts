@@ -5,9 +5,9 @@ import { commonLength } from '../chunk.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
-import { mirrorPath } from './mirror.ts';
+import { mirrorPath } from './live/mirror.ts';
+import { candidatesAmong, refusesFile } from './live/raw-bytes.ts';
 import type { Remote, Sink } from './ports.ts';
-import { candidatesAmong, refusesFile } from './raw-bytes.ts';
 
 /**
  * equal: the local bytes are the remote ones, or the beginning of them (`remoteBytes` says how many there are).

@@ -1,6 +1,6 @@
 /** How everything that is followed stands: what `agent status --json` prints. */
 import path from 'node:path';
-import { mirrorPath } from '../agent/mirror.ts';
+import { mirrorPath } from '../agent/live/mirror.ts';
 import { resultsDirectory } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES } from '../job.ts';

@@ -21,8 +21,7 @@ export class PrivateDirectory {
     const runtime = environment['RUNTIME_DIRECTORY']?.split(':')[0];
     const places = [runtime, environment['XDG_RUNTIME_DIR'], '/dev/shm', stateDirectory];
     this.#places = places.filter((place) => place !== undefined && path.isAbsolute(place)) as string[];
-    const agent = createHash('sha256').update(path.resolve(stateDirectory)).digest('hex').slice(0, 16);
-    this.#prefix = `jobtail-${agent}-`;
+    this.#prefix = privateDirectoryPrefix(stateDirectory);
   }
 
   /** Removes what earlier processes left; only for the one who has the lock of the state directory. */
@@ -76,6 +75,12 @@ export class PrivateDirectory {
     }
     throw failure;
   }
+}
+
+/** How the names of the private directories of one agent begin. */
+export function privateDirectoryPrefix(stateDirectory: string): string {
+  const agent = createHash('sha256').update(path.resolve(stateDirectory)).digest('hex').slice(0, 16);
+  return `jobtail-${agent}-`;
 }
 
 function namesIn(place: string): string[] {

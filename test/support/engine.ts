@@ -2,14 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { BatchReader } from '../../src/agent/batch.ts';
-import { TextEncoding } from '../../src/agent/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/final-pass.ts';
-import { mirrorPath } from '../../src/agent/mirror.ts';
+import { TextEncoding } from '../../src/agent/live/encoding.ts';
+import { mirrorPath } from '../../src/agent/live/mirror.ts';
+import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
+import { Witnesses } from '../../src/agent/live/witnesses.ts';
 import { type PollContext, type Polled, pollJob } from '../../src/agent/poll.ts';
 import type { Clock, ContentWriter, Remote } from '../../src/agent/ports.ts';
-import { RawBytes } from '../../src/agent/raw-bytes.ts';
 import { Results } from '../../src/agent/results/results.ts';
-import { Witnesses } from '../../src/agent/witnesses.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
 import { Store } from '../../src/store/store.ts';
 import { memoryWriter } from './memory-content.ts';

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
+import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
 import type { SubmittedJob } from '../../src/sandbox/cluster.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -89,15 +90,16 @@ export class ResultsE2e {
     return path.join(this.place.mirror, '501', 'results', '11', name);
   }
 
-  /** Files of the agent that hold a private key. */
+  /** Files of this agent that hold a private key; those of agents of other tests, in the directory of all, do not count. */
   privateKeysOnDisk(): string[] {
-    const found: string[] = [];
-    for (const directory of [this.place.state, this.place.mirror, this.runtime, '/dev/shm']) {
-      const agents =
-        directory === '/dev/shm' ? fs.readdirSync(directory).filter((name) => name.startsWith('jobtail-')) : [''];
-      for (const agent of agents) found.push(...filesWith(path.join(directory, agent), 'PRIVATE KEY-----'));
+    const places = [this.place.state, this.place.mirror, this.runtime];
+    const shared = process.env['XDG_RUNTIME_DIR'] ?? '/dev/shm';
+    if (fs.existsSync(shared)) {
+      const ours = privateDirectoryPrefix(this.place.state);
+      const names = fs.readdirSync(shared).filter((name) => name.startsWith(ours));
+      places.push(...names.map((name) => path.join(shared, name)));
     }
-    return found;
+    return places.flatMap((directory) => filesWith(directory, 'PRIVATE KEY-----'));
   }
 }
 

@@ -6,7 +6,7 @@
 import path from 'node:path';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
-import { mirrorPath } from '../mirror.ts';
+import { mirrorPath } from '../live/mirror.ts';
 import { partsOf } from './names.ts';
 import { type Arrived, hashOf } from './result-file.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mirrorPath } from '../../agent/mirror.ts';
+import { mirrorPath } from '../../agent/live/mirror.ts';
 import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import {

@@ -1,7 +1,7 @@
 /** `agent watch JOB`: registers a job, and prints where its mirrors are. */
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Mirror, mirrorPath } from '../../agent/mirror.ts';
+import { Mirror, mirrorPath } from '../../agent/live/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';

@@ -1,7 +1,7 @@
 /** The two sides of the demo: the files of the job on the simulated cluster, and the mirrors of the agent. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { mirrorPath } from '../../agent/mirror.ts';
+import { mirrorPath } from '../../agent/live/mirror.ts';
 import { isPartialName } from '../../agent/results/names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';

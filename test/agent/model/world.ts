@@ -1,7 +1,7 @@
 /** The world of the model test: remote files with their history, the engine that follows them, and what must hold. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { regionsBefore } from '../../../src/agent/inexact-regions.ts';
+import { regionsBefore } from '../../../src/agent/live/inexact-regions.ts';
 import type { Polled } from '../../../src/agent/poll.ts';
 import type { Clock } from '../../../src/agent/ports.ts';
 import { asJobtailError, JobtailError } from '../../../src/errors.ts';

@@ -10,8 +10,8 @@
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { LiveFileRow } from '../store/rows.ts';
-import { flushPath } from './directories.ts';
+import type { LiveFileRow } from '../../store/rows.ts';
+import { flushPath } from '../directories.ts';
 import type { Mirror } from './mirror.ts';
 
 export interface RotationOptions {

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, type JobtailError } from '../errors.ts';
-import type { JobId, LiveFileKey } from '../job.ts';
-import { flushPath, inTheWay, makeDirectories } from './directories.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
+import type { JobId, LiveFileKey } from '../../job.ts';
+import { flushPath, inTheWay, makeDirectories } from '../directories.ts';
 
 /** Bytes before the position that the fingerprint is made of. */
 export const FINGERPRINT_BYTES = 1024;

@@ -2,7 +2,7 @@
  * Holds a reading against bytes that are already there (a mirror, or raw bytes). Where the service could not decode,
  * the bytes there are passed over until both go on alike.
  */
-import { commonLength, startsAlike } from '../chunk.ts';
+import { commonLength, startsAlike } from '../../chunk.ts';
 import type { Reading } from './reading.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */

@@ -3,7 +3,7 @@
  * (field notes 1), so a file that looks truncated or rewritten has to look so in two polls; one that looks shorter has
  * to look so for a while.
  */
-import { keyText } from '../job.ts';
+import { keyText } from '../../job.ts';
 import type { LiveFile } from './live-file.ts';
 
 export interface WitnessOptions {

@@ -4,9 +4,9 @@
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
  * position; what is ahead was never promised, and is compared with the remote file like everything else.
  */
-import { characterStart } from '../chunk.ts';
-import type { JobId, LiveFileKey } from '../job.ts';
-import type { InexactRegion, LiveFileRow } from '../store/rows.ts';
+import { characterStart } from '../../chunk.ts';
+import type { JobId, LiveFileKey } from '../../job.ts';
+import type { InexactRegion, LiveFileRow } from '../../store/rows.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, regionsBefore, withRegion } from './inexact-regions.ts';
 import { FINGERPRINT_BYTES, Mirror, type MirrorLook, mirrorPath, type OpenFile } from './mirror.ts';

@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { keyText } from '../../src/job.ts';
-import { Engine, STDOUT } from '../support/engine.ts';
-import { memoryWriter } from '../support/memory-content.ts';
-import { ModelRemote } from '../support/model-remote.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
+import { keyText } from '../../../src/job.ts';
+import { Engine, STDOUT } from '../../support/engine.ts';
+import { memoryWriter } from '../../support/memory-content.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
 

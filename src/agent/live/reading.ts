@@ -3,8 +3,8 @@
  * stands, which bytes are certain; where the service could not decode it is uncertain and gives none.
  */
 import iconv from 'iconv-lite';
-import { BYTE_ORDER_MARK, REPLACEMENT, standsAt } from '../chunk.ts';
-import type { Content } from './ports.ts';
+import { BYTE_ORDER_MARK, REPLACEMENT, standsAt } from '../../chunk.ts';
+import type { Content } from '../ports.ts';
 
 /** Bytes of text that are looked at in one go, and how many are always in sight unless the text ends before. */
 const WINDOW_BYTES = 256 * 1024;

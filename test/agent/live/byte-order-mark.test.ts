@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findMark, Marked } from '../../src/agent/byte-order-mark.ts';
-import { TextEncoding } from '../../src/agent/encoding.ts';
-import { BYTE_ORDER_MARK } from '../../src/chunk.ts';
-import { drive, textOf } from '../support/drive.ts';
-import { MemoryContent } from '../support/memory-content.ts';
-import { ALL_ATOMS } from './model/content.ts';
+import { findMark, Marked } from '../../../src/agent/live/byte-order-mark.ts';
+import { TextEncoding } from '../../../src/agent/live/encoding.ts';
+import { BYTE_ORDER_MARK } from '../../../src/chunk.ts';
+import { drive, textOf } from '../../support/drive.ts';
+import { MemoryContent } from '../../support/memory-content.ts';
+import { ALL_ATOMS } from '../model/content.ts';
 
 const runs = fc.array(
   fc.tuple(fc.constantFrom(...ALL_ATOMS), fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 900 }))),

@@ -3,8 +3,8 @@
  * the mirror that need a proof are held against a second reading, and what even that leaves open is named; and if the
  * mirror ends in such bytes, it is found out where in the text that is.
  */
-import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../chunk.ts';
-import type { InexactRegion } from '../store/rows.ts';
+import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
+import type { InexactRegion } from '../../store/rows.ts';
 import type { Answer, Follow, FollowContext } from './follow.ts';
 import { commonRegions } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';

@@ -4,13 +4,13 @@
  * the mirror is its beginning and its next bytes, decoded, are what the service shows as text. Where that holds for
  * several listed files, only what they have in common is taken.
  */
-import { commonLength } from '../chunk.ts';
-import { asJobtailError, type JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
+import { commonLength } from '../../chunk.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { Content, ContentWriter, Remote } from '../ports.ts';
 import { maskRegions, overlaps } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
-import type { Content, ContentWriter, Remote } from './ports.ts';
 import type { Reading } from './reading.ts';
 
 export interface RawBytesOptions {

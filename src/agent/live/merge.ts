@@ -3,7 +3,7 @@
  * the offset asked for (field notes 1), so a character that a block edge cuts in one reading is whole in the other:
  * together they are certain over all of the text, for twice its bytes, however many characters were cut.
  */
-import { commonLength, startsAlike, widthOfLead } from '../chunk.ts';
+import { commonLength, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Reading } from './reading.ts';
 
 const STEP_BYTES = 1024 * 1024;

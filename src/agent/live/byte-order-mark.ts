@@ -11,10 +11,10 @@ import {
   standsAt,
   startsAlike,
   widthOfLead,
-} from '../chunk.ts';
+} from '../../chunk.ts';
+import type { Content, Part } from '../ports.ts';
 import type { TextEncoding } from './encoding.ts';
 import type { Follow } from './follow.ts';
-import type { Content, Part } from './ports.ts';
 import { type Reading, Utf8Reading } from './reading.ts';
 
 type Mark = 'none' | 'swallowed' | 'again';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { match } from '../../src/agent/match.ts';
-import { merge } from '../../src/agent/merge.ts';
-import { Utf8Reading } from '../../src/agent/reading.ts';
-import { characterStart } from '../../src/chunk.ts';
-import { textOf } from '../support/drive.ts';
-import { TEXT_ATOMS } from './model/content.ts';
+import { match } from '../../../src/agent/live/match.ts';
+import { merge } from '../../../src/agent/live/merge.ts';
+import { Utf8Reading } from '../../../src/agent/live/reading.ts';
+import { characterStart } from '../../../src/chunk.ts';
+import { textOf } from '../../support/drive.ts';
+import { TEXT_ATOMS } from '../model/content.ts';
 
 const text = fc
   .array(fc.constantFrom(...TEXT_ATOMS), { minLength: 1, maxLength: 900 })

@@ -5,10 +5,10 @@
  * ends, and has to answer with that end.
  */
 import { isAscii } from 'node:buffer';
-import { characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../chunk.ts';
-import { JobtailError } from '../errors.ts';
+import { characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
+import { JobtailError } from '../../errors.ts';
+import type { Content } from '../ports.ts';
 import type { Follow } from './follow.ts';
-import type { Content } from './ports.ts';
 import { CodePage, CodePageReading, type Reading, Utf8Reading } from './reading.ts';
 
 /** What was learned about a service, kept from start to start. */

@@ -3,13 +3,14 @@
  * mirror, append the rest. It yields the offsets it asks for and is given what the service has from there, so that one
  * call can carry the questions of all files of a job.
  */
+
+import type { Part } from '../ports.ts';
 import { appendRest } from './append-rest.ts';
 import { findMark, Marked } from './byte-order-mark.ts';
 import { compare } from './compare.ts';
 import type { TextEncoding } from './encoding.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
-import type { Part } from './ports.ts';
 import type { RawBytes } from './raw-bytes.ts';
 import type { Reading } from './reading.ts';
 import type { Witnesses } from './witnesses.ts';

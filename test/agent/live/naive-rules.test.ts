@@ -5,11 +5,11 @@
 import fs from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { keyText } from '../../src/job.ts';
-import { Engine, JOB, STDOUT } from '../support/engine.ts';
-import { ModelRemote } from '../support/model-remote.ts';
-import { removedDirectory } from '../support/temp-directory.ts';
-import { bytesOf, piece, TEXT_ATOMS } from './model/content.ts';
+import { keyText } from '../../../src/job.ts';
+import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { removedDirectory } from '../../support/temp-directory.ts';
+import { bytesOf, piece, TEXT_ATOMS } from '../model/content.ts';
 
 const NAME = keyText(STDOUT);
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CodePage, CodePageReading, type Reading, Utf8Reading } from '../../src/agent/reading.ts';
-import { type CodePage as CodePageName, charactersOf } from '../../src/sandbox/decoding.ts';
-import { textOf } from '../support/drive.ts';
-import { MemoryContent } from '../support/memory-content.ts';
-import { ALL_ATOMS } from './model/content.ts';
+import { CodePage, CodePageReading, type Reading, Utf8Reading } from '../../../src/agent/live/reading.ts';
+import { type CodePage as CodePageName, charactersOf } from '../../../src/sandbox/decoding.ts';
+import { textOf } from '../../support/drive.ts';
+import { MemoryContent } from '../../support/memory-content.ts';
+import { ALL_ATOMS } from '../model/content.ts';
 
 const bytes = fc.array(fc.constantFrom(...ALL_ATOMS), { maxLength: 60 }).map((atoms) => Buffer.concat(atoms));
 

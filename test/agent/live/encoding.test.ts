@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { proveEncoding, TextEncoding } from '../../src/agent/encoding.ts';
-import { JobtailError } from '../../src/errors.ts';
-import type { DecodingOptions } from '../../src/sandbox/decoding.ts';
-import { drive, textOf } from '../support/drive.ts';
-import { TEXT_ATOMS } from './model/content.ts';
+import { proveEncoding, TextEncoding } from '../../../src/agent/live/encoding.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import type { DecodingOptions } from '../../../src/sandbox/decoding.ts';
+import { drive, textOf } from '../../support/drive.ts';
+import { TEXT_ATOMS } from '../model/content.ts';
 
 async function prove(bytes: Buffer, decoding: DecodingOptions, setting = 'auto') {
   const habits = new Map<string, string>();

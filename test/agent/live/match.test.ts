@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Bytes, match } from '../../src/agent/match.ts';
-import { Utf8Reading } from '../../src/agent/reading.ts';
-import { textOf } from '../support/drive.ts';
-import { ALL_ATOMS } from './model/content.ts';
+import { type Bytes, match } from '../../../src/agent/live/match.ts';
+import { Utf8Reading } from '../../../src/agent/live/reading.ts';
+import { textOf } from '../../support/drive.ts';
+import { ALL_ATOMS } from '../model/content.ts';
 
 /** Content in which every run of atoms ends in a letter: what is passed over ends within a few bytes. */
 const content = fc

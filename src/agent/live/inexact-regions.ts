@@ -2,7 +2,7 @@
  * Stretches of a mirror whose width is right but whose bytes could not be had: the service shows them as U+FFFD and
  * hands out no raw bytes. They are kept in order and do not overlap.
  */
-import type { InexactRegion } from '../store/rows.ts';
+import type { InexactRegion } from '../../store/rows.ts';
 
 /** What a byte stands for in a comparison while it is not known: no byte that can be read from UTF-8. */
 const UNKNOWN = 0xff;
