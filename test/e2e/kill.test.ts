@@ -3,6 +3,7 @@
  * JOBTAIL_KILLS says how many kills (20), JOBTAIL_SEED repeats a run as far as kills can be repeated.
  */
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -27,6 +28,7 @@ it.for(rounds)('survives $kills kills under load (JOBTAIL_SEED=$seed)', PATIENCE
   const place = Place.make(context);
   const { job, sandbox } = await startJob(place, round.seed);
   const mirrors = mirrorsOf(place, job);
+  context.onTestFailed(() => keepEvidence(place, round.seed));
   const random = randomFrom(round.seed);
 
   let growing = 0;
@@ -51,6 +53,15 @@ interface MirrorPair {
   readonly name: string;
   readonly mirror: string;
   readonly real: string;
+}
+
+/** The mirrors, the files of the cluster, the state and each agent's log outlive a test that failed. */
+function keepEvidence(place: Place, seed: number): void {
+  const kept = fs.mkdtempSync(path.join(os.tmpdir(), `jobtail-kill-${seed}-`));
+  fs.cpSync(place.directory, kept, { recursive: true });
+  for (const [index, { args, stdout, stderr }] of place.programs.entries())
+    fs.writeFileSync(path.join(kept, `${index}-${args[0]}.log`), `${args.join(' ')}\n${stdout}${stderr}`);
+  process.stderr.write(`everything is kept in ${kept}\n`);
 }
 
 /** A job of two tasks that write; the agent, which does not run yet, is told to follow it. */
@@ -99,13 +110,27 @@ function expectPrefixes(mirrors: readonly MirrorPair[], when: string): number {
     // In this order: the file may grow in between.
     const there = fs.readFileSync(mirror);
     const beginning = (readIfThere(real) ?? Buffer.alloc(0)).subarray(0, there.length);
-    if (!there.equals(beginning)) {
-      const at = there.findIndex((byte, index) => byte !== beginning[index]);
-      expect.fail(`${when}: the mirror of ${name} (${there.length} bytes) is wrong from byte ${at} on`);
-    }
+    if (!there.equals(beginning)) expect.fail(`${when}: the mirror of ${differenceOf(name, mirror, real)}`);
     bytes += there.length;
   }
   return bytes;
+}
+
+/** Where a mirror differs from its file, what stands there, and what is beside it: all that a defect can be found by. */
+function differenceOf(name: string, mirror: string, real: string): string {
+  const [there, wanted] = [fs.readFileSync(mirror), readIfThere(real) ?? Buffer.alloc(0)];
+  const differs = there.findIndex((byte, index) => byte !== wanted[index]);
+  const at = differs < 0 ? there.length : differs;
+  const around = (bytes: Buffer) => JSON.stringify(bytes.subarray(Math.max(0, at - 48), at + 48).toString('latin1'));
+  const reappears = wanted.indexOf(there.subarray(at, at + 32));
+  const beside = fs.readdirSync(path.dirname(mirror)).filter((file) => file.startsWith(path.basename(mirror)));
+  return [
+    `${name} differs from byte ${at} on (${there.length} bytes here, ${wanted.length} in the file)`,
+    `here:  ${around(there)}`,
+    `there: ${around(wanted)}`,
+    `what stands here is ${reappears < 0 ? 'nowhere in the file' : `in the file at byte ${reappears}`}`,
+    `files: ${beside.join(', ')}`,
+  ].join('\n');
 }
 
 /** The committed bytes of all mirrors, none of which may be promised beyond what is there. */
@@ -125,7 +150,8 @@ async function expectEqualInTheEnd(place: Place, job: JobDescription, mirrors: r
   expect(unwatched.stdout).toContain(`${mirrors.length} live files, ${mirrors.length} verified`);
 
   for (const { name, mirror, real } of mirrors) {
-    expect(fs.readFileSync(mirror).equals(fs.readFileSync(real)), `${name} is equal in the end`).toBe(true);
+    if (!fs.readFileSync(mirror).equals(fs.readFileSync(real)))
+      expect.fail(`in the end: the mirror of ${differenceOf(name, mirror, real)}`);
   }
   const shown = JSON.parse((await place.agent('status', job.jobId, '--json')).stdout);
   expect(shown.jobs[0].files.map(({ generation }: { generation: number }) => generation)).toEqual(mirrors.map(() => 1));

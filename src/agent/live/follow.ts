@@ -90,10 +90,11 @@ async function* settleDifference(
   file: LiveFile,
   { encoding, witnesses }: FollowContext,
 ): Follow<boolean> {
-  // What was never promised is simply not there: the remote file is right.
-  const unpromised = found.at >= file.committed && file.doubt !== 'unknown';
+  // What was never promised says nothing against what was: it is taken back first, for the remote file is right.
+  const unpromised = file.length > file.committed && file.doubt !== 'unknown';
+  const sound = Math.max(found.at, file.committed);
   if (unpromised && (found.kind === 'different' || file.doubt === 'damaged')) {
-    await file.cut(found.at);
+    await file.cut(sound);
     return true;
   }
   if (file.doubt === 'none' && !(await file.hasItsFingerprint())) {
@@ -105,7 +106,7 @@ async function* settleDifference(
     return true;
   }
   if (!witnesses.confirm(file, found.kind)) return false;
-  if (unpromised) await file.cut(found.at);
+  if (unpromised) await file.cut(sound);
   else await file.startGeneration();
   return true;
 }

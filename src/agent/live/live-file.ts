@@ -215,8 +215,6 @@ export class LiveFile {
   /** Keeps what is there as an old generation and starts the next one at 0. */
   async startGeneration(): Promise<void> {
     const { commit, checkpoint } = this.#options;
-    // What was never promised is not known to be of the old generation, unless no promise is left at all.
-    if (this.#doubt !== 'unknown' && this.#length > this.committed) await this.cut(this.committed);
     this.#touch();
     this.#row = await beginGeneration(await this.settle(), {
       mirror: this.#mirror,

@@ -196,6 +196,57 @@ describe('truncation and rewriting', () => {
   });
 });
 
+describe('what was never promised says nothing against what was', () => {
+  /** A power loss: behind what was committed there are zeros where bytes were written and not flushed. */
+  async function tornBehind(committed: Buffer) {
+    const { remote, engine, start, file, ...rest } = setUp();
+    remote.files.set(NAME, committed);
+    await engine.poll(true);
+    await engine.kill();
+    fs.appendFileSync(file, Buffer.alloc(3));
+    return { ...rest, remote, file, engine: start() };
+  }
+
+  test.each([
+    ['undecodable bytes', Buffer.from('a\ufffd0')],
+    ['a long stretch of undecodable bytes', Buffer.concat([Buffer.from('a'), Buffer.alloc(600, 0xff)])],
+    ['text', Buffer.from('text €')],
+  ])('a torn tail behind %s starts no generation', async (_, committed) => {
+    const { remote, engine, pass, mirror, file } = await tornBehind(committed);
+    const grown = Buffer.concat([committed, Buffer.from('more')]);
+    remote.files.set(NAME, grown);
+    for (let polls = 0; polls < 3; polls++) {
+      await engine.poll();
+      pass(6_000);
+    }
+    expect(mirror().toString('hex')).toBe(grown.toString('hex'));
+    expect(engine.store.liveFiles.ofJob('501' as never)[0]).toMatchObject({ generation: 1, position: grown.length });
+    expect(fs.existsSync(`${file}.1`)).toBe(false);
+  });
+
+  test('nor does it if the file never grows again', async () => {
+    const committed = Buffer.from('a\ufffd');
+    const { engine, pass, mirror, file } = await tornBehind(committed);
+    for (let polls = 0; polls < 3; polls++) {
+      await engine.poll();
+      pass(6_000);
+    }
+    expect(mirror()).toEqual(committed);
+    expect(fs.existsSync(`${file}.1`)).toBe(false);
+  });
+
+  test('a rewritten file keeps what was promised of its mirror, and no more', async () => {
+    const { remote, engine, pass, mirror, file } = await tornBehind(Buffer.from('promised'));
+    remote.files.set(NAME, Buffer.from('rewritten'));
+    for (let polls = 0; polls < 3; polls++) {
+      await engine.poll();
+      pass(6_000);
+    }
+    expect(mirror().toString()).toBe('rewritten');
+    expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('promised');
+  });
+});
+
 describe('a mirror that somebody changed', () => {
   test.each([
     ['appended to', (file: string) => fs.appendFileSync(file, 'junk')],
