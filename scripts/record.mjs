@@ -20,7 +20,9 @@ function onTerminal(args, { seconds } = {}) {
   const limit = seconds === undefined ? '' : `timeout -s INT ${seconds} `;
   const command = `stty cols ${COLUMNS} rows 40; ${limit}'${process.execPath}' '${PROGRAM}' ${args}`;
   const env = { ...process.env, TERM: 'xterm', NO_COLOR: '1', LC_ALL: 'C.UTF-8' };
-  const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { cwd: place, env, encoding: 'utf8' });
+  const { stdout, status } = spawnSync('script', ['-qec', command, '/dev/null'], { cwd: place, env, encoding: 'utf8' });
+  // 124 is how `timeout` ends.
+  if (status !== 0 && status !== 124) throw new Error(`agent ${args} ended with ${status}:\n${stdout}`);
   return stripVTControlCharacters(stdout.replaceAll('\r\n', '\n'))
     .split('\n')
     .map((line) => line.split('\r').at(-1).trimEnd())
@@ -50,11 +52,8 @@ try {
   let said = '';
   sandbox.stdout.on('data', (bytes) => (said += bytes));
   while (!/--task .*\n/.test(said)) await sleep(50);
-  const config = said.slice(said.indexOf('service:'), said.indexOf('\n#'));
-  writeFileSync(
-    path.join(place, 'config.yaml'),
-    `${config}\nmirror: {directory: ./mirror}\nstate: {directory: ./state}\n`,
-  );
+  // All that it says is a configuration.
+  writeFileSync(path.join(place, 'config.yaml'), said);
   const [, job, tasks] = /agent watch (\d+) (--task.*)/.exec(said);
   spawnSync(process.execPath, [PROGRAM, 'watch', job, ...tasks.split(' ')], { cwd: place });
   start(['run']);

@@ -2,7 +2,7 @@
 // packages if they are missing or stale, and builds dist/ if a source is newer than it.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -47,6 +47,11 @@ once(`node_modules/.jobtail-setup-node${major}`, ['package-lock.json'], () => {
   run('npm', ['ci', '--no-audit', '--no-fund']);
 });
 once('dist/.jobtail-build', ['tsconfig.json', 'tsconfig.build.json', ...sources], () => {
-  rmSync(path.join(root, 'dist'), { recursive: true, force: true });
-  run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.build.json']);
+  // Built beside it and renamed: an agent that runs from here keeps a whole program at every moment but one.
+  const [dist, built, old] = ['dist', 'dist.new', 'dist.old'].map((name) => path.join(root, name));
+  for (const directory of [built, old]) rmSync(directory, { recursive: true, force: true });
+  run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.build.json', '--outDir', built]);
+  if (existsSync(dist)) renameSync(dist, old);
+  renameSync(built, dist);
+  rmSync(old, { recursive: true, force: true });
 });

@@ -11,7 +11,8 @@ export const BYTE_ORDER_MARK: Buffer = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** Whether `mark` stands in `bytes` at `index`. */
 export function standsAt(bytes: Buffer, index: number, mark: Buffer): boolean {
-  return bytes.length - index >= mark.length && bytes.compare(mark, 0, mark.length, index, index + mark.length) === 0;
+  for (let at = 0; at < mark.length; at++) if (bytes[index + at] !== mark[at]) return false;
+  return true;
 }
 
 /** The index at which the UTF-8 character that covers `index` begins; `index` itself if no character covers it. */

@@ -128,9 +128,13 @@ function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
         cause: error,
         hint: 'free some space; the agent waits and goes on by itself',
       });
+    case 'EROFS':
+      return new JobtailError('permission', `${where} is on a file system that is read-only (${said})`, {
+        cause: error,
+        hint: 'find out why (a fault of the disk makes it so), and mount it for writing; the agent goes on by itself',
+      });
     case 'EACCES':
     case 'EPERM':
-    case 'EROFS':
       return new JobtailError('permission', `no right to use ${where} (${said})`, {
         cause: error,
         hint: `give the user of the agent the right to write ${where}`,

@@ -5,20 +5,24 @@
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { JobRow, RequestRow, WatchOrder } from '../store/rows.ts';
+import type { Commits } from '../store/commits.ts';
+import type { JobRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { Calls } from './calls.ts';
-import { QueuedRemote } from './calls.ts';
-import { ERRANDS, type Errand, Errands } from './errands.ts';
-import { completePass, type PassSummary } from './final-pass.ts';
-import { backOff, type IntervalLimits, nextInterval, withJitter } from './interval.ts';
-import { type PollContext, pollJob, troubleFrom } from './poll.ts';
+import { type Calls, QueuedRemote, Turn } from './calls.ts';
+import { type Errand, Errands } from './errands.ts';
+import { FollowedJob } from './followed-job.ts';
+import { backOff, type IntervalLimits, restOf, withJitter } from './interval.ts';
+import { takeOrders } from './orders.ts';
+import { Passes } from './passes.ts';
+import { type PollContext, type Polled, pollJob } from './poll.ts';
 import type { Clock, Log, Remote } from './ports.ts';
 import type { Results } from './results/results.ts';
 import { Troubles } from './troubles.ts';
+import { VisitEnds } from './visit-ends.ts';
 
 export interface AgentOptions {
   readonly store: Store;
+  readonly commits: Commits;
   readonly remote: Remote;
   readonly calls: Calls;
   readonly poll: PollContext;
@@ -36,43 +40,45 @@ export interface AgentOptions {
   readonly onAppended?: (bytes: number) => void;
 }
 
-/** A poll that took longer makes the next one of its job patient. */
-const SLOW_MS = 5_000;
 /** Many jobs that start together are spread over this time. */
 const SPREAD_MS = 1_000;
 const FEW_JOBS = 16;
-/** How long the answers to commands are kept. */
-const ANSWERS_MS = 24 * 60 * 60_000;
+/** That a quiet job was polled is committed with something else, or after this time. */
+const QUIET_COMMIT_MS = 1_000;
 
-/** What is known of a job that is followed. */
-interface Followed {
-  intervalMs: number;
-  /** Its last poll took long. */
-  slow: boolean;
-}
-
-interface Failing {
-  readonly times: number;
-  readonly error: JobtailError;
-}
+/** The scope of troubles with the store. */
+const STATE = 'the state';
 
 export class Agent {
   readonly #options: AgentOptions;
   readonly #errands: Errands;
   readonly #troubles: Troubles;
+  readonly #visitEnds: VisitEnds;
+  readonly #passes: Passes;
   readonly #stop = new AbortController();
-  readonly #followed = new Map<JobId, Followed>();
-  /** Requests of commands that a pass under way answers. */
-  readonly #serving = new Set<number>();
-  /** The errands of a job that failed last time. */
-  readonly #failing = new Map<JobId, Map<Errand, Failing>>();
+  readonly #followed = new Map<JobId, FollowedJob>();
+  /** How far the store was looked through. */
+  #revision = -1;
+  /** Takes back another look at a store that could not be read. */
+  #cancelLook: () => void = () => {};
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    this.#errands = new Errands({ clock: options.clock, run: (jobId, errand) => this.#run(jobId, errand) });
-    this.#troubles = new Troubles(options.log);
+    const { clock, log, commits, intervals } = options;
+    const { signal } = this.#stop;
+    this.#errands = new Errands({ clock, run: (jobId, errand) => this.#run(jobId, errand) });
+    this.#troubles = new Troubles(log);
+    const commit = commits.commit.bind(commits);
+    this.#visitEnds = new VisitEnds({ store: options.store, commit, now: () => clock.now() });
+    this.#passes = new Passes({
+      ...options,
+      remote: this.#remote('live'),
+      visitEnds: this.#visitEnds,
+      pauseMs: intervals.minIntervalMs,
+      signal,
+    });
     // Every call in flight listens to it.
-    setMaxListeners(0, this.#stop.signal);
+    setMaxListeners(0, signal);
   }
 
   /** Begins to follow what the store and the configuration say. */
@@ -83,41 +89,20 @@ export class Agent {
 
   /** Brings the jobs of the configuration into the store; a job that left it is brought to its end. */
   configure(orders: readonly WatchOrder[]): void {
-    const { store, clock, log } = this.#options;
-    const wanted = new Set(orders.map((order) => order.jobId));
-    for (const order of orders) {
-      const row = store.jobs.get(order.jobId);
-      const overruled =
-        row !== undefined && row.state !== 'watched' && (row.source === 'command' || row.state === 'settled');
-      if (overruled)
-        log.info(
-          { jobId: order.jobId, state: row.state },
-          `job ${order.jobId} is not followed, though configured: it is ${row.state}`,
-        );
-      else store.transaction(() => store.jobs.watch(order, clock.now()));
-    }
-    for (const row of store.jobs.all()) {
-      if (row.source === 'config' && row.state === 'watched' && !wanted.has(row.jobId))
-        store.jobs.setState(row.jobId, 'ending');
-    }
+    takeOrders(orders, this.#options);
   }
 
-  /** Looks at the store: jobs that are new, that are to end, and what commands asked for. */
+  /** Looks at the store: jobs that are new, that are to end, and what commands asked for; again if it cannot be read. */
   refresh(): void {
-    const { store, clock, only } = this.#options;
-    const requests = store.requests.open().filter(({ requestId }) => !this.#serving.has(requestId));
-    const asked = new Set(requests.map((request) => request.jobId));
-    for (const job of store.jobs.all()) {
-      if (only !== undefined && job.jobId !== only) continue;
-      if (job.state === 'ending' || asked.has(job.jobId)) this.#startPass(job.jobId, asked.has(job.jobId));
-      else if (job.state !== 'watched') this.#forget(job.jobId);
-      else this.#follow(job);
+    try {
+      this.#look();
+      this.#troubles.over(STATE);
+    } catch (thrown) {
+      this.#troubles.failed(STATE, asJobtailError(thrown));
+      const { clock, intervals } = this.#options;
+      this.#cancelLook();
+      this.#cancelLook = clock.timer(intervals.maxIntervalMs, () => this.refresh());
     }
-    for (const request of requests) {
-      if (store.jobs.get(request.jobId) === undefined)
-        answer(store, request, { error: `job ${request.jobId} is not watched` });
-    }
-    store.requests.forgetAnswered(clock.now() - ANSWERS_MS);
   }
 
   /** Calls back at least every `everyMs` while the scheduler advances: it goes round, and calls get their turn. */
@@ -130,7 +115,9 @@ export class Agent {
   /** Ends calls in flight, waits until everything that was appended is committed. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#cancelLook();
     await this.#errands.stop();
+    this.#options.commits.flush();
   }
 
   /** Jobs that are followed. */
@@ -138,20 +125,44 @@ export class Agent {
     return this.#followed.size;
   }
 
+  /** Only what changed since the last look is looked at. */
+  #look(): void {
+    const { store, only } = this.#options;
+    const isMine = (jobId: JobId) => only === undefined || jobId === only;
+    const asked = this.#passes.asked();
+    for (const jobId of asked) if (isMine(jobId)) this.#startPass(jobId, true);
+    let revision = this.#revision;
+    for (const job of store.jobs.changedSince(revision)) {
+      revision = Math.max(revision, job.revision);
+      if (!isMine(job.jobId)) continue;
+      if (job.state === 'ending') this.#startPass(job.jobId, false);
+      else if (job.state !== 'watched') this.#forget(job.jobId);
+      else this.#follow(job);
+    }
+    this.#revision = revision;
+  }
+
   #follow(job: JobRow): void {
-    if (this.#followed.has(job.jobId)) return;
-    const { intervals, random, log } = this.#options;
-    this.#followed.set(job.jobId, { intervalMs: intervals.minIntervalMs, slow: false });
-    log.info({ jobId: job.jobId, source: job.source }, `following job ${job.jobId}`);
-    this.#errands.due(job.jobId, 'live', this.#followed.size > FEW_JOBS ? random() * SPREAD_MS : 0);
+    const { intervals, random, log, clock } = this.#options;
+    const { jobId } = job;
+    const before = this.#followed.get(jobId);
+    if (before !== undefined) {
+      before.renew(job);
+      return;
+    }
+    this.#followed.set(jobId, new FollowedJob(job, clock, intervals));
+    log.info({ jobId, source: job.source }, `following job ${jobId}`);
+    this.#errands.due(jobId, 'live', this.#followed.size > FEW_JOBS ? random() * SPREAD_MS : 0);
+    if (!job.results) return;
     // A first poll tells which of the listed files are live files.
-    const afterPollMs = this.#options.store.liveFiles.ofJob(job.jobId).length > 0 ? intervals.minIntervalMs : 0;
-    if (job.results) this.#errands.due(job.jobId, 'results', afterPollMs);
+    const afterPollMs = this.#options.store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0;
+    this.#errands.due(jobId, 'results', afterPollMs);
   }
 
   #forget(jobId: JobId): void {
     this.#followed.delete(jobId);
-    this.#failing.delete(jobId);
+    this.#visitEnds.forget(jobId);
+    this.#options.poll.quietFiles?.forgetJob(jobId);
     this.#errands.cancel(jobId);
   }
 
@@ -174,31 +185,43 @@ export class Agent {
   }
 
   async #poll(jobId: JobId): Promise<void> {
-    const { clock, poll, intervals, random, log } = this.#options;
+    const { clock, poll, calls, random } = this.#options;
+    const { signal } = this.#stop;
     const followed = this.#followed.get(jobId);
     if (followed === undefined) return;
-    const startedAt = clock.monotonic();
-    const patient = followed.slow || this.#failing.get(jobId)?.has('live') === true;
-    const remote = this.#remote(patient ? 'patient' : 'live');
-    const polled = await pollJob(jobId, poll, { remote, final: false, signal: this.#stop.signal });
-    followed.slow = clock.monotonic() - startedAt > SLOW_MS;
+    const patient = followed.slow || this.#visitEnds.isFailing(jobId, 'live');
+    const turn = new Turn(calls, patient ? 'patient' : 'live', signal);
+    const remote = new QueuedRemote(this.#options.remote, turn, patient ? 'patient' : 'begun');
+    let startedAt = clock.monotonic();
+    const begin = async () => {
+      await turn.take();
+      startedAt = clock.monotonic();
+    };
+    const polled = await pollJob(jobId, poll, { remote, begin, final: false, signal }).finally(() => turn.end());
+    const tookMs = clock.monotonic() - startedAt;
+    await this.#notePoll(jobId, polled);
 
-    for (const [file, error] of polled.errors) this.#troubles.failed(`job ${jobId} ${file}`, error);
-    for (const file of polled.ends.keys()) this.#troubles.worked(`job ${jobId} ${file}`);
-    if (polled.appended > 0) {
-      log.debug({ jobId, bytes: polled.appended }, 'grown');
-      this.#options.onAppended?.(polled.appended);
-    }
-    if (polled.refused > 0)
-      log.warn({ jobId, refused: polled.refused }, `job ${jobId}: the service sent entries that were not asked for`);
-    this.#went(jobId, ['live'], polled.appended > 0, polled.refused);
-
-    // A second look is wanted as soon as news are.
     const news = polled.appended > 0 || [...polled.ends.values()].includes('witness');
-    followed.intervalMs = nextInterval(followed.intervalMs, news, intervals);
+    const intervalMs = withJitter(followed.polled(news, tookMs), random());
     if (!this.#followed.has(jobId)) return;
-    if (this.#isSettled(jobId)) this.#errands.due(jobId, 'pass', 0);
-    else this.#errands.due(jobId, 'live', withJitter(followed.intervalMs, random()));
+    if (followed.isSettled) this.#errands.due(jobId, 'pass', 0);
+    else this.#errands.dueAgain(jobId, 'live', restOf(intervalMs, clock.monotonic() - startedAt));
+  }
+
+  /** Says and keeps what a poll brought; waits for the commit only if there is something in it to be waited for. */
+  async #notePoll(jobId: JobId, { appended, refused, errors, ends }: Polled): Promise<void> {
+    const { log } = this.#options;
+    for (const [file, error] of errors) this.#troubles.failed(`job ${jobId} ${file}`, error);
+    for (const file of ends.keys()) this.#troubles.worked(`job ${jobId} ${file}`);
+    const grew = appended > 0;
+    if (grew) {
+      log.debug({ jobId, bytes: appended }, 'grown');
+      this.#grew(jobId, appended);
+    }
+    if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not asked for`);
+    const failed = this.#visitEnds.isFailing(jobId, 'live');
+    if (grew || refused > 0 || failed) await this.#visitEnds.went(jobId, ['live'], { grew, refused });
+    else this.#noted(this.#visitEnds.went(jobId, ['live'], { grew, withinMs: QUIET_COMMIT_MS }));
   }
 
   async #syncResults(jobId: JobId): Promise<void> {
@@ -206,55 +229,18 @@ export class Agent {
     const end = await results.sync(jobId, { remote: this.#remote('patient'), final: false, signal: this.#stop.signal });
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
-    if (this.#failing.get(jobId)?.has('results')) this.#went(jobId, ['results'], false);
-    if (this.#followed.has(jobId)) this.#errands.due(jobId, 'results', withJitter(resultsIntervalMs, random()));
+    if (this.#visitEnds.isFailing(jobId, 'results')) await this.#visitEnds.went(jobId, ['results'], { grew: false });
+    if (this.#followed.has(jobId)) this.#errands.dueAgain(jobId, 'results', withJitter(resultsIntervalMs, random()));
   }
 
-  /** The complete pass that ending, settling or asking commands want; answers them. */
   async #pass(jobId: JobId): Promise<void> {
-    const { store, poll, results, mirrorDirectory, clock, intervals, log } = this.#options;
-    const job = store.jobs.get(jobId);
-    if (job === undefined) return;
-    const requests = store.requests.open().filter((request) => request.jobId === jobId);
-    for (const { requestId } of requests) this.#serving.add(requestId);
-    const options = { poll, results, mirrorDirectory, clock, pauseMs: intervals.minIntervalMs };
-    const settling = this.#isSettled(jobId);
-    try {
-      const summary = await completePass(jobId, {
-        ...options,
-        remote: this.#remote('live'),
-        signal: this.#stop.signal,
-      });
-      if (summary.appended > 0) this.#options.onAppended?.(summary.appended);
-      const settled = settling && summary.appended === 0;
-      // A command may have changed the state meanwhile, and that counts.
-      const current = store.jobs.get(jobId)?.state ?? job.state;
-      const ended = job.state === 'ending' && current === 'ending';
-      const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
-      store.jobs.setState(jobId, state);
-      if (state !== 'watched')
-        await results.endTransfer(jobId, { remote: this.#remote('live'), signal: this.#stop.signal });
-      this.#went(jobId, ERRANDS, summary.appended > 0);
-      for (const request of requests) answer(store, request, { summary });
-      const { verified, openEnds } = summary;
-      const level = openEnds.length > 0 ? 'warn' : 'info';
-      log[level](
-        { jobId, state, verified, openEnds },
-        `complete pass over job ${jobId}: ${state}, ${verified} files verified`,
-      );
-      if (state === 'watched') this.#resume(job, intervals.minIntervalMs);
-      else this.#forget(jobId);
-      // What was asked for meanwhile wants a pass of its own.
-      const more = store.requests.open().some((request) => request.jobId === jobId);
-      if (more || state === 'ending') this.#errands.due(jobId, 'pass', 0);
-    } catch (thrown) {
-      const { message, code, hint } = asJobtailError(thrown);
-      if (!this.#stop.signal.aborted)
-        for (const request of requests) answer(store, request, { error: message, code, hint });
-      throw thrown;
-    } finally {
-      for (const { requestId } of requests) this.#serving.delete(requestId);
-    }
+    const settling = this.#followed.get(jobId)?.isSettled === true;
+    const onAppended = (bytes: number) => this.#grew(jobId, bytes);
+    const end = await this.#passes.run(jobId, { settling, onAppended });
+    if (end === undefined) return;
+    if (end.state === 'watched') this.#resume(end.job, this.#options.intervals.minIntervalMs);
+    else this.#forget(jobId);
+    if (end.again) this.#errands.due(jobId, 'pass', 0);
   }
 
   /** After a pass, the job is polled again as before. */
@@ -269,63 +255,40 @@ export class Agent {
 
   #failed(jobId: JobId, errand: Errand, error: JobtailError): void {
     const { store, intervals, random, log } = this.#options;
-    const failing = this.#failing.get(jobId) ?? new Map<Errand, Failing>();
-    const times = (failing.get(errand)?.times ?? 0) + 1;
-    this.#failing.set(jobId, failing.set(errand, { times, error }));
     this.#troubles.failed(`job ${jobId}`, error);
+    this.#followed.get(jobId)?.endQuiet();
     if (error.code === 'internal') log.debug({ jobId, stack: error.stack }, 'where it happened');
+    const { times, noted } = this.#visitEnds.failed(jobId, errand, error);
+    this.#noted(noted);
     const delayMs = withJitter(backOff(times, error.retryAfterMs, intervals), random());
     try {
-      this.#note(jobId, false, 0);
       const job = store.jobs.get(jobId);
       // A pass that a command asked for is not tried again: the command was told. One that ends the job is.
       if (errand === 'pass' && job?.state === 'watched') {
-        failing.delete('pass');
+        this.#visitEnds.giveUp(jobId, 'pass');
         this.#resume(job, delayMs);
         return;
       }
     } catch (thrown) {
-      this.#troubles.failed('the state', asJobtailError(thrown));
+      this.#troubles.failed(STATE, asJobtailError(thrown));
     }
     if (errand === 'pass' || this.#followed.has(jobId)) this.#errands.due(jobId, errand, delayMs);
   }
 
-  /** Errands of a job went through. */
-  #went(jobId: JobId, errands: readonly Errand[], grew: boolean, refused = 0): void {
-    for (const errand of errands) this.#failing.get(jobId)?.delete(errand);
-    this.#note(jobId, grew, refused);
-  }
-
-  /** Keeps how the job stands, for `status`. */
-  #note(jobId: JobId, grew: boolean, refused: number): void {
-    const { store, clock } = this.#options;
-    const now = clock.now();
-    const failing = this.#failing.get(jobId);
-    const worst = ERRANDS.flatMap((errand) => failing?.get(errand) ?? [])[0];
-    const error = troubleFrom(worst?.error, store.jobs.get(jobId)?.error ?? null, now);
-    const failures = worst?.times ?? 0;
-    store.transaction(() =>
-      store.jobs.endVisit(jobId, { polledAt: now, grownAt: grew ? now : null, refused, failures, error }),
+  /** Nobody waits for this commit; if it fails, that is said. */
+  #noted(commit: Promise<void>): void {
+    commit.then(
+      () => this.#troubles.over(STATE),
+      (thrown: unknown) => this.#troubles.failed(STATE, asJobtailError(thrown)),
     );
   }
 
-  /** Quiet for as long as its order says it takes to settle. */
-  #isSettled(jobId: JobId): boolean {
-    const job = this.#options.store.jobs.get(jobId);
-    if (job === undefined || job.settleAfterMs === null || job.state !== 'watched') return false;
-    return this.#options.clock.now() - (job.grownAt ?? job.watchedAt) >= job.settleAfterMs;
+  #grew(jobId: JobId, bytes: number): void {
+    this.#followed.get(jobId)?.endQuiet();
+    this.#options.onAppended?.(bytes);
   }
 
   #remote(lane: 'live' | 'patient'): Remote {
     return new QueuedRemote(this.#options.remote, this.#options.calls, lane);
   }
-}
-
-/** What a command that asked for a pass is told. */
-export type PassAnswer =
-  | { readonly summary: PassSummary }
-  | { readonly error: string; readonly code?: string; readonly hint?: string | undefined };
-
-function answer(store: Store, request: RequestRow, text: PassAnswer): void {
-  store.requests.answer(request.requestId, JSON.stringify(text));
 }

@@ -1,12 +1,12 @@
 /**
  * All calls to the service pass here: so many at a time, so many a minute, live polls before everything else. Calls
  * that may take long (whole files, jobs that answered slowly or not at all) share half of the places, so that they
- * delay no other job.
+ * delay no other job; and they get a turn now and then when there are more polls than the limits allow.
  */
 import PQueue from 'p-queue';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
+import type { KnownAnswer, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 
 export interface CallLimits {
   /** Calls at a time. */
@@ -14,10 +14,17 @@ export interface CallLimits {
   readonly requestsPerMinute: number;
 }
 
-/** live: a poll that people wait for. patient: one that may take long, or whose job did before. */
-export type Lane = 'live' | 'patient';
+/**
+ * live: a poll that people wait for. begun: the next question of such a poll, which holds mirrors open meanwhile.
+ * patient: a call that may take long, or whose job took long before.
+ */
+export type Lane = 'begun' | 'live' | 'patient';
 
-const PRIORITY: Record<Lane, number> = { live: 1, patient: 0 };
+const PRIORITY: Record<Lane, number> = { begun: 2, live: 1, patient: 0 };
+
+/** However many polls wait, one call in so many is a patient one. */
+const PATIENT_EVERY = 5;
+const FIRST_OF_ALL = 3;
 
 /** Calls that wait although none runs, for so long beyond what the rate asks for, will wait for ever. */
 const STALLED_MS = 60_000;
@@ -27,6 +34,11 @@ export class Calls {
   readonly #patient: PQueue;
   readonly #longestPauseMs: number;
   readonly #monotonic: () => number;
+  /** Patient calls that wait beside the others, the oldest first, by their id in the queue. */
+  readonly #patientIds: string[] = [];
+  #lastId = 0;
+  /** Calls that began since the last patient one. */
+  #sincePatient = 0;
   /** When a call last began or ended, or the first one came to wait. */
   #movedAt = 0;
 
@@ -58,12 +70,40 @@ export class Calls {
       this.#move();
       return call().finally(() => this.#move());
     };
-    const turn = () => this.#all.add(moving, { priority: PRIORITY[lane], signal });
+    const inTurn = () => {
+      this.#sincePatient += 1;
+      const [id] = this.#patientIds;
+      const due = this.#sincePatient >= PATIENT_EVERY && id !== undefined && !signal.aborted;
+      if (due) this.#all.setPriority(id, FIRST_OF_ALL);
+      return moving();
+    };
     try {
-      return await (lane === 'live' ? turn() : this.#patient.add(turn, { signal }));
+      if (lane === 'patient') return await this.#patient.add(() => this.#patiently(moving, signal), { signal });
+      return await this.#all.add(inTurn, { priority: PRIORITY[lane], signal });
     } catch (error) {
       if (signal.aborted && !(error instanceof JobtailError)) throw new JobtailError('aborted', 'it was stopped');
       throw error;
+    }
+  }
+
+  /** Waits beside the live calls. */
+  async #patiently<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.#lastId += 1;
+    const id = `patient ${this.#lastId}`;
+    const leave = () => {
+      const index = this.#patientIds.indexOf(id);
+      if (index >= 0) this.#patientIds.splice(index, 1);
+    };
+    const begin = () => {
+      leave();
+      this.#sincePatient = 0;
+      return call();
+    };
+    this.#patientIds.push(id);
+    try {
+      return await this.#all.add(begin, { id, priority: PRIORITY.patient, signal });
+    } finally {
+      leave();
     }
   }
 
@@ -72,20 +112,60 @@ export class Calls {
   }
 }
 
+/** The turn of one visit: its first call has a place before anything is opened for it. */
+export class Turn {
+  readonly #calls: Calls;
+  readonly #lane: Lane;
+  readonly #signal: AbortSignal;
+  #giveBack: (() => void) | undefined;
+
+  constructor(calls: Calls, lane: Lane, signal: AbortSignal) {
+    this.#calls = calls;
+    this.#lane = lane;
+    this.#signal = signal;
+  }
+
+  /** Waits for a place among the calls; rejects with `aborted` if the signal fires before. */
+  async take(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const held = () =>
+        new Promise<void>((giveBack) => {
+          this.#giveBack = giveBack;
+          resolve();
+        });
+      this.#calls.run(this.#lane, this.#signal, held).catch(reject);
+    });
+  }
+
+  /** Makes a call: the first one in the place that was taken, each other one when it is its turn. */
+  async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    const giveBack = this.#giveBack;
+    if (giveBack === undefined) return await this.#calls.run(lane, signal, call);
+    this.#giveBack = undefined;
+    return await call().finally(giveBack);
+  }
+
+  /** Gives the place back, if it was taken and not used. */
+  end(): void {
+    this.#giveBack?.();
+    this.#giveBack = undefined;
+  }
+}
+
 /** The service, with every call passed through a lane. */
 export class QueuedRemote implements Remote {
   readonly #remote: Remote;
-  readonly #calls: Calls;
+  readonly #calls: Pick<Calls, 'run'>;
   readonly #lane: Lane;
 
-  constructor(remote: Remote, calls: Calls, lane: Lane) {
+  constructor(remote: Remote, calls: Pick<Calls, 'run'>, lane: Lane) {
     this.#remote = remote;
     this.#calls = calls;
     this.#lane = lane;
   }
 
-  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
-    return this.#calls.run(this.#lane, signal, () => this.#remote.readParts(jobId, wanted, signal));
+  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal, known?: KnownAnswer): Promise<Parts> {
+    return this.#calls.run(this.#lane, signal, () => this.#remote.readParts(jobId, wanted, signal, known));
   }
 
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {

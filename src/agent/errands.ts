@@ -3,6 +3,7 @@
  * has its job for itself: it waits for the others of the job, and they do not start beside it.
  */
 import type { JobId } from '../job.ts';
+import { gathered } from './interval.ts';
 import type { Clock } from './ports.ts';
 import { Schedule } from './schedule.ts';
 
@@ -37,6 +38,8 @@ export class Errands {
   /** Those of the running ones that no longer wait for others. */
   readonly #begun = new Set<string>();
   #cancelTimer: (() => void) | undefined;
+  /** When the timer goes off. */
+  #armedFor = Number.POSITIVE_INFINITY;
   #turn: Turn | undefined;
   #stopped = false;
 
@@ -46,8 +49,12 @@ export class Errands {
 
   /** Makes an errand due after `delayMs`, whatever it was before. */
   due(jobId: JobId, errand: Errand, delayMs: number): void {
-    this.#schedule.set(nameOf(jobId, errand), this.#options.clock.monotonic() + delayMs);
-    this.#arm();
+    this.#dueAt(nameOf(jobId, errand), this.#options.clock.monotonic() + delayMs);
+  }
+
+  /** The same for one that comes round again and again: `delayMs` is the longest it waits. */
+  dueAgain(jobId: JobId, errand: Errand, delayMs: number): void {
+    this.#dueAt(nameOf(jobId, errand), gathered(this.#options.clock.monotonic() + delayMs, delayMs));
   }
 
   /** Takes back what is due of a job; what runs goes on. */
@@ -77,14 +84,21 @@ export class Errands {
     await Promise.all(this.#running.values());
   }
 
+  #dueAt(name: string, dueAt: number): void {
+    this.#schedule.set(name, dueAt);
+    if (dueAt < this.#armedFor) this.#arm();
+  }
+
   #arm(): void {
     this.#cancelTimer?.();
+    this.#armedFor = Number.POSITIVE_INFINITY;
     const { clock } = this.#options;
     const longestMs = this.#turn?.everyMs ?? LONGEST_TIMER_MS;
     const next = this.#schedule.nextDue();
     if (this.#stopped || (next === undefined && this.#turn === undefined)) return;
-    const delayMs = next === undefined ? longestMs : Math.min(Math.max(0, next - clock.monotonic()), longestMs);
-    this.#cancelTimer = clock.timer(delayMs, () => this.#startDue());
+    const now = clock.monotonic();
+    this.#armedFor = Math.min(Math.max(now, next ?? Number.POSITIVE_INFINITY), now + longestMs);
+    this.#cancelTimer = clock.timer(this.#armedFor - now, () => this.#startDue());
   }
 
   #startDue(): void {

@@ -3,6 +3,7 @@
  * a live file is not fetched with them. The interface names no state of a job (spec 3), so the end is where two polls
  * in a row, with a pause, brought nothing.
  */
+import { EXIT } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { sleep } from './clock.ts';
@@ -40,6 +41,8 @@ export interface PassSummary {
 
 const MOST_POLLS = 12;
 const MOST_PROOFS = 3;
+/** A file that looks shorter has to look so for five seconds: as many polls as there are must not be over before. */
+const WITNESS_PAUSE_MS = 1_000;
 
 /** Why a mirror that has nothing yet is not at its end. */
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
@@ -48,6 +51,10 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   witness: 'it goes on changing',
 };
 
+/**
+ * Rejects if the service is not to be had, and, once everything else is done, if this machine could not take a file: an
+ * end without it would be none.
+ */
 export async function completePass(jobId: JobId, options: FinalPassOptions): Promise<PassSummary> {
   const { store } = options.poll;
   let polled = await pollToEnd(jobId, options);
@@ -63,23 +70,28 @@ export async function completePass(jobId: JobId, options: FinalPassOptions): Pro
   const results = store.jobs.get(jobId)?.results
     ? await options.results.sync(jobId, { remote: options.remote, final: true, signal: options.signal })
     : null;
+  const [failure] = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
+  if (failure !== undefined) throw failure;
   const liveFiles = store.liveFiles.ofJob(jobId).length;
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** Polls until two polls in a row brought nothing; the bytes appended and how each file stands. */
-async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Pick<Polled, 'appended' | 'ends'>> {
+/** Polls until two polls in a row brought nothing; the bytes appended, and how each file stands in the end. */
+async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<Polled, 'refused'>> {
+  let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
+  let errors: Polled['errors'] = new Map();
   for (let polls = 0, quiet = 0; polls < MOST_POLLS && quiet < 2; polls++) {
-    if (polls > 0) await sleep(options.clock, options.pauseMs, options.signal);
+    if (polls > 0) await sleep(options.clock, pauseMs, options.signal);
     const polled = await pollJob(jobId, options.poll, { remote: options.remote, final: true, signal: options.signal });
-    ({ ends } = polled);
+    ({ ends, errors } = polled);
     const waits = [...ends.values()].includes('witness');
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
+    pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;
   }
-  return { appended, ends };
+  return { appended, ends, errors };
 }
 
 /** Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. */

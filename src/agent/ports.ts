@@ -46,9 +46,19 @@ export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that nobody asked for, or with an offset that is neither the one asked for nor nil or 0. */
   readonly refused: number;
+  /** Of a short answer, if it was asked for: the same for the same bytes. */
+  readonly fingerprint?: string | undefined;
+  /** The answer has the fingerprint that was given. It was not looked into, so there are no parts. */
+  readonly isKnown?: boolean;
 }
 
-/** Receives bytes in order; the sender waits for the promise before it sends more. */
+/** The answer to the same question before: its fingerprint, or null if only that of the next one is wanted. */
+export type KnownAnswer = string | null;
+
+/**
+ * Receives bytes in order; the sender waits for the promise before it sends more. They are only good until then: a sink
+ * that keeps them copies them.
+ */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
 /** FileTransferMethodExt (spec 2.1). The private key is a secret: it stays in memory. */
@@ -69,7 +79,7 @@ export interface TransferMethod {
  */
 export interface Remote {
   /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
-  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts>;
+  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal, known?: KnownAnswer): Promise<Parts>;
   /** ListChangedFilesForJob: the names as listed, nil entries left out; empty if the list is nil. */
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]>;
   /**
@@ -88,6 +98,20 @@ export interface DirectFile {
   readonly parts: readonly string[];
 }
 
+/** Length and sha256 (in hex) of a file. */
+export interface FileDigest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** A whole file that a direct transfer brought: a regular file below the directory of its order. */
+export interface DirectArrival<File extends DirectFile = DirectFile> {
+  readonly file: File;
+  readonly path: string;
+  /** If the transfer knows it already. */
+  readonly digest?: FileDigest | undefined;
+}
+
 /** What a direct transfer is to bring, and where to. */
 export interface DirectOrder<File extends DirectFile = DirectFile> {
   readonly method: TransferMethod;
@@ -100,8 +124,8 @@ export interface DirectOrder<File extends DirectFile = DirectFile> {
   readonly bytesPerSecond: number | null;
   /** The way that worked with this method before. */
   readonly way: string | null;
-  /** Takes over a whole file that arrived: a regular file below `directory`, which it moves away or removes. */
-  readonly onFile: (file: File, arrived: string) => Promise<void>;
+  /** Takes files over while others are on their way: each of them is moved away or removed. */
+  readonly onFiles: (arrivals: readonly DirectArrival<File>[]) => Promise<void>;
   /** A file that is larger than `maxFileBytes`. */
   readonly onTooLarge: (file: File) => void;
   /** Bytes of files that arrived so far. */

@@ -78,6 +78,8 @@ export async function proveMirror(
 ): Promise<LiveProof> {
   const file = mirrorPath(mirrorDirectory, row.jobId, row);
   const bytes = await lengthOf(file);
+  if (bytes < row.position && row.rotation === null)
+    return unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`);
   if (bytes === 0) return { proof: { outcome: 'equal', bytes, remoteBytes: 0 }, listedName: null };
   const fitting = candidatesAmong(listed, row.relativePath, row.listedName);
   const candidates = row.listedName !== null && fitting[0] === row.listedName ? fitting.slice(0, 1) : fitting;
@@ -88,12 +90,15 @@ export async function proveMirror(
   }
   const equal = found.filter(({ proof }) => proof.outcome === 'equal');
   const [first] = equal.length > 0 ? equal : found;
-  if (first === undefined)
-    return { proof: { outcome: 'unproven', bytes, reason: 'the service lists no file that fits' }, listedName: null };
+  if (first === undefined) return unproven(bytes, 'the service lists no file that fits');
   if (equal.length <= 1) return first;
   // Several files begin like the mirror; one that also ends with it is all that can be asked for.
   const whole = equal.find(({ proof }) => proof.outcome === 'equal' && proof.remoteBytes === proof.bytes);
   return { proof: (whole ?? first).proof, listedName: null };
+}
+
+function unproven(bytes: number, reason: string): LiveProof {
+  return { proof: { outcome: 'unproven', bytes, reason }, listedName: null };
 }
 
 async function lengthOf(file: string): Promise<number> {

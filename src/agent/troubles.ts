@@ -48,11 +48,15 @@ export class Troubles {
 
   /** A visit of `scope` went through; so the service answers, too. */
   worked(scope: string): void {
-    for (const whole of [scope, SERVICE]) {
-      const ongoing = this.#ongoing.get(whole);
-      if (ongoing === undefined) continue;
-      this.#ongoing.delete(whole);
-      this.#log.info({ scope: whole, code: ongoing.code, failures: ongoing.failures }, `${whole} works again`);
-    }
+    this.over(scope);
+    this.over(SERVICE);
+  }
+
+  /** The trouble of `scope` is over, if there was any. */
+  over(scope: string): void {
+    const ongoing = this.#ongoing.get(scope);
+    if (ongoing === undefined) return;
+    this.#ongoing.delete(scope);
+    this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, `${scope} works again`);
   }
 }

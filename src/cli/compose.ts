@@ -1,12 +1,11 @@
 /** The composition root: puts the parts together for one configuration. */
-import fs from 'node:fs';
-import path from 'node:path';
 import { Agent } from '../agent/agent.ts';
 import { BatchReader } from '../agent/batch.ts';
 import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { systemClock } from '../agent/clock.ts';
 import type { FinalPassOptions } from '../agent/final-pass.ts';
 import { TextEncoding } from '../agent/live/encoding.ts';
+import { QuietFiles } from '../agent/live/quiet-files.ts';
 import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Witnesses } from '../agent/live/witnesses.ts';
 import type { PollContext } from '../agent/poll.ts';
@@ -15,16 +14,17 @@ import { printable } from '../agent/results/names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
-import { asJobtailError, JobtailError } from '../errors.ts';
 import { HttpClient, type HttpClientOptions } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
 import { SignIn, type SignInEvent } from '../signin/sign-in.ts';
 import { contentWriter } from '../soap/content.ts';
 import { type CallEvent, SoapRemote } from '../soap/remote.ts';
-import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
+import { Commits } from '../store/commits.ts';
+import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultPassRow, WatchOrder } from '../store/rows.ts';
-import { Store } from '../store/store.ts';
-import { Transfers } from './transfers.ts';
+import type { Store } from '../store/store.ts';
+import { spillDirectory } from './stores.ts';
+import type { Transfers } from './transfers.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
 const CONNECT_MS = 10_000;
@@ -94,88 +94,6 @@ export async function connect(
   return { remote, session, close: () => http.close() };
 }
 
-const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
-
-/** Makes the directories of the configuration; errors name the key that says where they are. */
-export function makeDirectories(config: Config): void {
-  const make = (directory: string, key: string, mode: number) => {
-    try {
-      fs.mkdirSync(directory, { recursive: true, mode });
-      fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
-    } catch (thrown) {
-      const { code, message } = asJobtailError(thrown);
-      throw new JobtailError(
-        code === 'disk-full' ? code : 'permission',
-        `${key} ${directory} cannot be used: ${message}`,
-        {
-          hint: `give the user of the agent the right to write it, or set ${key} to another directory`,
-        },
-      );
-    }
-  };
-  make(config.mirror.directory, 'mirror.directory', 0o750);
-  make(config.state.directory, 'state.directory', 0o750);
-  make(spillDirectory(config), 'state.directory', 0o700);
-}
-
-/** The state, for the one who may write it alone. */
-export interface OwnedStore {
-  readonly store: Store;
-  readonly transfers: Transfers;
-  close(): void;
-}
-
-/** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
-export function openOwnStore(config: Config, log: Log): OwnedStore {
-  refuseForeignState(config);
-  makeDirectories(config);
-  const lock: DirectoryLock = lockDirectory(config.state.directory);
-  try {
-    const store = new Store({ ...storeOf(config), owner: true });
-    if (store.quarantined !== undefined) {
-      const fields = { scope: 'the state', path: store.quarantined };
-      log.error(
-        fields,
-        `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
-      );
-    }
-    const transfers = new Transfers({ store, log });
-    return {
-      store,
-      transfers,
-      close() {
-        transfers.close();
-        store.close();
-        lock.release();
-      },
-    };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-}
-
-/** Files that root makes among those of another user would stop the agent of that user at its next start. */
-function refuseForeignState({ state }: Config): void {
-  if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
-  const owner = fs.statSync(state.directory).uid;
-  if (owner === 0) return;
-  throw new JobtailError('permission', `the state in ${state.directory} belongs to the user ${owner}, not to root`, {
-    hint: 'start the agent and say it again (the running agent does it then), or say it as that user',
-  });
-}
-
-/** The store beside a running agent, or to look into it. */
-export function openSharedStore(config: Config): Store {
-  return new Store({ ...storeOf(config), owner: false });
-}
-
-const storeOf = (config: Config) => ({
-  directory: config.state.directory,
-  service: config.service.fileTransferUrl,
-  now: systemClock.now,
-});
-
 /** What the configuration says is to be followed. */
 export function ordersOf(config: Config): WatchOrder[] {
   return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
@@ -223,8 +141,11 @@ export function buildEngine({
   const calls = new Calls(service);
   const patient = new QueuedRemote(remote, calls, 'patient');
   const { now } = systemClock;
+  const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
   const context: PollContext = {
     store,
+    commit: (write, withinMs) => commits.commit(write, withinMs),
+    quietFiles: new QuietFiles(mirror.directory, isOnNetworkFileSystem(mirror.directory)),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
     witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS }),
     rawBytes: new RawBytes({
@@ -265,6 +186,7 @@ export function buildEngine({
   const agent = new Agent({
     ...shared,
     store,
+    commits,
     remote,
     calls,
     poll: context,

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/agent.ts';
 import type { Config } from '../config/config.ts';
+import { JobtailError } from '../errors.ts';
 import type { AdjustableLog } from '../service/log.ts';
 import { Metrics } from '../service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../service/metrics-server.ts';
@@ -14,6 +15,7 @@ import { isOnNetworkFileSystem } from '../store/database.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, connect, type Engine, type Observer, ordersOf } from './compose.ts';
 import { type Prepared, Reload } from './reload.ts';
+import { countOf } from './show.ts';
 import { statusText } from './status-text.ts';
 import type { Transfers } from './transfers.ts';
 import { versionOfProgram } from './version.ts';
@@ -26,6 +28,15 @@ export interface DaemonOptions {
   readonly logLinesLost: () => number;
   readonly notifier: Notifier;
   readonly stop: AbortSignal;
+}
+
+/** Somebody removed or replaced the state: what is written to it now is lost, so it has to be opened anew. */
+export class StateGone extends JobtailError {
+  constructor(directory: string) {
+    super('store', `the state in ${directory} was removed or replaced while the agent used it`, {
+      hint: 'stop the agent before its state is touched; positions are found again from the mirrors',
+    });
+  }
 }
 
 /** systemd waits for the first attempt to sign in, but not for ever. */
@@ -48,6 +59,7 @@ export class Daemon {
   #turnedAt = performance.now();
   #toldAt = Number.NEGATIVE_INFINITY;
   #refused: string | undefined;
+  #stateGone: (() => void) | undefined;
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -77,7 +89,7 @@ export class Daemon {
     };
   }
 
-  /** Follows until it is stopped. */
+  /** Follows until it is stopped; rejects with StateGone if the store is of no use any more. */
   async run(): Promise<void> {
     const { config, log, stop, store } = this.#options;
     const connectBy = (by: Config) => connect(by, log, this.#observer);
@@ -130,12 +142,15 @@ export class Daemon {
       await this.#serve(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
       agent.start(ordersOf(config));
-      log.info({ jobs: agent.jobs, pid: process.pid }, `following ${agent.jobs} jobs`);
+      log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
       if (!this.#ready) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
       this.#ready = true;
       notifier.send({ READY: '1', STATUS: this.#statusText() });
-      return await Promise.race([reload.next(), aborted(stop)]);
+      const gone = new Promise<never>((_, reject) => {
+        this.#stateGone = () => reject(new StateGone(store.directory));
+      });
+      return await Promise.race([reload.next(), aborted(stop), gone]);
     } finally {
       this.#engine = undefined;
       if (stop.aborted) notifier.send({ STOPPING: '1', STATUS: 'stopping' });
@@ -163,6 +178,7 @@ export class Daemon {
   #turned(agent: Agent): void {
     const now = performance.now();
     this.#turnedAt = now;
+    if (this.#options.store.isGone()) this.#stateGone?.();
     if (now - this.#toldAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
     this.#toldAt = now;
     this.#options.notifier.send({ WATCHDOG: '1', ...(this.#ready ? { STATUS: this.#statusText() } : {}) });

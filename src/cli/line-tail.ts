@@ -1,6 +1,7 @@
 /** The lines that mirrors grow by, each with a coloured prefix that says which mirror it is of. */
 import { StringDecoder } from 'node:string_decoder';
 import pc from 'picocolors';
+import type { LiveFileKey } from '../job.ts';
 import { MirrorReader, type MirrorReaderOptions } from './mirror-reader.ts';
 import { cutToColumns, terminalText } from './terminal-text.ts';
 
@@ -146,6 +147,13 @@ export class LineTail {
     const shown = `${prefix}${raw === true ? line : terminalText(line)}`;
     this.#write(`${columns === undefined ? shown : cutToColumns(shown, columns())}\n`, name, unfinished);
   }
+}
+
+/** Which mirror a line is of, all of one width. */
+export function alignedNames(keys: readonly LiveFileKey[]): string[] {
+  const names = keys.map(({ taskId, file }) => `${taskId} ${file}`);
+  const width = Math.max(0, ...names.map(({ length }) => length));
+  return names.map((name) => name.padEnd(width));
 }
 
 /** A progress bar rewrites its line with CR: its last state is what a terminal would show. */

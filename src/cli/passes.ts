@@ -1,17 +1,16 @@
 /** A complete pass over a job: by the running agent, or right here while none runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { PassAnswer } from '../agent/agent.ts';
 import { completePass, type PassSummary } from '../agent/final-pass.ts';
+import type { PassAnswer } from '../agent/passes.ts';
 import type { Config } from '../config/config.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { createLog } from '../service/log.ts';
+import { commandLog } from '../service/log.ts';
 import { lockHolder } from '../store/lock.ts';
-import type { JobState } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import { buildEngine, connect, openOwnStore, openSharedStore } from './compose.ts';
+import { buildEngine, connect } from './compose.ts';
 import { type ResultsProgress, resultsProgress } from './results-progress.ts';
 import { stopSignals } from './stop-signals.ts';
+import { openOwnStore, openSharedStore, requireWatched } from './stores.ts';
 
 export interface PassOrder {
   readonly jobId: JobId;
@@ -38,17 +37,6 @@ export async function passOver(config: Config, order: PassOrder): Promise<PassSu
   }
 }
 
-/** The state a job has to be in for a pass; `job-unknown` if it is in none. */
-export function requireWatched(store: Store, jobId: JobId): JobState {
-  const job = store.jobs.get(jobId);
-  if (job === undefined) {
-    throw new JobtailError('job-unknown', `job ${jobId} is not watched`, {
-      hint: `watch it first: agent watch ${jobId}`,
-    });
-  }
-  return job.state;
-}
-
 async function askAgent(
   config: Config,
   { jobId, kind, progress }: WatchedPass,
@@ -59,7 +47,7 @@ async function askAgent(
     requireWatched(store, jobId);
     const askedAt = Date.now();
     const requestId = store.transaction(() => {
-      if (kind === 'unwatch') store.jobs.setState(jobId, 'ending');
+      if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
       return store.requests.add(jobId, kind, askedAt);
     });
     store.wake();
@@ -91,12 +79,12 @@ async function passHere(
   { jobId, kind, progress }: WatchedPass,
   signal: AbortSignal,
 ): Promise<PassSummary> {
-  const log = createLog({ level: 'warn' });
+  const log = commandLog();
   const owned = openOwnStore(config, log);
   try {
     const { store, transfers } = owned;
     requireWatched(store, jobId);
-    if (kind === 'unwatch') store.jobs.setState(jobId, 'ending');
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
     const connection = await connect(config, log);
     try {
       const { pass } = buildEngine({
@@ -105,7 +93,7 @@ async function passHere(
         onProgress: (row) => progress.show(row),
       });
       const summary = await completePass(jobId, pass(signal));
-      if (kind === 'unwatch') store.jobs.setState(jobId, 'ended');
+      if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
       return summary;
     } finally {
       await transfers.endAll(connection.remote, signal);

@@ -1,4 +1,7 @@
-/** The command line: names, arguments and help of the commands; what they do is in commands/. */
+/**
+ * The command line: names, arguments and help of the commands. What they do is in commands/, and is loaded when it is
+ * wanted: help, completion and a look at the status need little of the program.
+ */
 import { Argument, Command, Option } from 'commander';
 import { AUTH_METHODS } from '../config/config.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
@@ -14,15 +17,6 @@ import {
   taskArgument,
 } from './arguments.ts';
 import { commandsOf } from './command-tree.ts';
-import { check } from './commands/check.ts';
-import { completion } from './commands/completion.ts';
-import { init } from './commands/init.ts';
-import { status } from './commands/status.ts';
-import { sync } from './commands/sync.ts';
-import { tail } from './commands/tail.ts';
-import { unwatch } from './commands/unwatch.ts';
-import { verify } from './commands/verify.ts';
-import { watch } from './commands/watch.ts';
 import { SHELLS } from './completion-scripts.ts';
 import { EXIT_CODES, exitCodesHelp } from './exit-codes.ts';
 import { manPage } from './man-page.ts';
@@ -35,6 +29,7 @@ export function programOf(): Command {
     .version(versionOfProgram())
     .addHelpText('after', exitCodesHelp())
     .showHelpAfterError('(agent --help, or agent COMMAND --help, says more)')
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'agent: ')) })
     .exitOverride();
   // The demo puts away what it made; everything else may just end.
   program.hook('preAction', (_, action) => {
@@ -65,7 +60,7 @@ function addFollowing(program: Command): void {
 
   command(program, 'watch', 'follow a job, and print the paths of its mirrors')
     .argument('<job>', 'id of the job', jobArgument)
-    .addOption(taskOption('a task of the job whose live files are followed (repeatable)'))
+    .addOption(taskOption('a task of the job whose live files are followed (repeatable)', 'none'))
     .addOption(fileOption())
     .option('--no-results', 'leave the result files of the job alone')
     .option('--foreground', 'follow it right here, while no agent runs, and show its lines')
@@ -77,13 +72,13 @@ function addFollowing(program: Command): void {
         'tail -F $(agent watch 501 --task 9001 --file stdout)',
       ),
     )
-    .action((job, options) => watch(job, options));
+    .action(async (job, options) => (await import('./commands/watch.ts')).watch(job, options));
 
   command(program, 'unwatch', 'one last complete pass over a job, then follow it no longer; its files stay')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--now', 'without the last pass')
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now'))
-    .action((job, options) => unwatch(job, options));
+    .action(async (job, options) => (await import('./commands/unwatch.ts')).unwatch(job, options));
 }
 
 function addLooking(program: Command): void {
@@ -92,13 +87,13 @@ function addLooking(program: Command): void {
     .option('-w, --watch', 'again every second, in place, until Ctrl-C')
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
-    .action((job, options) => status(job, options));
+    .action(async (job, options) => (await import('./commands/status.ts')).status(job, options));
 
   command(program, 'tail', 'the lines of the live files of a job, with or without a running agent')
     .argument('<job>', 'id of the job', jobArgument)
     .option('-f, --follow', 'go on until the job is settled or ended, or until Ctrl-C')
     .option('-n, --lines <number>', 'so many last lines of each file, or "all"', linesArgument, 10)
-    .addOption(taskOption('only this task (repeatable)'))
+    .addOption(taskOption('only this task (repeatable)', 'all'))
     .addOption(fileOption())
     .option(
       '--since <time>',
@@ -115,7 +110,7 @@ function addLooking(program: Command): void {
         'agent tail 501 --task 9001 --file stdout --no-prefix -n all',
       ),
     )
-    .action((job, options) => tail(job, options));
+    .action(async (job, options) => (await import('./commands/tail.ts')).tail(job, options));
 }
 
 function addPasses(program: Command): void {
@@ -123,21 +118,21 @@ function addPasses(program: Command): void {
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
-    .action((job, options) => sync(job, options));
+    .action(async (job, options) => (await import('./commands/sync.ts')).sync(job, options));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
-    .action((job, options) => verify(job, options));
+    .action(async (job, options) => (await import('./commands/verify.ts')).verify(job, options));
 }
 
 function addSetup(program: Command): void {
   command(program, 'check', 'configuration, disk, network, sign-in, a real call: what is wrong, and how to mend it')
     .addOption(new Option('--job <id>', 'a job to try a call on').argParser(jobArgument))
-    .addOption(taskOption('a task of that job (repeatable)'))
+    .addOption(taskOption('a task of that job (repeatable)', 'those that are watched'))
     .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001'))
-    .action((options) => check(options));
+    .action(async (options) => (await import('./commands/check.ts')).check(options));
 
   program
     .command('init')
@@ -164,7 +159,7 @@ function addSetup(program: Command): void {
         '    --method password --username alice --secret-stdin',
       ),
     )
-    .action((options) => init(options));
+    .action(async (options) => (await import('./commands/init.ts')).init(options));
 
   program
     .command('completion')
@@ -179,7 +174,7 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action((shell) => completion(shell, commandsOf(program)));
+    .action(async (shell) => (await import('./commands/completion.ts')).completion(shell, commandsOf(program)));
 }
 
 function addTryOut(program: Command): void {
@@ -206,8 +201,8 @@ function addTryOut(program: Command): void {
 const examples = (...lines: readonly string[]) =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 
-const taskOption = (description: string) =>
-  new Option('--task <id>', description).argParser(collect(taskArgument)).default([], 'none');
+const taskOption = (description: string, ifLeftOut: string) =>
+  new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
 
 function fileOption(): Option {
   const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);

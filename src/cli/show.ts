@@ -10,6 +10,11 @@ export function showBytes(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`;
 }
 
+/** `1536` as `1,536`. */
+export function showCount(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
 /** How long ago, coarsely: `12 s`, `5 min`, `3 h`, `2 d`. */
 export function showAge(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));

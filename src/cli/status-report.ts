@@ -3,7 +3,7 @@ import path from 'node:path';
 import { mirrorPath } from '../agent/live/mirror.ts';
 import { resultsDirectory } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
-import { compareIds, type JobId, LIVE_FILE_NAMES } from '../job.ts';
+import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../job.ts';
 import { lockHolder } from '../store/lock.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultPassRow, ResultRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -35,11 +35,7 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
 
 function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const { directory } = config.mirror;
-  const files = store.liveFiles
-    .ofJob(job.jobId)
-    .sort(
-      (a, b) => compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file),
-    );
+  const files = store.liveFiles.ofJob(job.jobId).sort(asPeopleExpect);
   const troubled = whole ? store.results.notSynced(job.jobId, MOST_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
@@ -61,6 +57,11 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
       notSynced: troubled.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
     },
   };
+}
+
+/** By task; standard output first. */
+export function asPeopleExpect(a: LiveFileKey, b: LiveFileKey): number {
+  return compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file);
 }
 
 /** How old what the mirrors show may be: since the last visit, or since visits fail. */

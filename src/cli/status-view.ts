@@ -3,7 +3,7 @@ import Table from 'cli-table3';
 import pc from 'picocolors';
 import { printable } from '../agent/results/names.ts';
 import type { JobRow } from '../store/rows.ts';
-import { countOf, showAge, showBytes } from './show.ts';
+import { countOf, showAge, showBytes, showCount } from './show.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { columnsOf, wrapToColumns } from './terminal-text.ts';
 
@@ -18,23 +18,42 @@ export function overview(report: Report, columns: number): string {
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB --task ID');
   else {
     const head = ['job', 'state', 'live files', 'last growth', 'lag', 'results'];
-    lines.push(...fitted(head, report.jobs.map(overviewRow), columns));
+    const narrow = () => report.jobs.flatMap(overviewLines);
+    lines.push(...fitted({ head, rows: report.jobs.map(overviewRow), narrow }, columns));
     for (const job of report.jobs) lines.push(...troublesOf(job));
   }
   return text(lines, columns);
 }
 
 function overviewRow(job: JobReport): string[] {
-  const bytes = job.files.reduce((sum, file) => sum + file.bytes, 0);
-  const state = job.error === null && job.files.every(({ error }) => error === null) ? pc.green : pc.red;
+  const { files, results } = job;
   return [
     job.jobId,
-    state(stateOf(job)),
-    job.files.length === 0 ? 'none' : `${job.files.length}, ${showBytes(bytes)}${lossesOf(job)}`,
+    colouredStateOf(job),
+    files.length === 0 ? 'none' : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`,
     ageOf(job.grownAt),
     lagOf(job),
-    job.results.directory === null ? 'off' : resultsOf(job),
+    results.directory === null ? 'off' : resultsOf(job),
   ];
+}
+
+/** The same where there is no room for a table. */
+function overviewLines(job: JobReport): string[] {
+  const lag = lagOf(job);
+  const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
+  return [
+    `${pc.bold(job.jobId)} ${colouredStateOf(job)}`,
+    `  ${live}`,
+    `  last growth ${ageOf(job.grownAt)}${lag === '' ? '' : `, lag ${lag}`}`,
+    `  results ${job.results.directory === null ? 'off' : resultsOf(job)}`,
+  ];
+}
+
+const bytesOf = ({ files }: JobReport) => files.reduce((sum, { bytes }) => sum + bytes, 0);
+
+function colouredStateOf(job: JobReport): string {
+  const isWell = job.error === null && job.files.every(({ error }) => error === null);
+  return (isWell ? pc.green : pc.red)(stateOf(job));
 }
 
 /** What of the mirrors is not as it should be. */
@@ -51,10 +70,9 @@ function lossesOf({ files, refusedEntries }: JobReport): string {
 export function progressText({ jobs }: Report): string {
   return jobs
     .map((job) => {
-      const bytes = job.files.reduce((sum, { bytes: of }) => sum + of, 0);
       const results = job.results.directory === null ? '' : `, results ${resultsOf(job)}`;
       const trouble = job.error === null ? '' : `, ${job.error.message}`;
-      const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytes)}, last growth ${ageOf(job.grownAt)}`;
+      const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}, last growth ${ageOf(job.grownAt)}`;
       return `job ${job.jobId}: ${live}${results}${trouble}`;
     })
     .join('; ');
@@ -78,12 +96,17 @@ export function detail(report: Report, columns: number): string {
     lines.push(`job ${job.jobId}: ${[...stands, ...(lag === '' ? [] : [`lag ${lag}`])].join(', ')}`);
     if (job.error !== null) lines.push(...troubleLines('', job.error));
     if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
-    const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
-    if (job.files.length > 0) lines.push(...fitted(head, job.files.map(fileRow), columns));
+    if (job.files.length > 0) {
+      const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
+      const narrow = () => job.files.flatMap(fileLines);
+      lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'], narrow }, columns));
+    }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...troubleLines(`task ${file.taskId} ${file.file}: `, file.error));
     }
-    if (job.results.directory !== null) lines.push(`results: ${resultsOf(job)} in ${job.results.directory}/`);
+    if (job.results.directory !== null) {
+      lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
+    }
     lines.push(...resultLines(job));
   }
   return text(lines, columns);
@@ -91,7 +114,17 @@ export function detail(report: Report, columns: number): string {
 
 function fileRow(file: JobReport['files'][number]): string[] {
   const exact = file.exact ? (file.verified ? 'verified' : 'yes') : pc.red(`no: ${showBytes(file.inexactBytes)}`);
-  return [file.taskId, file.file, String(file.bytes), String(file.generation), exact, ageOf(file.grownAt)];
+  return [file.taskId, file.file, showCount(file.bytes), String(file.generation), exact, ageOf(file.grownAt)];
+}
+
+function fileLines(file: JobReport['files'][number]): string[] {
+  const said = [
+    showBytes(file.bytes),
+    ...(file.generation > 1 ? [`generation ${file.generation}`] : []),
+    ...(file.exact ? (file.verified ? ['verified'] : []) : [pc.red(`${showBytes(file.inexactBytes)} inexact`)]),
+    ageOf(file.grownAt),
+  ];
+  return [`${pc.bold(`${file.taskId} ${file.file}`)} ${said.join(', ')}`];
 }
 
 function resultLines({ results }: JobReport): string[] {
@@ -120,18 +153,23 @@ function troubleLines(prefix: string, { message, hint, since }: NonNullable<JobR
   return hint === null ? lines : [...lines, `    ${hint}`];
 }
 
-/** A table if there is room for it; else each row as a line of its own. */
-function fitted(head: readonly string[], rows: readonly string[][], columns: number): string[] {
-  const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS });
+interface Fitted {
+  readonly head: readonly string[];
+  readonly rows: readonly string[][];
+  /** Columns that stand right. */
+  readonly numbers?: readonly string[];
+  /** What is shown instead where the table has no room. */
+  readonly narrow: () => readonly string[];
+}
+
+function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): readonly string[] {
+  const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
+  const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS, colAligns });
   table.push(...rows);
   const lines = table.toString().split('\n');
   const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
   lines.splice(2, 0, below);
-  if (columnsOf(lines[0] ?? '') <= columns) return lines;
-  return rows.map(([name = '', ...cells]) => {
-    const said = cells.flatMap((cell, index) => (cell === '' ? [] : [`${head[index + 1]} ${cell}`]));
-    return `${pc.bold(name)}: ${said.join(', ')}`;
-  });
+  return columnsOf(lines[0] ?? '') <= columns ? lines : narrow();
 }
 
 const text = (lines: readonly string[], columns: number) =>

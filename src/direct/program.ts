@@ -1,5 +1,5 @@
 /** Runs a program of this machine to its end: no shell, a small environment, and it ends with the signal. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { JobtailError } from '../errors.ts';
 
 export interface ProgramOptions {
@@ -23,6 +23,8 @@ export interface ProgramEnd {
 export class NotInstalled extends JobtailError {}
 
 const SAID_CHARACTERS = 4_000;
+/** From asking a program to end to ending it. */
+const GRACE_MS = 1_000;
 
 /** @throws NotInstalled; JobtailError `aborted` */
 export async function runProgram({ command, args, input, onOutput, signal }: ProgramOptions): Promise<ProgramEnd> {
@@ -30,13 +32,11 @@ export async function runProgram({ command, args, input, onOutput, signal }: Pro
   // A group of its own, so that what it starts (ssh) ends with it. If this process is killed, the pipe of the standard
   // output breaks, and with it whoever writes progress to it.
   const child = spawn(command, args, { env: environment(), stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+  let killing: NodeJS.Timeout | undefined;
   const stop = () => {
-    if (child.pid === undefined) return;
-    try {
-      process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It has just ended.
-    }
+    // rsync keeps what came of a file when it is asked to end.
+    signalGroup(child, 'SIGTERM');
+    killing = setTimeout(() => signalGroup(child, 'SIGKILL'), GRACE_MS);
   };
   signal.addEventListener('abort', stop, { once: true });
   let said = '';
@@ -59,6 +59,23 @@ export async function runProgram({ command, args, input, onOutput, signal }: Pro
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);
+    clearTimeout(killing);
+  }
+}
+
+/** What a program that ends by itself says on its standard output. @throws NotInstalled; JobtailError `aborted` */
+export async function outputOf(command: string, args: readonly string[], signal: AbortSignal): Promise<string> {
+  const said: string[] = [];
+  await runProgram({ command, args, onOutput: (text) => said.push(text), signal });
+  return said.join('');
+}
+
+function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has just ended.
   }
 }
 

@@ -90,7 +90,7 @@ async function fetchEach<File extends DirectFile>(tool: Tool, order: SshOrder<Fi
         works = true;
         bytes += (await lengthOf(local)) ?? 0;
         order.onBytes(bytes);
-        await order.onFile(file, local);
+        await order.onFiles([{ file, path: local }]);
       } else if (!tool.fileFailure.test(end.said)) {
         const failure = connectionFailure(end.said, order.access.host);
         if (failure !== undefined) throw failure;

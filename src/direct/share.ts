@@ -2,14 +2,14 @@
  * NetworkShare: the job's directory on the cluster is mounted here (spec 2.2). It is read as it is, but never beyond the
  * mount: a link on the share may lead to any file of this machine.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { makeOwnDirectory } from './staging.ts';
+import { prepareDirectory } from './staging.ts';
 
 export interface ShareTransferOptions {
   /** Local paths by paths of the server. A path that none of them covers is taken as it is. */
@@ -17,6 +17,9 @@ export interface ShareTransferOptions {
 }
 
 const READ_BYTES = 1024 * 1024;
+/** Handed over together. */
+const MANY_FILES = 500;
+const MANY_BYTES = 32 * 1024 * 1024;
 /** A file that changes while it is read is read again, so often. */
 const MOST_READS = 3;
 
@@ -30,22 +33,25 @@ export class ShareTransfer implements DirectTransfer {
   async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
     const { directory, files } = order;
     const share = await this.#shareOf(order.method.sharedBasepath);
-    await makeOwnDirectory(directory);
-    const pace = paceOf(order);
+    await prepareDirectory(directory);
+    const options = { ...order, ...paceOf(order), root: share.root };
+    let arrivals: DirectArrival<File>[] = [];
+    let bytes = 0;
+    const handOver = async () => {
+      await order.onFiles(arrivals);
+      arrivals = [];
+      bytes = 0;
+    };
     for (const file of files) {
       const arrived = path.join(directory, randomBytes(8).toString('hex'));
-      try {
-        const copied = await copy(path.join(share.base, ...file.parts), arrived, {
-          ...order,
-          ...pace,
-          root: share.root,
-        });
-        if (copied === 'too-large') order.onTooLarge(file);
-        else if (copied === 'copied') await order.onFile(file, arrived);
-      } finally {
-        await fs.rm(arrived, { force: true });
-      }
+      const copied = await copy(path.join(share.base, ...file.parts), arrived, options);
+      if (copied === 'too-large') order.onTooLarge(file);
+      if (typeof copied === 'string') continue;
+      arrivals.push({ file, path: arrived, digest: copied });
+      bytes += copied.bytes;
+      if (arrivals.length >= MANY_FILES || bytes >= MANY_BYTES) await handOver();
     }
+    await handOver();
     order.onWay('share');
   }
 
@@ -86,7 +92,7 @@ async function copy(
   source: string,
   target: string,
   options: CopyOptions,
-): Promise<'copied' | 'too-large' | 'passed-over'> {
+): Promise<FileDigest | 'too-large' | 'passed-over'> {
   const from = await openWithin(options.root, source);
   if (from === undefined) return 'passed-over';
   try {
@@ -94,26 +100,29 @@ async function copy(
       const before = await from.stat({ bigint: true });
       if (!before.isFile()) return 'passed-over';
       if (options.maxFileBytes !== null && before.size > options.maxFileBytes) return 'too-large';
-      const bytes = await copyOnce(from, target, options);
+      const digest = await copyOnce(from, target, options);
       const after = await from.stat({ bigint: true });
-      const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size && BigInt(bytes) === after.size;
-      if (isSame) return 'copied';
+      const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
+      if (isSame && BigInt(digest.bytes) === after.size) return digest;
     }
+    await fs.rm(target, { force: true });
     return 'passed-over';
   } finally {
     await from.close();
   }
 }
 
-async function copyOnce(from: fs.FileHandle, target: string, { onPiece, signal }: CopyOptions): Promise<number> {
+async function copyOnce(from: fs.FileHandle, target: string, { onPiece, signal }: CopyOptions): Promise<FileDigest> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
   const to = await fs.open(target, flags, 0o600);
   try {
     const buffer = Buffer.allocUnsafe(READ_BYTES);
+    const hash = createHash('sha256');
     for (let at = 0; ; ) {
       if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
       const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
-      if (bytesRead === 0) return at;
+      if (bytesRead === 0) return { bytes: at, sha256: hash.digest('hex') };
+      hash.update(buffer.subarray(0, bytesRead));
       for (let written = 0; written < bytesRead; ) {
         written += (await to.write(buffer, written, bytesRead - written, at + written)).bytesWritten;
       }

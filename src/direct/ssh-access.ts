@@ -7,6 +7,7 @@ import path from 'node:path';
 import type { TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import type { PrivateDirectory } from './private-directory.ts';
+import { NotInstalled, outputOf } from './program.ts';
 
 export interface SshOptions {
   readonly hostKeys: 'accept-new' | 'strict';
@@ -51,25 +52,50 @@ function unusable(what: string): JobtailError {
   });
 }
 
+/** What OpenSSH does by itself, but the ones that the processor does first: they are more than twice as quick. */
+const CIPHERS = [
+  ...['aes128-gcm@openssh.com', 'aes256-gcm@openssh.com', 'chacha20-poly1305@openssh.com'],
+  ...['aes128-ctr', 'aes192-ctr', 'aes256-ctr'],
+];
+
+/** A setting for those of them that this machine has. */
+async function ciphersOf(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
+  const said = await outputOf('ssh', ['-Q', 'cipher'], signal).catch((error: unknown) => {
+    if (error instanceof NotInstalled) return '';
+    throw error;
+  });
+  const known = new Set(said.split('\n'));
+  const ciphers = CIPHERS.filter((cipher) => known.has(cipher));
+  return ciphers.length === 0 ? {} : { Ciphers: ciphers.join(',') };
+}
+
 /** Runs `work` with the path of a configuration file for OpenSSH; it is gone afterwards, and so is the key. */
-export function withConfiguration<T>(
+export async function withConfiguration<T>(
   access: SshAccess,
-  options: SshOptions & { readonly directory: PrivateDirectory },
+  options: SshOptions & { readonly directory: PrivateDirectory; readonly signal: AbortSignal },
   work: (configFile: string) => Promise<T>,
 ): Promise<T> {
   const { host, port, privateKey } = access;
+  const ciphers = await ciphersOf(options.signal);
   const hostPattern = port === 22 ? host : `[${host}]:${port}`;
   return options.directory.withFiles(
     (directory) => ({
       key: `${privateKey.replaceAll('\r', '').trimEnd()}\n`,
       pinned: options.pinnedKeys.map((key) => `${hostPattern} ${key}\n`).join(''),
-      config: configuration(access, options, directory),
+      config: configuration(access, { ...options, ciphers, directory }),
     }),
     (directory) => work(path.join(directory, 'config')),
   );
 }
 
-function configuration({ host, port, username }: SshAccess, options: SshOptions, directory: string): string {
+interface ConfigurationOptions extends SshOptions {
+  readonly ciphers: Readonly<Record<string, string>>;
+  /** Where the key is. */
+  readonly directory: string;
+}
+
+function configuration({ host, port, username }: SshAccess, options: ConfigurationOptions): string {
+  const { directory } = options;
   const isPinned = options.pinnedKeys.length > 0;
   const knownHosts = isPinned ? path.join(directory, 'pinned') : options.knownHostsFile;
   const settings: Record<string, string | number> = {
@@ -94,6 +120,7 @@ function configuration({ host, port, username }: SshAccess, options: SshOptions,
     ControlPath: 'none',
     RequestTTY: 'no',
     LogLevel: 'ERROR',
+    ...options.ciphers,
   };
   const lines = Object.entries(settings).map(([name, value]) => `  ${name} ${value}`);
   return `Host ${HOST_ALIAS}\n${lines.join('\n')}\n`;

@@ -10,7 +10,7 @@ import { NotInstalled } from './program.ts';
 import { fetchByRsync } from './rsync.ts';
 import { fetchByScp, fetchBySftp } from './scp.ts';
 import { accessOf, type SshAccess, type SshOptions, withConfiguration } from './ssh-access.ts';
-import { makeOwnDirectory } from './staging.ts';
+import { prepareDirectory } from './staging.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
@@ -36,8 +36,9 @@ export class SshTransfer implements DirectTransfer {
 
   async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
     const access = accessOf(order.method);
-    await makeOwnDirectory(order.directory);
-    await withConfiguration(access, this.#options, (configFile) => tryWays({ ...order, access, configFile }));
+    await prepareDirectory(order.directory);
+    const options = { ...this.#options, signal: order.signal };
+    await withConfiguration(access, options, (configFile) => tryWays({ ...order, access, configFile }));
   }
 }
 

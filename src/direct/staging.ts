@@ -3,6 +3,15 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
 
+/** Where rsync keeps what was cut off. No result can have this name: it is the one of temporary files. */
+export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
+
+/** Makes the directory of an order; what a kill left in it is removed, except what can be resumed. */
+export async function prepareDirectory(directory: string): Promise<void> {
+  await makeOwnDirectory(directory);
+  await clearFiles(directory, PARTIAL_DIRECTORY);
+}
+
 /** Makes a directory of the agent's own; a link or a file in its place is refused. Its parent exists. */
 export async function makeOwnDirectory(directory: string): Promise<void> {
   await fs.mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
@@ -16,7 +25,7 @@ export async function makeOwnDirectory(directory: string): Promise<void> {
 }
 
 /** Removes the files below `directory`, except in directories with the name `kept`; follows no link. */
-export async function clearFiles(directory: string, kept: string): Promise<void> {
+async function clearFiles(directory: string, kept: string): Promise<void> {
   for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
     const at = path.join(directory, entry.name);
     if (!entry.isDirectory()) await fs.rm(at, { force: true });

@@ -1,6 +1,7 @@
 /** The body of an answer, read at the reader's pace and given up when the server makes no progress. */
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { type CallStop, timeoutError } from './call-stop.ts';
 import { describeFailure, type Target } from './failures.ts';
 
@@ -13,21 +14,35 @@ export interface BodyLimits {
   readonly target: Target;
 }
 
-/** Only the time spent waiting for the server counts, not the time the reader takes. */
+/** So many chunks may wait for the reader before no more are taken from the connection. */
+const MOST_WAITING = 4;
+
+/** A reader that is never kept waiting lets others have their turn after so long. */
+const LONGEST_TURN_MS = 10;
+
+/**
+ * Only the time spent waiting for the server counts, not the time the reader takes. Chunks are handed on as they
+ * arrived: the iterator of a stream would copy all that have arrived into one.
+ */
 export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer> {
   readonly #stream: Readable;
-  readonly #chunks: AsyncIterator<Buffer>;
   readonly #limits: BodyLimits;
+  readonly #waiting: Buffer[] = [];
+  #listens = false;
+  /** How the stream ended: `error` in a box, for it may be anything; nothing in it if the body is complete. */
+  #end: { readonly error?: unknown } | undefined;
+  #wake: () => void = () => undefined;
+  #turnMs = performance.now();
   #waitedMs = 0;
   #bytes = 0;
   #over = false;
 
   constructor(stream: Readable, limits: BodyLimits) {
     this.#stream = stream;
-    // Whatever happens is told to the one who reads; an unread body must not end the process.
-    stream.on('error', () => undefined);
-    this.#chunks = stream[Symbol.asyncIterator]();
     this.#limits = limits;
+    // Whatever happens is told to the one who reads; an unread body must not end the process.
+    stream.on('error', (error: unknown) => this.#ended({ error }));
+    stream.on('end', () => this.#ended({}));
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Buffer> {
@@ -39,11 +54,12 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
     if (this.#over) return { done: true, value: undefined };
     try {
       stop.signal.throwIfAborted();
-      const result = await this.#nextWithinLimit();
+      await this.#giveTurn();
+      const chunk = (this.#end === undefined ? this.#take() : undefined) ?? (await this.#nextWithinLimit());
       // A stop that came while the last chunk was on its way wins: nobody must take the rest for complete.
       stop.signal.throwIfAborted();
-      if (result.done !== true) return { done: false, value: result.value };
-      this.#end();
+      if (chunk !== undefined) return { done: false, value: this.#counted(chunk) };
+      this.#settle();
       return { done: true, value: undefined };
     } catch (error) {
       const failure = describeFailure(stop.signal.aborted ? stop.signal.reason : error, target);
@@ -59,29 +75,72 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
 
   /** Gives the body up and frees the connection. */
   async destroy(): Promise<void> {
-    this.#end();
+    this.#settle();
     this.#stream.destroy();
   }
 
-  #end(): void {
+  #settle(): void {
     this.#over = true;
+    this.#waiting.length = 0;
     this.#limits.stop.settle();
   }
 
-  async #nextWithinLimit(): Promise<IteratorResult<Buffer>> {
+  #ended(end: { readonly error?: unknown }): void {
+    this.#end ??= end;
+    this.#wake();
+  }
+
+  async #giveTurn(): Promise<void> {
+    if (performance.now() - this.#turnMs < LONGEST_TURN_MS) return;
+    await immediate();
+    this.#turnMs = performance.now();
+  }
+
+  /** The next chunk, if it has arrived. */
+  #take(): Buffer | undefined {
+    const chunk = this.#waiting.shift();
+    if (this.#waiting.length === 0) this.#flow();
+    return chunk;
+  }
+
+  #flow(): void {
+    const stream = this.#stream;
+    if (!this.#listens) {
+      this.#listens = true;
+      stream.on('data', (chunk: Buffer) => {
+        if (this.#over) return;
+        if (this.#waiting.push(chunk) >= MOST_WAITING) stream.pause();
+        this.#wake();
+      });
+    }
+    if (stream.isPaused()) stream.resume();
+  }
+
+  /** Bytes that come are progress: the waiting begins anew. */
+  #counted(chunk: Buffer): Buffer {
+    this.#bytes += chunk.length;
+    if (this.#bytes >= PROGRESS_BYTES) {
+      this.#waitedMs = 0;
+      this.#bytes = 0;
+    }
+    return chunk;
+  }
+
+  /** Waits for the next chunk; undefined at the end of the body. */
+  async #nextWithinLimit(): Promise<Buffer | undefined> {
     const { stop, idleMs, target } = this.#limits;
     const startedMs = performance.now();
     const expired = () => stop.stop(timeoutError(target, `sent nothing new for ${idleMs} ms`));
     const timer = setTimeout(expired, Math.max(0, idleMs - this.#waitedMs));
     try {
-      const result = await this.#chunks.next();
-      this.#waitedMs += performance.now() - startedMs;
-      this.#bytes += result.done === true ? 0 : result.value.length;
-      if (this.#bytes >= PROGRESS_BYTES) {
-        this.#waitedMs = 0;
-        this.#bytes = 0;
+      while (this.#waiting.length === 0 && this.#end === undefined) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
       }
-      return result;
+      this.#waitedMs += performance.now() - startedMs;
+      if (this.#end !== undefined && 'error' in this.#end) throw this.#end.error;
+      return this.#take();
     } finally {
       clearTimeout(timer);
     }

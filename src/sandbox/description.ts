@@ -40,14 +40,14 @@ export async function describeSandbox(sandbox: Sandbox): Promise<SandboxDescript
   };
 }
 
-/** The description as lines for a terminal: the facts, then the configuration of an agent that follows this sandbox. */
+/** The facts as comments, then the configuration of an agent that follows this sandbox: all of it is YAML. */
 export function printable(description: SandboxDescription): string {
   const facts = [
     ['file transfer', description.fileTransferUrl],
     ['sign-in', description.baseUrl],
     ['jobs', description.jobsDirectory],
     ['control', `${description.controlUrl} (token in ${description.controlTokenFile})`],
-  ].map(([name = '', value = '']) => `${name.padEnd(14)} ${value}`);
+  ].map(([name = '', value = '']) => `# ${name.padEnd(14)} ${value}`);
   return [...facts, '', ...configurationOf(description)].join('\n');
 }
 

@@ -17,6 +17,16 @@ export interface LogOptions {
   readonly stream?: LogStream;
 }
 
+/** The log of a command that ends: what has to be said, in the words of a person, wherever its standard error goes. */
+export function commandLog(): Log {
+  const destination = process.stderr.on('error', () => {});
+  const messageFormat = 'agent: {msg}{if hint} ({hint}){end}';
+  return pino(
+    { level: 'warn', base: null },
+    pretty({ destination, sync: true, ignore: 'time,level', hideObject: true, colorize: false, messageFormat }),
+  );
+}
+
 /** A log whose level can be changed while it is in use. */
 export interface AdjustableLog extends Log {
   level: string;
@@ -32,8 +42,8 @@ export function createLog({ level, stream }: LogOptions): AdjustableLog {
   if (stream === undefined && process.stderr.isTTY) {
     const destination = process.stderr.on('error', () => {});
     const messageFormat = '{msg}{if hint} ({hint}){end}';
-    const shown = pretty({ destination, sync: true, ignore: 'time', hideObject: true, messageFormat });
-    return pino({ ...options, timestamp: false, formatters: {} }, shown);
+    const looks = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
+    return pino({ ...options, formatters: {} }, pretty({ destination, sync: true, ...looks }));
   }
   return pino(options, stream ?? standardError(process.env));
 }

@@ -115,7 +115,7 @@ export class SignIn implements Session {
   #withNextTry(error: JobtailError): JobtailError {
     const seconds = Math.ceil(this.#backOff.remainingMs / 1000);
     if (seconds === 0) return error;
-    return new JobtailError(error.code, `${error.message}; the next sign-in is tried in ${seconds} s`, {
+    return new JobtailError(error.code, `${error.message}; no other sign-in is sent for ${seconds} s`, {
       ...(error.hint === undefined ? {} : { hint: error.hint }),
       ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: this.#backOff.remainingMs }),
     });

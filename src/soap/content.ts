@@ -7,6 +7,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Content, ContentWriter } from '../agent/ports.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
 
 export interface HoldOptions {
@@ -27,7 +28,10 @@ export class HeldTexts implements Lifted {
   readonly #file: SpillFile;
   #memoryBytes = 0;
   #tail = new GrowingBuffer();
+  /** The other one is gathered in while this one is written. */
+  #spare = new GrowingBuffer();
   #spilled = { start: 0, length: 0 };
+  #inside = false;
 
   constructor(options: HoldOptions) {
     this.#options = options;
@@ -35,7 +39,8 @@ export class HeldTexts implements Lifted {
   }
 
   begin(): void {
-    this.#tail = new GrowingBuffer();
+    this.#inside = true;
+    this.#tail.clear();
     this.#spilled = { start: 0, length: 0 };
   }
 
@@ -44,20 +49,29 @@ export class HeldTexts implements Lifted {
   }
 
   end(): void {
+    this.#inside = false;
     const tail = this.#tail.take();
     this.#memoryBytes += tail.length;
     this.#texts.push(new HeldText(this.#file, this.#spilled, tail));
   }
 
-  /** Moves what is too long for the memory to the file. @throws JobtailError disk-full, permission, local-io */
+  /**
+   * Moves what is too long for the memory to the file. While it is written there, the next bytes of the text are
+   * gathered; behind the end of a text, everything is written.
+   * @throws JobtailError disk-full, permission, local-io
+   */
   async flush(): Promise<void> {
     const { memoryBytes } = this.#options;
-    const full = this.#memoryBytes + this.#tail.length > TEXTS_IN_MEMORY * memoryBytes;
-    if (this.#tail.length <= (full ? Math.min(MIN_SPILL_BYTES, memoryBytes) : memoryBytes)) return;
-    const bytes = this.#tail.take();
-    const start = await this.#file.append(bytes);
+    if (!this.#inside) await this.#file.written();
+    const isCrowded = this.#memoryBytes + this.#tail.length > TEXTS_IN_MEMORY * memoryBytes;
+    if (this.#tail.length <= (isCrowded ? Math.min(MIN_SPILL_BYTES, memoryBytes) : memoryBytes)) return;
+    const full = this.#tail;
+    const start = await this.#file.append(full.view());
     if (this.#spilled.length === 0) this.#spilled.start = start;
-    this.#spilled.length += bytes.length;
+    this.#spilled.length += full.length;
+    this.#tail = this.#spare;
+    this.#tail.clear();
+    this.#spare = full;
   }
 
   /** The texts, in the order of the answer. Whoever takes one releases it. */
@@ -115,6 +129,7 @@ class SpillFile {
   #handle: FileHandle | undefined;
   #length = 0;
   #users = 1;
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -127,29 +142,35 @@ class SpillFile {
   async close(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
+    await this.#writing.catch(() => undefined);
     const handle = this.#handle;
     this.#handle = undefined;
     await handle?.close();
   }
 
-  /** Returns where the bytes stand. */
+  /** Begins to write, and says where the bytes will stand; they stay as they are until the next call resolves. */
   async append(bytes: Buffer): Promise<number> {
-    const start = this.#length;
+    await this.#writing;
     try {
       this.#handle ??= await openUnnamed(this.#directory);
-      let written = 0;
-      while (written < bytes.length) {
-        const result = await this.#handle.write(bytes, written, bytes.length - written, start + written);
-        written += result.bytesWritten;
-      }
     } catch (error) {
       throw asJobtailError(error);
     }
+    const start = this.#length;
     this.#length += bytes.length;
+    this.#writing = writeAll(this.#handle, bytes, start);
+    // Told to whoever waits for it.
+    this.#writing.catch(() => undefined);
     return start;
   }
 
+  /** Resolves when everything is written. @throws JobtailError disk-full, permission, local-io */
+  written(): Promise<void> {
+    return this.#writing;
+  }
+
   async read(start: number, length: number): Promise<Buffer> {
+    await this.#writing;
     const bytes = Buffer.allocUnsafe(length);
     let done = 0;
     try {
@@ -169,6 +190,16 @@ class SpillFile {
   }
 }
 
+async function writeAll(handle: FileHandle, bytes: Buffer, start: number): Promise<void> {
+  try {
+    for (let written = 0; written < bytes.length; ) {
+      written += (await handle.write(bytes, written, bytes.length - written, start + written)).bytesWritten;
+    }
+  } catch (error) {
+    throw asJobtailError(error);
+  }
+}
+
 async function openUnnamed(directory: string): Promise<FileHandle> {
   const path = join(directory, `.answer-${randomUUID()}`);
   const handle = await open(path, 'wx+', 0o600);
@@ -179,34 +210,6 @@ async function openUnnamed(directory: string): Promise<FileHandle> {
     throw error;
   }
   return handle;
-}
-
-/** Bytes that are appended piece by piece. They are copied: a piece is a view of a whole network chunk. */
-class GrowingBuffer {
-  #bytes = Buffer.alloc(0);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  append(piece: Buffer): void {
-    const needed = this.#length + piece.length;
-    if (needed > this.#bytes.length) {
-      const grown = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2));
-      this.#bytes.copy(grown, 0, 0, this.#length);
-      this.#bytes = grown;
-    }
-    piece.copy(this.#bytes, this.#length);
-    this.#length = needed;
-  }
-
-  /** What was appended, in a buffer of that size; empty afterwards. */
-  take(): Buffer {
-    const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
-    this.#length = 0;
-    return taken;
-  }
 }
 
 /** Holds bytes that are not trusted yet the same way: in memory, or in an unlinked temporary file. */
@@ -223,6 +226,7 @@ export function contentWriter({
     },
     async finish() {
       held.end();
+      await held.flush();
       await held.close();
       const [content] = held.texts;
       if (content === undefined) throw new JobtailError('internal', 'nothing was held');

@@ -4,6 +4,7 @@ import type { HttpAnswer, HttpClient } from '../http/http-client.ts';
 import type { Lifted } from './lifted.ts';
 import { malformed, unexpected } from './malformed.ts';
 import { type RefusedCall, refusalError } from './refusals.ts';
+import type { RepeatedAnswer } from './repeated-answer.ts';
 import { AnswerScanner, type Rest } from './scanner.ts';
 import { redactedText } from './short-text.ts';
 
@@ -22,6 +23,8 @@ export interface Exchange extends RefusedCall {
   /** Instead of the HTTP client's own limit. */
   readonly totalMs: number | undefined;
   readonly signal: AbortSignal;
+  /** The answer is not looked into if it is a known one; what is returned then is empty. */
+  readonly repeated?: RepeatedAnswer | undefined;
   /** Counts the bytes of the answer, also of one that ends in an error. */
   readonly count: { bytes: number };
 }
@@ -58,15 +61,19 @@ async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<Rest> {
   }
   if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
   const scanner = new AnswerScanner(call);
+  const { repeated, count } = call;
+  const onBytes = (bytes: number) => {
+    count.bytes += bytes;
+  };
   let head: Buffer | undefined;
   try {
-    for await (const chunk of answer.body) {
+    for await (const chunk of repeated?.unlessKnown(answer.body, onBytes) ?? answer.body) {
       head ??= chunk;
-      call.count.bytes += chunk.length;
+      if (repeated === undefined) onBytes(chunk.length);
       scanner.push(chunk);
       await call.lifted?.flush();
     }
-    return scanner.finish();
+    return repeated?.isKnown ? { xml: '', isFault: false } : scanner.finish();
   } catch (error) {
     const isDamage = error instanceof JobtailError && error.code === 'malformed';
     throw isDamage && head !== undefined && isWebPage(answer, head) ? webPage(head, call) : error;

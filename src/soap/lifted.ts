@@ -27,6 +27,7 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
 export interface Lifted {
   /** A text begins (also an empty one; nil is no text). They are counted from 0. */
   begin(): void;
+  /** They are only good until the call returns: whoever keeps them copies them. */
   bytes(bytes: Buffer): void;
   /** It is complete and sound; the rest of the answer may still turn out not to be. */
   end(): void;
@@ -34,7 +35,7 @@ export interface Lifted {
   flush(): Promise<void>;
 }
 
-/** Turns the characters of one lifted element into its bytes. */
+/** Turns the characters of one lifted element into its bytes, which are only good until the next call. */
 export interface LiftedDecoder {
   push(characters: Buffer, literal: boolean): Buffer;
   finish(): void;
@@ -44,7 +45,16 @@ export function createDecoder(encoding: LiftedElement['encoding']): LiftedDecode
   return encoding === 'base64' ? new Base64Decoder() : TEXT_DECODER;
 }
 
+/** The usual size of a network chunk. */
+const SPACE_BYTES = 64 * 1024;
+
+let space: Buffer | undefined;
+
 const TEXT_DECODER: LiftedDecoder = {
-  push: (characters, literal) => (literal ? characters : resolveReferences(characters)),
+  push: (characters, literal) => {
+    if (literal) return characters;
+    space ??= Buffer.allocUnsafeSlow(SPACE_BYTES);
+    return resolveReferences(characters, space);
+  },
   finish: () => undefined,
 };

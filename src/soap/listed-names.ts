@@ -1,5 +1,6 @@
 /** The names of a listing. */
 import { JobtailError } from '../errors.ts';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
 
 /** Each name costs some memory besides its bytes. */
@@ -8,7 +9,7 @@ const BYTES_PER_NAME = 32;
 export class ListedNames implements Lifted {
   readonly names: string[] = [];
   readonly #maxBytes: number;
-  #pieces: Buffer[] = [];
+  readonly #name = new GrowingBuffer();
   #length = 0;
 
   constructor(maxBytes: number) {
@@ -16,18 +17,17 @@ export class ListedNames implements Lifted {
   }
 
   begin(): void {
-    this.#pieces = [];
+    this.#name.clear();
     this.#count(BYTES_PER_NAME);
   }
 
   bytes(bytes: Buffer): void {
     this.#count(bytes.length);
-    this.#pieces.push(bytes);
+    this.#name.append(bytes);
   }
 
   end(): void {
-    this.names.push(Buffer.concat(this.#pieces).toString());
-    this.#pieces = [];
+    this.names.push(this.#name.view().toString());
   }
 
   async flush(): Promise<void> {}

@@ -1,6 +1,6 @@
 /** The five operations of the file-transfer service (spec 4.1) over SOAP 1.1 or 1.2. */
 import { performance } from 'node:perf_hooks';
-import type { Grant, PartRequest, Parts, Remote, Session, Sink, TransferMethod } from '../agent/ports.ts';
+import type { Grant, KnownAnswer, PartRequest, Parts, Remote, Session, Sink, TransferMethod } from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
@@ -19,6 +19,7 @@ import type { Lifted } from './lifted.ts';
 import { ListedNames } from './listed-names.ts';
 import { malformed } from './malformed.ts';
 import { refusalError, wordsOfFault } from './refusals.ts';
+import { RepeatedAnswer, WrittenRequests } from './repeated-answer.ts';
 import { partsOf, resultOf, transferMethodOf } from './shapes.ts';
 import { SoapClient } from './soap-client.ts';
 import { StreamedFile } from './streamed-file.ts';
@@ -61,12 +62,21 @@ interface Call {
   readonly lifted?: Lifted;
   /** The answer may take as long as it makes progress. */
   readonly bulky?: boolean;
+  /** What a poll asks that may be the one before, and the answer to that. */
+  readonly again?: { readonly wanted: readonly PartRequest[]; readonly known: KnownAnswer } | undefined;
   readonly signal: AbortSignal;
+}
+
+interface Answered {
+  /** The content of the response element; undefined if the answer is a known one. */
+  readonly response: unknown;
+  readonly repeated?: RepeatedAnswer | undefined;
 }
 
 export class SoapRemote implements Remote {
   readonly #options: SoapRemoteOptions;
   readonly #soap: SoapClient;
+  readonly #written = new WrittenRequests();
 
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapRemoteOptions) {
@@ -79,14 +89,24 @@ export class SoapRemote implements Remote {
     this.#soap = new SoapClient(options);
   }
 
-  async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+  async readParts(
+    jobId: JobId,
+    wanted: readonly PartRequest[],
+    signal: AbortSignal,
+    known?: KnownAnswer,
+  ): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
     const { spillDirectory, memoryBytes = DEFAULT_MEMORY_BYTES } = this.#options;
     const held = new HeldTexts({ directory: spillDirectory, memoryBytes });
     try {
       const fields = { taskFileOffsets: taskFileOffsets(wanted) };
-      const response = await this.#call({ operation, jobId, fields, lifted: held, bulky: true, signal });
-      return await partsOf(resultOf(operation, response), { wanted, texts: held.texts });
+      const again = known === undefined ? undefined : { wanted, known };
+      if (again === undefined) this.#written.forget(jobId);
+      const call = { operation, jobId, fields, lifted: held, bulky: true, again, signal } as const;
+      const { response, repeated } = await this.#call(call);
+      const { fingerprint, isKnown = false } = repeated ?? {};
+      if (isKnown) return { parts: [], refused: 0, fingerprint, isKnown };
+      return { ...(await partsOf(resultOf(operation, response), { wanted, texts: held.texts })), fingerprint };
     } catch (error) {
       await held.discard();
       throw error;
@@ -98,7 +118,7 @@ export class SoapRemote implements Remote {
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     const operation = 'ListChangedFilesForJob';
     const listed = new ListedNames(this.#options.maxSmallAnswerBytes);
-    const response = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
+    const { response } = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
     resultOf(operation, response);
     return listed.names;
   }
@@ -119,7 +139,8 @@ export class SoapRemote implements Remote {
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
     const operation = 'GetFileTransferMethod';
-    return transferMethodOf(resultOf(operation, await this.#call({ operation, jobId, fields: {}, signal })));
+    const { response } = await this.#call({ operation, jobId, fields: {}, signal });
+    return transferMethodOf(resultOf(operation, response));
   }
 
   async endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
@@ -127,8 +148,8 @@ export class SoapRemote implements Remote {
     await this.#call({ operation: 'EndFileTransfer', jobId, fields, signal });
   }
 
-  /** The content of the response element. A session that is lost is renewed once, and the call repeated once. */
-  async #call(call: Call): Promise<unknown> {
+  /** A session that is lost is renewed once, and the call repeated once. */
+  async #call(call: Call): Promise<Answered> {
     const { session } = this.#options;
     const grant = await session.current(call.signal);
     try {
@@ -141,7 +162,7 @@ export class SoapRemote implements Remote {
   }
 
   /** One request and its answer. */
-  async #attempt(call: Call, grant: Grant): Promise<unknown> {
+  async #attempt(call: Call, grant: Grant): Promise<Answered> {
     const count = { bytes: 0 };
     const startedMs = performance.now();
     const report = (outcome: CallEvent['outcome']) =>
@@ -152,9 +173,9 @@ export class SoapRemote implements Remote {
         bytes: count.bytes,
       });
     try {
-      const response = await this.#exchange(call, grant, count);
+      const answered = await this.#exchange(call, grant, count);
       report('ok');
-      return response;
+      return answered;
     } catch (thrown) {
       const error = asJobtailError(thrown);
       report(error.code);
@@ -162,8 +183,8 @@ export class SoapRemote implements Remote {
     }
   }
 
-  async #exchange(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
-    const { operation, jobId, fields, lifted, bulky, signal } = call;
+  async #exchange(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
+    const { operation, jobId, fields, lifted, bulky, again, signal } = call;
     const { url, namespace, http, soapVersion, maxSmallAnswerBytes, sessionFaultPattern } = this.#options;
     const refused = {
       operation,
@@ -175,20 +196,28 @@ export class SoapRemote implements Remote {
       'user-agent': 'jobtail',
       ...authorizationOf(grant),
     };
+    // Only the answer to a request that is sent as it was before can be the one that is known.
+    const written = again && this.#written.of(jobId, again.wanted, grant);
+    const repeated = again && new RepeatedAnswer(written === undefined ? null : again.known);
+    const send = (xml: string, soapHeaders: Readonly<Record<string, string>>) => {
+      if (again !== undefined) this.#written.keep(jobId, { ...again, grant, xml, headers: soapHeaders });
+      return exchange(xml, {
+        ...refused,
+        ...{ http, url, namespace, lifted, repeated, signal, count },
+        headers: { ...soapHeaders, ...headers },
+        maxBytes: maxSmallAnswerBytes,
+        totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
+      });
+    };
+    const envelope = written === undefined ? undefined : await send(written.xml, written.headers);
+    if (repeated?.isKnown) return { response: undefined, repeated };
     const { sent, response, fault } = await this.#soap.invoke({
       operation,
       args: requestFields(jobId, fields, grant),
-      send: (xml, soapHeaders) =>
-        exchange(xml, {
-          ...refused,
-          ...{ http, url, namespace, lifted, signal, count },
-          headers: { ...soapHeaders, ...headers },
-          maxBytes: maxSmallAnswerBytes,
-          totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
-        }),
+      send: envelope === undefined ? send : async () => envelope,
     });
     const { status, isFault, retryAfterMs } = sent;
-    if (!isFault && status === 200) return response;
+    if (!isFault && status === 200) return { response, repeated };
     throw refusalError({ status, isFault, retryAfterMs, words: wordsOfFault(fault) }, refused);
   }
 }

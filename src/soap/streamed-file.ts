@@ -1,13 +1,14 @@
 /** The bytes of a file on their way to a sink. */
 import type { Sink } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
 
 /** Hands bytes on in order and does not wait for a sink longer than for the caller's signal. */
 export class StreamedFile implements Lifted {
   readonly #sink: Sink;
   readonly #signal: AbortSignal;
-  #waiting: Buffer[] = [];
+  readonly #waiting = new GrowingBuffer();
   #length = 0;
   #texts = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -37,35 +38,34 @@ export class StreamedFile implements Lifted {
   }
 
   bytes(bytes: Buffer): void {
-    this.#waiting.push(bytes);
+    this.#waiting.append(bytes);
   }
 
   end(): void {}
 
   async flush(): Promise<void> {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const bytes of waiting) {
-      try {
-        await untilAborted(this.#sink, bytes, this.#signal);
-      } catch (error) {
-        this.#failure = { error };
-        throw error;
-      }
-      this.#length += bytes.length;
+    if (this.#waiting.length === 0) return;
+    if (this.#signal.aborted) throw aborted();
+    try {
+      const taken = this.#sink(this.#waiting.view());
+      if (taken !== undefined) await untilAborted(taken, this.#signal);
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
     }
+    this.#length += this.#waiting.length;
+    this.#waiting.clear();
   }
 }
 
-async function untilAborted(sink: Sink, bytes: Buffer, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) throw aborted();
+async function untilAborted(taken: Promise<void>, signal: AbortSignal): Promise<void> {
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, reject) => {
     stop = () => reject(aborted());
     signal.addEventListener('abort', stop, { once: true });
   });
   try {
-    await Promise.race([Promise.resolve(sink(bytes)), stopped]);
+    await Promise.race([taken, stopped]);
   } finally {
     signal.removeEventListener('abort', stop);
   }

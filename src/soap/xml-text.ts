@@ -6,37 +6,50 @@ import { malformed } from './malformed.ts';
 
 const AMPERSAND = 0x26;
 const SEMICOLON = 0x3b;
+const NUMBER_SIGN = 0x23;
+const LOWER_X = 0x78;
 
 /** Longer references (leading zeros) are refused, so that an endless one is not waited for. */
 const MAX_REFERENCE_BYTES = 32;
 
-const NAMED: ReadonlyMap<string, number> = new Map([
-  ['amp', 0x26],
-  ['lt', 0x3c],
-  ['gt', 0x3e],
-  ['quot', 0x22],
-  ['apos', 0x27],
+/** Up to so many bytes behind a reference are looked through here: in dense text a call into the platform costs more. */
+const NEAR_BYTES = 32;
+
+/** The bytes of a name, as one number. */
+const packed = (name: string) => Array.from(Buffer.from(name)).reduce((number, byte) => number * 256 + byte, 0);
+
+const NAMED: ReadonlyMap<number, number> = new Map([
+  [packed('amp'), 0x26],
+  [packed('lt'), 0x3c],
+  [packed('gt'), 0x3e],
+  [packed('quot'), 0x22],
+  [packed('apos'), 0x27],
 ]);
+const LONGEST_NAME = 4;
 
 /**
  * The text that the XML characters `bytes` stand for, as UTF-8 bytes; `bytes` itself if there is no reference in it.
+ * It is written into `space`, if that is given and large enough: no text is longer than its characters.
  * @throws JobtailError malformed
  */
-export function resolveReferences(bytes: Buffer): Buffer {
-  let reference = bytes.indexOf(AMPERSAND);
-  if (reference === -1) return bytes;
-  // No reference is shorter than the character it stands for.
-  const text = Buffer.allocUnsafe(bytes.length);
-  let length = 0;
-  let copied = 0;
-  while (reference !== -1) {
-    length += bytes.copy(text, length, copied, reference);
-    const end = endOfReference(bytes, reference);
-    length = writeCharacter(text, length, characterOf(bytes.toString('latin1', reference + 1, end)));
-    copied = end + 1;
-    reference = bytes.indexOf(AMPERSAND, copied);
+export function resolveReferences(bytes: Buffer, space?: Buffer): Buffer {
+  const first = bytes.indexOf(AMPERSAND);
+  if (first === -1) return bytes;
+  const text = space !== undefined && space.length >= bytes.length ? space : Buffer.allocUnsafe(bytes.length);
+  let length = bytes.copy(text, 0, 0, first);
+  for (let at = first; at < bytes.length; ) {
+    const end = endOfReference(bytes, at);
+    length = writeCharacter(text, length, pointOf(bytes, at + 1, end));
+    at = end + 1;
+    const near = Math.min(bytes.length, at + NEAR_BYTES);
+    while (at < near && bytes[at] !== AMPERSAND) text[length++] = bytes[at++] ?? 0;
+    if (at === near && at < bytes.length) {
+      const next = bytes.indexOf(AMPERSAND, at);
+      const to = next === -1 ? bytes.length : next;
+      length += bytes.copy(text, length, at, to);
+      at = to;
+    }
   }
-  length += bytes.copy(text, length, copied);
   return text.subarray(0, length);
 }
 
@@ -74,15 +87,36 @@ function endOfReference(bytes: Buffer, start: number): number {
   throw malformed('an & that begins no reference');
 }
 
-/** The code point of a reference without its & and ;. */
-function characterOf(name: string): number {
-  const named = NAMED.get(name);
-  if (named !== undefined) return named;
-  const digits = /^#(?:x([0-9a-fA-F]+)|([0-9]+))$/.exec(name);
-  if (digits === null) throw malformed('a reference to an unknown entity');
-  const point = digits[1] === undefined ? Number.parseInt(digits[2] ?? '', 10) : Number.parseInt(digits[1], 16);
+/** The code point of the reference whose name or number is [start, end). */
+function pointOf(bytes: Buffer, start: number, end: number): number {
+  if (bytes[start] === NUMBER_SIGN) return pointOfNumber(bytes, start + 1, end);
+  let name = 0;
+  for (let at = start; at < end && end - start <= LONGEST_NAME; at += 1) name = name * 256 + (bytes[at] ?? 0);
+  const point = NAMED.get(name);
+  if (point === undefined) throw malformed('a reference to an unknown entity');
+  return point;
+}
+
+function pointOfNumber(bytes: Buffer, start: number, end: number): number {
+  const isHex = bytes[start] === LOWER_X;
+  const from = isHex ? start + 1 : start;
+  const base = isHex ? 16 : 10;
+  let point = 0;
+  for (let at = from; at < end; at += 1) {
+    const digit = digitOf(bytes[at] ?? 0);
+    if (digit >= base) throw malformed('a reference to an unknown entity');
+    point = point * base + digit;
+  }
+  if (from === end) throw malformed('a reference to an unknown entity');
   if (point > 0x10ffff || (point >= 0xd800 && point <= 0xdfff)) throw malformed('a reference to no character');
   return point;
+}
+
+/** The value of a hexadecimal digit; 16 for anything else. */
+function digitOf(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : 16;
 }
 
 function writeCharacter(text: Buffer, at: number, point: number): number {

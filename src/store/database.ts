@@ -16,9 +16,12 @@ const NETWORK_FILE_SYSTEMS = new Set([
   0x00c36400, 0xaad7aaea,
 ]);
 
+/** What is asked of the file system of a directory. */
+export type Statfs = (directory: string) => Pick<fs.StatsFs, 'type' | 'bavail' | 'bsize'>;
+
 /** Whether a directory lies on a network file system (where there is no shared memory between hosts, nor inotify). */
-export function isOnNetworkFileSystem(directory: string): boolean {
-  return NETWORK_FILE_SYSTEMS.has(fs.statfsSync(directory).type >>> 0);
+export function isOnNetworkFileSystem(directory: string, statfs: Statfs = fs.statfsSync): boolean {
+  return NETWORK_FILE_SYSTEMS.has(statfs(directory).type >>> 0);
 }
 
 export interface OpenDatabaseOptions {
@@ -28,6 +31,8 @@ export interface OpenDatabaseOptions {
   readonly owner: boolean;
   /** Wall clock in milliseconds, for the names of what is set aside. */
   readonly now: () => number;
+  /** Tests put another file system in its place. */
+  readonly statfs?: Statfs;
 }
 
 export interface OpenedDatabase {
@@ -59,10 +64,10 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
   }
 }
 
-function openAndMigrate({ file, owner, now }: OpenDatabaseOptions): SqliteDatabase {
+function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): SqliteDatabase {
   const db = new Database(file, { timeout: BUSY_TIMEOUT_MS });
   try {
-    db.pragma(`journal_mode = ${isOnNetworkFileSystem(path.dirname(file)) ? 'DELETE' : 'WAL'}`);
+    db.pragma(`journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     if (owner) {
@@ -140,11 +145,20 @@ function setAside(file: string, now: number): string {
   return kept;
 }
 
+/** Less than SQLite needs for anything. */
+const NO_ROOM_BYTES = 64 * 1024;
+
+function isFull(directory: string): boolean {
+  const { bavail, bsize } = fs.statfsSync(directory);
+  return bavail * bsize < NO_ROOM_BYTES;
+}
+
 /** What SQLite threw, as an error with code `store`, `disk-full` or `permission` and a hint. */
 export function asStoreError(error: unknown, file: string): JobtailError {
   if (!(error instanceof Database.SqliteError)) return asJobtailError(error);
   const options = (hint: string) => ({ cause: error, hint });
-  if (error.code === 'SQLITE_FULL') {
+  // Its shared memory and its log are files of their own, of which SQLite says only that they failed.
+  if (error.code === 'SQLITE_FULL' || (error.code.startsWith('SQLITE_IOERR') && isFull(path.dirname(file)))) {
     return new JobtailError(
       'disk-full',
       `no room left for ${file}`,

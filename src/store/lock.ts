@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { JobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
 import { asStoreError } from './database.ts';
 
 export interface DirectoryLock {
@@ -27,7 +27,12 @@ export function lockDirectory(directory: string): DirectoryLock {
       hint: 'one agent at a time may use a state directory: stop the other one, or give this one its own state.directory',
     });
   }
-  fs.writeFileSync(pidFile(directory), `${process.pid}\n`);
+  try {
+    fs.writeFileSync(pidFile(directory), `${process.pid}\n`);
+  } catch (error) {
+    db.close();
+    throw asJobtailError(Object.assign(error as Error, { path: pidFile(directory) }));
+  }
   return {
     release() {
       fs.rmSync(pidFile(directory), { force: true });

@@ -121,4 +121,10 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX transfer_leases_by_state ON transfer_leases (state, job_id);
   `,
+  // What changed since the agent last looked, without looking at all of it.
+  `
+  ALTER TABLE jobs ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX jobs_by_revision ON jobs (revision);
+  CREATE INDEX requests_open ON requests (request_id) WHERE answer IS NULL;
+  `,
 ];

@@ -8,6 +8,7 @@ import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
 import { ResultPasses } from './result-passes.ts';
+import { withStoreErrors } from './statement-errors.ts';
 import { Totals } from './totals.ts';
 import { TransferLeases } from './transfer-leases.ts';
 
@@ -37,12 +38,15 @@ export class Store {
   readonly quarantined: string | undefined;
   readonly #db: SqliteDatabase;
   readonly #file: string;
+  readonly #inode: bigint | undefined;
 
   constructor({ directory, service, owner, now }: StoreOptions) {
     this.directory = directory;
     this.#file = path.join(directory, 'agent.db');
-    const { db, quarantined } = openDatabase({ file: this.#file, owner, now });
+    const { db: opened, quarantined } = openDatabase({ file: this.#file, owner, now });
+    const db = withStoreErrors(opened, (error) => asStoreError(error, this.#file));
     this.#db = db;
+    this.#inode = inodeOf(this.#file);
     this.quarantined = quarantined;
     this.jobs = new Jobs(db);
     this.liveFiles = new LiveFiles(db);
@@ -63,6 +67,11 @@ export class Store {
     }
   }
 
+  /** Whether the file of the database is no longer the one that was opened: somebody removed or replaced it. */
+  isGone(): boolean {
+    return inodeOf(this.#file) !== this.#inode;
+  }
+
   /** Tells the running agent to look at the store now. */
   wake(): void {
     fs.writeFileSync(path.join(this.directory, WAKE_FILE), '');
@@ -71,4 +80,8 @@ export class Store {
   close(): void {
     this.#db.close();
   }
+}
+
+function inodeOf(file: string): bigint | undefined {
+  return fs.statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
 }

@@ -31,7 +31,7 @@ async function runLane(seed: number): Promise<void> {
       }
       await world.checkEnd();
     } finally {
-      await world.end();
+      world.end();
     }
   });
   const endOnFailure = process.env['JOBTAIL_MODEL_SHRINK'] === '0';

@@ -1,16 +1,17 @@
 /** `agent demo` as people start it: the built program, in a process of its own. */
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
-import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const PATIENT = { timeout: 180_000 };
 
 /** A demo whose temporary directory is below a directory of the test. */
-function startDemo(seconds = 4) {
-  const directory = temporaryDirectory();
+function startDemo({ onTestFinished }: TestContext, seconds = 4) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
   const demo = new Program(['demo', '--seconds', String(seconds)], { cwd: directory, env: { TMPDIR: directory } });
   /** The path of a file of the demo, as soon as it is there. */
   const found = (...name: string[]) =>
@@ -45,9 +46,9 @@ async function expectNothingLeft(directory: string): Promise<void> {
   await until('all processes to be gone', () => processesIn(directory).length === 0);
 }
 
-describe.skipIf(!fs.existsSync('/proc/self/cmdline'))('the demo', PATIENT, () => {
-  it('kills the agent, starts it again, and ends with a table in which all files are equal', async () => {
-    const { directory, demo } = startDemo();
+describe.skipIf(!fs.existsSync('/proc/self/cmdline')).concurrent('the demo', PATIENT, () => {
+  it('kills the agent, starts it again, and ends with a table in which all files are equal', async (context) => {
+    const { directory, demo } = startDemo(context);
     await until('the tasks to run', () => processesIn(directory).length >= 3);
     const { code, stdout, stderr } = await demo.ended;
     expect(stderr).toBe('');
@@ -72,8 +73,8 @@ describe.skipIf(!fs.existsSync('/proc/self/cmdline'))('the demo', PATIENT, () =>
     await expectNothingLeft(directory);
   });
 
-  it('ends with exit code 1 and says what differs', async () => {
-    const { directory, demo, found } = startDemo();
+  it('ends with exit code 1 and says what differs', async (context) => {
+    const { directory, demo, found } = startDemo(context);
     const mirrored = await found('mirror', '501', 'results', '503', 'results');
     fs.writeFileSync(path.join(mirrored, 'stray.dat'), 'nobody wrote this on the cluster');
     const { code, stdout } = await demo.ended;
@@ -84,19 +85,22 @@ describe.skipIf(!fs.existsSync('/proc/self/cmdline'))('the demo', PATIENT, () =>
     await expectNothingLeft(directory);
   });
 
-  it.each(['SIGTERM', 'SIGHUP'] as const)('leaves nothing behind when %s comes in the middle', async (signal) => {
-    const { directory, demo } = startDemo(60);
-    await until('a line to arrive', () => demo.stdout.includes('502 stdout '));
-    expect(processesIn(directory).length).toBeGreaterThanOrEqual(3);
-    demo.signal(signal);
-    const { code, stdout } = await demo.ended;
-    expect(code).toBe(130);
-    expect(stdout).toMatch(/interrupted: everything is stopped and removed\n$/);
-    await expectNothingLeft(directory);
-  });
+  it.for(['SIGTERM', 'SIGHUP'] as const)(
+    'leaves nothing behind when %s comes in the middle',
+    async (signal, context) => {
+      const { directory, demo } = startDemo(context, 60);
+      await until('a line to arrive', () => demo.stdout.includes('502 stdout '));
+      expect(processesIn(directory).length).toBeGreaterThanOrEqual(3);
+      demo.signal(signal);
+      const { code, stdout } = await demo.ended;
+      expect(code).toBe(130);
+      expect(stdout).toMatch(/interrupted: everything is stopped and removed\n$/);
+      await expectNothingLeft(directory);
+    },
+  );
 
-  it('leaves nothing behind when it is interrupted twice', async () => {
-    const { directory, demo } = startDemo(60);
+  it('leaves nothing behind when it is interrupted twice', async (context) => {
+    const { directory, demo } = startDemo(context, 60);
     await until('a line to arrive', () => demo.stdout.includes('502 stdout '));
     demo.signal('SIGINT');
     demo.signal('SIGTERM');
@@ -104,8 +108,8 @@ describe.skipIf(!fs.existsSync('/proc/self/cmdline'))('the demo', PATIENT, () =>
     await expectNothingLeft(directory);
   });
 
-  it('fails, and leaves nothing behind, when the agent dies', async () => {
-    const { directory, demo, found } = startDemo(60);
+  it('fails, and leaves nothing behind, when the agent dies', async (context) => {
+    const { directory, demo, found } = startDemo(context, 60);
     const pidFile = await found('state', 'agent.pid');
     const pid = await until('its pid', () => /^\d+\n/.test(fs.readFileSync(pidFile, 'utf8')) && readNumber(pidFile));
     process.kill(pid, 'SIGKILL');

@@ -7,6 +7,7 @@ import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-transfer.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { until } from '../support/e2e-until.ts';
 import { CuttableLine, missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 
@@ -184,13 +185,82 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(place.came.get('11/large')?.equals(content)).toBe(true);
   });
 
-  it('keeps to the bandwidth', async () => {
+  it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
     const place = new SshPlace();
-    place.put('11/a', Buffer.alloc(1_500_000, 'x'));
+    const names = Array.from({ length: 300 }, (_, number) => `11/f${number}`);
+    for (const name of names) place.put(name, name);
+    place.put('12/large', Buffer.alloc(30_000_000, 'large'));
+    const lent = await method(place);
+    const stop = new AbortController();
+    const fetching = place.fetch(place.transfer(), lent, [...names, '12/large'], {
+      signal: stop.signal,
+      bytesPerSecond: 2_000_000,
+    });
+    await Promise.race([fetching, until('the small ones to be handed over', () => place.came.size === names.length)]);
+    stop.abort();
+    await expect(fetching).rejects.toMatchObject({ code: 'aborted' });
+    expect([...place.came.keys()].sort()).toEqual([...names].sort());
+    expect(place.files(place.arrival).some((name) => name.endsWith('partial/large'))).toBe(true);
+    await place.fetch(place.transfer(), lent, ['12/large']);
+    expect(place.came.get('12/large')).toHaveLength(30_000_000);
+  });
+
+  it('brings many files in few goes', async () => {
+    const place = new SshPlace();
+    const names = Array.from({ length: 2_000 }, (_, number) => `11/d${number % 7}/f${number}`);
+    for (const name of names) place.put(name, name);
+    const line = await CuttableLine.to(sshd.port);
+    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
+    await place.fetch(place.transfer(), lent, names);
+    expect(place.came.size).toBe(names.length);
+    expect(line.connections).toBeLessThanOrEqual(2);
+    expect(place.batches.length).toBeLessThan(100);
+  });
+
+  it('hands over nothing that an earlier transfer left, and stops when nobody takes what came', async () => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const lent = await method(place);
+    for (const left of ['rsync/11/gone', 'rsync/11/a', 'growing/.a.x1', 'f00']) {
+      fs.mkdirSync(path.dirname(path.join(place.arrival, left)), { recursive: true });
+      fs.writeFileSync(path.join(place.arrival, left), 'left');
+    }
+    await place.fetch(place.transfer(), lent, ['11/a', '11/gone']);
+    expect([...place.came].map(([name, content]) => [name, content.toString()])).toEqual([['11/a', 'a']]);
+    expect(place.files(place.arrival)).toEqual([]);
+    const onFiles = async () => {
+      throw new Error('the disk is full');
+    };
+    await expect(place.fetch(place.transfer(), lent, ['11/a'], { onFiles })).rejects.toThrow('the disk is full');
+  });
+
+  it('goes with an rsync that is too old to be told to trust', async () => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const lent = await method(place);
+    const rsync = path.join(place.directory, 'bin', 'rsync');
+    fs.mkdirSync(path.dirname(rsync));
+    const before = process.env['PATH'] ?? '';
+    const script = `case "$*" in --version) echo "rsync  version 3.1.3  protocol version 31" ;;
+      *--trust-sender*) exit 1 ;; *) PATH='${before}' exec rsync "$@" ;; esac`;
+    fs.writeFileSync(rsync, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    vi.stubEnv('PATH', `${path.dirname(rsync)}:${before}`);
+    try {
+      await place.fetch(place.transfer(), lent, ['11/a']);
+    } finally {
+      vi.unstubAllEnvs();
+    }
+    expect(place.ways).toEqual(['rsync']);
+  });
+
+  it('keeps to the bandwidth, and hashes a large file while it comes', async () => {
+    const place = new SshPlace();
+    place.put('11/a', Buffer.alloc(7_500_000, 'x'));
     const lent = await method(place);
     const startedMs = performance.now();
-    await place.fetch(place.transfer(), lent, ['11/a'], { bytesPerSecond: 1_000_000 });
+    await place.fetch(place.transfer(), lent, ['11/a'], { bytesPerSecond: 5_000_000 });
     expect(performance.now() - startedMs).toBeGreaterThan(800);
+    expect(place.digested).toEqual(['11/a']);
   });
 
   describe('checks the host key', () => {

@@ -1,7 +1,9 @@
 /** One place for the tests of direct transfers: a directory of a cluster, an order, and what came of it. */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import type { DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
+import { expect } from 'vitest';
+import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 export interface NamedFile extends DirectFile {
@@ -21,6 +23,10 @@ export class TransferPlace {
   readonly tooLarge: string[] = [];
   readonly progress: number[] = [];
   readonly ways: string[] = [];
+  /** Files that came with a digest, which was right. */
+  readonly digested: string[] = [];
+  /** How many files were handed over together, each time. */
+  readonly batches: number[] = [];
 
   constructor() {
     for (const directory of [this.cluster, this.results]) fs.mkdirSync(directory, { recursive: true });
@@ -48,12 +54,9 @@ export class TransferPlace {
       maxFileBytes: null,
       bytesPerSecond: null,
       way: null,
-      onFile: async (file, arrived) => {
-        if (!fs.lstatSync(arrived).isFile()) throw new Error(`${arrived} is no regular file`);
-        this.came.set(file.name, fs.readFileSync(arrived));
-        const target = path.join(this.results, ...file.parts);
-        fs.mkdirSync(path.dirname(target), { recursive: true });
-        fs.renameSync(arrived, target);
+      onFiles: async (arrivals) => {
+        this.batches.push(arrivals.length);
+        for (const arrival of arrivals) this.#take(arrival);
       },
       onTooLarge: (file) => this.tooLarge.push(file.name),
       onBytes: (bytes) => this.progress.push(bytes),
@@ -61,6 +64,20 @@ export class TransferPlace {
       signal: new AbortController().signal,
       ...more,
     });
+  }
+
+  #take({ file, path: arrived, digest }: DirectArrival<NamedFile>): void {
+    if (!fs.lstatSync(arrived).isFile()) throw new Error(`${arrived} is no regular file`);
+    const content = fs.readFileSync(arrived);
+    const sha256 = createHash('sha256').update(content).digest('hex');
+    if (digest !== undefined) {
+      expect(digest, file.name).toEqual({ bytes: content.length, sha256 });
+      this.digested.push(file.name);
+    }
+    this.came.set(file.name, content);
+    const target = path.join(this.results, ...file.parts);
+    fs.mkdirSync(path.dirname(target), { recursive: true });
+    fs.renameSync(arrived, target);
   }
 
   /** Everything below a directory that is no directory. */

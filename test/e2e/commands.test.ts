@@ -33,9 +33,11 @@ it.concurrent('while the agent runs', PATIENCE, async (context) => {
   const watched = await place.agent('watch', job.jobId, '--task', taskId);
   expect(watched).toMatchObject({ code: 0 });
   const mirrors = ['stdout', 'stderr', 'log', 'progress'].map((file) => place.mirrorOf(job.jobId, taskId, file));
-  expect(watched.stdout.trim().split('\n').sort()).toEqual([...mirrors].sort());
+  expect(watched.stdout.trim().split('\n')).toEqual(mirrors);
   for (const mirror of mirrors) expect(fs.statSync(mirror).size).toBe(0);
   expect(watched.stderr).toContain('the running agent follows it');
+  const one = await place.agent('watch', job.jobId, '--task', taskId, '--file', 'stderr');
+  expect(one.stdout, 'only what was asked for').toBe(`${mirrors[1]}\n`);
 
   // What the job writes appears, results too, also those with names that need care.
   for (const file of ['stdout', 'stderr', 'progress'] as const) fs.appendFileSync(files[file], HARD);
@@ -55,6 +57,7 @@ it.concurrent('while the agent runs', PATIENCE, async (context) => {
   const verified = await place.agent('verify', job.jobId);
   expect(verified).toMatchObject({ code: 0, stderr: '' });
   expect(verified.stdout.match(/^equal /gm)?.length).toBeGreaterThanOrEqual(4 + results.length);
+  expect(verified.stdout).toMatch(/\nall \d+ files equal \([\d.]+ \w+\)\n$/);
   const shown = await place.agent('status');
   expect(shown.stdout).toContain(`an agent is running (pid ${agent.pid})`);
   expect(shown.stdout).toContain(job.jobId);
@@ -118,6 +121,7 @@ it.concurrent('while no agent runs', PATIENCE, async (context) => {
   const place7 = `first at byte 7 (${HARD.length} bytes here, ${HARD.length} on the server)`;
   expect(different.stdout).toContain(`DIFFERENT  task ${taskOf(job).taskId} stdout: ${place7}`);
   expect(different.stdout.match(/^DIFFERENT/gm)).toHaveLength(1);
+  expect(different.stdout).toMatch(/\n1 of \d+ files not equal, or not proven\n$/);
   expect(fs.readFileSync(mirror).equals(damaged)).toBe(true);
   expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
   expect(fs.readFileSync(mirror).equals(HARD)).toBe(true);

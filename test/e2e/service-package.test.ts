@@ -1,4 +1,4 @@
-/** What goes into the package (scripts/check-package.sh installs it and runs it; that takes minutes). */
+/** What goes into the package; scripts/check-package.sh, which CI runs, installs it and runs it. */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';

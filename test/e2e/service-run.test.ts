@@ -9,6 +9,7 @@ import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
+import { alertsOf, complaintsOf, promtoolIsMissing } from '../support/service-promtool.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const HANG = new URL('../support/service-hang.mjs', import.meta.url).href;
@@ -141,12 +142,18 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   expect(scrape).toMatch(/^jobtail_sign_ins_total\{outcome="ok"\} 1$/m);
   expect(scrape).toMatch(/^jobtail_calls_total\{operation="DownloadPartsOfJobFilesFromCluster",outcome="ok"\} [1-9]/m);
   expect(scrape).not.toContain(`"${job.jobId}"`);
+  if (!promtoolIsMissing) {
+    expect(complaintsOf(scrape)).toEqual([]);
+    expect(alertsOf(scrape)).toEqual([]);
+  }
   expect(await get('healthz')).toEqual({ status: 200, text: 'ok\n' });
   expect(await get('readyz')).toEqual({ status: 200, text: 'ok\n' });
   sandbox.program.signal('SIGKILL');
   await until('it to say so', async () => (await get('readyz')).text === 'the service cannot be reached\n');
   expect((await get('readyz')).status).toBe(503);
   expect((await get('healthz')).status).toBe(200);
+  await until('the job to fail', async () => /^jobtail_jobs_failing 1$/m.test((await get('metrics')).text));
+  if (!promtoolIsMissing) expect(alertsOf((await get('metrics')).text)).toEqual(['JobtailJobsFailing']);
 
   const second = Place.make(context);
   const other = await second.startSandbox();

@@ -5,7 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
+import type { SandboxProcess } from '../support/e2e-sandbox.ts';
 import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
+
+const serviceOf = ({ baseUrl }: SandboxProcess) => ({
+  fileTransferUrl: `${baseUrl}/FileTransferWs`,
+  namespace: 'http://sandbox.example.org/',
+  baseUrl,
+});
 
 const markOf = (text: string, step: string) => new RegExp(`^(.) ${step} `, 'm').exec(text)?.[1];
 
@@ -22,7 +29,8 @@ describe('agent check', () => {
     place.configure(sandbox);
     const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId, '--task', task?.taskId ?? '');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    for (const step of ['configuration', 'mirrors', 'state', 'name', 'TCP', 'clock', 'sign-in', 'call', 'live files']) {
+    const steps = ['configuration', 'mirrors', 'state', 'name', 'TCP', 'clock', 'namespace', 'sign-in', 'call'];
+    for (const step of [...steps, 'live files']) {
       expect(markOf(stdout, step), `${step} in\n${stdout}`).toBe('✓');
     }
     expect(stdout).toContain('names begin without a slash');
@@ -43,12 +51,25 @@ describe('agent check', () => {
     expect(config.stdout).toMatch(/^✗ configuration .*pool: unknown key, did you mean poll\?/m);
 
     const wrong = path.join(place.directory, 'wrong');
-    fs.writeFileSync(wrong, 'wrong\n', { mode: 0o600 });
+    fs.writeFileSync(wrong, 'wrong\n', { mode: 0o644 });
     place.configure({ ...sandbox, passwordFile: wrong });
     const signIn = await place.agent('check');
     expect(signIn.code).toBe(5);
     expect(markOf(signIn.stdout, 'sign-in')).toBe('✗');
     expect(signIn.stdout).toMatch(/→ \S/);
+    // A warning is for a person here, wherever it goes.
+    expect(signIn.stderr).toBe(`agent: every user can read ${wrong}, which holds the password: chmod 600 it\n`);
+
+    place.configure(sandbox, { service: { ...serviceOf(sandbox), namespace: 'http://sandbox.example.org' } });
+    const namespace = await place.agent('check');
+    expect(namespace.stdout).toMatch(/^! namespace +the service calls it http:\/\/sandbox\.example\.org\/, the conf/m);
+    expect(namespace.stdout).toContain('→ look at service.namespace');
+
+    const https = sandbox.baseUrl.replace('http:', 'https:');
+    place.configure(sandbox, { service: { ...serviceOf(sandbox), fileTransferUrl: `${https}/FileTransferWs` } });
+    const tls = await place.agent('check');
+    expect(tls.code).toBe(6);
+    expect(tls.stdout).toMatch(/^✗ TLS .*: it does not speak TLS \(/m);
 
     place.configure(sandbox);
     const unknown = await place.agent('check', '--job', '4711');

@@ -1,111 +1,104 @@
-/** The shipped unit, unchanged, started by a real systemd: from the installation to the stop. */
-import { setTimeout as sleep } from 'node:timers/promises';
+/** The shipped units, unchanged, started by a real systemd: from the installation to the stop. */
 import { expect, it } from 'vitest';
+import { missingForSsh } from '../direct/sshd.ts';
 import { until } from '../support/e2e-until.ts';
+import { baseConfig, control, Installation } from '../support/service-installation.ts';
 import { Namespace, systemdIsMissing } from '../support/service-namespace.ts';
 
 const missing = systemdIsMissing();
-if (missing !== undefined) process.stderr.write(`SKIPPED: the unit under a real systemd: ${missing}\n`);
+if (missing !== undefined) process.stderr.write(`SKIPPED: the units under a real systemd: ${missing}\n`);
+const missingSsh = missingForSsh();
+if (missingSsh !== undefined) process.stderr.write(`SKIPPED: direct transfer in the unit's sandbox: ${missingSsh}\n`);
 
-const CONFIG = `
-service:
-  fileTransferUrl: http://127.0.0.1:8090/FileTransferWs
-  namespace: http://sandbox.example.org/
-  baseUrl: http://127.0.0.1:8090
-auth: {method: password, username: alice, passwordCredential: password}
-mirror: {directory: /srv/agent}
-poll: {minIntervalSeconds: 0.2, maxIntervalSeconds: 1}
-metrics: {listen: 127.0.0.1:9464}
-`;
+const PATIENT = { timeout: 300_000 };
 
-/** A job that writes until it is told to stop. */
-const WRITER =
-  'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "line $i: příliš žluťoučký kůň"; echo "error $i" >&2; sleep 0.05; done';
-
-it.skipIf(missing !== undefined)('the shipped unit does what it says', { timeout: 300_000 }, async (context) => {
+it.skipIf(missing !== undefined).concurrent('agent.service does what it says', PATIENT, async (context) => {
   const host = await Namespace.boot(context);
-  context.onTestFailed(async () => {
-    process.stderr.write(await host.sh('systemctl status agent --no-pager -l || true; journalctl --no-pager -u agent'));
-  });
-  const job = await install(host);
+  const place = { unit: 'agent', configDirectory: '/etc/agent', mirrorDirectory: '/srv/agent' };
+  const installed = await Installation.make(host, place);
 
-  await startAndFollow(host, job);
-  await isShutIn(host);
-  await survivesKill(host, job);
-  await reloads(host);
-  await isCaughtWhenItHangs(host, job);
-  await stops(host, job);
-  await staysDownWithAWrongConfiguration(host);
+  await initAndStart(installed);
+  await follows(installed);
+  await isShutIn(installed);
+  await survivesKill(installed);
+  await reloads(installed);
+  await installed.stops();
+  await staysDownWithAWrongConfiguration(installed);
 });
 
-interface Job {
-  readonly jobId: string;
-  readonly taskId: string;
-  readonly stdout: string;
-  readonly mirror: string;
-}
+it.skipIf(missing !== undefined).concurrent(
+  'an instance of agent@.service does, too: results directly, and the watchdog',
+  PATIENT,
+  async (context) => {
+    const host = await Namespace.boot(context);
+    const place = { unit: 'agent@second', configDirectory: '/etc/agent/second', mirrorDirectory: '/srv/agent-second' };
+    const installed = await Installation.make(host, place);
+    const results =
+      'state: {directory: /var/lib/agent-second/state}\nresults: {intervalSeconds: 1, transfer: direct}\n';
+    await installed.configure(`${baseConfig(place.mirrorDirectory)}${results}`);
+    if (missingSsh === undefined) await acceptKeysOfTheCluster(host);
 
-/** What the README tells to do, except that the program is there already, and a simulated cluster. */
-async function install(host: Namespace): Promise<Job> {
-  await host.sh(`
-    printf '#!/bin/sh\\nexec /usr/local/bin/node /opt/app/dist/cli/main.js "$@"\\n' > /usr/local/bin/agent
-    chmod 755 /usr/local/bin/agent
-    mkdir /var/cluster
-    systemd-run --quiet --unit=cluster agent sandbox --directory /var/cluster --port 8090
-    groupadd --system jobtail
-    mkdir -m 755 /etc/agent
-    cp /opt/app/systemd/agent.service /opt/app/systemd/agent@.service /etc/systemd/system/
-    cmp /opt/app/systemd/agent.service /etc/systemd/system/agent.service
-    systemctl daemon-reload`);
-  await host.sh('printf %s "$1" > /etc/agent/config.yaml; chmod 644 /etc/agent/config.yaml', CONFIG);
-  await until('the cluster to listen', () =>
-    host.sh('test -s /var/cluster/secrets/password && curl -s -o /dev/null http://127.0.0.1:8090/').then(
-      () => true,
-      () => false,
-    ),
-  );
-  await host.sh('install -m 600 /var/cluster/secrets/password /etc/agent/password');
-  const spec = JSON.stringify({ tasks: [{ command: ['sh', '-c', WRITER] }] });
-  const answer = await host.sh(
-    'curl -sf -H "authorization: Bearer $(cat /var/cluster/secrets/control-token)" -d "$1" http://127.0.0.1:8090/sandbox/jobs',
-    spec,
-  );
-  const { jobId, tasks } = JSON.parse(answer) as {
-    jobId: string;
-    tasks: { taskId: string; files: { stdout: string } }[];
-  };
-  const [task] = tasks;
-  if (task === undefined) throw new Error(answer);
-  const mirror = `/srv/agent/${jobId}/live/${task.taskId}/stdout.log`;
-  return { jobId, taskId: task.taskId, stdout: task.files.stdout, mirror };
-}
+    // The program can be made to hang from outside, so that the unit stays as it is.
+    const hang = '/srv/agent-second/hang';
+    await host.sh(
+      'systemctl set-environment NODE_OPTIONS=--import=/opt/app/test/support/service-hang.mjs "HANG_FILE=$1"',
+      hang,
+    );
+    await host.sh('systemctl start agent@second; systemctl unset-environment NODE_OPTIONS HANG_FILE');
+    const { jobId, taskId } = installed.job;
+    await installed.agent('watch', jobId, '--task', taskId);
+    await installed.grows();
+    if (missingSsh === undefined) await fetchesDirectly(installed);
 
-/** READY, STATUS, the credential; what the group may read and others may not. */
-async function startAndFollow(host: Namespace, job: Job): Promise<void> {
+    await host.sh('touch "$1"', hang);
+    await until('the watchdog to restart it', async () => (await installed.show('NRestarts')) === '1');
+    expect(await host.sh('journalctl --no-pager -o cat -u agent@second')).toContain('Watchdog timeout');
+    await installed.isActive();
+    await installed.grows();
+    await installed.stops();
+    expect(await control(host, 'keys'), 'temporary keys').toEqual([]);
+  },
+);
+
+/** READY, STATUS and the credential, with the configuration that `agent init` wrote. */
+async function initAndStart(installed: Installation): Promise<void> {
+  const { host } = installed;
+  const tried = await host.sh(
+    `agent init --service --url http://127.0.0.1:8090/FileTransferWs --namespace http://sandbox.example.org/ \\
+       --base-url http://127.0.0.1:8090 --method password --username alice --secret-stdin < /var/cluster/secrets/password`,
+  );
+  expect(tried).toMatch(/^✓ sign-in/m);
+  expect(await host.sh('stat -c "%a %n" /etc/agent/*')).toBe('644 /etc/agent/config.yaml\n600 /etc/agent/password\n');
   await host.sh('systemctl start agent');
-  expect(await host.show('agent', 'ActiveState')).toBe('active');
-  expect(await host.show('agent', 'StatusText')).toMatch(/^following 0 jobs/);
+  expect(await installed.show('ActiveState')).toBe('active');
+  expect(await installed.show('StatusText')).toMatch(/^following 0 jobs/);
   expect(await host.journal('agent')).toContain('"msg":"signed in"');
+}
 
+/** What it says while it follows; what the group may read and others may not. */
+async function follows(installed: Installation): Promise<void> {
+  const { host, job, mirror, place } = installed;
+  await installed.configure(`${baseConfig(place.mirrorDirectory)}metrics: {listen: 127.0.0.1:9464}\n`);
+  await until('the metrics', () => host.succeeds('curl -sf http://127.0.0.1:9464/readyz'));
   const { jobId, taskId } = job;
-  expect(await host.sh('agent watch "$1" --task "$2" --file stdout', jobId, taskId)).toBe(`${job.mirror}\n`);
-  await grows(host, job);
+  expect(await installed.agent('watch', jobId, '--task', taskId, '--file', 'stdout')).toBe(`${mirror}\n`);
+  await installed.grows();
   await until('systemctl status to tell of it', async () =>
-    /^following 1 job, last growth \d+ s ago$/.test(await host.show('agent', 'StatusText')),
+    /^following 1 job, last growth \d+ s ago$/.test(await installed.show('StatusText')),
   );
   expect(await host.sh('journalctl -q --no-pager -o cat -p warning -u agent')).toBe('');
 
   const asReader = 'setpriv --reuid=4711 --regid="$(getent group jobtail | cut -d: -f3)" --clear-groups';
-  expect(await host.sh(`${asReader} head -n 1 "$1"`, job.mirror)).toMatch(/^line 1: příliš/);
-  await expect(host.sh(`${asReader} touch "$1"`, job.mirror)).rejects.toThrow('Permission denied');
+  expect(await host.sh(`${asReader} head -n 1 "$1"`, mirror)).toMatch(/^line 1: příliš/);
+  await expect(host.sh(`${asReader} touch "$1"`, mirror)).rejects.toThrow('Permission denied');
   const asNobody = 'setpriv --reuid=4711 --regid=4711 --clear-groups';
-  await expect(host.sh(`${asNobody} head -n 1 "$1"`, job.mirror)).rejects.toThrow('Permission denied');
-  expect(await host.sh('curl -sf http://127.0.0.1:9464/readyz')).toBe('ok\n');
+  await expect(host.sh(`${asNobody} head -n 1 "$1"`, mirror)).rejects.toThrow('Permission denied');
 }
 
 /** The sandbox is in force in the process itself. */
-async function isShutIn(host: Namespace): Promise<void> {
-  const pid = await host.show('agent', 'MainPID');
+async function isShutIn(installed: Installation): Promise<void> {
+  const { host } = installed;
+  const pid = await installed.show('MainPID');
   const status = await host.sh('cat "/proc/$1/status"', pid);
   expect(status).toMatch(/^NoNewPrivs:\t1$/m);
   expect(status).toMatch(/^Seccomp:\t2$/m);
@@ -124,79 +117,76 @@ async function isShutIn(host: Namespace): Promise<void> {
   expect(await host.journal('agent')).not.toContain((await host.sh('cat /etc/agent/password')).trim());
 }
 
-async function survivesKill(host: Namespace, job: Job): Promise<void> {
+async function survivesKill(installed: Installation): Promise<void> {
   for (let kill = 1; kill <= 2; kill++) {
-    await host.sh('systemctl kill -s KILL --kill-who=main agent');
-    await until(
-      `systemd to restart it (${kill})`,
-      async () => (await host.show('agent', 'NRestarts')) === String(kill),
-    );
-    await until('it to be active', async () => (await host.show('agent', 'ActiveState')) === 'active');
-    await grows(host, job);
+    await installed.host.sh('systemctl kill -s KILL --kill-who=main agent');
+    await until(`systemd to restart it (${kill})`, async () => (await installed.show('NRestarts')) === String(kill));
+    await installed.isActive();
+    await installed.grows();
   }
 }
 
-async function reloads(host: Namespace): Promise<void> {
-  const pid = await host.show('agent', 'MainPID');
-  const config = (text: string) => host.sh('printf %s "$1" > /etc/agent/config.yaml; systemctl reload agent', text);
-  await config(`${CONFIG}results: {intervalSeconds: 7}\n`);
+async function reloads(installed: Installation): Promise<void> {
+  const { host, place } = installed;
+  const config = baseConfig(place.mirrorDirectory);
+  const pid = await installed.show('MainPID');
+  const reload = async (text: string) => {
+    await installed.configure(text);
+    await host.sh('systemctl reload agent');
+  };
+  await reload(`${config}results: {intervalSeconds: 7}\n`);
   await until('the change to be taken', async () =>
-    (await host.journal('agent')).includes('the configuration changed: results.intervalSeconds 60 -> 7'),
+    /the configuration changed: .*results\.intervalSeconds 60 -> 7/.test(await host.journal('agent')),
   );
-  await config(`${CONFIG}results: {intervalSeconds: often}\n`);
+  await reload(`${config}results: {intervalSeconds: often}\n`);
   await until('the change to be refused', async () =>
-    (await host.show('agent', 'StatusText')).includes('the changed configuration is refused: '),
+    (await installed.show('StatusText')).includes('the changed configuration is refused: '),
   );
-  await config(CONFIG);
-  await until('the old one to be back', async () => !(await host.show('agent', 'StatusText')).includes('refused'));
-  await until('it to be active', async () => (await host.show('agent', 'ActiveState')) === 'active');
-  expect(await host.show('agent', 'MainPID'), 'it is the same process').toBe(pid);
+  await reload(config);
+  await until('the old one to be back', async () => !(await installed.show('StatusText')).includes('refused'));
+  await installed.isActive();
+  expect(await installed.show('MainPID'), 'it is the same process').toBe(pid);
 }
 
-/** A process that stands still feeds no watchdog. */
-async function isCaughtWhenItHangs(host: Namespace, job: Job): Promise<void> {
-  const before = Number(await host.show('agent', 'NRestarts'));
-  await host.sh('systemctl kill -s STOP --kill-who=main agent');
-  await until('the watchdog to restart it', async () => Number(await host.show('agent', 'NRestarts')) === before + 1);
-  expect(await host.sh('journalctl --no-pager -o cat -u agent')).toContain('Watchdog timeout');
-  await until('it to be active', async () => (await host.show('agent', 'ActiveState')) === 'active');
-  await grows(host, job);
+async function staysDownWithAWrongConfiguration(installed: Installation): Promise<void> {
+  const config = baseConfig(installed.place.mirrorDirectory);
+  await installed.configure(config.replace('poll:', 'pool:'));
+  await expect(installed.host.sh('systemctl start agent')).rejects.toThrow();
+  // Not `activating`, which it is while it waits for a restart.
+  expect(await installed.show('ActiveState')).toBe('failed');
+  expect(await installed.show('ExecMainStatus')).toBe('3');
+  expect(await installed.show('NRestarts')).toBe('0');
+  expect(await installed.show('StatusText')).toContain('pool: unknown key, did you mean poll?');
 }
 
-/** In order, quickly, with every byte. */
-async function stops(host: Namespace, job: Job): Promise<void> {
-  await host.sh('touch "$(dirname "$1")/stop"', job.stdout);
-  await until('every byte', () =>
-    host.sh('sleep 0.2; cmp "$1" "$2"', job.stdout, job.mirror).then(
-      () => true,
-      () => false,
-    ),
+/** An SSH server that accepts the temporary keys of the simulated cluster, as long as they are valid. */
+async function acceptKeysOfTheCluster(host: Namespace): Promise<void> {
+  await host.sh(`
+    mkdir -p /run/sshd
+    ssh-keygen -q -t ed25519 -N '' -f /etc/cluster-host-key
+    printf '%s\\n' '#!/bin/sh' 'exec curl -sf -H "authorization: Bearer $(cat /var/cluster/secrets/control-token)" http://127.0.0.1:8090/sandbox/keys | grep -o "ssh-ed25519 [^\\"]*"' > /etc/cluster-keys
+    chmod 755 /etc/cluster-keys
+    printf '%s\\n' 'Port 2222' 'ListenAddress 127.0.0.1' 'HostKey /etc/cluster-host-key' 'PidFile none' 'UsePAM no' \\
+      'PermitRootLogin yes' 'PasswordAuthentication no' 'AuthorizedKeysFile none' \\
+      'AuthorizedKeysCommand /etc/cluster-keys' 'AuthorizedKeysCommandUser root' > /etc/cluster-sshd
+    systemd-run --quiet --unit=cluster-sshd /usr/sbin/sshd -D -e -f /etc/cluster-sshd`);
+  await control(host, 'habits', { serverHostname: '127.0.0.1:2222', keyFormat: 'ed25519-openssh' });
+}
+
+/** OpenSSH and rsync run in the sandbox of the unit, too. */
+async function fetchesDirectly(installed: Installation): Promise<void> {
+  const { host, job, place } = installed;
+  await host.sh('head -c 3000000 /dev/urandom > "$1/large result.dat"', job.directory);
+  const results = `${place.mirrorDirectory}/${job.jobId}/results`;
+  await until('the result', () =>
+    host.succeeds('cmp "$1" "$(find "$2" -name "large result.dat")"', `${job.directory}/large result.dat`, results),
   );
-  await host.sh('systemctl stop agent');
-  expect(await host.show('agent', 'Result')).toBe('success');
-  expect(await host.show('agent', 'ExecMainStatus')).toBe('0');
-  const took =
-    Number(await host.show('agent', 'InactiveEnterTimestampMonotonic')) -
-    Number(await host.show('agent', 'ActiveExitTimestampMonotonic'));
-  expect(took / 1e6, 'seconds to stop').toBeLessThan(5);
-  expect(await host.sh('cmp "$1" "$2"', job.stdout, job.mirror)).toBe('');
-}
-
-async function staysDownWithAWrongConfiguration(host: Namespace): Promise<void> {
-  await host.sh('printf %s "$1" > /etc/agent/config.yaml', CONFIG.replace('poll:', 'pool:'));
-  await expect(host.sh('systemctl start agent')).rejects.toThrow();
-  await sleep(3_000);
-  expect(await host.show('agent', 'ActiveState')).toBe('failed');
-  expect(await host.show('agent', 'ExecMainStatus')).toBe('3');
-  expect(await host.show('agent', 'NRestarts')).toBe('0');
-  expect(await host.show('agent', 'StatusText')).toContain('pool: unknown key, did you mean poll?');
-}
-
-/** The mirror gets more bytes, and is the beginning of the remote file. */
-async function grows(host: Namespace, { stdout, mirror }: Job): Promise<void> {
-  const size = async () => Number(await host.sh('stat -c %s "$1" 2>/dev/null || echo 0', mirror));
-  const before = await size();
-  await until('the mirror to grow', async () => (await size()) > before + 500);
-  const there = await host.sh('cat "$1"', mirror);
-  expect((await host.sh('cat "$1"', stdout)).startsWith(there), 'it is the beginning of the remote file').toBe(true);
+  const { jobs } = JSON.parse(await installed.agent('status', '--json')) as { jobs: unknown[] };
+  expect(jobs).toMatchObject([{ results: { transferMethod: { state: 'open', way: 'rsync', reason: null } } }]);
+  expect(await host.sh('journalctl -q --no-pager -o cat -p warning -u agent@second')).toBe('');
+  expect(await control(host, 'keys'), 'temporary keys').toHaveLength(1);
+  expect(await host.sh('stat -c %a /run/agent-second')).toBe('700\n');
+  expect(await host.sh('cat /var/lib/private/agent-second/state/known_hosts')).toContain(
+    '[127.0.0.1]:2222 ssh-ed25519',
+  );
 }

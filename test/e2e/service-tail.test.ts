@@ -60,6 +60,11 @@ describe('agent tail', () => {
     const old = new Date(Date.now() - 3_600_000);
     fs.utimesSync(place.mirrorOf(jobId, taskId, 'stdout'), old, old);
     expect(await tail('--since', '10m', '-n', '1')).toEqual([`${taskId} stderr   | 20 %`]);
+    // Following while there is nobody to bring anything: it says so, and waits.
+    const waiting = place.start(['tail', jobId, '-f']);
+    await until('a word about the agent', () => waiting.stderr.includes('no agent is running: nothing new comes'));
+    waiting.signal('SIGINT');
+    expect(await waiting.ended).toMatchObject({ code: 0 });
     expect(await place.agent('tail', '4711')).toMatchObject({ code: 7, stdout: '' });
     expect(await place.agent('tail', jobId, '-n', 'few')).toMatchObject({ code: 2 });
   });
@@ -162,6 +167,7 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     expect(stripVTControlCharacters(wide)).toMatch(new RegExp(`│ ${job.jobId} │ watched │ 4, 6 B`));
     expect(await show(120, { NO_COLOR: '1' })).not.toContain('\u001b[');
     const narrow = stripVTControlCharacters(await show(40));
+    expect(narrow).toMatch(/^\d+ watched\r\n {2}4 live files, 6 B\r\n {2}last growth \d+ s ago, lag \d+ s\r\n/m);
     expect(narrow).not.toContain('│');
     for (const line of narrow.split('\r\n')) expect([...line].length, line).toBeLessThanOrEqual(40);
 
@@ -190,7 +196,7 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
     const args = ['watch', job.jobId, '--task', task?.taskId ?? '', '--foreground', '-c', place.configFile];
     const terminal = new Terminal(args, { context, cwd: place.directory, columns: 120 });
-    await terminal.shows(/stdout \|.*hello/);
+    await terminal.shows(/stdout {3}\|.*hello/);
     await terminal.shows(/job \d+: 4 live files, 6 B, last growth \d+ s ago/);
     terminal.type(CTRL_C);
     expect(await terminal.ended).toBe(0);

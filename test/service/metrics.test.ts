@@ -1,54 +1,12 @@
-/** The numbers and the server that hands them out, and the alert rules and the dashboard that are made of them. */
-import { execFileSync, spawnSync } from 'node:child_process';
+/** The numbers, and the server that hands them out. */
 import fs from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parse } from 'yaml';
 import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/service/metrics-server.ts';
+import { complaintsOf, promtoolIsMissing } from '../support/service-promtool.ts';
+import { metricsOf, NOW, scrape, TOTALS } from '../support/service-scrape.ts';
 
-const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
-const NOW = 1_000_000_000_000;
-const TOTALS: StoreTotals = {
-  jobs: { watched: 3, ended: 1 },
-  failingJobs: 1,
-  liveFiles: 12,
-  failingFiles: 0,
-  generations: 2,
-  inexactBytes: 7,
-  refusedEntries: 1,
-  results: { synced: 40, failed: 2 },
-  grownAt: NOW - 3_000,
-  oldestPollAt: NOW - 90_000,
-};
-
-const promtool = spawnSync('promtool', ['--version']).error === undefined;
-if (!promtool) process.stderr.write('SKIPPED: checks by promtool: it is not installed (Debian: prometheus)\n');
-
-function metricsOf(totals: StoreTotals = TOTALS): Metrics {
-  return new Metrics({
-    version: '1.2.3',
-    totals: () => totals,
-    callsWaiting: () => 5,
-    logLinesLost: () => 9,
-    turnAgeSeconds: () => 0.5,
-    freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
-    now: () => NOW,
-  });
-}
-
-async function scrape(): Promise<string> {
-  const metrics = metricsOf();
-  const call = { operation: 'ListChangedFilesForJob', bytes: 100, durationMs: 250 };
-  metrics.call({ ...call, outcome: 'ok' });
-  metrics.call({ ...call, outcome: 'timeout' });
-  metrics.signIn('ok');
-  metrics.signIn('sign-in-refused');
-  metrics.appended(1_000);
-  metrics.fetched(50, true);
-  metrics.reloaded('taken');
-  return metrics.text();
-}
+const SERVICE_TEXT = new URL('../../docs/service.md', import.meta.url);
 
 /** The value of a series as it stands in a scrape. */
 const seriesValue = (text: string, series: string) =>
@@ -112,66 +70,15 @@ describe('the metrics', () => {
     expect(seriesValue(text, 'jobtail_growth_age_seconds'), 'nothing grew yet').toBeUndefined();
   });
 
-  it.skipIf(!promtool)('are what promtool accepts', async () => {
-    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: await scrape() });
-    // Names that prom-client itself gives to the process are not ours to choose.
-    const ours = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('jobtail_'));
-    expect(ours).toEqual([]);
-    expect(status).not.toBe(1);
+  it.skipIf(promtoolIsMissing)('are what promtool accepts', async () => {
+    expect(complaintsOf(await scrape())).toEqual([]);
   });
 
   it('are all explained in docs/service.md', async () => {
     const names = [...(await scrape()).matchAll(/^# TYPE (jobtail_\w+)/gm)].map(([, name]) => name);
-    const text = fs.readFileSync(`${DOCS}service.md`, 'utf8');
+    const text = fs.readFileSync(SERVICE_TEXT, 'utf8');
     expect(names.length).toBeGreaterThan(20);
     expect(names.filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}{`))).toEqual([]);
-  });
-});
-
-/** Names of metrics in an expression. */
-const namesIn = (expr: string) => [...expr.matchAll(/\b(?:jobtail|nodejs|process)_[a-z0-9_]+/g)].map(([name]) => name);
-
-async function expectKnown(expressions: readonly string[]): Promise<void> {
-  const text = await scrape();
-  const used = [...new Set(expressions.flatMap(namesIn))];
-  expect(used.length).toBeGreaterThan(5);
-  const there = (name: string) => new RegExp(`^${name}[{ ]`, 'm').test(text);
-  expect(used.filter((name) => !there(name))).toEqual([]);
-}
-
-describe('the alert rules', () => {
-  const { groups } = parse(fs.readFileSync(`${DOCS}alerts.yaml`, 'utf8')) as {
-    groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[];
-  };
-  const rules = groups.flatMap((group) => group.rules);
-
-  it('look at metrics that a scrape has, and say what to do', async () => {
-    await expectKnown(rules.map(({ expr }) => expr));
-    for (const { alert, annotations } of rules) {
-      expect(annotations, alert).toMatchObject({ summary: expect.any(String), action: expect.any(String) });
-    }
-  });
-
-  it.skipIf(!promtool)('are valid, and fire when they should', () => {
-    execFileSync('promtool', ['check', 'rules', `${DOCS}alerts.yaml`]);
-    execFileSync('promtool', ['test', 'rules', `${DOCS}alerts.test.yaml`]);
-  });
-});
-
-describe('the dashboard', () => {
-  const dashboard = JSON.parse(fs.readFileSync(`${DOCS}grafana-dashboard.json`, 'utf8')) as {
-    panels: { title: string; gridPos: { x: number; y: number; w: number; h: number }; targets: { expr: string }[] }[];
-  };
-
-  it('looks at metrics that a scrape has', async () => {
-    await expectKnown(dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)));
-  });
-
-  it('has no panels that lie upon each other', () => {
-    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, index) => `${x + (index % w)} ${y + Math.floor(index / w)}`),
-    );
-    expect(new Set(cells).size).toBe(cells.length);
   });
 });
 

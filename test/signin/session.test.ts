@@ -122,11 +122,11 @@ describe('after a refusal', () => {
     for (const [index, seconds] of [5, 10, 20, 40, 80, 160, 300, 300, 300].entries()) {
       const refusal = await failureOf(session.current(NEVER), [SECRET]);
       expect(refusal).toMatchObject({ code: 'sign-in-refused', retryAfterMs: undefined });
-      expect(refusal.message).toContain(`: wrong; the next sign-in is tried in ${seconds} s`);
+      expect(refusal.message).toContain(`: wrong; no other sign-in is sent for ${seconds} s`);
       clock.nowMs += seconds * 1000 - 1;
       const again = await failureOf(session.current(NEVER), [SECRET]);
       expect(again).toMatchObject({ code: 'sign-in-refused', hint: refusal.hint });
-      expect(again.message).toContain(': wrong; the next sign-in is tried in 1 s');
+      expect(again.message).toContain(': wrong; no other sign-in is sent for 1 s');
       expect(service.received).toHaveLength(index + 1);
       clock.nowMs += 1;
     }
@@ -163,7 +163,7 @@ describe('after a refusal', () => {
   it('a secret that appears ends the pause', async () => {
     const { session } = signIn(passwordSettings(path('later')));
     expect((await failureOf(session.current(NEVER), [])).code).toBe('secret-unavailable');
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('the next sign-in is tried in 5 s');
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('no other sign-in is sent for 5 s');
     await write('later', SECRET);
     expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
     await rm(path('later'));
@@ -196,7 +196,7 @@ describe('after a failure that passes by itself', () => {
   it('there is no pause of its own', async () => {
     const { session } = signIn(await settings());
     service.answer = () => ({ status: 503 });
-    expect((await failureOf(session.current(NEVER), [])).message).not.toContain('the next sign-in');
+    expect((await failureOf(session.current(NEVER), [])).message).not.toContain('no other sign-in');
     await failureOf(session.current(NEVER), []);
     expect(service.received).toHaveLength(2);
   });
@@ -209,7 +209,7 @@ describe('after a failure that passes by itself', () => {
     await write('password', 'changed');
     const again = await failureOf(session.current(NEVER), []);
     expect(again.retryAfterMs).toBe(4000);
-    expect(again.message).toContain('the next sign-in is tried in 4 s');
+    expect(again.message).toContain('no other sign-in is sent for 4 s');
     expect(service.received).toHaveLength(1);
     clock.nowMs += 4000;
     service.answer = () => ({ body: `"${CODE}"` });

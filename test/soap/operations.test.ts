@@ -262,7 +262,7 @@ describe('ListChangedFilesForJob', () => {
 
 describe('DownloadFileFromCluster', () => {
   const download = (remote: TestRemote['remote'], chunks: Buffer[] = []) =>
-    remote.downloadFile(JOB, '/a', async (bytes) => void chunks.push(bytes), signal);
+    remote.downloadFile(JOB, '/a', async (bytes) => void chunks.push(Buffer.from(bytes)), signal);
 
   test('hands the bytes to the sink and tells their number', async () => {
     const { remote } = await serve([fileResponse('AAECAw==')]);
@@ -471,7 +471,7 @@ test('calls side by side do not mix up', async () => {
       const chunks: Buffer[] = [];
       const [names, length, { parts }] = await Promise.all([
         remote.listChangedFiles(job, signal),
-        remote.downloadFile(job, '/x', (bytes) => void chunks.push(bytes), signal),
+        remote.downloadFile(job, '/x', (bytes) => void chunks.push(Buffer.from(bytes)), signal),
         remote.readParts(job, [want(0, 'stdout', taskId(number))], signal),
       ]);
       expect(names).toEqual([number]);

@@ -10,10 +10,10 @@ export function textOf(bytes: Buffer, offset: number, decoding: DecodeBytesOptio
   return new MemoryContent(Buffer.from(decodeBytes(bytes, offset, decoding)));
 }
 
-/** Runs a recipe to its end; the offsets it asked for are added to `asked`. */
+/** Runs a recipe to its end; the offsets it asked for are added to `asked`. `file` may be another one at each call. */
 export async function drive<End>(
   recipe: Follow<End>,
-  bytes: Buffer,
+  file: Buffer | ((call: number) => Buffer),
   decoding: DecodeBytesOptions = {},
   asked: number[] = [],
 ): Promise<End> {
@@ -21,6 +21,7 @@ export async function drive<End>(
   for (;;) {
     const step = await recipe.next(part);
     if (step.done) return step.value;
+    const bytes = typeof file === 'function' ? file(asked.length) : file;
     asked.push(step.value);
     part = { ...STDOUT, offset: step.value, relativePath: null, content: textOf(bytes, step.value, decoding) };
   }

@@ -5,6 +5,7 @@ import { BatchReader } from '../../src/agent/batch.ts';
 import { completePass, type PassSummary } from '../../src/agent/final-pass.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { mirrorPath } from '../../src/agent/live/mirror.ts';
+import { QuietFiles } from '../../src/agent/live/quiet-files.ts';
 import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
 import { Witnesses } from '../../src/agent/live/witnesses.ts';
 import { type PollContext, type Polled, pollJob } from '../../src/agent/poll.ts';
@@ -35,7 +36,6 @@ export class Engine {
   readonly store: Store;
   readonly #options: EngineOptions;
   readonly #context: PollContext;
-  readonly #disk: ModelDisk;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -43,10 +43,10 @@ export class Engine {
     const state = path.join(directory, 'state');
     fs.mkdirSync(state, { recursive: true });
     const disk = options.disk ?? new ModelDisk();
-    this.#disk = disk;
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
     this.#context = {
       store: this.store,
+      quietFiles: new QuietFiles(path.join(directory, 'mirror'), false),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
       witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
@@ -97,8 +97,7 @@ export class Engine {
   }
 
   /** Ends as a kill does: nothing more is written, what the process held is gone. */
-  async kill(): Promise<void> {
+  kill(): void {
     this.store.close();
-    await this.#disk.closeAll();
   }
 }

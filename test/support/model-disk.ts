@@ -24,14 +24,15 @@ export class ModelDisk {
   shortWrites = false;
   /** How many of the next flushes fail. */
   flushFailures = 0;
-  /** Called before each call on a handle and in the middle of a write; a promise that stays open is a kill. */
+  /** Called before each call on a handle and in the middle of a write; if it throws, the call does nothing. */
   beforeStep: (step: string) => Promise<void> = async () => {};
+  /** Handles that were not closed. */
+  openHandles = 0;
   readonly #files = new Map<string, Unflushed>();
-  readonly #handles = new Set<fsp.FileHandle>();
 
   async open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
     const handle = await fsp.open(file, flags, mode);
-    this.#handles.add(handle);
+    this.openHandles++;
     if (!this.#files.has(file)) this.#files.set(file, this.#flushed(file));
     const calls: Partial<Record<PropertyKey, unknown>> = {
       write: (bytes: Buffer, offset: number, length: number, position: number) =>
@@ -46,7 +47,7 @@ export class ModelDisk {
       },
       datasync: () => this.#flush(handle, file),
       close: async () => {
-        this.#handles.delete(handle);
+        this.openHandles--;
         await handle.close();
       },
     };
@@ -61,12 +62,6 @@ export class ModelDisk {
   /** Forgets what is known of a file: somebody else replaced it. */
   forget(file: string): void {
     this.#files.delete(file);
-  }
-
-  /** Closes what a killed process had open. */
-  async closeAll(): Promise<void> {
-    for (const handle of this.#handles) await handle.close();
-    this.#handles.clear();
   }
 
   /** `where` in [0, 1) says at which of the bytes that are not safe the tear is. */

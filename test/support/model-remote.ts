@@ -1,5 +1,6 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
-import type { PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
+import { hash } from 'node:crypto';
+import type { KnownAnswer, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
@@ -25,10 +26,18 @@ export class ModelRemote implements Remote {
   textBytes = 0;
   rawBytes = 0;
 
-  async readParts(_jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+  async readParts(
+    _jobId: JobId,
+    wanted: readonly PartRequest[],
+    signal: AbortSignal,
+    known?: KnownAnswer,
+  ): Promise<Parts> {
     await this.#begin(signal);
     if (wanted.some((request) => this.poisoned.has(keyText(request))))
       throw new JobtailError('fault', 'one of the files cannot be read');
+    const fingerprint = known === undefined ? undefined : this.#fingerprintOf(wanted);
+    if (fingerprint !== undefined && fingerprint === known)
+      return { parts: [], refused: 0, fingerprint, isKnown: true };
     const parts = wanted.flatMap((request) => {
       const bytes = this.#seen(keyText(request));
       if (bytes === undefined) return [];
@@ -37,7 +46,15 @@ export class ModelRemote implements Remote {
       const { taskId, file, offset } = request;
       return [{ taskId, file, offset, relativePath: `/${file}.txt`, content: new MemoryContent(text, this) }];
     });
-    return { parts: parts.reverse(), refused: 0 };
+    return { parts: parts.reverse(), refused: 0, fingerprint };
+  }
+
+  #fingerprintOf(wanted: readonly PartRequest[]): string {
+    const texts = wanted.map((request) => {
+      const bytes = this.#seen(keyText(request));
+      return bytes === undefined ? null : decodeBytes(bytes, request.offset, this.decoding);
+    });
+    return hash('sha256', JSON.stringify([wanted, texts]));
   }
 
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {

@@ -1,7 +1,8 @@
 // Takes a lease and gives it back with the built program's own parts, and is killed at the step it is told.
 import { systemClock } from '../../dist/agent/clock.js';
 import { Leases } from '../../dist/agent/results/leases.js';
-import { connect, openOwnStore } from '../../dist/cli/compose.js';
+import { connect } from '../../dist/cli/compose.js';
+import { openOwnStore } from '../../dist/cli/stores.js';
 import { loadConfig } from '../../dist/config/load.js';
 
 const [configFile, killAt] = process.argv.slice(2);

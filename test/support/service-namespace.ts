@@ -36,6 +36,13 @@ export class Namespace {
       child.stdin?.end();
       await ended;
     });
+    onTestFinished(async ({ task }) => {
+      if (task.result?.state !== 'fail') return;
+      const said = await namespace.sh(
+        'systemctl list-units --failed --no-pager; journalctl --no-pager -u "agent*" -u "cluster*"',
+      );
+      process.stderr.write(said);
+    });
     namespace.#leader = await until('systemd to be ready', () => {
       if (child.exitCode !== null) throw new Error(`systemd could not be started (${child.exitCode})`);
       return /^ready (\d+)$/m.exec(said)?.[1];
@@ -51,6 +58,14 @@ export class Namespace {
       maxBuffer: 64 * 1024 * 1024,
     });
     return stdout;
+  }
+
+  /** Whether a shell script succeeds inside. */
+  succeeds(script: string, ...args: readonly string[]): Promise<boolean> {
+    return this.sh(script, ...args).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** A property of a unit, as `systemctl show` says it. */

@@ -21,7 +21,7 @@ class Collected implements Lifted {
     this.#pieces = [];
   }
   bytes(bytes: Buffer): void {
-    this.#pieces.push(bytes);
+    this.#pieces.push(Buffer.from(bytes));
   }
   end(): void {
     this.texts.push(Buffer.concat(this.#pieces));

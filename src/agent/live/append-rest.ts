@@ -4,13 +4,14 @@
  * of the same width that stand for them.
  */
 import { HALF_BLOCK_BYTES } from './compare.ts';
-import { proveEncoding } from './encoding.ts';
+import { proveEncoding } from './encoding-proof.ts';
 import type { Answer, Follow, FollowContext, FollowEnd } from './follow.ts';
 import { fillInexact } from './inexact.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
 import { merge } from './merge.ts';
-import type { Reading } from './reading.ts';
+import { alignDown } from './offsets.ts';
+import { type Reading, Utf8Reading } from './reading.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 /** Undecodable stretches that are filled in one poll: each costs some calls. */
@@ -19,25 +20,47 @@ const MOST_FILLS = 8;
 /** `answer` stands at the end of the mirror. */
 export async function* appendRest(file: LiveFile, answer: Answer, context: FollowContext): Follow<FollowEnd> {
   const { encoding } = context;
-  if (answer.reading.atEnd()) return 'current';
+  let { reading } = answer;
+  if (reading.atEnd()) return 'current';
 
   // Before anything is appended, make sure that its bytes are counted as the service counts them.
-  const reading = yield* proveEncoding(file.length, answer.reading, encoding);
-  if (reading === 'again') return 'witness';
-  await appendCertain(file, reading);
+  for (let before = -1; before < file.length && !reading.atEnd(); ) {
+    before = file.length;
+    const proven = yield* proveEncoding({ position: file.length }, reading, encoding);
+    if (proven === 'again') return 'witness';
+    reading = proven;
+    await appendCertain(file, reading);
+    // A character that a code page does not have may tell it from others.
+    if (encoding.codePage === undefined) break;
+  }
   if (reading.atEnd()) return 'current';
-  if (file.length - answer.offset < HALF_BLOCK_BYTES) return yield* appendUndecodable(file, reading, context);
+  const isFirstBlock = file.length - answer.offset < HALF_BLOCK_BYTES;
+  if (isFirstBlock || !(reading instanceof Utf8Reading)) return yield* appendUndecodable(file, reading, context);
 
   // A block edge may have cut the character: a second reading, half a block apart, has it whole.
-  const second = answer.second ?? (yield await file.alignDown(answer.offset + HALF_BLOCK_BYTES));
+  const second = answer.second ?? (yield await alignDown(file, answer.offset + HALF_BLOCK_BYTES));
   if (second === undefined) return 'absent';
-  const other = encoding.reading(second.content);
+  const other = new Utf8Reading(second.content);
   const found = await match(other, file, { from: second.offset, to: file.length });
   if (found.kind !== 'same' || !found.aligned) return 'witness';
-  for await (const bytes of merge(reading, other)) await file.append(bytes);
+  for await (const bytes of ahead(merge(reading, other))) await file.append(bytes);
+  // The second reading has what came in between.
+  if (reading.atEnd()) await appendCertain(file, other);
   if (other.atEnd()) return 'current';
   if ((await other.peek(1)).length > 0) return 'witness';
   return yield* appendUndecodable(file, other, context);
+}
+
+/** The same, but the next one is asked for before the last one is used up. */
+async function* ahead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
+  for (let next = source.next(); ; ) {
+    const { value, done } = await next;
+    if (done) return;
+    next = source.next();
+    // Whoever uses the last one may fail before anybody waits for this one.
+    next.catch(() => {});
+    yield value;
+  }
 }
 
 async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {

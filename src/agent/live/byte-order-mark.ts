@@ -3,16 +3,9 @@
  * bytes short and every later offset would be wrong, so it is found out before the first byte is appended: the service
  * is asked from another offset, and the two answers are held against each other.
  */
-import {
-  BYTE_ORDER_MARK,
-  characterStart,
-  commonLength,
-  REPLACEMENT,
-  standsAt,
-  startsAlike,
-  widthOfLead,
-} from '../../chunk.ts';
+import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Content, Part } from '../ports.ts';
+import { agree } from './alike.ts';
 import type { TextEncoding } from './encoding.ts';
 import type { Follow } from './follow.ts';
 import { type Reading, Utf8Reading } from './reading.ts';
@@ -51,6 +44,8 @@ const SMALL_BYTES = 64 * 1024;
 /** Text that is compared; less than a block, so that no block edge falls into it. */
 const COMPARED_BYTES = 480;
 const HALF_BLOCK_BYTES = 512;
+/** Text that is looked through in one go. */
+const STEP_BYTES = 1024 * 1024;
 
 /** `text` was asked for from offset 0. */
 export async function* findMark(text: Content, encoding: TextEncoding): Follow<MarkFound> {
@@ -59,10 +54,8 @@ export async function* findMark(text: Content, encoding: TextEncoding): Follow<M
   if (standsAt(head, 0, REPLACEMENT)) return { mark: 'none' };
   let found: MarkFound | undefined;
   if (text.length === 0) found = yield* askBehindNothing();
-  if (text.length > SMALL_BYTES) {
-    if (head.includes(REPLACEMENT)) found = yield* askHalfBlock(head);
-    else found = yield* askEnd(text);
-  }
+  if (head.includes(REPLACEMENT)) found = yield* askHalfBlock(head);
+  else if (text.length > SMALL_BYTES) found = yield* askEnd(text);
   found ??= yield* askBehindFirst(text, head);
   if (found.mark === 'swallowed') encoding.learnMark('swallowed');
   // A mark in the text could be the second of two, the first of which was swallowed.
@@ -90,7 +83,7 @@ async function* askBehindFirst(text: Content, head: Buffer): Follow<MarkFound> {
   if (part === undefined) return { mark: 'again' };
   const found = await part.content.read(0, SMALL_BYTES);
   const straight = goesOnBehindFirst(found, head);
-  const shifted = agree(found, Buffer.concat([REPLACEMENT, REPLACEMENT, head]));
+  const shifted = goOnAlike(found, Buffer.concat([REPLACEMENT, REPLACEMENT, head]));
   if (straight && shifted) return { mark: await markByEnds(text, part.content, widthOfLead(head[0] ?? 0)) };
   return { mark: straight ? 'none' : shifted ? 'swallowed' : 'again' };
 }
@@ -102,7 +95,7 @@ function goesOnBehindFirst(found: Buffer, head: Buffer): boolean {
   // A mark that stands right there is swallowed, too.
   const unmarked = standsAt(behind, 0, BYTE_ORDER_MARK) ? behind.subarray(BYTE_ORDER_MARK.length) : undefined;
   const cut = Buffer.concat([...Array<Buffer>(width - 1).fill(REPLACEMENT), behind]);
-  return agree(found, cut) || (width === 1 && unmarked !== undefined && agree(found, unmarked));
+  return goOnAlike(found, cut) || (width === 1 && unmarked !== undefined && goOnAlike(found, unmarked));
 }
 
 /** The same few bytes again and again: only the end can tell whether one character of three bytes is missing. */
@@ -115,21 +108,12 @@ async function markByEnds(text: Content, found: Content, width: number): Promise
 
 /** Whether two readings, each behind the replacement characters at which it may stand, go on alike to their end. */
 async function endTogether(left: Reading, right: Reading): Promise<boolean> {
-  await left.skipUncertain();
-  await right.skipUncertain();
-  while (!left.atEnd() && !right.atEnd()) {
-    const [a, b] = [await left.peek(SMALL_BYTES), await right.peek(SMALL_BYTES)];
-    const common = commonLength(a, b);
-    left.advance(common);
-    right.advance(common);
-    if (common > 0) continue;
-    // What a block edge cut in one is a character in the other.
-    const [cutLeft, cutRight] = [await left.skipUncertain(), await right.skipUncertain()];
-    if (cutLeft + cutRight === 0) return false;
-    if (cutLeft === 0) left.advance(widthOfLead(a[0] ?? 0));
-    if (cutRight === 0) right.advance(widthOfLead(b[0] ?? 0));
+  for (;;) {
+    await left.skipUncertain();
+    await right.skipUncertain();
+    const { end } = await agree(left, right, Number.POSITIVE_INFINITY);
+    if (end !== 'uncertain') return end === 'both';
   }
-  return left.atEnd() && right.atEnd();
 }
 
 function withoutReplaced(text: Buffer): { replaced: number; rest: Buffer } {
@@ -139,11 +123,16 @@ function withoutReplaced(text: Buffer): { replaced: number; rest: Buffer } {
 }
 
 /** Whether two texts go on alike, as far as no block edge falls between them. */
-function agree(found: Buffer, expected: Buffer): boolean {
+function goOnAlike(found: Buffer, expected: Buffer): boolean {
   return found.length >= expected.length
     ? startsAlike(found.subarray(0, COMPARED_BYTES), expected.subarray(0, COMPARED_BYTES))
     : found.length >= COMPARED_BYTES &&
         startsAlike(found.subarray(0, COMPARED_BYTES), expected.subarray(0, COMPARED_BYTES));
+}
+
+/** Whether the service, asked for `index` or three bytes before, would be asked at a mark, which it may swallow, too. */
+function isNearMark(text: Buffer, index: number): boolean {
+  return standsAt(text, index, BYTE_ORDER_MARK) || standsAt(text, index - BYTE_ORDER_MARK.length, BYTE_ORDER_MARK);
 }
 
 /** Half a block on: the answer also serves as the second reading of a text that is full of cut characters. */
@@ -151,6 +140,7 @@ async function* askHalfBlock(head: Buffer): Follow<MarkFound | undefined> {
   const certain = head.subarray(0, head.indexOf(REPLACEMENT));
   if (certain.length < 2 * HALF_BLOCK_BYTES - 4) return undefined;
   const offset = characterStart(certain, HALF_BLOCK_BYTES);
+  if (isNearMark(certain, offset)) return undefined;
   const part = yield offset;
   if (part === undefined) return { mark: 'again' };
   const mark = compareShifted(certain, offset, await part.content.read(0, COMPARED_BYTES));
@@ -159,12 +149,13 @@ async function* askHalfBlock(head: Buffer): Follow<MarkFound | undefined> {
 
 /** Near the end of a long text without a cut: little has to be sent again. */
 async function* askEnd(text: Content): Follow<MarkFound | undefined> {
-  for (let at = 0; at < text.length; at += SMALL_BYTES) {
-    if ((await text.read(at, at + SMALL_BYTES + REPLACEMENT.length)).includes(REPLACEMENT)) return undefined;
+  for (let at = 0; at < text.length; at += STEP_BYTES) {
+    if ((await text.read(at, at + STEP_BYTES + REPLACEMENT.length)).includes(REPLACEMENT)) return undefined;
   }
   const start = text.length - 2 * COMPARED_BYTES;
   const end = await text.read(start, text.length);
   const index = characterStart(end, COMPARED_BYTES);
+  if (isNearMark(end, index)) return undefined;
   const part = yield start + index;
   if (part === undefined) return { mark: 'again' };
   const mark = compareShifted(end, index, await part.content.read(0, COMPARED_BYTES));

@@ -3,13 +3,14 @@
  * the mirror that need a proof are held against a second reading, and what even that leaves open is named; and if the
  * mirror ends in such bytes, it is found out where in the text that is.
  */
-import { BYTE_ORDER_MARK, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
+import { BYTE_ORDER_MARK, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
+import { goesOnLike } from './alike.ts';
 import type { Answer, Follow, FollowContext } from './follow.ts';
-import { commonRegions } from './inexact-regions.ts';
+import { commonRegions, regionsBefore } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
-import type { Reading } from './reading.ts';
+import { alignDown } from './offsets.ts';
 
 /** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
 export interface Same {
@@ -44,8 +45,7 @@ export async function* compare(
     if (!found.aligned && second.aligned) return { kind: 'same', answer: second.answer, unproven };
   }
   if (found.aligned) return { kind: 'same', answer, unproven };
-  const end = yield* findEnd(file, { ...found, answer }, context);
-  return end === 'again' || end.kind !== 'same' ? end : { ...end, unproven };
+  return yield* findEnd(file, { ...found, answer, unproven }, context);
 }
 
 interface SecondReading {
@@ -61,7 +61,7 @@ async function* readAgain(
   position: number,
   { encoding }: FollowContext,
 ): Follow<SecondReading | Difference | 'again'> {
-  const offset = await file.alignDown(position);
+  const offset = await alignDown(file, position);
   const part = yield offset;
   if (part === undefined) return 'again';
   const reading = encoding.reading(part.content);
@@ -79,22 +79,31 @@ async function* readAgain(
  */
 async function* findEnd(
   file: LiveFile,
-  { answer, at, replaced }: { readonly answer: Answer; readonly at: number; readonly replaced: number },
+  { answer, unproven, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
   { encoding, final }: FollowContext,
 ): Follow<Same | Difference | 'again'> {
   const { reading } = answer;
-  if (reading.atEnd() && replaced <= file.length - at && !final) return { kind: 'same', answer, unproven: [] };
+  if (reading.atEnd() && replaced <= file.length - at && !final) return { kind: 'same', answer, unproven };
 
-  // Perhaps it ends in a character that is not complete yet, or that a block edge cut.
-  const last = await file.alignDown(file.length - 1);
-  if (widthOfLead((await file.read(last, last + 1))[0] ?? 0) > 1) {
+  // Perhaps it ends in a character that is not complete yet, that a block edge cut, or that stands behind those bytes.
+  const last = await alignDown(file, file.length - 1);
+  const tail = await file.read(last, file.length);
+  if (widthOfLead(tail[0] ?? 0) > 1) {
     const part = yield last;
     if (part === undefined) return 'again';
     const whole = encoding.reading(part.content);
+    const begun = whole.fork();
+    const left = regionsBefore(unproven, last);
+    const onward = await goesOnLike(begun, reading);
     const found = await match(whole, file, { from: last, to: file.length });
     if (found.kind === 'same' && found.aligned) {
-      const answer = { offset: last, reading: whole };
-      return (await goesOnLike(whole, reading)) === undefined ? 'again' : { kind: 'same', answer, unproven: [] };
+      const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
+      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
+    }
+    // It is the byte-order mark behind those bytes, which was swallowed in the answer from there.
+    if (onward === 'unmarked' && startsAlike(tail, BYTE_ORDER_MARK)) {
+      reading.advance(tail.length);
+      return { kind: 'same', answer, unproven: left };
     }
   }
 
@@ -102,47 +111,15 @@ async function* findEnd(
   if (part === undefined) return 'again';
   const rest = encoding.reading(part.content);
   const onward = await goesOnLike(rest, reading);
-  if (onward === undefined) return { kind: 'different', at };
+  if (onward === undefined) return reading.atEnd() ? 'again' : { kind: 'different', at };
   const uncertain = !rest.atEnd() && (await rest.peek(1)).length === 0;
   if (onward === 'earlier' || (onward === 'alike' && uncertain))
-    return { kind: 'same', answer: { offset: file.length, reading: rest }, unproven: [] };
+    return { kind: 'same', answer: { offset: file.length, reading: rest }, unproven };
   // All is there, or more than all: an offset past the end of the file has an empty answer, too.
   if (reading.atEnd() && rest.atEnd()) {
     const before = yield file.length - 1;
     if (before === undefined) return 'again';
     if (before.content.length === 0) return { kind: 'shorter', at };
   }
-  return { kind: 'same', answer, unproven: [] };
-}
-
-const RESUME_BYTES = 64;
-
-/**
- * How a later answer goes on like an earlier one, each behind the replacement characters at which it may stand; undefined
- * if it does not. alike: with the same bytes. earlier: with a character before them, which a block edge had cut.
- * unmarked: behind the byte-order mark of the other one, for it was asked for at the mark, and that was swallowed.
- */
-export async function goesOnLike(
-  later: Reading,
-  earlier: Reading,
-): Promise<'alike' | 'earlier' | 'unmarked' | undefined> {
-  const [ours, theirs] = [later.fork(), earlier.fork()];
-  await ours.skipUncertain();
-  await theirs.skipUncertain();
-  const expected = await theirs.peek(RESUME_BYTES);
-  if (await begins(ours, 0, expected)) return 'alike';
-  const width = widthOfLead((await ours.peek(1))[0] ?? 0);
-  if (width > 1 && (await begins(ours, width, expected))) return 'earlier';
-  if (!standsAt(expected, 0, BYTE_ORDER_MARK)) return undefined;
-  theirs.advance(BYTE_ORDER_MARK.length);
-  await theirs.skipUncertain();
-  return (await begins(ours, 0, await theirs.peek(RESUME_BYTES))) ? 'unmarked' : undefined;
-}
-
-/** Whether a reading has `expected` behind `skip` bytes, as far as it is certain; but it does not end before. */
-async function begins(reading: Reading, skip: number, expected: Buffer): Promise<boolean> {
-  const found = await reading.peek(skip + RESUME_BYTES);
-  const length = found.length - skip;
-  const ends = reading.remaining() === found.length;
-  return startsAlike(found.subarray(skip), expected) && (length >= expected.length || (length > 0 && !ends));
+  return { kind: 'same', answer, unproven };
 }

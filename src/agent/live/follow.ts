@@ -9,8 +9,10 @@ import { appendRest } from './append-rest.ts';
 import { findMark, Marked } from './byte-order-mark.ts';
 import { compare } from './compare.ts';
 import type { TextEncoding } from './encoding.ts';
+import { proveEncoding } from './encoding-proof.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
+import { alignDown, askFrom } from './offsets.ts';
 import type { RawBytes } from './raw-bytes.ts';
 import type { Reading } from './reading.ts';
 import type { Witnesses } from './witnesses.ts';
@@ -46,7 +48,7 @@ const MOST_ATTEMPTS = 4;
 
 export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-    const from = await file.askFrom();
+    const from = await askFrom(file);
     const part = yield from;
     if (part === undefined) return 'absent';
     file.note({ relativePath: part.relativePath });
@@ -78,6 +80,9 @@ async function* compareFrom(from: number, part: Part, file: LiveFile, context: F
   }
   // An empty text is that of an empty file, or of one that holds a mark and nothing else.
   if (part.content.length === 0 && !final) return yield* compare(file, answer, context);
+  const reading = yield* proveEncoding({ position: 0, mayLackMark: true }, answer.reading, encoding);
+  if (reading === 'again') return reading;
+  if (encoding.codePage !== undefined) return yield* compare(file, { offset: from, reading }, context);
   const { mark, second } = yield* findMark(part.content, encoding);
   if (mark === 'again') return mark;
   const content = mark === 'swallowed' ? new Marked(part.content) : part.content;
@@ -106,6 +111,7 @@ async function* settleDifference(
     return true;
   }
   if (!witnesses.confirm(file, found.kind)) return false;
+  encoding.doubt();
   if (unpromised) await file.cut(sound);
   else await file.startGeneration();
   return true;
@@ -115,7 +121,7 @@ async function* settleDifference(
 async function* onlyMirrorChanged(at: number, file: LiveFile, encoding: TextEncoding): Follow<boolean> {
   if (!(await file.hasItsFingerprint())) return true;
   if (at >= file.fingerprintStart) return false;
-  const from = await file.alignDown(file.fingerprintStart);
+  const from = await alignDown(file, file.fingerprintStart);
   const part = yield from;
   if (part === undefined) return false;
   const found = await match(encoding.reading(part.content), file, { from, to: file.committed });

@@ -2,11 +2,12 @@
  * Undecodable bytes without access to raw bytes: what they are is not to be had, but how many there are is, so that the
  * mirror does not drift. Asked from further and further on, the service at last answers with what follows them.
  */
-
-import { goesOnLike } from './compare.ts';
+import { goesOnLike } from './alike.ts';
 import type { TextEncoding } from './encoding.ts';
 import type { Follow, FollowEnd } from './follow.ts';
 import type { LiveFile } from './live-file.ts';
+import { match } from './match.ts';
+import { askFrom } from './offsets.ts';
 import type { Reading } from './reading.ts';
 
 /** Questions for one stretch; each halves it at least, but for the longest ones. */
@@ -19,6 +20,24 @@ const UNCUT_BYTES = 1020;
  * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed.
  */
 export async function* fillInexact(file: LiveFile, text: Reading, encoding: TextEncoding): Follow<Reading | FollowEnd> {
+  const measured = yield* measure(file, text, encoding);
+  if (typeof measured === 'string') return measured;
+  const { width, next } = measured;
+  if (width === 0) return next;
+  const nothingBehind = text.fork();
+  const replaced = await nothingBehind.skipUncertain();
+  if (nothingBehind.atEnd() && !(yield* isStillThere(file, replaced, encoding))) return 'witness';
+  await file.appendInexact(width);
+  return next;
+}
+
+interface Measured {
+  /** Bytes that are undecodable for sure. */
+  readonly width: number;
+  readonly next: Reading | FollowEnd;
+}
+
+async function* measure(file: LiveFile, text: Reading, encoding: TextEncoding): Follow<Measured | FollowEnd> {
   let behind = text;
   let width = 0;
   for (let probes = 0; probes < MOST_PROBES; probes++) {
@@ -29,21 +48,26 @@ export async function* fillInexact(file: LiveFile, text: Reading, encoding: Text
     if (onward === undefined) return 'witness';
     const rest = reading.fork();
     const replaced = onward === 'unmarked' ? 0 : await rest.skipUncertain();
-    if (replaced === 0) {
-      if (width > 0) await file.appendInexact(width);
-      // A character that a block edge had cut stands whole here.
-      if (onward === 'earlier') return reading;
-      return width > 0 ? behind : 'witness';
-    }
+    // A character that a block edge had cut stands whole here.
+    if (replaced === 0 && onward === 'earlier') return { width, next: reading };
+    if (replaced === 0) return { width, next: width > 0 ? behind : 'witness' };
     // Each stands for one byte at least; the last one perhaps for a character that is not complete yet.
     const sure = rest.atEnd() ? replaced - 1 : replaced;
-    if (sure === 0) {
-      if (width > 0) await file.appendInexact(width);
-      return 'tail';
-    }
+    if (sure === 0) return { width, next: 'tail' };
     width += Math.min(sure, UNCUT_BYTES);
     behind = rest;
   }
-  await file.appendInexact(width);
-  return 'raw';
+  return { width, next: 'raw' };
+}
+
+/** A text that ends in what is filled has nothing behind it that could show whether it is still the same file. */
+async function* isStillThere(file: LiveFile, replaced: number, encoding: TextEncoding): Follow<boolean> {
+  const from = await askFrom(file);
+  const part = yield from;
+  if (part === undefined) return false;
+  const reading = encoding.reading(part.content);
+  const found = await match(reading, file, { from, to: file.length });
+  if (found.kind !== 'same') return false;
+  const asBefore = !found.aligned || (await reading.skipUncertain()) === replaced;
+  return asBefore && reading.atEnd();
 }

@@ -4,19 +4,12 @@
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
  * position; what is ahead was never promised, and is compared with the remote file like everything else.
  */
-import { characterStart } from '../../chunk.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
 import type { InexactRegion, LiveFileRow } from '../../store/rows.ts';
+import { type Doubt, doubtOf } from './doubt.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, regionsBefore, withRegion } from './inexact-regions.ts';
 import { FINGERPRINT_BYTES, Mirror, type MirrorLook, mirrorPath, type OpenFile } from './mirror.ts';
-import { pastByteOrderMark } from './reading.ts';
-
-/**
- * What is known against a mirror. none: nothing. damaged: it was changed by somebody else, so a difference is mended
- * from the remote file. unknown: the state was lost, so nobody knows who is right, and the old bytes are kept.
- */
-export type Doubt = 'none' | 'damaged' | 'unknown';
 
 /** Bytes appended before they are flushed and committed within one long append. */
 const COMMIT_BYTES = 8 * 1024 * 1024;
@@ -102,6 +95,11 @@ export class LiveFile {
     return this.#doubt === 'none' ? this.committed : 0;
   }
 
+  /** Bytes already mirrored that are asked for again. */
+  get overlapBytes(): number {
+    return this.#options.overlapBytes;
+  }
+
   get doubt(): Doubt {
     return this.#doubt;
   }
@@ -120,26 +118,6 @@ export class LiveFile {
   async read(start: number, end: number): Promise<Buffer> {
     const bytes = await this.#mirror.read(start, Math.max(start, Math.min(end, this.#length)));
     return maskRegions(bytes, start, this.#row.inexact);
-  }
-
-  /** From where the service is asked: a little before the committed position; the beginning while there is a doubt. */
-  async askFrom(): Promise<number> {
-    return this.#doubt === 'none' ? this.overlapStart() : this.alignDown(0);
-  }
-
-  /** The beginning of the overlap: the last committed bytes, from the beginning of a character on. */
-  async overlapStart(): Promise<number> {
-    return this.alignDown(Math.max(0, this.committed - this.#options.overlapBytes));
-  }
-
-  /** The position at or before `position` where a character of the mirror begins, but behind byte-order marks. */
-  async alignDown(position: number): Promise<number> {
-    const start = Math.max(0, position - 4);
-    const around = await this.read(start, position + 4);
-    const aligned = start + characterStart(around, position - start);
-    const clear = start + pastByteOrderMark(around, aligned - start);
-    // One mark may stand behind the other.
-    return Math.min(this.#length, clear > aligned ? await this.alignDown(clear) : clear);
   }
 
   async append(bytes: Buffer): Promise<void> {
@@ -290,14 +268,3 @@ const settledName = (row: LiveFileRow) => `${row.jobId}/${row.taskId}/${row.file
 /** A progress file is rewritten again and again by design: its last state before is enough. */
 const keptOf = (row: LiveFileRow, options: LiveFileOptions) =>
   row.file === 'progress' ? Math.min(1, options.keepGenerations) : options.keepGenerations;
-
-/**
- * A mirror that is longer than committed is what a kill leaves behind, unless this process itself had left it in
- * order; the bytes behind the position are compared anyway. Anything else was done by somebody else.
- */
-function doubtOf(row: LiveFileRow, look: MirrorLook, settled: boolean): Doubt {
-  if (row.inode === null) return look.length > 0 ? 'unknown' : 'none';
-  if (row.modifiedNs === null || look.inode !== row.inode || look.length < row.position) return 'damaged';
-  const touched = look.modifiedNs !== row.modifiedNs;
-  return touched && (settled || look.length === row.position) ? 'damaged' : 'none';
-}

@@ -2,7 +2,7 @@
  * Holds a reading against bytes that are already there (a mirror, or raw bytes). Where the service could not decode,
  * the bytes there are passed over until both go on alike.
  */
-import { commonLength, startsAlike } from '../../chunk.ts';
+import { commonLength, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Reading } from './reading.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */
@@ -60,8 +60,9 @@ export async function match(
 }
 
 /**
- * Where the bytes go on like the reading does behind its replacement characters; `to` if they end before that. What
- * was replaced is none of ASCII, and at least one byte for each character.
+ * Where the bytes go on like the reading does behind its replacement characters; `to` if they end before that, or with
+ * the beginning of a character that may have been replaced, too. What was replaced is none of ASCII, and at least one
+ * byte for each character.
  */
 async function whereResumed(
   reading: Reading,
@@ -70,12 +71,13 @@ async function whereResumed(
 ): Promise<number | undefined> {
   const resumes = await reading.peek(RESUME_BYTES);
   const widest = Math.min(to, at + replaced * MOST_BYTES_A_REPLACEMENT);
+  const fewest = widest < to ? 1 : Math.max(1, widthOfLead(resumes[0] ?? 0));
   for (let start = at; start <= widest; start += STEP_BYTES) {
     const there = await bytes.read(start, Math.min(to, start + STEP_BYTES + RESUME_BYTES));
     for (let position = start; position <= widest && position < start + STEP_BYTES; position++) {
       if (position === to) return to;
       const rest = there.subarray(position - start, position - start + resumes.length);
-      if (position >= at + replaced && rest.length > 0 && startsAlike(rest, resumes)) return position;
+      if (position >= at + replaced && rest.length >= fewest && startsAlike(rest, resumes)) return position;
       if ((there[position - start] ?? 0) < 0x80) return undefined;
     }
   }

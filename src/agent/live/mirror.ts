@@ -3,10 +3,10 @@
  * with O_NOFOLLOW, and every directory on the way to it is looked at first.
  */
 import { createHash } from 'node:crypto';
-import { constants } from 'node:fs';
+import { type BigIntStats, constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, type JobtailError } from '../../errors.ts';
+import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
 import { flushPath, inTheWay, makeDirectories } from '../directories.ts';
 
@@ -54,16 +54,18 @@ export class Mirror {
       await flushPath(directory);
       return made;
     });
-    const stat = await handle.stat();
-    if (!stat.isFile()) {
+    const mirror = new Mirror(file, handle);
+    try {
+      if (!(await mirror.#stat()).isFile()) throw inTheWay(file, 'file');
+      return mirror;
+    } catch (error) {
       await handle.close();
-      throw inTheWay(file, 'file');
+      throw error;
     }
-    return new Mirror(file, handle);
   }
 
   async look(): Promise<MirrorLook> {
-    const stat = await this.#handle.stat({ bigint: true });
+    const stat = await this.#stat();
     return { length: Number(stat.size), inode: String(stat.ino), modifiedNs: String(stat.mtimeNs) };
   }
 
@@ -72,7 +74,9 @@ export class Mirror {
     const bytes = Buffer.allocUnsafe(end - start);
     let filled = 0;
     while (filled < bytes.length) {
-      const { bytesRead } = await this.#handle.read(bytes, filled, bytes.length - filled, start + filled);
+      const { bytesRead } = await this.#named(() =>
+        this.#handle.read(bytes, filled, bytes.length - filled, start + filled),
+      );
       if (bytesRead === 0) break;
       filled += bytesRead;
     }
@@ -83,26 +87,20 @@ export class Mirror {
   async write(position: number, bytes: Buffer): Promise<void> {
     let written = 0;
     while (written < bytes.length) {
-      try {
-        const done = await this.#handle.write(bytes, written, bytes.length - written, position + written);
-        written += done.bytesWritten;
-      } catch (error) {
-        throw this.#named(error);
-      }
+      const { bytesWritten } = await this.#named(() =>
+        this.#handle.write(bytes, written, bytes.length - written, position + written),
+      );
+      written += bytesWritten;
     }
   }
 
   async cut(length: number): Promise<void> {
-    await this.#handle.truncate(length);
+    await this.#named(() => this.#handle.truncate(length));
   }
 
   /** Waits until what was written is on the disk. */
   async flush(): Promise<void> {
-    try {
-      await this.#handle.datasync();
-    } catch (error) {
-      throw this.#named(error);
-    }
+    await this.#named(() => this.#handle.datasync());
   }
 
   /** The fingerprint of the bytes before `position`; null at the beginning. */
@@ -116,9 +114,17 @@ export class Mirror {
     await this.#handle.close();
   }
 
+  #stat(): Promise<BigIntStats> {
+    return this.#named(() => this.#handle.stat({ bigint: true }));
+  }
+
   /** Errors of a handle do not say which file it was. */
-  #named(error: unknown): JobtailError {
-    if (error instanceof Error && 'syscall' in error) Object.assign(error, { path: this.path });
-    return asJobtailError(error);
+  async #named<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof Error && 'syscall' in error) Object.assign(error, { path: this.path });
+      throw asJobtailError(error);
+    }
   }
 }

@@ -2,13 +2,21 @@
  * Text turned back into the bytes of the remote file. A reading walks once through a content and says, from where it
  * stands, which bytes are certain; where the service could not decode it is uncertain and gives none.
  */
-import iconv from 'iconv-lite';
-import { BYTE_ORDER_MARK, REPLACEMENT, standsAt } from '../../chunk.ts';
+import { REPLACEMENT, standsAt } from '../../chunk.ts';
 import type { Content } from '../ports.ts';
+import type { CodePage } from './code-page.ts';
 
-/** Bytes of text that are looked at in one go, and how many are always in sight unless the text ends before. */
-const WINDOW_BYTES = 256 * 1024;
+/** Bytes of text that are read in one go, and how many are always in sight unless the text ends before. */
+const WINDOW_BYTES = 1024 * 1024;
 const SIGHT_BYTES = 1024;
+/** Bytes of text that are turned into those of a code page in one go. */
+const CODE_PAGE_WINDOW_BYTES = 256 * 1024;
+
+/** Text from where a reading stands on, as it was handed out: all of it (`whole`), or at least SIGHT_BYTES. */
+export interface TextWindow {
+  readonly bytes: Buffer;
+  readonly whole: boolean;
+}
 
 export interface Reading {
   /** Certain bytes from here on, at most `max`; empty where it is uncertain or at its end. */
@@ -23,8 +31,8 @@ export interface Reading {
   remaining(): number;
   /** Another reading that stands where this one stands. */
   fork(): Reading;
-  /** The same text from here on, taken as that of a code page. */
-  asCodePage(codePage: CodePage): Reading;
+  /** The same text from here on, taken as that of a code page, or of UTF-8; itself if it is taken so. */
+  as(codePage: CodePage | undefined): Reading;
 }
 
 /** The text of a service that decodes UTF-8: its bytes are the file's, up to a U+FFFD. */
@@ -33,6 +41,8 @@ export class Utf8Reading implements Reading {
   #at: number;
   #window: Buffer = Buffer.alloc(0);
   #windowAt = 0;
+  /** Up to where the text in the window is certain; known if it is not behind. */
+  #uncertainAt = -1;
 
   constructor(content: Content, at = 0) {
     this.#content = content;
@@ -43,17 +53,23 @@ export class Utf8Reading implements Reading {
     return new Utf8Reading(this.#content, this.#at);
   }
 
-  asCodePage(codePage: CodePage): Reading {
-    return new CodePageReading(this.#content, codePage, this.#at);
+  as(codePage: CodePage | undefined): Reading {
+    return codePage === undefined ? this : new CodePageReading(this.#content, codePage, this.#at);
+  }
+
+  async window(): Promise<TextWindow> {
+    const bytes = await this.#load();
+    return { bytes, whole: this.#at + bytes.length >= this.#content.length };
   }
 
   async peek(max: number): Promise<Buffer> {
-    const window = await this.#load();
-    const uncertain = window.indexOf(REPLACEMENT);
-    if (uncertain >= 0) return window.subarray(0, Math.min(uncertain, max));
-    // The last two bytes may be the beginning of a U+FFFD that the window cuts.
-    const whole = this.#at + window.length >= this.#content.length;
-    return window.subarray(0, Math.min(whole ? window.length : window.length - 2, max));
+    const { bytes, whole } = await this.window();
+    if (this.#uncertainAt < this.#at) {
+      const found = bytes.indexOf(REPLACEMENT);
+      // The last two bytes may be the beginning of a U+FFFD that the window cuts.
+      this.#uncertainAt = this.#at + (found >= 0 ? found : whole ? bytes.length : bytes.length - 2);
+    }
+    return bytes.subarray(0, Math.min(max, this.#uncertainAt - this.#at));
   }
 
   advance(count: number): void {
@@ -83,38 +99,9 @@ export class Utf8Reading implements Reading {
     if (this.#at > end || (this.#at + SIGHT_BYTES > end && end < this.#content.length)) {
       this.#window = await this.#content.read(this.#at, this.#at + WINDOW_BYTES);
       this.#windowAt = this.#at;
+      this.#uncertainAt = -1;
     }
     return this.#window.subarray(this.#at - this.#windowAt);
-  }
-}
-
-/** A single-byte code page: which byte each character stands for. */
-export class CodePage {
-  readonly name: string;
-  readonly #byteOf = new Map<number, number>();
-
-  /** Throws RangeError if `name` is not that of a single-byte encoding. */
-  constructor(name: string) {
-    this.name = name;
-    const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
-    const characters = iconv.encodingExists(name) ? iconv.decode(bytes, name) : '';
-    if (characters.length !== bytes.length) throw new RangeError(`${name} is no single-byte code page`);
-    // As in .NET, a byte that the code page leaves undefined is the control character of the same number.
-    for (const byte of bytes) {
-      const character = characters.charCodeAt(byte);
-      this.#byteOf.set(character === 0xfffd ? byte : character, byte);
-    }
-  }
-
-  /** The bytes of `text` up to the first character the code page does not have. */
-  encode(text: string): Buffer {
-    const bytes = Buffer.allocUnsafe(text.length);
-    for (let index = 0; index < text.length; index++) {
-      const byte = this.#byteOf.get(text.charCodeAt(index));
-      if (byte === undefined || text.charCodeAt(index) === 0xfffd) return bytes.subarray(0, index);
-      bytes[index] = byte;
-    }
-    return bytes;
   }
 }
 
@@ -122,7 +109,10 @@ export class CodePage {
 export class CodePageReading implements Reading {
   readonly #content: Content;
   readonly #codePage: CodePage;
+  /** Where the text goes on behind what was encoded. */
   #textAt = 0;
+  /** Text that was encoded, and the last of its bytes: those that follow. */
+  #text = '';
   #bytes: Buffer = Buffer.alloc(0);
   #uncertain = false;
 
@@ -135,13 +125,19 @@ export class CodePageReading implements Reading {
 
   fork(): CodePageReading {
     const fork = new CodePageReading(this.#content, this.#codePage, this.#textAt);
+    fork.#text = this.#text;
     fork.#bytes = this.#bytes;
     fork.#uncertain = this.#uncertain;
     return fork;
   }
 
-  asCodePage(): Reading {
-    return this;
+  as(codePage: CodePage | undefined): Reading {
+    if (codePage === this.#codePage) return this;
+    const ahead = Buffer.byteLength(this.#text.slice(this.#text.length - this.#bytes.length));
+    const at = this.#textAt - ahead;
+    return codePage === undefined
+      ? new Utf8Reading(this.#content, at)
+      : new CodePageReading(this.#content, codePage, at);
   }
 
   async peek(max: number): Promise<Buffer> {
@@ -174,13 +170,14 @@ export class CodePageReading implements Reading {
   }
 
   async #load(): Promise<void> {
-    const window = await this.#content.read(this.#textAt, this.#textAt + WINDOW_BYTES);
+    const window = await this.#content.read(this.#textAt, this.#textAt + CODE_PAGE_WINDOW_BYTES);
     // A window may cut a character: what belongs to it comes with the next one.
     const cut = this.#textAt + window.length < this.#content.length ? wholeCharacters(window) : window.length;
     const text = window.toString('utf8', 0, cut);
     this.#bytes = this.#codePage.encode(text);
     this.#uncertain = this.#bytes.length < text.length;
-    this.#textAt += this.#uncertain ? Buffer.byteLength(text.slice(0, this.#bytes.length)) : cut;
+    this.#text = this.#uncertain ? text.slice(0, this.#bytes.length) : text;
+    this.#textAt += this.#uncertain ? Buffer.byteLength(this.#text) : cut;
   }
 }
 
@@ -188,13 +185,4 @@ function wholeCharacters(window: Buffer): number {
   let end = window.length - 1;
   while (end > 0 && ((window[end] ?? 0) & 0xc0) === 0x80) end--;
   return end;
-}
-
-/** Where a service is asked from so that it cannot swallow a byte-order mark there (field notes 1). */
-export function pastByteOrderMark(bytes: Buffer, index: number): number {
-  for (const back of [0, 1, 2]) {
-    if (index - back >= 0 && standsAt(bytes, index - back, BYTE_ORDER_MARK))
-      return index - back + BYTE_ORDER_MARK.length;
-  }
-  return index;
 }

@@ -1,8 +1,9 @@
 /** Result files by a direct transfer: whether it is open, and one turn of it. */
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { Clock, DirectFile, DirectTransfer, Remote, TransferMethod } from '../ports.ts';
+import type { Clock, DirectFile, DirectOrder, DirectTransfer, Remote, TransferMethod } from '../ports.ts';
 import type { Leases } from './leases.ts';
 import type { DiskReserve } from './limits.ts';
 
@@ -26,11 +27,21 @@ export interface DirectTurn<File extends DirectFile> {
   readonly bytesPerSecond: number | null;
   readonly reserve: DiskReserve;
   readonly clock: Clock;
-  readonly onFile: (file: File, arrived: string) => Promise<void>;
+  readonly onFiles: DirectOrder<File>['onFiles'];
   readonly onTooLarge: (file: File) => void;
   /** Bytes more, and the way they came. */
   readonly onBytes: (bytes: number, way: string) => void;
   readonly signal: AbortSignal;
+}
+
+/** Where files of direct transfers arrive: beside `results/`, so that they only have to be renamed. */
+export function stagingDirectory(jobDirectory: string): string {
+  return path.join(jobDirectory, '.direct');
+}
+
+/** Removes it, with what waits in it to be resumed. */
+export function clearStaging(jobDirectory: string): Promise<void> {
+  return fs.rm(stagingDirectory(jobDirectory), { recursive: true, force: true });
 }
 
 /** So many files that are due together are better brought in one go. */
@@ -93,6 +104,7 @@ export class DirectResults {
   async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
     const { jobId, files, remote, jobDirectory, clock, signal } = turn;
     const { leases } = this.#options;
+    if (!(await turn.reserve.hasRoomFor(0))) throw outOfRoom();
     const lease = await leases.take(jobId, remote, signal);
     if (lease === null) throw noMethod();
     const { method } = lease;
@@ -103,12 +115,12 @@ export class DirectResults {
       await transfer.fetch({
         method,
         files,
-        directory: path.join(jobDirectory, '.direct'),
+        directory: stagingDirectory(jobDirectory),
         presentDirectory: turn.presentDirectory,
         maxFileBytes: turn.maxFileBytes,
         bytesPerSecond: turn.bytesPerSecond,
         way: lease.way,
-        onFile: turn.onFile,
+        onFiles: turn.onFiles,
         onTooLarge: turn.onTooLarge,
         onBytes: (bytes) => {
           if (bytes > arrived) turn.onBytes(bytes - arrived, lease.way ?? method.protocol ?? '');

@@ -4,11 +4,14 @@
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
+import { Slices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { flushPath } from '../directories.ts';
+import type { FileDigest } from '../ports.ts';
+import { flushAll } from './flush.ts';
 
-const MOST_ROWS = 500;
+/** Of one transaction, and so many are not kept waiting. */
+const MANY_ROWS = 500;
 const LONGEST_WAIT_MS = 1_000;
 /** A file that does not change is looked at at least so often while its job is followed. */
 const LONGEST_INTERVAL_MS = 60 * 60_000;
@@ -29,18 +32,17 @@ export class Ledger {
     this.#options = options;
   }
 
-  /** Takes a row in; `target` is what was put in its place, if anything was. */
-  async save(row: ResultRow, target?: string): Promise<void> {
-    this.add(row, target);
-    const waitedMs = this.#options.now() - this.#oldestAt;
-    if (this.#rows.length >= MOST_ROWS || waitedMs >= LONGEST_WAIT_MS) await this.flush();
-  }
-
-  /** Takes a row in, to be saved with the others. */
+  /** Takes a row in, to be saved with others; `target` is what was put in its place, if anything was. */
   add(row: ResultRow, target?: string): void {
     if (this.#rows.length === 0) this.#oldestAt = this.#options.now();
     this.#rows.push(row);
     if (target !== undefined) this.#directories.add(path.dirname(target));
+  }
+
+  /** Saves what was taken in, if it is much or waits for long. */
+  async keepUp(): Promise<void> {
+    const isOld = this.#rows.length > 0 && this.#options.now() - this.#oldestAt >= LONGEST_WAIT_MS;
+    if (this.#rows.length >= MANY_ROWS || isOld) await this.flush();
   }
 
   /** Saves what was taken in. */
@@ -50,24 +52,26 @@ export class Ledger {
       const directories = this.#directories;
       this.#rows = [];
       this.#directories = new Set();
-      for (const directory of directories) await flushPath(directory);
+      await flushAll(directories);
       const { store } = this.#options;
-      if (rows.length > 0) store.transaction(() => store.results.saveAll(rows));
+      const slices = new Slices();
+      for (let at = 0; at < rows.length; at += MANY_ROWS) {
+        store.transaction(() => store.results.saveAll(rows.slice(at, at + MANY_ROWS)));
+        await slices.next();
+      }
     });
     return this.#flushing;
   }
 }
 
-export interface FetchedFile {
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
-/** The row after its file came; `baseMs` is the shortest interval. */
-export function afterFetch(row: ResultRow, fetched: FetchedFile, baseMs: number, now: number): ResultRow {
-  const { bytes, sha256 } = fetched;
+/**
+ * The row after its file came. The interval stretches while the file stays the same, and while it goes on changing: one
+ * that is written all the time is not fetched all the time. With its first change it begins anew, with `baseMs`.
+ */
+export function afterFetch(row: ResultRow, digest: FileDigest, baseMs: number, now: number): ResultRow {
+  const { bytes, sha256 } = digest;
   const same = row.sha256 === sha256;
-  const intervalMs = same ? longer(row.intervalMs) : baseMs;
+  const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : baseMs;
   const state = same || row.sha256 === null ? 'synced' : 'in-flux';
   const due = { intervalMs, dueAt: now + intervalMs };
   return { ...row, ...due, state, reason: null, live: null, bytes, sha256, fetchedAt: now };

@@ -1,10 +1,17 @@
 /** What is to be done with each listed name: fetched to a path of its own, left out by a pattern, or refused. */
+import fs from 'node:fs';
+import path from 'node:path';
 import ignore from 'ignore';
 import { partsOf, resultPath } from './names.ts';
 
 export type Verdict =
   | { readonly kind: 'fetch'; readonly parts: readonly string[] }
   | { readonly kind: 'left-out' | 'refused'; readonly reason: string };
+
+export interface JudgeOptions extends Patterns {
+  /** Names that differ by upper and lower case only are one file where the mirrors are. */
+  readonly foldsCase: boolean;
+}
 
 export interface Patterns {
   /** As in .gitignore: a file is fetched if one includes it and none excludes it. */
@@ -13,11 +20,11 @@ export interface Patterns {
 }
 
 /** The verdict on each name; of names that would get in each other's way, the first one has it. */
-export function judgeNames(names: Iterable<string>, patterns: Patterns): Map<string, Verdict> {
+export function judgeNames(names: Iterable<string>, patterns: JudgeOptions): Map<string, Verdict> {
   const options = { allowRelativePaths: true, ignorecase: false };
   const include = ignore(options).add([...patterns.include]);
   const exclude = ignore(options).add([...patterns.exclude]);
-  const taken = new TakenPaths();
+  const taken = new TakenPaths(patterns.foldsCase);
   const verdicts = new Map<string, Verdict>();
   for (const name of names) {
     if (verdicts.has(name)) continue;
@@ -37,12 +44,18 @@ export function judgeNames(names: Iterable<string>, patterns: Patterns): Map<str
 
 /** The paths that are spoken for. Those that differ by Unicode normalisation only are one file on some file systems. */
 class TakenPaths {
+  readonly #foldsCase: boolean;
   readonly #files = new Set<string>();
   readonly #directories = new Set<string>();
 
+  constructor(foldsCase: boolean) {
+    this.#foldsCase = foldsCase;
+  }
+
   /** Takes a path, or says why it cannot be had. */
   take(parts: readonly string[]): string | undefined {
-    const path = parts.join('/').normalize('NFC');
+    const normal = parts.join('/').normalize('NFC');
+    const path = this.#foldsCase ? normal.toLowerCase().normalize('NFC') : normal;
     if (this.#files.has(path)) return 'it names the same file as another result';
     if (this.#directories.has(path)) return 'another result needs a directory of this name';
     const above = partsOf(path).slice(0, -1);
@@ -54,4 +67,16 @@ class TakenPaths {
     for (const directory of directories) this.#directories.add(directory);
     return undefined;
   }
+}
+
+/**
+ * Whether names that differ by upper and lower case only are one file beside a directory that has letters in its name:
+ * so it is on SMB, macOS, and some directories of ext4.
+ */
+export function ignoresCase(directory: string): boolean {
+  const inodeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.ino;
+  const inode = inodeOf(directory);
+  return (
+    inode !== undefined && inode === inodeOf(path.join(path.dirname(directory), path.basename(directory).toUpperCase()))
+  );
 }

@@ -7,8 +7,9 @@ import path from 'node:path';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { mirrorPath } from '../live/mirror.ts';
+import { digestOf } from './digest.ts';
 import { partsOf } from './names.ts';
-import { type Arrived, hashOf } from './result-file.ts';
+import type { Arrived } from './result-file.ts';
 
 /** The live files of a job, and the results that are links to them. */
 export class LiveLinks {
@@ -74,8 +75,8 @@ export class LiveLinks {
   async #isSame(arrived: Arrived, live: LiveFileRow): Promise<boolean> {
     const common = Math.min(arrived.bytes, live.position);
     if (common === 0 && arrived.bytes + live.position > 0) return false;
-    const here = await hashOf(mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
-    const there = common === arrived.bytes ? arrived : await hashOf(arrived.file, common);
+    const here = await digestOf(mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
+    const there = common === arrived.bytes ? arrived : await digestOf(arrived.file, common);
     return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
   }
 

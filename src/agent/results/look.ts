@@ -2,18 +2,17 @@
 import path from 'node:path';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Clock } from '../ports.ts';
+import { clearStaging } from './direct-results.ts';
 import type { Ledger } from './ledger.ts';
-import { afterFetch, afterLink, postponed } from './ledger.ts';
 import type { DiskReserve, Throttle } from './limits.ts';
 import type { LiveLinks } from './live-links.ts';
-import { printable } from './names.ts';
-import { type DueResult, TOO_LARGE } from './plan.ts';
+import { isOfOneFile, Placement } from './placement.ts';
+import { type DueResult, type ProvenLink, TOO_LARGE } from './plan.ts';
 import type { Progress } from './progress.ts';
-import { type Arrived, arrivedFile, discard, lookAt, type Present, place, placeLink } from './result-file.ts';
 import type { ResultsContext, ResultsPass } from './results.ts';
 import { downloadByService } from './service-download.ts';
+import { Targets } from './targets.ts';
 
 export interface LookOptions extends ResultsContext {
   readonly clock: Clock;
@@ -29,40 +28,27 @@ export interface LookOptions extends ResultsContext {
   readonly throttle: Throttle;
 }
 
-/** Failures of one file, whatever the next one does. */
-const OF_ONE_FILE = new Set<ErrorCode>([
-  'not-found',
-  'fault',
-  'malformed',
-  'unexpected-answer',
-  'answer-too-large',
-  'local-io',
-  'permission',
-  'usage',
-]);
 /** Failures that may be of one file or of the service: it is the service if several files in a row meet one. */
 const OF_ONE_FILE_PERHAPS = new Set<ErrorCode>(['interrupted', 'timeout', 'http-status', 'unavailable', 'internal']);
 const MOST_IN_A_ROW = 3;
 
-/** A link that the agent itself made: to a mirror beside `results/`. */
-const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
-
 export class Look {
   readonly #options: LookOptions;
-  readonly #tally = { fetched: 0, changed: 0, failed: 0 };
+  readonly #placement: Placement;
   #failuresInARow = 0;
 
   constructor(options: LookOptions) {
     this.#options = options;
+    this.#placement = new Placement(options);
   }
 
-  get tally(): { readonly fetched: number; readonly changed: number; readonly failed: number } {
-    return this.#tally;
+  get tally(): Placement['tally'] {
+    return this.#placement.tally;
   }
 
   /** Fetches all of them; rejects with what stops the whole look. */
   async fetchAll(due: readonly DueResult[]): Promise<void> {
-    const { direct, jobId, now } = this.#options;
+    const { direct, directory, jobId, now } = this.#options;
     const isOpen = direct?.isOpen(jobId, now()) === true;
     const first = isOpen ? due.filter(({ row }) => direct.takes(row.bytes, due.length)) : [];
     const left = new Set(due);
@@ -76,43 +62,38 @@ export class Look {
       large.filter((result) => !gone.has(result)),
       null,
     );
+    // Nothing waits to be resumed: what did not come directly came by SOAP.
+    if (direct !== undefined) await clearStaging(path.dirname(directory));
   }
 
   /** Puts a link to a mirror in the place of a result. */
-  async link({ row, target }: DueResult, live: LiveFileRow): Promise<void> {
-    const { mirrorDirectory, links, ledger, now } = this.#options;
-    try {
-      requireOwn(await lookAt(mirrorDirectory, target), target);
-      await placeLink(links.textOf(live, target), target);
-      links.link(row.name, live);
-      await ledger.save(afterLink(row, live, now()), target);
-    } catch (thrown) {
-      await this.#failed(row, asJobtailError(thrown));
-    }
+  link({ live, ...result }: ProvenLink): Promise<void> {
+    return this.#placement.link(result, live);
   }
 
   /** The files that the direct way brought or left out for good; the others are left to SOAP. */
   async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
-    const gone = new Set<DueResult>();
-    if (files.length === 0) return gone;
+    if (files.length === 0) return new Set();
     const { direct, jobId, directory, options, progress, pass, onFallback } = this.#options;
-    const targets = await this.#freeTargets(files, gone);
+    const gone = new Set(files);
+    const free = await this.#placement.free(files);
+    for (const result of free) gone.delete(result);
     try {
       await direct?.fetch({
         ...this.#options,
-        files: targets,
+        files: free,
         remote: pass.remote,
         jobDirectory: path.dirname(directory),
         presentDirectory: directory,
         maxFileBytes: options.maxFileBytes,
         bytesPerSecond: options.bandwidthLimit ?? null,
-        onFile: async (result, arrived) => {
-          gone.add(result);
-          await this.#settle(result, arrivedFile(arrived));
+        onFiles: async (arrivals) => {
+          await this.#placement.settle(arrivals.map(({ file, ...arrived }) => ({ result: file, ...arrived })));
+          for (const { file } of arrivals) gone.add(file);
         },
         onTooLarge: (result) => {
           gone.add(result);
-          this.#leaveOut(result.row, tooLarge(options.maxFileBytes));
+          this.#placement.leftOut(result.row, tooLarge(options.maxFileBytes));
         },
         onBytes: (bytes, way) => progress.arrived(bytes, way),
         signal: pass.signal,
@@ -125,21 +106,6 @@ export class Look {
       onFallback?.(jobId, reason);
     }
     return gone;
-  }
-
-  /** Those of which the target can be written: the others fail here, before anything is fetched. */
-  async #freeTargets(files: readonly DueResult[], gone: Set<DueResult>): Promise<DueResult[]> {
-    const free: DueResult[] = [];
-    for (const result of files) {
-      try {
-        requireOwn(await lookAt(this.#options.mirrorDirectory, result.target), result.target);
-        free.push(result);
-      } catch (thrown) {
-        gone.add(result);
-        await this.#failed(result.row, asJobtailError(thrown));
-      }
-    }
-    return free;
   }
 
   /** Fetches by DownloadFileFromCluster, some at a time; those beyond `directAboveBytes` are handed back. */
@@ -167,10 +133,10 @@ export class Look {
   }
 
   async #byServiceOne(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<unknown> {
-    const { jobId, mirrorDirectory, options, pass, progress, reserve, throttle } = this.#options;
+    const { jobId, mirrorDirectory, ledger, options, pass, progress, reserve, throttle } = this.#options;
     const { row, target } = result;
     try {
-      requireOwn(await lookAt(mirrorDirectory, target), target);
+      await new Targets(mirrorDirectory).look(target);
       const downloaded = await downloadByService({
         ...{ jobId, reserve, throttle, directAboveBytes, signal },
         remote: pass.remote,
@@ -181,64 +147,22 @@ export class Look {
       });
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') return downloaded;
-      if (downloaded === 'too-large') this.#leaveOut(row, tooLarge(options.maxFileBytes));
-      else if (downloaded === 'no-room') this.#leaveOut(row, 'less than mirror.minFreeBytes would stay free');
-      else await this.#settle(result, Promise.resolve(downloaded));
+      if (downloaded === 'too-large') this.#placement.leftOut(row, tooLarge(options.maxFileBytes));
+      else if (downloaded === 'no-room') this.#placement.failed(row, noRoom());
+      else await this.#placement.settle([{ result, path: downloaded.file, digest: downloaded }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (signal.aborted || !this.#isOfOneFile(error)) throw error;
-      await this.#failed(row, error);
+      this.#placement.failed(row, error);
     }
+    await ledger.keepUp();
     return undefined;
   }
 
-  /** A file arrived: it is a live file, or the same as before, or it takes its place. */
-  async #settle(result: DueResult, arriving: Promise<Arrived>): Promise<void> {
-    const { jobId, mirrorDirectory, links, ledger, options, now, progress, onFetched } = this.#options;
-    const { row, parts, target } = result;
-    let arrived: Arrived | undefined;
-    try {
-      arrived = await arriving;
-      const live = await links.match(arrived, row, parts);
-      if (live !== undefined) {
-        await discard(arrived);
-        await this.link(result, live);
-        progress.done();
-        return;
-      }
-      const present = await lookAt(mirrorDirectory, target);
-      requireOwn(present, target);
-      const changed = await place(arrived, target, present);
-      onFetched?.(jobId, row.name, arrived.bytes, changed);
-      this.#tally.fetched += 1;
-      this.#tally.changed += changed ? 1 : 0;
-      progress.done();
-      await ledger.save(afterFetch(row, arrived, options.intervalMs, now()), changed ? target : undefined);
-    } catch (thrown) {
-      if (arrived !== undefined) await discard(arrived);
-      const error = asJobtailError(thrown);
-      if (!OF_ONE_FILE.has(error.code)) throw error;
-      await this.#failed(row, error);
-    }
-  }
-
-  async #failed(row: ResultRow, error: JobtailError): Promise<void> {
-    const { ledger, now, progress } = this.#options;
-    this.#tally.failed += 1;
-    progress.done();
-    await ledger.save(postponed(row, 'failed', printable(error.message), now()));
-  }
-
-  #leaveOut(row: ResultRow, reason: string): void {
-    const { ledger, now, progress } = this.#options;
-    progress.done();
-    ledger.add(postponed(row, 'left-out', reason, now()));
-  }
-
-  #isOfOneFile({ code }: JobtailError): boolean {
-    if (OF_ONE_FILE.has(code)) return true;
+  #isOfOneFile(error: JobtailError): boolean {
+    if (isOfOneFile(error)) return true;
     this.#failuresInARow += 1;
-    return OF_ONE_FILE_PERHAPS.has(code) && this.#failuresInARow < MOST_IN_A_ROW;
+    return OF_ONE_FILE_PERHAPS.has(error.code) && this.#failuresInARow < MOST_IN_A_ROW;
   }
 }
 
@@ -246,10 +170,6 @@ function tooLarge(maxFileBytes: number | null): string {
   return `${TOO_LARGE} (${maxFileBytes} bytes)`;
 }
 
-/** Refuses a link that the agent did not make: it is not followed, and not replaced. */
-function requireOwn(present: Present, target: string): void {
-  if (present === undefined || 'bytes' in present || OWN_LINK.test(present.link)) return;
-  throw new JobtailError('local-io', `${target} is a link, and is not followed or replaced`, {
-    hint: `move ${target} out of the way`,
-  });
+function noRoom(): JobtailError {
+  return new JobtailError('disk-full', 'less than mirror.minFreeBytes would stay free');
 }

@@ -34,6 +34,7 @@ export interface PlanOptions {
   readonly rows: ReadonlyMap<string, ResultRow>;
   readonly links: LiveLinks;
   readonly patterns: Patterns;
+  readonly foldsCase: boolean;
   /** `results/` of the job. */
   readonly directory: string;
   readonly intervalMs: number;
@@ -42,14 +43,14 @@ export interface PlanOptions {
 }
 
 export function planLook(options: PlanOptions): Plan {
-  const { listed, rows, patterns } = options;
+  const { listed, rows, patterns, foldsCase } = options;
   const changed: ResultRow[] = [];
   const refused: ResultRow[] = [];
   const due: DueResult[] = [];
   const links: ProvenLink[] = [];
   // Of names that get in each other's way, the one that was there first stays.
   const first = listed.filter((name) => rows.has(name) && rows.get(name)?.state !== 'refused');
-  for (const [name, verdict] of judgeNames([...first, ...listed], patterns)) {
+  for (const [name, verdict] of judgeNames([...first, ...listed], { ...patterns, foldsCase })) {
     const before = rows.get(name);
     const row = rowFor(name, before, verdict, options);
     if (row !== before) changed.push(row);
@@ -87,7 +88,8 @@ function isLeftOutBySize({ reason }: ResultRow): boolean {
 }
 
 function isDue(row: ResultRow, { final, now }: PlanOptions): boolean {
-  if (row.dueAt <= now) return true;
+  // Further away than its interval: the clock was set back since.
+  if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
   return final && !(row.state === 'left-out' && row.reason?.startsWith(TOO_LARGE) === true);
 }
 

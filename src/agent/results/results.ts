@@ -8,11 +8,12 @@ import type { JobId } from '../../job.ts';
 import type { ResultPassRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { systemClock } from '../clock.ts';
+import { makeDirectories } from '../directories.ts';
 import type { Clock, Remote } from '../ports.ts';
-import type { DirectResults } from './direct-results.ts';
+import { clearStaging, type DirectResults } from './direct-results.ts';
 import { Ledger } from './ledger.ts';
 import { DiskReserve, Throttle } from './limits.ts';
-import type { Patterns } from './listing.ts';
+import { ignoresCase, type Patterns } from './listing.ts';
 import { LiveLinks } from './live-links.ts';
 import { Look } from './look.ts';
 import { printable } from './names.ts';
@@ -95,12 +96,15 @@ export class Results {
     await this.#clear(jobId, directory);
     const listed = await pass.remote.listChangedFiles(jobId, pass.signal);
 
+    if (listed.length > 0) await makeDirectories(mirrorDirectory, directory);
+
     // What the listing alone changes is kept in one transaction.
     const rows = new Map(store.results.ofJob(jobId).map((row) => [row.name, row]));
     const links = new LiveLinks(mirrorDirectory, store.liveFiles.ofJob(jobId), rows.values());
     const { intervalMs } = options;
+    const foldsCase = ignoresCase(directory);
     const plan = planLook({
-      ...{ jobId, listed, rows, links, directory, intervalMs },
+      ...{ jobId, listed, rows, links, directory, intervalMs, foldsCase },
       patterns: options,
       final: pass.final,
       now: startedAt,
@@ -112,7 +116,7 @@ export class Results {
     const ledger = new Ledger({ store, now });
     const look = new Look({ ...this.#lookContext(), jobId, directory, pass, links, ledger, progress });
     try {
-      for (const link of plan.links) await look.link(link, link.live);
+      for (const link of plan.links) await look.link(link);
       await look.fetchAll(plan.due);
     } finally {
       await ledger.flush();
@@ -139,6 +143,8 @@ export class Results {
   async #clear(jobId: JobId, directory: string): Promise<void> {
     if (this.#cleared.has(jobId)) return;
     await clearPartials(directory);
+    // What a direct transfer left to be resumed is of no use where none is wanted any more.
+    if (this.#context.direct === undefined) await clearStaging(path.dirname(directory));
     this.#cleared.add(jobId);
   }
 }

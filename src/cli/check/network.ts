@@ -4,9 +4,12 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
+import { printable } from '../../agent/results/names.ts';
 import type { Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
+import { describeFailure } from '../../http/failures.ts';
+import { namespaceOf } from '../wsdl.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -14,6 +17,21 @@ const DAY_MS = 86_400_000;
 const SOON_DAYS = 14;
 /** A certificate or a token may be refused by a clock that is further off. */
 const CLOCK_MS = 60_000;
+
+/** What is wrong with a TLS connection, and what to do about it, by the code of Node.js. */
+const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> = {
+  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'is it http:// at this port, or another port for https://?'],
+  CERT_HAS_EXPIRED: [
+    'its certificate has ended',
+    'tell the operator of the service; is the clock of this machine right?',
+  ],
+  CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'is the clock of this machine right?'],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    'its certificate is for another name',
+    'use the name that is in the certificate, in service.fileTransferUrl and service.baseUrl',
+  ],
+};
+const OWN_CA_HINT = 'a private CA goes into service.tls.caFile, a client certificate into certFile and keyFile';
 
 /** Where connections go to: the hosts of the configuration, or the proxy. */
 export interface Place {
@@ -48,25 +66,29 @@ export async function checkTcp({ host, port }: Place): Promise<Finding[]> {
   const startedAt = performance.now();
   await new Promise<void>((resolve, reject) => {
     const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
-    const fail = (why: string, hint: string) => {
+    const fail = (error: JobtailError) => {
       socket.destroy();
-      reject(new JobtailError('unreachable', `no connection to ${host}:${port}: ${why}`, { hint }));
+      reject(error);
     };
     socket.once('connect', () => {
       socket.destroy();
       resolve();
     });
-    socket.once('timeout', () => fail('no answer', 'a firewall may drop it; is the port right? is a proxy needed?'));
-    socket.once('error', (error: NodeJS.ErrnoException) =>
-      fail(error.code ?? error.message, 'is the port right, does the service run, is a proxy needed (service.proxy)?'),
+    socket.once('timeout', () =>
+      fail(
+        new JobtailError('timeout', `${host}:${port} does not answer`, {
+          hint: 'a firewall may drop it; is the port right? is a proxy needed (service.proxy)?',
+        }),
+      ),
     );
+    socket.once('error', (error) => fail(describeFailure(error, { host, port: String(port) })));
   });
   return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
 }
 
 export async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
   if (url.protocol !== 'https:') {
-    const isHere = host === 'localhost' || net.isIP(host) !== 0;
+    const isHere = host === 'localhost' || host === '::1' || host.startsWith('127.');
     if (isHere) return [note(`${url.origin} is not encrypted`)];
     return [warning(`${url.origin} is not encrypted: passwords travel readably`, 'use https:// if the service has it')];
   }
@@ -82,17 +104,28 @@ export async function checkTls(config: Config, { host, port, url }: Place): Prom
       socket.destroy();
       resolve(found);
     });
-    const fail = (why: string) => {
+    const fail = (why: string, hint: string) => {
       socket.destroy();
-      reject(
-        new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, {
-          hint: 'a private CA goes into service.tls.caFile, a client certificate into certFile and keyFile',
-        }),
-      );
+      reject(new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, { hint }));
     };
-    socket.once('timeout', () => fail('no answer'));
-    socket.once('error', (error: NodeJS.ErrnoException) => fail(`${error.message} (${error.code ?? 'no code'})`));
+    socket.once('timeout', () => fail('no answer', OWN_CA_HINT));
+    socket.once('error', ({ code = '', message }: NodeJS.ErrnoException) => {
+      const [why, hint] = TLS_WORDS[code] ?? [message.trim(), OWN_CA_HINT];
+      fail(`${why} (${code})`, hint);
+    });
   });
+}
+
+/** Whether the configuration has the namespace that the service itself names; a slash at its end counts. */
+export async function checkNamespace(config: Config, signal: AbortSignal): Promise<Finding[]> {
+  const { fileTransferUrl, namespace, proxy } = config.service;
+  const way = { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
+  const found = await namespaceOf(fileTransferUrl, signal, way);
+  if (found === undefined) return [note('not compared: the service hands out no description (WSDL)')];
+  if (found === namespace) return [ok(`${namespace}, as the service has it`)];
+  return [
+    warning(`the service calls it ${printable(found)}, the configuration ${namespace}`, 'look at service.namespace'),
+  ];
 }
 
 /** The service's clock, by the `Date` of any answer. */

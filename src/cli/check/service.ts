@@ -53,8 +53,11 @@ export async function checkLiveFiles({ remote, jobId, files, lastAnswer, signal 
   const { parts, refused } = await ask(
     files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) })),
   );
-  const found = [ok(`${parts.length} of ${files.length} are there: ${parts.map(sizeOf).join(', ') || 'none yet'}`)];
-  if (parts.length === 0) found.push(note('files appear when the task first writes; are the task ids right?'));
+  const tasks = [...new Set(files.map(({ taskId }) => taskId))].join(', ');
+  const found =
+    parts.length === 0
+      ? [note(`none of task ${tasks} yet: they appear when it first writes; is the id right?`)]
+      : [ok(`${parts.length} of ${files.length} are there: ${parts.map(sizeOf).join(', ')}`)];
   if (refused > 0) {
     found.push(
       warning(`${refused} entries that were not asked for`, 'they are ignored; tell the operator of the service'),

@@ -4,16 +4,17 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
-import { createLog } from '../../service/log.ts';
+import { commandLog } from '../../service/log.ts';
 import type { Store } from '../../store/store.ts';
 import { Findings } from '../check/findings.ts';
 import { checkAgent, checkConfigFile, checkDirectory } from '../check/machine.ts';
-import { checkClock, checkName, checkTcp, checkTls, placesOf } from '../check/network.ts';
+import { checkClock, checkName, checkNamespace, checkTcp, checkTls, placesOf } from '../check/network.ts';
 import { OverheardClient } from '../check/overheard-client.ts';
 import { checkListing, checkLiveFiles, checkSignIn, habitsOf, type KnownFile } from '../check/service.ts';
-import { connect, openSharedStore } from '../compose.ts';
+import { connect } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { stopSignals } from '../stop-signals.ts';
+import { openSharedStore } from '../stores.ts';
 
 export interface CheckOptions extends ConfigOption {
   readonly job?: JobId;
@@ -47,8 +48,10 @@ async function checkAll(findings: Findings, options: CheckOptions, signal: Abort
   });
   await findings.step('mirrors', () => checkDirectory(found.mirror.directory, 'mirror.directory', agentRuns));
   await findings.step('state', () => checkDirectory(found.state.directory, 'state.directory', agentRuns));
-  if (await checkWay(findings, found)) await checkService(findings, found, { ...options, signal });
-  else findings.skip('sign-in', 'there is no way to the service');
+  if (await checkWay(findings, found)) {
+    await findings.step('namespace', () => checkNamespace(found, signal));
+    await checkService(findings, found, { ...options, signal });
+  } else findings.skip('sign-in', 'there is no way to the service');
 }
 
 async function checkWay(findings: Findings, config: Config): Promise<boolean> {
@@ -74,15 +77,10 @@ async function checkService(findings: Findings, config: Config, options: Service
   // Long texts go to a directory of its own: the one of the agent may be missing, or belong to somebody else.
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
   await fs.mkdir(path.join(directory, 'spill'));
-  const connection = await connect(
-    { ...config, state: { directory } },
-    createLog({ level: 'warn' }),
-    undefined,
-    (limits) => {
-      client = new OverheardClient(limits);
-      return client;
-    },
-  );
+  const connection = await connect({ ...config, state: { directory } }, commandLog(), undefined, (limits) => {
+    client = new OverheardClient(limits);
+    return client;
+  });
   const store = storeIfReadable(config);
   try {
     const { session, remote } = connection;

@@ -9,8 +9,8 @@ import { JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
 import { type Answers, configText } from '../init/config-text.ts';
 import { Questions } from '../init/questions.ts';
-import { namespaceOf } from '../init/wsdl.ts';
 import { stopSignals } from '../stop-signals.ts';
+import { namespaceOf } from '../wsdl.ts';
 import { check } from './check.ts';
 
 export interface InitOptions {

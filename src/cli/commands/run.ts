@@ -1,15 +1,19 @@
 /** `agent run`: the daemon. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { asJobtailError } from '../../errors.ts';
 import { createLog } from '../../service/log.ts';
 import { standardError } from '../../service/log-stream.ts';
 import { createNotifier } from '../../service/notify.ts';
-import { openOwnStore } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
-import { Daemon } from '../daemon.ts';
+import { Daemon, type DaemonOptions, StateGone } from '../daemon.ts';
 import { stopSignals } from '../stop-signals.ts';
+import { openOwnStore } from '../stores.ts';
 
 /** Log lines that nobody takes do not keep a process that has stopped. */
 const LAST_LINES_MS = 500;
+
+/** How long a start that finds no room waits before it looks again; well within a watchdog of systemd. */
+const ROOM_MS = 2_000;
 
 export async function run(options: ConfigOption): Promise<void> {
   const stopping = stopSignals();
@@ -24,13 +28,8 @@ export async function run(options: ConfigOption): Promise<void> {
     notifier.send({ STATUS: 'reading the configuration and the state' });
     const config = await configurationOf(options);
     log.level = config.logging.level;
-    const owned = openOwnStore(config, log);
-    try {
-      const logLinesLost = () => stream.lost;
-      await new Daemon({ ...owned, config, log, logLinesLost, notifier, stop: stopping.signal }).run();
-    } finally {
-      owned.close();
-    }
+    const logLinesLost = () => stream.lost;
+    await followUntilStopped({ config, log, logLinesLost, notifier, stop: stopping.signal });
   } catch (error) {
     notifier.send({ STATUS: asJobtailError(error).message });
     throw error;
@@ -39,5 +38,41 @@ export async function run(options: ConfigOption): Promise<void> {
     process.off('SIGHUP', ignore);
     stopping.dispose();
     setTimeout(() => process.exit(), LAST_LINES_MS).unref();
+  }
+}
+
+type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers'>;
+
+/**
+ * Follows until it is stopped, with a state that is opened anew if it was removed. A disk that is full at the start is
+ * one that somebody clears: it is waited for, and said once.
+ */
+async function followUntilStopped(options: FollowOptions): Promise<void> {
+  const { log, notifier, stop } = options;
+  for (let level: 'error' | 'debug' = 'error'; !stop.aborted; level = 'debug') {
+    try {
+      return await follow(options);
+    } catch (thrown) {
+      const { code, message, hint } = asJobtailError(thrown);
+      if (thrown instanceof StateGone) {
+        log.error({ scope: 'the state', code, err: message, hint }, `beginning anew: ${message}`);
+        continue;
+      }
+      if (code !== 'disk-full') throw thrown;
+      const said = `waiting for room: ${message}`;
+      log[level]({ scope: 'the state', code, err: message, hint }, said);
+      // It is not ready, but systemd is to wait as long as it does.
+      notifier.send({ EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000), WATCHDOG: '1', STATUS: said });
+      await sleep(ROOM_MS, undefined, { signal: stop }).catch(() => {});
+    }
+  }
+}
+
+async function follow(options: FollowOptions): Promise<void> {
+  const owned = openOwnStore(options.config, options.log);
+  try {
+    await new Daemon({ ...owned, ...options }).run();
+  } finally {
+    owned.close();
   }
 }

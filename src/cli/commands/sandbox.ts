@@ -12,6 +12,11 @@ export interface SandboxCommandOptions {
   readonly job?: boolean;
 }
 
+/** Completes the configuration that is printed: an agent that is tried out needs no rights of root. */
+const AGENT_DIRECTORIES = `mirror: {directory: ./mirror}
+state: {directory: ./state}
+`;
+
 export async function sandbox(options: SandboxCommandOptions): Promise<void> {
   const stopping = stopSignals();
   const running = await Sandbox.start(options).catch((error: NodeJS.ErrnoException) => {
@@ -19,11 +24,12 @@ export async function sandbox(options: SandboxCommandOptions): Promise<void> {
     throw new JobtailError('usage', `port ${options.port} is in use`, { hint: 'name another one with --port' });
   });
   try {
-    process.stdout.write(`${printable(await describeSandbox(running))}\n`);
+    process.stdout.write(`${printable(await describeSandbox(running))}\n${AGENT_DIRECTORIES}`);
+    process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
       const job = await running.submitJob(demoJob());
       const tasks = job.tasks.map(({ taskId }) => `--task ${taskId}`).join(' ');
-      process.stdout.write(`\n# job ${job.jobId} is running:\n#   agent watch ${job.jobId} ${tasks}\n`);
+      process.stdout.write(`# Job ${job.jobId} is running: agent watch ${job.jobId} ${tasks}\n`);
     }
     if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
   } finally {

@@ -2,12 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { openSharedStore } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
-import { requireWatched } from '../passes.ts';
 import { reportOf } from '../status-report.ts';
 import { detail, overview } from '../status-view.ts';
 import { stopSignals } from '../stop-signals.ts';
+import { openSharedStore, requireWatched } from '../stores.ts';
 
 export interface StatusOptions extends ConfigOption {
   readonly json?: boolean;

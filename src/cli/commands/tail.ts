@@ -15,12 +15,13 @@ import {
   parseTaskId,
   type TaskId,
 } from '../../job.ts';
+import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
-import { openSharedStore } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
-import { LineTail } from '../line-tail.ts';
+import { alignedNames, LineTail } from '../line-tail.ts';
 import { startOfLastLines } from '../mirror-reader.ts';
 import { stopSignals } from '../stop-signals.ts';
+import { openSharedStore } from '../stores.ts';
 import { cutToColumns } from '../terminal-text.ts';
 
 export interface TailOptions extends ConfigOption {
@@ -101,15 +102,15 @@ class Shown {
     const { directory, keepGenerations } = this.#config.mirror;
     const { lines, since = Number.NEGATIVE_INFINITY } = this.#options;
     const keys = this.#keys().filter((key) => !this.#added.has(mirrorPath(directory, this.#jobId, key)));
-    const width = Math.max(0, ...keys.map(({ taskId, file }) => nameOf(taskId, file).length));
-    for (const { taskId, file } of keys) {
-      const mirror = mirrorPath(directory, this.#jobId, { taskId, file });
+    const names = alignedNames(keys);
+    for (const [index, key] of keys.entries()) {
+      const mirror = mirrorPath(directory, this.#jobId, key);
       const { mtimeMs, size } = fs.statSync(mirror);
       this.#added.add(mirror);
       const isOld = mtimeMs < since;
       const start = lines === Number.POSITIVE_INFINITY ? 0 : startOfLastLines(mirror, lines);
       const at = isOld ? size : from === 'from the beginning' ? 0 : start;
-      this.#tail.add(mirror, nameOf(taskId, file).padEnd(width), { at, keeps: keepGenerations > 0 });
+      this.#tail.add(mirror, names[index] ?? '', { at, keeps: keepGenerations > 0 });
     }
   }
 
@@ -122,6 +123,7 @@ class Shown {
 
   /** Until the job has come to its end, or the signal fires. */
   async follow(signal: AbortSignal): Promise<void> {
+    this.#sayIfNothingComes();
     let slowLookAt = 0;
     while (!signal.aborted) {
       const now = performance.now();
@@ -146,6 +148,12 @@ class Shown {
 
   close(): void {
     this.#store?.close();
+  }
+
+  #sayIfNothingComes(): void {
+    if (this.#store === undefined || this.#endOfJob() !== undefined) return;
+    if (lockHolder(this.#config.state.directory) === undefined)
+      process.stderr.write('no agent is running: nothing new comes until there is one (agent run)\n');
   }
 
   /** Why nothing more will come, as far as the state can be read. */
@@ -174,8 +182,6 @@ class Shown {
       );
   }
 }
-
-const nameOf = (taskId: TaskId, file: LiveFileName) => `${taskId} ${file}`;
 
 /** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
 function storeIfReadable(config: Config): Store | undefined {

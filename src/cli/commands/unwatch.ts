@@ -3,12 +3,13 @@
 import type { Config } from '../../config/config.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { createLog } from '../../service/log.ts';
+import { commandLog } from '../../service/log.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { connect, openOwnStore, openSharedStore } from '../compose.ts';
+import { connect } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
-import { passOver, requireWatched } from '../passes.ts';
+import { passOver } from '../passes.ts';
+import { openOwnStore, openSharedStore, requireWatched } from '../stores.ts';
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
   const config = await configurationOf(options);
@@ -26,12 +27,12 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
 
 async function endNow(config: Config, jobId: JobId): Promise<void> {
   const running = lockHolder(config.state.directory) !== undefined;
-  const log = createLog({ level: 'warn' });
+  const log = commandLog();
   const owned = running ? undefined : openOwnStore(config, log);
   const store = owned?.store ?? openSharedStore(config);
   try {
     requireWatched(store, jobId);
-    store.jobs.setState(jobId, 'ended');
+    store.jobs.unwatch(jobId, 'ended');
     store.wake();
     // A running agent gives back what it lent by itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {

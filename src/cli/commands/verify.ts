@@ -8,13 +8,14 @@ import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { createLog } from '../../service/log.ts';
+import { commandLog } from '../../service/log.ts';
 import type { Store } from '../../store/store.ts';
-import { connect, openSharedStore } from '../compose.ts';
+import { connect } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
-import { requireWatched } from '../passes.ts';
-import { showBytes } from '../show.ts';
+import { countOf, showBytes } from '../show.ts';
+import { asPeopleExpect } from '../status-report.ts';
 import { stopSignals } from '../stop-signals.ts';
+import { openSharedStore, requireWatched } from '../stores.ts';
 
 /** A file and its proof. */
 interface Verified {
@@ -28,7 +29,7 @@ export async function verify(jobId: JobId, options: ConfigOption & { readonly js
   const stopping = stopSignals();
   try {
     requireWatched(store, jobId);
-    const connection = await connect(config, createLog({ level: 'warn' }));
+    const connection = await connect(config, commandLog());
     try {
       const verified: Verified[] = [];
       for await (const one of proofs({ config, store, jobId, remote: connection.remote, signal: stopping.signal })) {
@@ -36,6 +37,7 @@ export async function verify(jobId: JobId, options: ConfigOption & { readonly js
         if (options.json !== true) process.stdout.write(`${lineOf(one)}\n`);
       }
       if (options.json === true) process.stdout.write(`${JSON.stringify({ version: 1, jobId, files: verified })}\n`);
+      else process.stdout.write(`${conclusionOf(verified)}\n`);
       if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
     } finally {
       await connection.close();
@@ -57,7 +59,7 @@ interface ProofsOptions {
 async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
   const { directory } = config.mirror;
   const listed = await remote.listChangedFiles(jobId, signal);
-  for (const row of store.liveFiles.ofJob(jobId)) {
+  for (const row of store.liveFiles.ofJob(jobId).sort(asPeopleExpect)) {
     const { proof } = await proveMirror(row, directory, listed, { remote, jobId, signal });
     yield { name: `task ${row.taskId} ${row.file}`, proof };
   }
@@ -89,6 +91,14 @@ async function proveResult(local: string, name: string, options: Parameters<type
     }
     throw asJobtailError(thrown);
   }
+}
+
+function conclusionOf(verified: readonly Verified[]): string {
+  if (verified.length === 0) return 'there is nothing to compare yet';
+  const equal = verified.filter(({ proof }) => proof.outcome === 'equal');
+  const bytes = equal.reduce((sum, { proof }) => sum + proof.bytes, 0);
+  if (equal.length === verified.length) return `all ${countOf(verified.length, 'file')} equal (${showBytes(bytes)})`;
+  return `${verified.length - equal.length} of ${countOf(verified.length, 'file')} not equal, or not proven`;
 }
 
 function lineOf({ name, proof }: Verified): string {

@@ -6,17 +6,13 @@ import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
-import { createLog } from '../../service/log.ts';
+import { commandLog } from '../../service/log.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { BottomLine } from '../bottom-line.ts';
-import { buildEngine, connect, makeDirectories, openOwnStore, openSharedStore } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
-import { LineTail } from '../line-tail.ts';
-import { reportOf } from '../status-report.ts';
-import { progressText } from '../status-view.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { asPeopleExpect } from '../status-report.ts';
+import { makeDirectories, openOwnStore, openSharedStore } from '../stores.ts';
 
 export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
@@ -45,7 +41,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   }
   makeDirectories(config);
   const running = lockHolder(config.state.directory) !== undefined;
-  if (options.foreground === true) await followHere(config, order);
+  if (options.foreground === true) await (await import('../follow-here.ts')).followHere(config, order);
   else if (running) await registerWithAgent(config, order);
   else await registerAlone(config, order);
 }
@@ -66,7 +62,7 @@ async function registerWithAgent(config: Config, order: WatchOrder): Promise<voi
 }
 
 async function registerAlone(config: Config, order: WatchOrder): Promise<void> {
-  const owned = openOwnStore(config, createLog({ level: 'warn' }));
+  const owned = openOwnStore(config, commandLog());
   try {
     const { store } = owned;
     store.transaction(() => store.jobs.watch(order, Date.now()));
@@ -78,47 +74,14 @@ async function registerAlone(config: Config, order: WatchOrder): Promise<void> {
   }
 }
 
-/** Follows one job in this process until it is stopped; its lines appear as they come. */
-async function followHere(config: Config, order: WatchOrder): Promise<void> {
-  const log = createLog({ level: 'warn' });
-  const owned = openOwnStore(config, log);
-  const stopping = stopSignals();
-  const connection = await connect(config, log);
-  const { store, transfers } = owned;
-  const { remote } = connection;
-  const { agent } = buildEngine({ config, store, transfers, remote, log, only: order.jobId });
-  const bottom = new BottomLine(process.stdout);
-  const tail = new LineTail((line) => bottom.write(line));
-  try {
-    store.transaction(() => store.jobs.watch(order, Date.now()));
-    for (const row of store.liveFiles.ofJob(order.jobId)) {
-      const file = mirrorPath(config.mirror.directory, order.jobId, row);
-      await (await Mirror.open(config.mirror.directory, file)).close();
-      tail.add(file, `${row.taskId} ${row.file}`);
-    }
-    agent.start([]);
-    while (!stopping.signal.aborted && store.jobs.get(order.jobId)?.state === 'watched') {
-      tail.look();
-      bottom.show(progressText(reportOf(config, store, order.jobId)));
-      await sleep(200, undefined, { signal: stopping.signal }).catch(() => {});
-    }
-  } finally {
-    bottom.clear();
-    await agent.stop();
-    await transfers.endAll(remote, stopping.signal);
-    tail.end();
-    await connection.close();
-    const state = store.jobs.get(order.jobId)?.state ?? 'ended';
-    owned.close();
-    stopping.dispose();
-    const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
-    process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
-  }
-}
-
-/** Every mirror of the job, also those of earlier orders. */
+/** The mirrors that were asked for now; without a task, those of earlier orders. */
 function pathsOf(config: Config, store: Store, order: WatchOrder): string[] {
-  return store.liveFiles.ofJob(order.jobId).map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
+  const { tasks, files } = order;
+  const rows = store.liveFiles
+    .ofJob(order.jobId)
+    .filter(({ taskId, file }) => tasks.length === 0 || (tasks.includes(taskId) && files.includes(file)))
+    .sort(asPeopleExpect);
+  return rows.map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
 }
 
 /** Paths on the standard output, for programs; the rest on the standard error, for people. */
@@ -130,7 +93,7 @@ function print(paths: readonly string[], config: Config, order: WatchOrder, note
     process.stderr.write(
       'no live file is followed: the interface does not name the tasks of a job, so say --task ID\n',
     );
-  }
+  } else process.stderr.write(`see them grow: agent tail ${order.jobId} -f, or tail -F with a path from above\n`);
 }
 
 /** A path as a shell takes it, ready to be pasted behind `tail -F`. */

@@ -3,6 +3,7 @@ import path from 'node:path';
 import Table from 'cli-table3';
 import pc from 'picocolors';
 import { printable } from '../../agent/results/names.ts';
+import { showCount } from '../show.ts';
 import { columnsOf, cutToColumns } from '../terminal-text.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';
 
@@ -37,7 +38,7 @@ interface Row {
 /** The table, in lines that are no wider than the terminal, and what is to be known of it. */
 export function comparisonTable({ files }: Comparison, { columns, all }: TableOptions): ShownTable {
   const rows = all || files.length <= MOST_ROWS ? files : foldSmall(files);
-  const bytes = rows.map((row) => row.bytes.toLocaleString('en-US'));
+  const bytes = rows.map((row) => showCount(row.bytes));
   const bytesColumns = Math.max('bytes'.length, ...bytes.map((text) => text.length));
   const rest = columns - bytesColumns - 'equal'.length - 4 * GAP.length;
   const names = rows.map((row) => printable(row.name));

@@ -6,7 +6,7 @@ import { JobtailError } from '../../errors.ts';
 import type { SubmittedJob } from '../../sandbox/cluster.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { showBytes } from '../show.ts';
+import { showBytes, showCount } from '../show.ts';
 import { type AgentPlace, STATE_DIRECTORY } from './agent-place.ts';
 import type { AgentProcess, AgentProcesses } from './agent-processes.ts';
 import { LiveView } from './live-view.ts';
@@ -51,7 +51,7 @@ export async function followJob(story: Story): Promise<void> {
   ]);
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   const { arrived, shown } = view.selection;
-  screen.say(`${arrived.toLocaleString('en-US')} lines have arrived; ${shown} of them were shown.`);
+  screen.say(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
 }
 
 async function startAgent({ screen, agents, place, signal }: Story): Promise<AgentProcess> {
@@ -187,7 +187,7 @@ async function startAgain(story: Story): Promise<AgentProcess> {
       (asked) => asked?.submittedTaskInfoId === taskId && asked.fileType === 'StandardOutputFile',
     );
     if (entry?.offset === undefined || entry.offset === null) return;
-    const [here, from] = [before[index] ?? 0, Number(entry.offset)].map((bytes) => bytes.toLocaleString('en-US'));
+    const [here, from] = [before[index] ?? 0, Number(entry.offset)].map(showCount);
     screen.say(`  ${taskId} stdout: ${here} bytes are here; asked for from byte ${from} on`);
   });
   screen.say();

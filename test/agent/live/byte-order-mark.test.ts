@@ -35,6 +35,8 @@ describe('a byte-order mark that is swallowed', () => {
         // Before undecodable bytes it does not matter.
         const behindMark = isMarked(bytes) ? bytes.subarray(3) : bytes;
         fc.pre(!behindMark.toString().startsWith('\ufffd'));
+        // Hundreds of one character, then undecodable bytes: no text of the service can tell (docs/guarantees.md).
+        fc.pre(!/^(.)\1{299}[^\ufffd]*\ufffd/u.test(behindMark.toString()));
         const { mark, asked } = await find(bytes, swallowBom);
         expect(mark).toBe(swallowBom && isMarked(bytes) ? 'swallowed' : 'none');
         expect(asked.length).toBeLessThanOrEqual(2);
@@ -50,6 +52,8 @@ describe('a byte-order mark that is swallowed', () => {
     ['characters of two bytes', Buffer.from('Příliš žluťoučký kůň '.repeat(9_000))],
     ['characters of four bytes', Buffer.from('𝄞𝄢'.repeat(30_000))],
     ['undecodable bytes behind one character', Buffer.alloc(200_000, 0xff).fill('x', 0, 1)],
+    ['byte-order marks', Buffer.from(`x${'\ufeff'.repeat(90_000)}`)],
+    ['few byte-order marks', Buffer.from(`x${'\ufeff'.repeat(378)}`)],
     ['the same few bytes', Buffer.alloc(6_001, Buffer.from('x\xff\xff', 'latin1'))],
   ])('is found before a long text of %s', async (_, rest) => {
     for (const swallowBom of [true, false]) {

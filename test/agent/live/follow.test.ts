@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { keyText } from '../../../src/job.ts';
+import { keyText, type LiveFileKey } from '../../../src/job.ts';
 import { Engine, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -71,9 +71,9 @@ describe('text to bytes', () => {
     expect(mirror()).toEqual(text);
   });
 
-  test('a backlog full of cut characters costs two readings', async () => {
+  test.each([1_000, 20_000, 80_000])('a backlog full of cut characters costs two readings: %i lines', async (lines) => {
     const { remote, poll, mirror } = setUp();
-    const text = Buffer.from(`x${'日本語のログ '.repeat(20_000)}`);
+    const text = Buffer.from(`x${'日本語のログ '.repeat(lines)}`);
     remote.files.set(NAME, text);
     expect(await poll()).toBe('current');
     expect(mirror().equals(text)).toBe(true);
@@ -81,6 +81,24 @@ describe('text to bytes', () => {
     expect(remote.rawBytes).toBe(0);
     // U+FFFD takes as many bytes as the characters it stands for, at most three times.
     expect(remote.textBytes).toBeLessThan(text.length * 2.01);
+  });
+
+  test('a backlog full of cut characters with bytes that are not UTF-8 costs the raw bytes besides, once', async () => {
+    const { remote, poll, mirror } = setUp();
+    const line = Buffer.from('日本語のログ \xff\n'.repeat(3_000), 'utf8');
+    const text = Buffer.concat([
+      Buffer.from('日本語'.repeat(9_000)),
+      Buffer.from([0xff]),
+      line,
+      Buffer.from([0xfe, 0x0a]),
+    ]);
+    remote.files.set(NAME, text);
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(text)).toBe(true);
+    // Two readings, the listing, the file.
+    expect(remote.calls).toBe(4);
+    expect(remote.textBytes).toBeLessThan(text.length * 2.01);
+    expect(remote.rawBytes).toBe(text.length);
   });
 
   test('bytes that are not UTF-8, a genuine U+FFFD and a byte-order mark come out exact', async () => {
@@ -140,13 +158,95 @@ describe('text to bytes', () => {
     expect(mirror().equals(Buffer.concat([text, text]))).toBe(true);
   });
 
-  test('a wrong contentEncoding is said, and nothing wrong is written', async () => {
-    const { remote, engine, mirror } = setUp({ contentEncoding: 'utf-8' });
-    remote.decoding = { codePage: 'windows-1252' };
-    remote.files.set(NAME, Buffer.from('déjà vu'));
+  test.each([
+    ['begins beyond ASCII', Buffer.from([0xe9, 0x61, 0x0a])],
+    ['has one character', Buffer.from([0xe9])],
+    ['is long', Buffer.alloc(150_000, Buffer.from('Nen\xed to chyba.\n', 'latin1'))],
+    ['is long, with its characters at the end', Buffer.concat([Buffer.alloc(150_000, 'x'), Buffer.from([0xe9, 0x0a])])],
+    ['begins with a byte-order mark', Buffer.from('\ufeffžluťoučký kůň')],
+  ])('the code page of an old server is found out from a file that %s', async (_, bytes) => {
+    const { remote, poll, mirror } = setUp();
+    remote.decoding = { codePage: 'windows-1250' };
+    remote.files.set(NAME, bytes);
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(bytes)).toBe(true);
+  });
+
+  test('the code page of an old server is known to all files from the moment it is found out', async () => {
+    const { remote, engine } = setUp();
+    remote.decoding = { codePage: 'windows-1250' };
+    const other: LiveFileKey = { ...STDOUT, file: 'log' };
+    engine.watch([other]);
+    const texts = new Map([
+      [STDOUT, Buffer.from('žluťoučký kůň\n')],
+      [other, Buffer.from(`${'text '.repeat(30_000)} a pak žluťoučký kůň\n`)],
+    ]);
+    for (const [key, bytes] of texts) remote.files.set(keyText(key), bytes);
+    for (let polls = 0; polls < 2; polls++) await engine.poll();
+    for (const [key, bytes] of texts) expect(fs.readFileSync(engine.mirror(key)).equals(bytes)).toBe(true);
+  });
+
+  test.each([
+    ['utf-8', 'windows-1252', 'déjà vu'],
+    ['windows-1250', undefined, 'déjà vu'],
+    ['windows-1250', 'windows-1252', 'voilà'],
+  ] as const)('contentEncoding: %s is said to be wrong, and nothing wrong is written', async (set, codePage, text) => {
+    const { remote, engine, mirror } = setUp({ contentEncoding: set });
+    remote.decoding = { codePage };
+    // Characters of the code page, as far as the server has one.
+    const bytes = codePage === undefined ? Buffer.from(text) : Buffer.from(text, 'latin1');
+    remote.files.set(NAME, bytes);
     const polled = await engine.poll();
     expect(polled.errors.get(NAME)?.hint).toContain('service.contentEncoding');
-    expect(mirror().length).toBe(0);
+    expect(bytes.subarray(0, mirror().length)).toEqual(mirror());
+  });
+
+  test('a service that was upgraded from a code page to UTF-8 is found out, and nothing wrong stays', async () => {
+    const { remote, poll, pass, mirror } = setUp();
+    const bytes = Buffer.from('žluťoučký kůň\n'.repeat(20));
+    remote.decoding = { codePage: 'windows-1250' };
+    remote.files.set(NAME, bytes.subarray(0, 100));
+    await poll();
+    remote.decoding = {};
+    remote.files.set(NAME, bytes);
+    expect(await poll()).toBe('witness');
+    pass(6_000);
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(bytes)).toBe(true);
+  });
+});
+
+describe('a mirror that ends within a character behind undecodable bytes', () => {
+  const contents = [
+    '41 e282 efbb efbbbf 30',
+    '41 e282 efbbbf 30',
+    '41 efbb efbbbf efbb efbbbf',
+    '41 c3 e282ac e282 e282ac 30',
+  ];
+  const cases = contents.flatMap((hex) =>
+    [false, true].flatMap((swallowBom) => [false, true].map((promised) => ({ hex, swallowBom, promised }))),
+  );
+  test.each(cases)('goes on with the right byte: $hex, %o', async ({ hex, swallowBom, promised }) => {
+    const bytes = Buffer.from(hex.replaceAll(' ', ''), 'hex');
+    for (let length = 1; length < bytes.length; length++) {
+      const { remote, engine, start, file, mirror, pass } = setUp();
+      remote.decoding = { swallowBom };
+      remote.files.set(NAME, bytes.subarray(0, promised ? length : 1));
+      await engine.poll(true);
+      engine.kill();
+      // What a kill leaves behind: written, and not committed.
+      fs.writeFileSync(file, bytes.subarray(0, length));
+      const next = start();
+      remote.files.set(NAME, bytes);
+      for (let polls = 0; polls < 4; polls++) {
+        await next.poll(true);
+        expect(bytes.subarray(0, mirror().length)).toEqual(mirror());
+        pass(6_000);
+      }
+      expect(mirror()).toEqual(bytes);
+      expect(next.store.liveFiles.ofJob('501' as never)[0]?.generation).toBe(1);
+      next.kill();
+    }
   });
 });
 
@@ -165,6 +265,54 @@ describe('truncation and rewriting', () => {
     expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('old content\n');
     expect(fs.statSync(file).ino).toBe(inode);
     expect(engine.store.liveFiles.ofJob('501' as never)[0]?.generation).toBe(2);
+  });
+
+  test('is found when the file has regrown beyond its old length', async () => {
+    const { remote, poll, pass, mirror, file } = setUp();
+    const old = Buffer.from('old line\n'.repeat(200));
+    remote.files.set(NAME, old);
+    await poll();
+    const regrown = Buffer.from('new and different\n'.repeat(500));
+    remote.files.set(NAME, regrown);
+    expect(await poll()).toBe('witness');
+    pass(2_000);
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(regrown)).toBe(true);
+    expect(fs.readFileSync(`${file}.1`).equals(old)).toBe(true);
+  });
+
+  test('a file that vanishes is no error, and goes on where it was when it is there again', async () => {
+    const { remote, poll, pass, mirror, engine, file } = setUp();
+    remote.files.set(NAME, Buffer.from('content\n'));
+    await poll();
+    remote.files.delete(NAME);
+    for (let polls = 0; polls < 3; polls++) {
+      expect(await poll()).toBe('absent');
+      pass(60_000);
+    }
+    expect(mirror().toString()).toBe('content\n');
+    expect(engine.store.liveFiles.ofJob('501' as never)[0]).toMatchObject({ generation: 1, error: null });
+    remote.files.set(NAME, Buffer.from('content\nand more\n'));
+    expect(await poll()).toBe('current');
+    expect(mirror().toString()).toBe('content\nand more\n');
+    expect(fs.existsSync(`${file}.1`)).toBe(false);
+  });
+
+  test('of a progress file, again and again, keeps its last state before and no more', async () => {
+    const { remote, engine, pass } = setUp();
+    const key: LiveFileKey = { ...STDOUT, file: 'progress' };
+    engine.watch([key]);
+    for (let percent = 1; percent <= 8; percent++) {
+      remote.files.set(keyText(key), Buffer.from(`${percent * 11} percent`));
+      for (let polls = 0; polls < 3; polls++) {
+        await engine.poll();
+        pass(6_000);
+      }
+    }
+    const file = engine.mirror(key);
+    expect(fs.readFileSync(file, 'utf8')).toBe('88 percent');
+    expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('77 percent');
+    expect(fs.existsSync(`${file}.2`)).toBe(false);
   });
 
   test('a stale size is waited out', async () => {
@@ -202,7 +350,7 @@ describe('what was never promised says nothing against what was', () => {
     const { remote, engine, start, file, ...rest } = setUp();
     remote.files.set(NAME, committed);
     await engine.poll(true);
-    await engine.kill();
+    engine.kill();
     fs.appendFileSync(file, Buffer.alloc(3));
     return { ...rest, remote, file, engine: start() };
   }
@@ -268,7 +416,7 @@ describe('a mirror that somebody changed', () => {
       const bytes = Buffer.from(Array.from({ length: 200 }, (_, line) => `line ${line} žluť\n`).join(''));
       remote.files.set(NAME, bytes);
       await poll();
-      if (restart) await engine.kill();
+      if (restart) engine.kill();
       harm(file);
       const next = restart ? start() : engine;
       for (let polls = 0; polls < 3; polls++) {

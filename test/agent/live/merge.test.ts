@@ -19,7 +19,8 @@ async function together(bytes: Buffer, later: Buffer, position: number): Promise
   await match(left, known, { from: 0, to: position });
   await match(right, known, { from, to: position });
   const pieces: Buffer[] = [];
-  for await (const piece of merge(left, right)) pieces.push(piece);
+  // A buffer is used again for later bytes.
+  for await (const piece of merge(left, right)) pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);
 }
 
@@ -42,6 +43,18 @@ describe('two readings', () => {
         expect(found.length).toBeGreaterThan(before.length - 4);
       }),
     );
+  });
+
+  test('are certain together across the windows in which they are read', async () => {
+    const bytes = Buffer.from('krok 17: žluťoučký kůň — 日本語のログ 😀\n'.repeat(45_000));
+    expect(bytes.length).toBeGreaterThan(2 * 1024 * 1024);
+    const position = characterStart(bytes, 600);
+    expect((await together(bytes, bytes, position)).equals(bytes.subarray(position))).toBe(true);
+  });
+
+  test('end at bytes that are none of UTF-8', async () => {
+    const bytes = Buffer.concat([Buffer.from('é'.repeat(700)), Buffer.from([0xff]), Buffer.from('é'.repeat(700))]);
+    expect((await together(bytes, bytes, 0)).toString()).toBe('é'.repeat(700));
   });
 
   test('end where they contradict each other', async () => {

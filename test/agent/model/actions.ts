@@ -138,6 +138,8 @@ export interface Setting {
   readonly rawAccess: boolean;
   readonly swallowBom: boolean;
   readonly codePage: 'none' | 'windows-1250' | 'windows-1252';
+  /** Whether the agent has to find out how the service decodes, or is told the code page. */
+  readonly contentEncoding: 'auto' | 'set';
   readonly shortRead: number | null;
   readonly overlapBytes: number;
   readonly keepGenerations: number;
@@ -147,6 +149,7 @@ export const setting: fc.Arbitrary<Setting> = fc.record({
   rawAccess: fc.constantFrom(true, true, true, false),
   swallowBom: fc.boolean(),
   codePage: fc.constantFrom('none', 'none', 'none', 'none', 'windows-1250', 'windows-1252'),
+  contentEncoding: fc.constantFrom('auto', 'set'),
   shortRead: fc.constantFrom(null, null, null, 700),
   overlapBytes: fc.constantFrom(256, 64, 24),
   keepGenerations: fc.constantFrom(5, 1, 0, 2),

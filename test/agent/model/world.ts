@@ -53,7 +53,7 @@ export class World {
   #edits = 0;
   /** Steps until the engine is killed; undefined while it is not to be. */
   #stepsLeft: number | undefined;
-  #killed: (() => void) | undefined;
+  #killed = false;
   #race: { calls: number; change: Change } | undefined;
 
   constructor(setting: Setting) {
@@ -119,7 +119,7 @@ export class World {
       case 'edit':
         return this.#edit(action);
       case 'lose-state':
-        await this.#engine.kill();
+        this.#engine.kill();
         fs.rmSync(path.join(this.#directory, 'state'), { recursive: true });
         for (const subject of this.#subjects) this.#forgetPromises(subject);
         this.#engine = this.#start();
@@ -132,6 +132,7 @@ export class World {
   /** After each action. */
   check(): void {
     if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
+    if (this.#disk.openHandles !== 0) throw new Error(`${this.#disk.openHandles} mirrors were not closed`);
     const rows = new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
     for (const subject of this.#subjects) {
       const row = rows.get(subject.name);
@@ -169,8 +170,8 @@ export class World {
     return `${subject.name} is not complete\n${shown(mirror)}\n${shown(remote)}`;
   }
 
-  async end(): Promise<void> {
-    await this.#engine.kill();
+  end(): void {
+    this.#engine.kill();
     fs.rmSync(this.#directory, { recursive: true });
   }
 
@@ -184,7 +185,7 @@ export class World {
       checkpoint: () => this.#step(),
       overlapBytes,
       keepGenerations,
-      contentEncoding: codePage === 'none' ? 'auto' : codePage,
+      contentEncoding: this.#setting.contentEncoding === 'auto' || codePage === 'none' ? 'auto' : codePage,
       newContent: () => memoryWriter(this.#remote),
     });
     engine.watch(KEYS);
@@ -304,14 +305,13 @@ export class World {
   async #crash({ step, tear, where, work }: Extract<Action, { do: 'crash' }>): Promise<void> {
     this.#stepsLeft = step;
     this.#disk.shortWrites = true;
-    const killed = new Promise<void>((resolve) => {
-      this.#killed = resolve;
+    await this.#work(work).catch((error: unknown) => {
+      if (!this.#killed) throw error;
     });
-    await Promise.race([this.#work(work), killed]);
     this.#stepsLeft = undefined;
+    this.#killed = false;
     this.#disk.shortWrites = false;
-    await this.#engine.kill();
-    this.#remote.held = 0;
+    this.#engine.kill();
     if (tear !== 'kept') {
       this.#disk.powerLoss(tear, where);
       for (const subject of this.#subjects) subject.unsettled = true;
@@ -319,12 +319,15 @@ export class World {
     this.#engine = this.#start();
   }
 
-  /** A step of the engine: the last one if it is to be killed here. */
-  #step(): Promise<void> {
-    if (this.#stepsLeft === undefined || this.#stepsLeft-- > 0) return Promise.resolve();
-    this.#stepsLeft = Number.POSITIVE_INFINITY;
-    this.#killed?.();
-    return new Promise(() => {});
+  /**
+   * A step of the engine: the last one if it is to be killed here. What is killed takes no step more and commits
+   * nothing; it only comes to its end, so that it gives back what the system would take from a process.
+   */
+  async #step(): Promise<void> {
+    if (!this.#killed && (this.#stepsLeft === undefined || this.#stepsLeft-- > 0)) return;
+    this.#killed = true;
+    this.#engine.kill();
+    throw new JobtailError('aborted', 'it was killed');
   }
 
   /** What the model brings about may fail a poll, or a file; a defect may not. */
@@ -356,7 +359,7 @@ export class World {
     const row = this.#engine.store.liveFiles.ofJob(JOB).find((each) => keyText(each) === subject.name);
     const bytes = fs.readFileSync(mirror);
     if (row?.position !== bytes.length) return;
-    if (restart) await this.#engine.kill();
+    if (restart) this.#engine.kill();
     const at = Math.floor(where * bytes.length);
     const junk = Buffer.from(`${Math.floor(where * 1000)} junk \xff`, 'latin1');
     if (edit === 'append') fs.appendFileSync(mirror, junk);

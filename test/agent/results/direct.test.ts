@@ -1,13 +1,20 @@
 /** Which results come directly, and what happens when that way is closed. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/agent/clock.ts';
-import type { DirectFile, DirectOrder, DirectTransfer, TransferMethod } from '../../../src/agent/ports.ts';
+import type {
+  DirectArrival,
+  DirectFile,
+  DirectOrder,
+  DirectTransfer,
+  TransferMethod,
+} from '../../../src/agent/ports.ts';
 import { DirectResults } from '../../../src/agent/results/direct-results.ts';
 import { Leases } from '../../../src/agent/results/leases.ts';
+import type { ResultsContext } from '../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { JOB, OPTIONS, ResultsPlace } from './place.ts';
+import { inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
 
 const METHOD: TransferMethod = {
   serverHostname: 'h',
@@ -20,6 +27,9 @@ const METHOD: TransferMethod = {
 class ModelTransfer implements DirectTransfer {
   readonly orders: string[][] = [];
   failure: JobtailError | undefined;
+  /** So many are handed over together. */
+  together = 1;
+  onFetch: () => void = () => {};
   /** Names that cannot be had this way. */
   readonly missing = new Set<string>();
   readonly #place: ResultsPlace;
@@ -31,6 +41,8 @@ class ModelTransfer implements DirectTransfer {
   async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
     this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
     fs.mkdirSync(order.directory, { recursive: true });
+    this.onFetch();
+    const arrivals: DirectArrival<File>[] = [];
     let bytes = 0;
     for (const [index, file] of order.files.entries()) {
       const name = `/${file.parts.join('/')}`;
@@ -45,15 +57,22 @@ class ModelTransfer implements DirectTransfer {
       fs.writeFileSync(arrived, content);
       bytes += content.length;
       order.onBytes(bytes);
-      await order.onFile(file, arrived);
+      arrivals.push({ file, path: arrived });
+      if (arrivals.length >= this.together) await order.onFiles(arrivals.splice(0));
     }
+    await order.onFiles(arrivals);
     if (this.failure !== undefined) throw this.failure;
     order.onWay('rsync');
   }
 }
 
-function placeWith(wanted: 'direct' | 'auto', more: Partial<typeof OPTIONS> = {}) {
-  const place = new ResultsPlace();
+function placeWith(
+  wanted: 'direct' | 'auto',
+  more: Partial<typeof OPTIONS> = {},
+  parent?: string,
+  context: Partial<ResultsContext> = {},
+) {
+  const place = new ResultsPlace({}, parent);
   place.remote.method = METHOD;
   const transfer = new ModelTransfer(place);
   const nothing = () => {};
@@ -62,7 +81,7 @@ function placeWith(wanted: 'direct' | 'auto', more: Partial<typeof OPTIONS> = {}
   const leases = new Leases({ store: place.store, clock, log });
   const transfers = { SftpScp: transfer, NetworkShare: transfer };
   const direct = new DirectResults({ leases, transfers, wanted, aboveBytes: 1_000 });
-  place.restarted({ direct, clock, options: { ...OPTIONS, ...more } });
+  place.restarted({ direct, clock, options: { ...OPTIONS, ...more }, ...context });
   return { place, transfer };
 }
 
@@ -151,6 +170,49 @@ describe('a direct transfer', () => {
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
     expect(transfer.orders).toEqual([]);
     expect(place.told).toHaveLength(1);
+  });
+
+  it('of many files costs each the same: one turn, two rows each, few transactions', async () => {
+    const { place, transfer } = placeWith('auto', {}, inMemory());
+    const count = 20_000;
+    transfer.together = 2_000;
+    for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
+    const transactions = vi.spyOn(place.store, 'transaction');
+    const rows = vi.spyOn(place.store.results, 'save');
+    expect(await place.sync()).toMatchObject({ listed: count, fetched: count, changed: count, failed: 0 });
+    expect(transfer.orders.map((names) => names.length)).toEqual([count]);
+    expect(place.remote.downloads).toEqual([]);
+    expect(place.remote.transferCalls).toEqual(['get']);
+    expect(rows).toHaveBeenCalledTimes(2 * count);
+    expect(transactions.mock.calls.length).toBeLessThan(100);
+    expect(place.tree()).toHaveLength(count);
+    expect(fs.existsSync(path.join(place.mirror, JOB, '.direct'))).toBe(false);
+  });
+
+  it('that was stopped leaves what can be resumed, until it is of no use', async () => {
+    const { place, transfer } = placeWith('direct');
+    const staging = path.join(place.mirror, JOB, '.direct');
+    place.remote.set('/11/a', 'a');
+    transfer.failure = new JobtailError('aborted', 'it was stopped');
+    const stop = new AbortController();
+    transfer.onFetch = () => {
+      fs.writeFileSync(path.join(staging, 'partial'), 'so far');
+      stop.abort();
+    };
+    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+    expect(fs.readdirSync(staging)).toContain('partial');
+    place.restarted();
+    expect(await place.sync(true)).toMatchObject({ fetched: 1 });
+    expect(fs.existsSync(staging)).toBe(false);
+  });
+
+  it('does not begin where there is no room', async () => {
+    const { place, transfer } = placeWith('direct', {}, undefined, { minFreeBytes: Number.MAX_SAFE_INTEGER });
+    place.remote.set('/11/a', 'a');
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect(transfer.orders).toEqual([]);
+    expect(place.remote.transferCalls).toEqual([]);
+    expect(place.told).toEqual([expect.stringContaining('less than mirror.minFreeBytes is free')]);
   });
 
   it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {

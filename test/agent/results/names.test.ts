@@ -2,11 +2,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { judgeNames } from '../../../src/agent/results/listing.ts';
+import { ignoresCase, judgeNames } from '../../../src/agent/results/listing.ts';
 import { partialName, printable, resultPath } from '../../../src/agent/results/names.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { JOB, ResultsPlace } from './place.ts';
 
-const ALL = { include: ['**'], exclude: [] };
+const ALL = { include: ['**'], exclude: [], foldsCase: false };
 const LONG = 'x'.repeat(256);
 
 /** Names that a server has no business with, and what is said of them. */
@@ -106,6 +107,9 @@ const ODD: [name: string, parts: string[]][] = [
   ['/11/%2e%2e/x', ['11', '%2e%2e', 'x']],
   ['/11/ünïcödé', ['11', 'ünïcödé']],
   ['/11/日本語', ['11', '日本語']],
+  ['/11/Data', ['11', 'Data']],
+  ['/11/data', ['11', 'data']],
+  ['/11/DATA', ['11', 'DATA']],
   ['/11/\u202Egnp.exe', ['11', '\u202Egnp.exe']],
   ['/11/\u200B', ['11', '\u200B']],
   ['/11/\uFFFD', ['11', '\uFFFD']],
@@ -195,6 +199,15 @@ describe('names in each other’s way', () => {
     ['normalisation of a directory', ['/11/caf\u00E9', '/11/cafe\u0301/x']],
   ])('%s: the first one has it', (_, names) => {
     expect(kinds(names)).toEqual(['fetch', 'refused']);
+  });
+
+  it('differ by upper and lower case: two files, except where the file system makes them one', () => {
+    const names = ['/11/Data', '/11/data', '/11/DATA/x', '/11/\u00C4', '/11/a\u0308'];
+    const kindsWith = (foldsCase: boolean) =>
+      [...judgeNames(names, { ...ALL, foldsCase }).values()].map((verdict) => verdict.kind);
+    expect(kindsWith(false)).toEqual(['fetch', 'fetch', 'fetch', 'fetch', 'fetch']);
+    expect(kindsWith(true)).toEqual(['fetch', 'refused', 'refused', 'fetch', 'refused']);
+    expect(ignoresCase(temporaryDirectory())).toBe(false);
   });
 
   it('are judged anew when the other one is gone, and the one that was there first stays', async () => {

@@ -1,10 +1,9 @@
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isPartialName, partialName } from '../../../src/agent/results/names.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { FilesRemote, JOB, OPTIONS, ResultsPlace } from './place.ts';
+import { FilesRemote, inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -26,6 +25,27 @@ describe('what is fetched', () => {
       place.remote.downloads.length = 0;
     }
     expect(looks).toEqual([1, 3, 7, 15, 31, 63, 123, 183]);
+  });
+
+  it('is fetched at intervals that stretch while it goes on changing; after a quiet time they begin anew', async () => {
+    const place = new ResultsPlace();
+    const begin = place.now;
+    const looksAt = async (from: number, to: number, content: (minute: number) => string) => {
+      const looks: number[] = [];
+      for (let minute = from; minute <= to; minute++) {
+        place.now = begin + minute * MINUTE_MS;
+        place.remote.set('/11/log', content(minute));
+        place.remote.downloads.length = 0;
+        await place.sync();
+        if (place.remote.downloads.length > 0) looks.push(minute);
+      }
+      return looks;
+    };
+    expect(await looksAt(0, 200, (minute) => `line ${minute}`)).toEqual([0, 1, 2, 4, 8, 16, 32, 64, 124, 184]);
+    expect(place.row('/11/log')?.state).toBe('in-flux');
+    expect(await looksAt(201, 310, () => 'quiet')).toEqual([244, 304]);
+    expect(place.row('/11/log')?.state).toBe('synced');
+    expect(await looksAt(311, 430, (minute) => `line ${minute}`)).toEqual([364, 365, 367, 371, 379, 395, 427]);
   });
 
   it('is left alone, with its time, while its content is the same, and is in flux when it changed', async () => {
@@ -104,9 +124,12 @@ describe('what is fetched', () => {
   it('leaves the reserve of the disk alone', async () => {
     const place = new ResultsPlace({ minFreeBytes: Number.MAX_SAFE_INTEGER });
     place.remote.set('/11/a', 'a');
-    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 0, leftOut: 1 });
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1, leftOut: 0 });
     expect(place.remote.downloads).toEqual([]);
-    expect(place.row('/11/a')?.reason).toBe('less than mirror.minFreeBytes would stay free');
+    expect(place.row('/11/a')).toMatchObject({
+      state: 'failed',
+      reason: 'less than mirror.minFreeBytes would stay free',
+    });
     place.restarted();
     place.now += 2 * MINUTE_MS;
     expect(await place.sync()).toMatchObject({ fetched: 1 });
@@ -260,11 +283,6 @@ describe('a writer beside the agent', () => {
     expect(names.map((name) => place.row(name)?.state)).toEqual(['synced', 'synced', 'synced']);
   });
 });
-
-/** Flushing 20,000 files is a matter of the disk; here it is about the agent. */
-function inMemory(): string {
-  return fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
-}
 
 describe('many files', () => {
   it('cost each the same: one listing, one download each, and nothing more at the next look', async () => {

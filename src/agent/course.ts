@@ -1,0 +1,162 @@
+/** One live file on its way through a poll: what it asks, what it is told, and how it ends. */
+import { asJobtailError, type JobtailError } from '../errors.ts';
+import { keyText } from '../job.ts';
+import type { LiveFileRow } from '../store/rows.ts';
+import type { Batch } from './batch.ts';
+import { type Follow, type FollowEnd, follow } from './live/follow.ts';
+import { LiveFile } from './live/live-file.ts';
+import { type QuietPoll, saysTheSame } from './live/quiet-files.ts';
+import type { PollContext, PollOptions } from './poll.ts';
+import type { Part, PartRequest } from './ports.ts';
+
+export class Course {
+  readonly name: string;
+  readonly row: LiveFileRow;
+  readonly #context: PollContext;
+  readonly #options: PollOptions;
+  /** How it went the last time, if that was quiet and the mirror lies there as it did. */
+  #quiet: QuietPoll | undefined;
+  #file: LiveFile | undefined;
+  #steps: Follow<FollowEnd> | undefined;
+  #asks: number | undefined;
+  #end: FollowEnd | undefined;
+  #error: JobtailError | undefined;
+  #notedQuiet = false;
+  /** The offsets that were asked for, and the parts that came. */
+  readonly #asked: number[] = [];
+  readonly #parts: Part[] = [];
+
+  constructor(row: LiveFileRow, context: PollContext, options: PollOptions) {
+    this.name = keyText(row);
+    this.row = row;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  /** The offset it waits for; undefined once it has ended. */
+  get asks(): number | undefined {
+    return this.#asks;
+  }
+
+  get end(): FollowEnd | undefined {
+    return this.#end;
+  }
+
+  get error(): JobtailError | undefined {
+    return this.#error;
+  }
+
+  /** The mirror, unless the file was quiet. */
+  get file(): LiveFile | undefined {
+    return this.#file;
+  }
+
+  /** It goes, or went, as the last time: the mirror is not opened. */
+  get isQuiet(): boolean {
+    return this.#quiet !== undefined;
+  }
+
+  /** From the same answer the next time, the same will follow. */
+  get wentQuiet(): boolean {
+    return this.#error === undefined && (this.isQuiet || this.#notedQuiet);
+  }
+
+  request(): PartRequest {
+    return { taskId: this.row.taskId, file: this.row.file, offset: this.#asks ?? 0 };
+  }
+
+  begin(): Promise<void> {
+    return this.#guard(async () => {
+      const { quietFiles, encoding } = this.#context;
+      this.#quiet = this.#options.final ? undefined : await quietFiles?.of(this.row, encoding);
+      if (this.#quiet === undefined) await this.#open();
+      else this.#asks = this.#quiet.offset;
+    });
+  }
+
+  /** The service said the same as the last time, for all files. */
+  repeat(): void {
+    this.#asks = undefined;
+    this.#end = this.#quiet?.end;
+  }
+
+  /** Takes from the answers what it asked for; from now on it is the one to give that back. */
+  take(batch: Batch): void {
+    const part = batch.parts.get(this.name);
+    this.#asked.push(this.#asks ?? 0);
+    if (part !== undefined) this.#parts.push(part);
+  }
+
+  /** Goes on with what it took. */
+  async resume(batch: Batch): Promise<void> {
+    const part = batch.parts.get(this.name);
+    await this.#guard(async () => {
+      const error = batch.errors.get(this.name);
+      if (error !== undefined) throw error;
+      if (this.#quiet === undefined) await this.#advance(part);
+      else if (await saysTheSame(this.#quiet, part, this.row)) this.repeat();
+      else await this.#wake(this.#quiet, part);
+    });
+  }
+
+  /** Flushes what was appended and gives the texts back; resolves when the mirror is closed. */
+  async close(): Promise<void> {
+    const file = this.#file;
+    await file?.settle().catch((error: unknown) => {
+      this.#error ??= asJobtailError(error);
+    });
+    await this.#noteQuiet();
+    for (const part of this.#parts) await part.content.release();
+    await file?.close();
+  }
+
+  /** It was quiet, and is no longer. */
+  async #wake(quiet: QuietPoll, part: Part | undefined): Promise<void> {
+    this.#quiet = undefined;
+    await this.#open();
+    // The recipe asks what was asked already, unless the mirror was changed just now.
+    if (this.#asks === quiet.offset) await this.#advance(part);
+  }
+
+  async #open(): Promise<void> {
+    const { store, quietFiles, liveFiles } = this.#context;
+    const { final, signal } = this.#options;
+    quietFiles?.forget(this.row);
+    const commit = (row: LiveFileRow) => store.transaction(() => store.liveFiles.save(row));
+    this.#asks = undefined;
+    this.#file = await LiveFile.open(this.row, { ...liveFiles, commit });
+    this.#steps = follow(this.#file, { ...this.#context, final, signal });
+    await this.#advance(undefined);
+  }
+
+  async #advance(part: Part | undefined): Promise<void> {
+    this.#asks = undefined;
+    const step = await this.#steps?.next(part);
+    if (step === undefined) return;
+    if (step.done) this.#end = step.value;
+    else this.#asks = step.value;
+  }
+
+  /** A failure of one file is its own; one that stops the agent, or the state itself, ends the poll. */
+  async #guard(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      this.#asks = undefined;
+      if (error.code === 'aborted' || error.code === 'store') throw error;
+      this.#error = error;
+    }
+  }
+
+  /** A poll of one question that found the mirror to be all there is, or no file, is how quiet ones go. */
+  async #noteQuiet(): Promise<void> {
+    const [offset, ...more] = this.#asked;
+    const end = this.#end;
+    if (this.#options.final || this.#file === undefined || this.#file.changed || this.#error !== undefined) return;
+    if (offset === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
+    const { quietFiles, encoding } = this.#context;
+    const went = { offset, part: this.#parts[0], end, codePage: encoding.codePage };
+    this.#notedQuiet = (await quietFiles?.note(this.row, went)) === true;
+  }
+}

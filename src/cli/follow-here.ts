@@ -1,0 +1,62 @@
+/** `agent watch JOB --foreground`: follows one job in this process, and shows its lines as they come. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Mirror, mirrorPath } from '../agent/live/mirror.ts';
+import type { Config } from '../config/config.ts';
+import { commandLog } from '../service/log.ts';
+import type { WatchOrder } from '../store/rows.ts';
+import { BottomLine } from './bottom-line.ts';
+import { buildEngine, connect } from './compose.ts';
+import { alignedNames, LineTail } from './line-tail.ts';
+import { asPeopleExpect, reportOf } from './status-report.ts';
+import { progressText } from './status-view.ts';
+import { stopSignals } from './stop-signals.ts';
+import { openOwnStore } from './stores.ts';
+
+/** Until the job is settled or ended, or it is stopped. */
+export async function followHere(config: Config, order: WatchOrder): Promise<void> {
+  const log = commandLog();
+  const owned = openOwnStore(config, log);
+  const stopping = stopSignals();
+  const connection = await connect(config, log);
+  const { store, transfers } = owned;
+  const { remote } = connection;
+  const { agent } = buildEngine({ config, store, transfers, remote, log, only: order.jobId });
+  const bottom = new BottomLine(process.stdout);
+  let lines = '';
+  const tail = new LineTail((line) => {
+    lines += line;
+  });
+  const writeLines = () => {
+    if (lines !== '') bottom.write(lines);
+    lines = '';
+  };
+  try {
+    store.transaction(() => store.jobs.watch(order, Date.now()));
+    const rows = store.liveFiles.ofJob(order.jobId).sort(asPeopleExpect);
+    const names = alignedNames(rows);
+    for (const [index, row] of rows.entries()) {
+      const file = mirrorPath(config.mirror.directory, order.jobId, row);
+      await (await Mirror.open(config.mirror.directory, file)).close();
+      tail.add(file, names[index] ?? '');
+    }
+    agent.start([]);
+    while (!stopping.signal.aborted && store.jobs.get(order.jobId)?.state === 'watched') {
+      tail.look();
+      writeLines();
+      bottom.show(progressText(reportOf(config, store, order.jobId)));
+      await sleep(200, undefined, { signal: stopping.signal }).catch(() => {});
+    }
+  } finally {
+    bottom.clear();
+    await agent.stop();
+    await transfers.endAll(remote, stopping.signal);
+    tail.end();
+    writeLines();
+    await connection.close();
+    const state = store.jobs.get(order.jobId)?.state ?? 'ended';
+    owned.close();
+    stopping.dispose();
+    const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
+    process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The files of one run of rsync: handed over as they come, for a kill loses only what was not. rsync gives a file its
+ * name when it is whole and its checksum was right, so one that stands there is good, whoever told of it.
+ */
+import { lstatSync, type Stats } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DirectArrival, DirectFile, DirectOrder } from '../agent/ports.ts';
+import { Slices } from '../slices.ts';
+import { GrowingDigests } from './growing-digests.ts';
+
+const HAND_OVER_MS = 500;
+
+export interface RsyncArrivalsOptions<File extends DirectFile> {
+  /** By their paths; those that were handed over are taken out. */
+  readonly files: Map<string, File>;
+  /** Where they are when they are whole, and before. */
+  readonly arrival: string;
+  readonly growing: string;
+  readonly onFiles: DirectOrder<File>['onFiles'];
+  readonly signal: AbortSignal;
+}
+
+export class RsyncArrivals<File extends DirectFile> {
+  readonly #options: RsyncArrivalsOptions<File>;
+  readonly #digests: GrowingDigests;
+  readonly #failed = new AbortController();
+  readonly #ended = new AbortController();
+  readonly #handingOver: Promise<void>;
+  #told: string[] = [];
+
+  constructor(options: RsyncArrivalsOptions<File>) {
+    this.#options = options;
+    this.#digests = new GrowingDigests(options.growing);
+    this.#handingOver = this.#keepUp();
+    this.#handingOver.catch((error: unknown) => this.#failed.abort(error));
+  }
+
+  /** Fires when the run is to be stopped, or when a file could not be handed over. */
+  get signal(): AbortSignal {
+    return AbortSignal.any([this.#options.signal, this.#failed.signal]);
+  }
+
+  /** A file has come, or nearly so. */
+  tell(name: string): void {
+    this.#told.push(name);
+  }
+
+  /** Hands over the rest after the end of the run. Rejects with what a handing over rejected with. */
+  async end(): Promise<void> {
+    this.#ended.abort();
+    try {
+      await this.#handingOver;
+      if (!this.#options.signal.aborted) await this.#handOver([...this.#options.files.keys()]);
+    } finally {
+      await this.#digests.close();
+    }
+  }
+
+  async #keepUp(): Promise<void> {
+    const { signal } = this.#ended;
+    while (!signal.aborted) {
+      await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
+      const told = this.#told;
+      this.#told = [];
+      await this.#handOver(told);
+    }
+  }
+
+  async #handOver(names: readonly string[]): Promise<void> {
+    const { files, arrival, onFiles } = this.#options;
+    const slices = new Slices();
+    const arrivals: DirectArrival<File>[] = [];
+    for (const name of names) {
+      await slices.next();
+      const file = files.get(name);
+      const at = path.join(arrival, name);
+      const stat = regularFile(at);
+      if (file === undefined || stat === undefined) continue;
+      files.delete(name);
+      arrivals.push({ file, path: at, digest: await this.#digests.take(stat.ino) });
+    }
+    if (arrivals.length > 0) await onFiles(arrivals);
+  }
+}
+
+function regularFile(file: string): Stats | undefined {
+  try {
+    const stat = lstatSync(file, { throwIfNoEntry: false });
+    return stat?.isFile() === true ? stat : undefined;
+  } catch {
+    // A file where a directory should be on the way to it.
+    return undefined;
+  }
+}

@@ -1,0 +1,43 @@
+/** The standard output of rsync: progress in lines that end in a carriage return, files that came, files left out. */
+
+/** What rsync is asked to say of each file once its bytes have come; the number makes it say it after, not before. */
+export const OUT_FORMAT = '+%b %n';
+
+export interface RsyncNews {
+  onBytes(bytes: number): void;
+  /** By its path. It may have come damaged, and will then be sent again. */
+  onFile(name: string): void;
+  onTooLarge(name: string): void;
+}
+
+export class RsyncOutput {
+  readonly #news: RsyncNews;
+  #rest = '';
+
+  constructor(news: RsyncNews) {
+    this.#news = news;
+  }
+
+  take(text: string): void {
+    const lines = (this.#rest + text).split(/[\r\n]/);
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
+      const large = /^(.*) is over max-size$/.exec(line)?.[1];
+      const came = /^\+[0-9]+ (.*)$/.exec(line)?.[1];
+      if (bytes !== undefined) this.#news.onBytes(Number(bytes));
+      if (large !== undefined) this.#news.onTooLarge(unescaped(large));
+      if (came !== undefined) this.#news.onFile(unescaped(came));
+    }
+  }
+}
+
+/** rsync writes what is not printable as `\#` and three octal digits, byte by byte. */
+function unescaped(name: string): string {
+  if (!name.includes('\\#')) return name;
+  const bytes = Buffer.from(name, 'utf8').toString('latin1');
+  const plain = bytes.replaceAll(/\\#([0-7]{3})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
+  return Buffer.from(plain, 'latin1').toString('utf8');
+}

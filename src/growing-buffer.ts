@@ -1,0 +1,37 @@
+/** Bytes that are gathered piece by piece, in memory that is used again. */
+export class GrowingBuffer {
+  #bytes = Buffer.alloc(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Copies the piece. */
+  append(piece: Buffer): void {
+    const needed = this.#length + piece.length;
+    if (needed > this.#bytes.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+      this.#bytes.copy(grown, 0, 0, this.#length);
+      this.#bytes = grown;
+    }
+    piece.copy(this.#bytes, this.#length);
+    this.#length = needed;
+  }
+
+  /** What was appended; only good until the next call of anything else. */
+  view(): Buffer {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  /** What was appended, in a buffer of its own; empty afterwards. */
+  take(): Buffer {
+    const taken = Buffer.from(this.view());
+    this.clear();
+    return taken;
+  }
+}

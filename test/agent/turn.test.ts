@@ -1,0 +1,63 @@
+/** The turn of a poll: its place is taken before anything is opened, used by its first call, and given back. */
+import { expect, it } from 'vitest';
+import { Calls, Turn } from '../../src/agent/calls.ts';
+
+const { signal } = new AbortController();
+const limits = { concurrency: 1, requestsPerMinute: 100_000 };
+
+it('has its first call in the place that was taken, and waits with the next one', async () => {
+  const calls = new Calls(limits);
+  const turn = new Turn(calls, 'live', signal);
+  await turn.take();
+  const said: string[] = [];
+  const other = calls.run('live', signal, async () => void said.push('other'));
+  await turn.run('begun', signal, async () => void said.push('first'));
+  const second = turn.run('begun', signal, async () => void said.push('second'));
+  await Promise.all([other, second]);
+  expect(said[0]).toBe('first');
+  expect(said.toSorted()).toEqual(['first', 'other', 'second']);
+});
+
+it('lets what has begun go before what has not', async () => {
+  const calls = new Calls(limits);
+  const said: string[] = [];
+  const [first, begun] = [new Turn(calls, 'live', signal), new Turn(calls, 'live', signal)];
+  await first.take();
+  const waiting = ['a', 'b'].map((name) => calls.run('live', signal, async () => void said.push(name)));
+  const next = begun.run('begun', signal, async () => void said.push('begun'));
+  first.end();
+  await Promise.all([...waiting, next]);
+  expect(said).toEqual(['begun', 'a', 'b']);
+});
+
+it('comes to patient calls, too, while more polls wait than there is room for', async () => {
+  const calls = new Calls(limits);
+  const said: string[] = [];
+  const first = new Turn(calls, 'live', signal);
+  await first.take();
+  const call = (lane: 'live' | 'patient') => calls.run(lane, signal, async () => void said.push(lane));
+  const all = [call('patient'), call('patient'), ...Array.from({ length: 20 }, () => call('live'))];
+  first.end();
+  await Promise.all(all);
+  expect(said.indexOf('patient')).toBeGreaterThan(2);
+  expect(said.lastIndexOf('patient')).toBeLessThan(14);
+});
+
+it('gives a place back that no call needed', async () => {
+  const calls = new Calls(limits);
+  const turn = new Turn(calls, 'live', signal);
+  await turn.take();
+  turn.end();
+  turn.end();
+  expect(await calls.run('live', signal, async () => 'went')).toBe('went');
+});
+
+it('is taken back when the agent stops', async () => {
+  const calls = new Calls(limits);
+  const [held, stop] = [new Turn(calls, 'live', signal), new AbortController()];
+  await held.take();
+  const waiting = new Turn(calls, 'live', stop.signal).take();
+  stop.abort();
+  await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
+  held.end();
+});

@@ -1,0 +1,88 @@
+/**
+ * The first poll of a job that has written much already: it streams, in little memory, while other jobs stay on time.
+ * JOBTAIL_BACKLOG_MIB says how much (128).
+ */
+import fs from 'node:fs';
+import { expect, it } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place } from '../support/e2e-place.ts';
+import { until } from '../support/e2e-until.ts';
+
+const MIB = 2 ** 20;
+const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 128);
+/** However long the backlog is. */
+const MOST_MEMORY_BYTES = 192 * MIB;
+/** A slow disk on a busy machine. */
+const SLOWEST_MIB_PER_SECOND = 1;
+
+/** Lines of many scripts, all different, so that whatever is lost or comes twice shows; some characters are cut. */
+function writeBacklog(file: string): void {
+  const handle = fs.openSync(file, 'w');
+  for (let mib = 0, line = 0; mib < BACKLOG_MIB; mib++) {
+    let text = '';
+    while (text.length < 0.9 * MIB) text += `${line++} Příliš žluťoučký kůň 敏捷的棕色狐狸 ${'.'.repeat(line % 97)}\n`;
+    fs.writeSync(handle, text);
+  }
+  fs.closeSync(handle);
+}
+
+/** Whether both files have the same bytes, without either of them in memory. */
+function areEqual(one: string, other: string): boolean {
+  const handles = [one, other].map((file) => fs.openSync(file, 'r'));
+  const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = handles.map(() => Buffer.alloc(4 * MIB));
+  try {
+    for (;;) {
+      const [length = 0, otherLength] = handles.map((handle, index) =>
+        fs.readSync(handle, index === 0 ? first : second),
+      );
+      if (length !== otherLength || !first.subarray(0, length).equals(second.subarray(0, length))) return false;
+      if (length === 0) return true;
+    }
+  } finally {
+    for (const handle of handles) fs.closeSync(handle);
+  }
+}
+
+function peakBytesOf(pid: number): number {
+  const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmHWM:\s+([0-9]+) kB/m.exec(status)?.[1]) * 1024;
+}
+
+const timeout = 120_000 + (BACKLOG_MIB / SLOWEST_MIB_PER_SECOND) * 1_000;
+
+it.skipIf(!fs.existsSync('/proc/self/status'))(
+  `a backlog of ${BACKLOG_MIB} MiB streams through, and delays no other job`,
+  { timeout },
+  async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const large = await sandbox.submit({ tasks: [{}] });
+    const small = await sandbox.submit({ tasks: [{}] });
+    const stdoutOf = ({ tasks }: JobDescription) => tasks[0]?.files.stdout ?? '';
+    const mirrorOf = ({ jobId, tasks }: JobDescription) => place.mirrorOf(jobId, tasks[0]?.taskId ?? '', 'stdout');
+    writeBacklog(stdoutOf(large));
+    const { size } = fs.statSync(stdoutOf(large));
+    const watch = [large, small].map(({ jobId, tasks }) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) }));
+    place.configure(sandbox, { watch, results: { enabled: false } });
+    const agent = await place.run();
+
+    // While the one job is far from its end, each line of the other one comes.
+    const isDone = () => fs.existsSync(mirrorOf(large)) && fs.statSync(mirrorOf(large)).size === size;
+    let lines = 0;
+    for (; !isDone(); lines++) {
+      fs.appendFileSync(stdoutOf(small), `line ${lines}\n`);
+      await place.mirrored(small, 'stdout');
+    }
+    expect(lines, 'lines of the other job that came meanwhile').toBeGreaterThan(5);
+    await until('the last bytes to be committed', async () =>
+      (await place.status()).jobs.some(({ files }) => files.some(({ bytes }) => bytes === size)),
+    );
+    const peakBytes = peakBytesOf(agent.pid);
+    process.stdout.write(
+      `${BACKLOG_MIB} MiB: ${lines} lines of the other job meanwhile, ${Math.round(peakBytes / MIB)} MiB of memory\n`,
+    );
+    expect(peakBytes).toBeLessThan(MOST_MEMORY_BYTES);
+    expect(areEqual(mirrorOf(large), stdoutOf(large))).toBe(true);
+    expect(agent.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+  },
+);

@@ -1,0 +1,115 @@
+/** The state of the agent when it is broken, gone, locked or of another version: no byte of a mirror suffers. */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place } from '../support/e2e-place.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+/** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
+const CONTENT = Buffer.concat(
+  Array.from({ length: 40 }, (_, line) =>
+    Buffer.concat([Buffer.from(`${line} Příliš žluťoučký kůň`), Buffer.from([0xff, 0]), Buffer.from(' pěl ódy\n')]),
+  ),
+);
+
+const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
+
+/** A job whose stdout was mirrored whole; its agent has ended. */
+async function mirroredJob(context: Parameters<typeof Place.make>[0]) {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [task] = job.tasks;
+  if (task === undefined) throw new Error('the job has no task');
+  fs.writeFileSync(task.files.stdout, CONTENT);
+  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  agent.signal('SIGTERM');
+  await agent.ended;
+  const mirror = place.mirrorOf(job.jobId, task.taskId, 'stdout');
+  return { place, sandbox, job, stdout: task.files.stdout, mirror, database: path.join(place.state, 'agent.db') };
+}
+
+/** The job grew; the mirror does too, in place, and nothing is lost, repeated, or kept as a generation. */
+async function expectItGoesOn({ place, job, stdout, mirror }: Awaited<ReturnType<typeof mirroredJob>>, inode: number) {
+  await place.mirrored(job, 'stdout');
+  expect(fs.readFileSync(mirror).equals(fs.readFileSync(stdout))).toBe(true);
+  expect(fs.statSync(mirror).ino).toBe(inode);
+  expect(fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith('stdout'))).toEqual(['stdout.log']);
+  expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
+  expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+}
+
+describe.concurrent('a state', PATIENCE, () => {
+  it.for([
+    ['broken', (file: string) => fs.writeFileSync(file, fs.readFileSync(file).fill(0x2a, 0, 6_000))],
+    ['deleted', (file: string) => fs.rmSync(file)],
+    ['deleted with its directory', (file: string) => fs.rmSync(path.dirname(file), { recursive: true })],
+  ] as const)('that was %s is found again from the mirrors', async ([what, harm], context) => {
+    const found = await mirroredJob(context);
+    const { place, stdout, mirror, database } = found;
+    const inode = fs.statSync(mirror).ino;
+    harm(database);
+    fs.appendFileSync(stdout, CONTENT);
+    const agent = await place.run();
+    await expectItGoesOn(found, inode);
+    const aside = fs.readdirSync(place.state).filter((name) => name.includes('.broken-'));
+    if (what !== 'broken') expect(aside).toEqual([]);
+    else {
+      expect(aside).toEqual([expect.stringMatching(/^agent\.db\.broken-\d{4}-\d\d-\d\dT[\d-]+\.\d{3}Z$/)]);
+      expect(await agent.says('the state was broken')).toMatchObject({
+        level: 'error',
+        path: expect.stringContaining(aside[0] ?? ''),
+      });
+    }
+  });
+
+  it('that another process locks is said, and waited for', async (context) => {
+    const found = await mirroredJob(context);
+    const { place, stdout, mirror, database, job } = found;
+    const inode = fs.statSync(mirror).ino;
+    const agent = await place.run();
+    const other = new Database(database);
+    other.exec('BEGIN IMMEDIATE');
+    fs.appendFileSync(stdout, CONTENT);
+    const said = await agent.says('is locked by another process');
+    expect(said).toMatchObject({ level: 'error', code: 'store', hint: expect.stringContaining('fuser') });
+    const sync = await place.agent('sync', job.jobId);
+    expect(sync).toMatchObject({ code: 8, stdout: '' });
+    expect(sync.stderr).toContain(`${database} is locked by another process`);
+    other.exec('ROLLBACK');
+    other.close();
+    await expectItGoesOn(found, inode);
+    await until('the end of it to be said', () => agent.log.some(({ msg }) => msg === 'the state works again'));
+  });
+
+  it('of a newer version is refused, by every command, and left as it is', async (context) => {
+    const { place, database } = await mirroredJob(context);
+    const db = new Database(database);
+    db.pragma('user_version = 99');
+    db.close();
+    const before = fs.readFileSync(database);
+    for (const args of [['run'], ['status'], ['watch', '502', '--task', '1']]) {
+      const ended = await place.agent(...args);
+      expect(ended).toMatchObject({ code: 3, stdout: '' });
+      expect(ended.stderr).toContain(`${database} was written by a newer version of the agent (its format is 99)`);
+      expect(ended.stderr).toContain('install the newer agent');
+    }
+    expect(fs.readFileSync(database).equals(before)).toBe(true);
+  });
+
+  it('that was deleted under the running agent is begun anew', async (context) => {
+    const found = await mirroredJob(context);
+    const { place, stdout, mirror, database } = found;
+    const inode = fs.statSync(mirror).ino;
+    const agent = await place.run();
+    for (const suffix of ['', '-wal', '-shm']) fs.rmSync(database + suffix, { force: true });
+    fs.appendFileSync(stdout, CONTENT);
+    await until('the state to be there again', () => fs.existsSync(database));
+    await expectItGoesOn(found, inode);
+    expect(agent.end).toBeUndefined();
+  });
+});

@@ -1,0 +1,105 @@
+/** Somebody else's hands on the mirrors: what they changed is found, shown by `verify`, and mended from the remote file. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place } from '../support/e2e-place.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+const CONTENT = Buffer.from(Array.from({ length: 200 }, (_, line) => `${line} Příliš žluťoučký kůň\n`).join(''));
+const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
+
+/** What people do to a file; each leaves something else than what was there. */
+const EDITS = {
+  edited: (file) => fs.writeFileSync(file, Buffer.from(CONTENT).fill('#', 4_000, 4_001)),
+  'cut by its last byte': (file) => fs.truncateSync(file, CONTENT.length - 1),
+  'short of a byte in its middle': (file) =>
+    fs.writeFileSync(file, Buffer.concat([CONTENT.subarray(0, 3_000), CONTENT.subarray(3_001)])),
+  'longer by a byte': (file) => fs.appendFileSync(file, '\n'),
+  emptied: (file) => fs.truncateSync(file, 0),
+  deleted: (file) => fs.rmSync(file),
+  'replaced by another file': (file) => {
+    fs.writeFileSync(`${file}.new`, CONTENT.subarray(0, 100));
+    fs.renameSync(`${file}.new`, file);
+  },
+} satisfies Record<string, (file: string) => void>;
+
+async function mirroredJob(context: Parameters<typeof Place.make>[0]) {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [task] = job.tasks;
+  if (task === undefined) throw new Error('the job has no task');
+  fs.writeFileSync(task.files.stdout, CONTENT);
+  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  return { place, job, stdout: task.files.stdout, agent, mirror: place.mirrorOf(job.jobId, task.taskId, 'stdout') };
+}
+
+const beside = (mirror: string) =>
+  fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith(path.basename(mirror)));
+
+describe.concurrent('a mirror', PATIENCE, () => {
+  it('that is changed while the agent runs is mended, however often', async (context) => {
+    const { place, job, mirror, agent } = await mirroredJob(context);
+    // An edit is told from the agent's own writes once these are committed: when another poll has begun and ended.
+    const calls = () => agent.log.filter(({ operation }) => operation === 'DownloadPartsOfJobFilesFromCluster').length;
+    for (const [what, edit] of Object.entries(EDITS)) {
+      const before = calls();
+      await until('the last poll to be over', () => calls() > before + 4);
+      edit(mirror);
+      await until(
+        `the mirror that was ${what}`,
+        () => fs.existsSync(mirror) && fs.readFileSync(mirror).equals(CONTENT),
+      );
+    }
+    expect(beside(mirror)).toEqual(['stdout.log']);
+    expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
+    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    expect(agent.log.filter(({ level }) => level === 'error')).toEqual([]);
+  });
+
+  it('that is changed while no agent runs is found by verify, which changes nothing, and mended later', async (context) => {
+    const { place, job, mirror, agent } = await mirroredJob(context);
+    agent.signal('SIGTERM');
+    await agent.ended;
+    for (const what of ['edited', 'cut by its last byte', 'longer by a byte', 'deleted'] as const) {
+      EDITS[what](mirror);
+      const changed = fs.existsSync(mirror) ? fs.readFileSync(mirror) : undefined;
+      const verified = await place.agent('verify', job.jobId);
+      expect(verified, what).toMatchObject({ code: 1 });
+      expect(verified.stdout, what).toMatch(/^(DIFFERENT|UNPROVEN) +task \d+ stdout: /m);
+      expect(fs.existsSync(mirror) ? fs.readFileSync(mirror) : undefined, what).toEqual(changed);
+      expect(await place.agent('sync', job.jobId), what).toMatchObject({ code: 0 });
+      expect(fs.readFileSync(mirror).equals(CONTENT), what).toBe(true);
+    }
+    expect(beside(mirror)).toEqual(['stdout.log']);
+    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+  });
+
+  it.for(['file', 'directory'] as const)(
+    'with a link planted as its %s is not written through it',
+    async (kind, context) => {
+      const { place, job, mirror, stdout, agent } = await mirroredJob(context);
+      const elsewhere = path.join(place.directory, 'elsewhere');
+      fs.mkdirSync(elsewhere);
+      const precious = path.join(elsewhere, 'stdout.log');
+      fs.writeFileSync(precious, 'precious');
+      const at = kind === 'file' ? mirror : path.dirname(mirror);
+      fs.renameSync(at, `${at}.kept`);
+      fs.symlinkSync(kind === 'file' ? precious : elsewhere, at);
+      fs.appendFileSync(stdout, 'more\n');
+
+      const said = await agent.says(`${at} is not a ${kind}`);
+      expect(said).toMatchObject({ code: 'local-io', hint: `move ${at} out of the way` });
+      const file = (await place.status()).jobs[0]?.files.find((one) => one.path === mirror);
+      expect(file?.error).toMatchObject({ code: 'local-io' });
+      fs.unlinkSync(at);
+      fs.renameSync(`${at}.kept`, at);
+      await place.mirrored(job, 'stdout');
+      expect(fs.readdirSync(elsewhere)).toEqual(['stdout.log']);
+      expect(fs.readFileSync(precious, 'utf8')).toBe('precious');
+    },
+  );
+});

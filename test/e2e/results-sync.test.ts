@@ -1,0 +1,76 @@
+/** What `sync` and `status` say of results that are not there, and the exit codes: all there, some failed, nothing done. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { ResultsE2e } from '../support/results-place.ts';
+
+it('everything is there, or left out as the configuration wants it: 0, and status names what is left out', async (context) => {
+  const results = {
+    transfer: 'soap',
+    exclude: ['*.tmp'],
+    include: ['11/**'],
+    maxFileBytes: 1_000,
+    bandwidthLimit: '1 MiB',
+  };
+  const e2e = await ResultsE2e.start(context, { results });
+  e2e.put('a.dat', 'a');
+  e2e.put('scratch.tmp', 'x');
+  e2e.put('large.dat', Buffer.alloc(1_001));
+  await e2e.place.agent('watch', '501');
+  const synced = await e2e.place.agent('sync', '501');
+  expect(synced).toMatchObject({ code: 0, stderr: '' });
+  expect(synced.stdout).toContain('1 result looked at, 1 new or changed, 1 B in ');
+  expect(synced.stdout).toContain('; 2 left out (agent status 501 says why)');
+  const status = await e2e.place.agent('status', '501');
+  expect(status.stdout).toContain('/11/scratch.tmp: left-out: results.exclude names it');
+  expect(status.stdout).toContain('/11/large.dat: left-out: larger than results.maxFileBytes (1000 bytes)');
+  expect(status.stdout).toContain('results: 1 of 3 (1 B), 2 left out');
+});
+
+it('a name is refused and a place is taken: 1, and the others came', async (context) => {
+  const e2e = await ResultsE2e.start(context, {
+    results: { transfer: 'soap' },
+    habits: { extraFiles: { '/11/../../escape': 'x', '/11/\u202Egnp.exe': 'shown backwards' } },
+  });
+  e2e.put('a.dat', 'a');
+  e2e.put('taken', 'from the server');
+  await e2e.place.agent('watch', '501');
+  fs.mkdirSync(path.dirname(e2e.result('taken')), { recursive: true });
+  fs.symlinkSync('/etc/hostname', e2e.result('taken'));
+  const synced = await e2e.place.agent('sync', '501');
+  expect(synced.code).toBe(1);
+  expect(synced.stderr).toContain('the result /11/../../escape of job 501 is refused: it has the part ..');
+  expect(synced.stdout).toContain('; 1 failed, 1 refused by name (agent status 501 says why)');
+  expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
+  expect(fs.readFileSync(e2e.result('\u202Egnp.exe'), 'utf8')).toBe('shown backwards');
+  const { stdout } = await e2e.place.agent('status', '501');
+  expect(stdout).toMatch(/\/11\/taken: failed: .*taken is a link, and is not followed or replaced/);
+  expect(stdout).toContain('/11/../../escape: refused: it has the part ..');
+  expect(stdout).not.toContain('\u202E');
+  // Told once: the next pass says it no more.
+  expect((await e2e.place.agent('sync', '501')).stderr).toBe('');
+});
+
+it('there is no room: 1, and status says so; with room again, it comes', async (context) => {
+  const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
+  const config = JSON.parse(fs.readFileSync(e2e.place.configFile, 'utf8')) as { mirror: Record<string, unknown> };
+  config.mirror['minFreeBytes'] = '1000 TiB';
+  e2e.place.writeConfig(JSON.stringify(config));
+  e2e.put('a.dat', 'a');
+  await e2e.place.agent('watch', '501');
+  expect((await e2e.place.agent('sync', '501')).code).toBe(1);
+  const { stdout } = await e2e.place.agent('status', '501');
+  expect(stdout).toContain('/11/a.dat: failed: less than mirror.minFreeBytes would stay free');
+  config.mirror['minFreeBytes'] = 0;
+  e2e.place.writeConfig(JSON.stringify(config));
+  expect((await e2e.place.agent('sync', '501')).code).toBe(0);
+  expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
+});
+
+it('nothing was done: the code says why', async (context) => {
+  const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
+  expect(await e2e.place.agent('sync', '502')).toMatchObject({ code: 7, stdout: '' });
+  await e2e.place.agent('watch', '501');
+  await e2e.sandbox.close();
+  expect(await e2e.place.agent('sync', '501')).toMatchObject({ code: 6, stdout: '' });
+});

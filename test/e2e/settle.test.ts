@@ -1,0 +1,108 @@
+/** The end of a job, which the interface does not name: by itself after quiet time, or asked for; begun, it survives. */
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { Place } from '../support/e2e-place.ts';
+import type { Program } from '../support/e2e-program.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+/** Not UTF-8 in the middle, and cut inside a character at its end. */
+const CONTENT = Buffer.concat([
+  Buffer.from('Příliš '),
+  Buffer.from([0xff, 0xc3, 0]),
+  Buffer.from('kůň\n'),
+  Buffer.from([0xc5]),
+]);
+
+async function quietJob(context: Parameters<typeof Place.make>[0], settleAfterMinutes?: number) {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const [task] = job.tasks;
+  if (task === undefined) throw new Error('the job has no task');
+  fs.writeFileSync(task.files.stdout, CONTENT);
+  const watch = [{ job: job.jobId, tasks: [task.taskId], settleAfterMinutes }];
+  // Downloads of results would be taken for those of the proof.
+  place.configure(sandbox, { watch: settleAfterMinutes === undefined ? [] : watch, results: { enabled: false } });
+  return { place, sandbox, job, stdout: task.files.stdout, taskId: task.taskId };
+}
+
+const passOver = (agent: Program, { jobId }: JobDescription) => agent.says(`complete pass over job ${jobId}`);
+
+async function shownOf(place: Place, { jobId }: JobDescription) {
+  const { stdout } = await place.agent('status', jobId, '--json');
+  return JSON.parse(stdout).jobs[0];
+}
+
+describe.concurrent('a job', PATIENCE, () => {
+  it('that is quiet for long enough is settled, with proof, and said to be', async (context) => {
+    const { place, job, stdout, taskId } = await quietJob(context, 0.03);
+    const agent = await place.run();
+    expect(await passOver(agent, job)).toMatchObject({ level: 'info', state: 'settled', verified: 4, openEnds: [] });
+    expect(fs.readFileSync(place.mirrorOf(job.jobId, taskId, 'stdout')).equals(CONTENT)).toBe(true);
+    expect(await shownOf(place, job)).toMatchObject({ state: 'settled', error: null });
+    expect((await place.agent('status')).stdout).toContain('settled');
+    expect((await place.agent('status', job.jobId)).stdout).toContain('verified');
+    await agent.kill();
+
+    // It stays so over a start, and can be followed again.
+    const next = await place.run();
+    await next.says(`job ${job.jobId} is not followed, though configured: it is settled`);
+    fs.appendFileSync(stdout, 'later\n');
+    expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+    await place.mirrored(job, 'stdout');
+  });
+
+  it('that a kill meets while it settles is settled after the next start', async (context) => {
+    const { place, sandbox, job } = await quietJob(context, 0.03);
+    await sandbox.fault({ kind: 'hang', operation: 'DownloadFileFromCluster' });
+    const agent = await place.run();
+    await until('the proof to begin', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+    await agent.kill();
+    await sandbox.clearFaults();
+    expect(await shownOf(place, job)).toMatchObject({ state: 'watched' });
+    expect(await passOver(await place.run(), job)).toMatchObject({ state: 'settled', verified: 4 });
+  });
+
+  it.for([
+    ['unwatch', 'ended'],
+    ['sync', 'watched'],
+  ] as const)(
+    'over which a kill ends the pass of %s has it done by the next agent',
+    async ([command, state], context) => {
+      const { place, sandbox, job, stdout, taskId } = await quietJob(context);
+      const agent = await place.run();
+      expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+      await place.mirrored(job, 'stdout');
+      await sandbox.fault({ kind: 'hang', operation: 'DownloadFileFromCluster' });
+      const asked = place.start([command, job.jobId]);
+      await until('the pass to begin', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 0);
+      await agent.kill();
+      expect(await asked.ended).toMatchObject({ code: 8, stdout: '' });
+      expect((await asked.ended).stderr).toContain('the agent that was asked has stopped');
+      fs.appendFileSync(stdout, 'written while no agent ran\n');
+      await sandbox.clearFaults();
+
+      const next = await place.run();
+      expect(await passOver(next, job)).toMatchObject({ state, verified: 4, openEnds: [] });
+      await place.mirrored(job, 'stdout');
+      expect(await shownOf(place, job)).toMatchObject({ state });
+      expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    },
+  );
+
+  it('that is unwatched stays so, though it stands in the configuration', async (context) => {
+    const { place, job, stdout, taskId } = await quietJob(context, 60);
+    const agent = await place.run();
+    const unwatched = await place.agent('unwatch', job.jobId);
+    expect(unwatched).toMatchObject({ code: 0, stderr: '' });
+    expect(unwatched.stdout).toContain(`it still stands in ${place.configFile}: agent watch ${job.jobId}`);
+    await agent.kill();
+    const next = await place.run();
+    await next.says(`job ${job.jobId} is not followed, though configured: it is ended`);
+    expect((await place.status()).jobs).toEqual([]);
+    fs.appendFileSync(stdout, 'later\n');
+    expect(await place.agent('watch', job.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+    await place.mirrored(job, 'stdout');
+  });
+});

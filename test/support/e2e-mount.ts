@@ -1,0 +1,61 @@
+/** A small file system of its own, in memory: it can be filled, made larger, and made read-only while it is in use. */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import type { TestContext } from 'vitest';
+import { until } from './e2e-until.ts';
+
+export class SmallDisk {
+  readonly directory: string;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /** Mounts one of `kib` KiB; the test is skipped, with the reason, where this process may not. */
+  static mount(context: TestContext, directory: string, kib: number): SmallDisk {
+    if (process.getuid?.() !== 0) context.skip('mounting a small file system needs root');
+    fs.mkdirSync(directory, { recursive: true });
+    try {
+      mount('-t', 'tmpfs', '-o', `size=${kib}k,mode=755`, 'tmpfs', directory);
+    } catch (error) {
+      context.skip(`this machine allows no mount: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    context.onTestFinished(() => void execFileSync('umount', ['-l', directory]));
+    return new SmallDisk(directory);
+  }
+
+  resize(kib: number): void {
+    mount('-o', `remount,size=${kib}k`, this.directory);
+  }
+
+  /** Waits until no file of it is open for writing. */
+  async makeReadOnly(): Promise<void> {
+    await until(`${this.directory} to be read-only`, () => {
+      try {
+        mount('-o', 'remount,ro', this.directory);
+        return true;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  makeWritable(): void {
+    mount('-o', 'remount,rw', this.directory);
+  }
+
+  /** Takes all the room that is left. */
+  fill(name = 'ballast'): void {
+    const { bavail, bsize } = fs.statfsSync(this.directory);
+    fs.appendFileSync(`${this.directory}/${name}`, Buffer.alloc(bavail * bsize, '#'));
+  }
+
+  /** Gives back what `fill` took. */
+  empty(name = 'ballast'): void {
+    fs.rmSync(`${this.directory}/${name}`);
+  }
+}
+
+function mount(...args: string[]): void {
+  execFileSync('mount', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}

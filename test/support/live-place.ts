@@ -1,0 +1,85 @@
+/** One live file in a directory of its own, and what was committed of it; without a store. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { LiveFile, type LiveFileOptions } from '../../src/agent/live/live-file.ts';
+import { mirrorPath } from '../../src/agent/live/mirror.ts';
+import type { LiveFileRow } from '../../src/store/rows.ts';
+import { JOB, STDOUT } from './engine.ts';
+import { temporaryDirectory } from './temp-directory.ts';
+
+export const NEW_ROW: LiveFileRow = {
+  ...STDOUT,
+  jobId: JOB,
+  position: 0,
+  generation: 1,
+  fingerprint: null,
+  inexact: [],
+  inode: null,
+  modifiedNs: null,
+  rotation: null,
+  relativePath: null,
+  listedName: null,
+  grownAt: null,
+  verified: null,
+  error: null,
+};
+
+export class LivePlace {
+  readonly directory = temporaryDirectory();
+  readonly path = mirrorPath(this.directory, JOB, STDOUT);
+  /** What was committed, in order; the last one is what a start would find. */
+  readonly commits: LiveFileRow[] = [];
+  /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
+  onStep: (step: string) => void = () => {};
+  settled = new Set<string>();
+
+  get committed(): LiveFileRow {
+    return this.commits.at(-1) ?? NEW_ROW;
+  }
+
+  commit(row: LiveFileRow): void {
+    this.onStep('commit');
+    this.commits.push(row);
+  }
+
+  open(options: Partial<LiveFileOptions> = {}): Promise<LiveFile> {
+    return LiveFile.open(this.committed, {
+      mirrorDirectory: this.directory,
+      overlapBytes: 256,
+      keepGenerations: 5,
+      commit: (row) => this.commit(row),
+      checkpoint: (step) => this.onStep(step),
+      settled: this.settled,
+      ...options,
+    });
+  }
+
+  /** As a poll does: whatever happens, the file is closed; what `work` left in order is committed. */
+  async during<T>(work: (file: LiveFile) => Promise<T>, options: Partial<LiveFileOptions> = {}): Promise<T> {
+    const file = await this.open(options);
+    try {
+      const result = await work(file);
+      if (file.changed) this.commit(await file.settle());
+      file.noteCommitted();
+      return result;
+    } finally {
+      await file.close();
+    }
+  }
+
+  /** The process is gone; what it knew of its mirrors with it. */
+  kill(): void {
+    this.onStep = () => {};
+    this.settled = new Set();
+  }
+
+  /** The mirror, or one of its old generations; undefined if it is not there. */
+  read(generationsBack = 0): string | undefined {
+    const file = generationsBack === 0 ? this.path : `${this.path}.${generationsBack}`;
+    return fs.existsSync(file) ? fs.readFileSync(file, 'latin1') : undefined;
+  }
+
+  files(): string[] {
+    return fs.readdirSync(path.dirname(this.path)).sort();
+  }
+}

@@ -1,0 +1,41 @@
+/** The metrics of an agent that had a little of everything, and what Prometheus would read. */
+import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
+
+export const NOW = 1_000_000_000_000;
+export const TOTALS: StoreTotals = {
+  jobs: { watched: 3, ended: 1 },
+  failingJobs: 1,
+  liveFiles: 12,
+  failingFiles: 0,
+  generations: 2,
+  inexactBytes: 7,
+  refusedEntries: 1,
+  results: { synced: 40, failed: 2 },
+  grownAt: NOW - 3_000,
+  oldestPollAt: NOW - 90_000,
+};
+
+export function metricsOf(totals: StoreTotals = TOTALS): Metrics {
+  return new Metrics({
+    version: '1.2.3',
+    totals: () => totals,
+    callsWaiting: () => 5,
+    logLinesLost: () => 9,
+    turnAgeSeconds: () => 0.5,
+    freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
+    now: () => NOW,
+  });
+}
+
+export async function scrape(): Promise<string> {
+  const metrics = metricsOf();
+  const call = { operation: 'ListChangedFilesForJob', bytes: 100, durationMs: 250 };
+  metrics.call({ ...call, outcome: 'ok' });
+  metrics.call({ ...call, outcome: 'timeout' });
+  metrics.signIn('ok');
+  metrics.signIn('sign-in-refused');
+  metrics.appended(1_000);
+  metrics.fetched(50, true);
+  metrics.reloaded('taken');
+  return metrics.text();
+}
