@@ -1,0 +1,171 @@
+/** Jobs that grow all the time, against `ssh host tail -F` for each: processor time, memory, and how late bytes are. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LINE_BYTES, textOf } from './growth.ts';
+import { startSshd } from './loopback-sshd.ts';
+import type { Figures, Measurement, Prepared } from './measurement.ts';
+import { type Started, startProcess, type Usage, usageOf } from './processes.ts';
+import { AgentPlace, type RunningMiddleware, startMiddleware, untilAsked } from './watching.ts';
+
+const FILE_BYTES = 3_000;
+const BYTES_PER_SECOND = 10_000;
+const INTERVAL_SECONDS = 1;
+/** Each line is written as it comes, as loggers do; written by the block, `tail` would have less to do. */
+const WRITE_EVERY_MS = 10;
+
+export const growingJobs: Measurement = {
+  name: 'growing-jobs',
+  needs: ['ssh', 'tail'],
+  goals: [
+    {
+      what: '100 jobs growing by 10 KB/s, line by line, against `ssh host tail -F` for each: processor time',
+      ...{ kind: 'ratio', figure: 'coreShare', ours: 'agent', peer: 'ssh', atMost: 0.5 },
+    },
+    {
+      what: 'the same: memory (shared pages divided)',
+      ...{ kind: 'ratio', figure: 'proportionalBytes', ours: 'agent', peer: 'ssh', atMost: 0.2 },
+    },
+    {
+      what: 'the same: memory (resident, as `ps` shows it)',
+      ...{ kind: 'ratio', figure: 'residentBytes', ours: 'agent', peer: 'ssh', atMost: 0.2 },
+    },
+    {
+      what: 'from a byte at the middleware to the mirror, polled every second: median',
+      ...{ kind: 'limit', figure: 'medianMs', ours: 'agent', atMost: 500 },
+    },
+    { what: 'the same: 99 %', kind: 'limit', figure: 'latest99Ms', ours: 'agent', atMost: 1_100 },
+  ],
+  prepare: async (place): Promise<Prepared> => {
+    const jobs = place.quick ? 10 : 100;
+    const seconds = place.quick ? 3 : 15;
+    const sshd = await startSshd(path.join(place.directory, 'sshd'));
+    return {
+      sides: {
+        agent: () => followByAgent(fs.mkdtempSync(path.join(place.directory, 'agent-')), jobs, seconds),
+        ssh: async () => {
+          const directory = fs.mkdtempSync(path.join(place.directory, 'ssh-'));
+          return await followBySsh({
+            directory,
+            jobs,
+            seconds,
+            ssh: [...sshd.ssh, `${sshd.username}@127.0.0.1`],
+            sshdPid: sshd.pid,
+          });
+        },
+      },
+      close: () => sshd.stop(),
+    };
+  },
+};
+
+async function followByAgent(directory: string, jobs: number, seconds: number): Promise<Figures> {
+  const middleware = await startMiddleware({ fileBytes: FILE_BYTES, growingBytesPerSecond: BYTES_PER_SECOND });
+  const place = new AgentPlace(directory);
+  const watching = { jobs, files: ['stdout'] as const, intervalSeconds: INTERVAL_SECONDS, requestsPerMinute: 60_000 };
+  place.prepare(middleware, watching);
+  const agent = place.start();
+  await untilAsked(middleware, jobs * 3);
+  const mirrors = Array.from({ length: jobs }, (_, index) =>
+    path.join(place.mirror, String(index + 1), 'live', String(index + 1), 'stdout.log'),
+  );
+  const lateness = new Lateness(middleware, mirrors);
+  const used = await usageWithin(seconds, () => [usageOf(agent.pid)]);
+  const late = lateness.end();
+  await agent.stop();
+  await middleware.stop();
+  return { ...used, ...late };
+}
+
+/** When each line came to its mirror, against when the middleware had it. */
+class Lateness {
+  readonly #watchers: fs.FSWatcher[];
+  readonly #lateMs: number[] = [];
+
+  constructor({ startedAt }: RunningMiddleware, mirrors: readonly string[]) {
+    this.#watchers = mirrors.map((file) => {
+      let known = fs.statSync(file).size;
+      return fs.watch(file, () => {
+        const now = performance.timeOrigin + performance.now();
+        const { size } = fs.statSync(file);
+        for (let end = known + LINE_BYTES; end <= size; end += LINE_BYTES) {
+          this.#lateMs.push(now - (startedAt + ((end - FILE_BYTES) / BYTES_PER_SECOND) * 1000));
+        }
+        known = Math.max(known, size);
+      });
+    });
+  }
+
+  end(): Figures {
+    for (const watcher of this.#watchers) watcher.close();
+    const sorted = this.#lateMs.toSorted((a, b) => a - b);
+    const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+    return { medianMs: at(0.5), latest99Ms: at(0.99) };
+  }
+}
+
+interface BySsh {
+  readonly directory: string;
+  readonly jobs: number;
+  readonly seconds: number;
+  /** The words of the client, host included. */
+  readonly ssh: readonly string[];
+  readonly sshdPid: number;
+}
+
+/** Everything that such a `tail` needs counts: the client, the sshd's processes for it, and the tail. */
+async function followBySsh({ directory, jobs, seconds, ssh, sshdPid }: BySsh): Promise<Figures> {
+  const [program = 'ssh', ...args] = ssh;
+  const files = Array.from({ length: jobs }, (_, index) => path.join(directory, `${index + 1}.txt`));
+  for (const file of files) fs.writeFileSync(file, textOf(0, FILE_BYTES));
+  const clients: Started[] = [];
+  for (const file of files) {
+    clients.push(
+      startProcess('sh', [
+        '-c',
+        'out=$1; shift; exec "$@" > "$out"',
+        'sh',
+        `${file}.copy`,
+        program,
+        ...args,
+        `tail -F -c +1 ${file}`,
+      ]),
+    );
+    await sleep(50);
+  }
+  const descriptors = files.map((file) => fs.openSync(file, 'a'));
+  const startedMs = performance.now();
+  let length = FILE_BYTES;
+  const writer = setInterval(() => {
+    const due = FILE_BYTES + ((performance.now() - startedMs) / 1000) * BYTES_PER_SECOND;
+    for (; length + LINE_BYTES <= due; length += LINE_BYTES) {
+      const line = textOf(length, length + LINE_BYTES);
+      for (const descriptor of descriptors) fs.writeSync(descriptor, line);
+    }
+  }, WRITE_EVERY_MS);
+  await sleep(2_000);
+  const used = await usageWithin(seconds, () => [usageOf(sshdPid), ...clients.map(({ pid }) => usageOf(pid))]);
+  clearInterval(writer);
+  for (const descriptor of descriptors) fs.closeSync(descriptor);
+  await Promise.all(clients.map((client) => client.stop()));
+  for (const file of files) {
+    if (fs.statSync(`${file}.copy`).size < length - BYTES_PER_SECOND) throw new Error(`${file} was not followed`);
+  }
+  return used;
+}
+
+async function usageWithin(seconds: number, look: () => readonly Usage[]): Promise<Figures> {
+  const total = () => {
+    const all = look();
+    const sum = (of: (usage: Usage) => number) => all.reduce((added, usage) => added + of(usage), 0);
+    return {
+      cpuSeconds: sum((usage) => usage.cpuSeconds),
+      residentBytes: sum((usage) => usage.residentBytes),
+      proportionalBytes: sum((usage) => usage.proportionalBytes),
+    };
+  };
+  const before = total();
+  await sleep(seconds * 1000);
+  const { cpuSeconds, ...memory } = total();
+  return { coreShare: (cpuSeconds - before.cpuSeconds) / seconds, ...memory };
+}

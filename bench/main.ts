@@ -1,0 +1,119 @@
+/**
+ * The benchmark: `npm run bench`. What a measurement is stands in measurement.ts.
+ *
+ *     --quick       small sizes and few rounds, to show that it works
+ *     --only NAME   this measurement alone; may be given several times
+ *     --rounds N    instead of five (quick: one)
+ *     --json        all figures as JSON on the standard output instead of the table
+ *     --list        names the measurements
+ *
+ * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output, the progress to the standard error. Ends with 1 if a measurement failed, never
+ * because a goal was not met.
+ */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Measurement, NotHere } from './measurement.ts';
+import { MEASUREMENTS } from './measurements.ts';
+import { hasProgram } from './processes.ts';
+import { type Row, type Runs, rowOf, runRounds, type Unmeasured } from './rounds.ts';
+import { tableOf } from './table.ts';
+
+interface Options {
+  readonly quick: boolean;
+  readonly rounds: number | undefined;
+}
+
+interface Outcome {
+  readonly rows: readonly (Row | Unmeasured)[];
+  readonly runs: Runs;
+  readonly failed: boolean;
+}
+
+const say = (text: string) => process.stderr.write(`${text}\n`);
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: 'boolean', default: false },
+      only: { type: 'string', multiple: true },
+      rounds: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      list: { type: 'boolean', default: false },
+    },
+  });
+  if (values.list) {
+    process.stdout.write(`${MEASUREMENTS.map(({ name }) => name).join('\n')}\n`);
+    return;
+  }
+  const chosen = values.only === undefined ? MEASUREMENTS : values.only.map(measurementOf);
+  const options = { quick: values.quick, rounds: values.rounds === undefined ? undefined : Number(values.rounds) };
+  const outcomes: Record<string, Outcome> = {};
+  for (const measurement of chosen) outcomes[measurement.name] = await measure(measurement, options);
+  const all = Object.values(outcomes);
+  process.stdout.write(
+    values.json
+      ? jsonOf(outcomes, options)
+      : `${tableOf(
+          all.flatMap(({ rows }) => rows),
+          options.quick,
+        )}\n`,
+  );
+  if (all.some(({ failed }) => failed)) process.exitCode = 1;
+}
+
+function measurementOf(name: string): Measurement {
+  const found = MEASUREMENTS.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`no measurement is called "${name}": see --list`);
+  return found;
+}
+
+/** A measurement that fails stops no other. */
+async function measure(measurement: Measurement, options: Options): Promise<Outcome> {
+  const { name, needs, goals, prepare } = measurement;
+  const unmeasured = (why: string, failed: boolean): Outcome => ({
+    rows: goals.map(({ what }) => ({ measurement: name, what, why })),
+    runs: {},
+    failed,
+  });
+  const missing = needs.filter((program) => !hasProgram(program));
+  if (missing.length > 0) return unmeasured(`${missing.join(', ')} is missing`, false);
+  const directory = fs.mkdtempSync(path.join(bigTemporaryDirectory(), 'jobtail-bench-'));
+  const sayOf = (text: string) => say(`${name}: ${text}`);
+  try {
+    const prepared = await prepare({ directory, quick: options.quick, say: sayOf });
+    try {
+      const rounds = options.rounds ?? (options.quick ? 1 : (measurement.rounds ?? 5));
+      const runs = await runRounds(prepared, rounds, sayOf);
+      return { rows: goals.map((goal) => rowOf(name, goal, runs)), runs, failed: false };
+    } finally {
+      await prepared.close();
+    }
+  } catch (error) {
+    sayOf(error instanceof NotHere ? error.message : String(error instanceof Error ? error.stack : error));
+    const [why = ''] = String(error instanceof Error ? error.message : error).split('\n');
+    return unmeasured(why, !(error instanceof NotHere));
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** On a disk: /tmp is in memory on many machines, and the files are large. */
+function bigTemporaryDirectory(): string {
+  return process.env['TMPDIR'] ?? (fs.existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir());
+}
+
+function jsonOf(outcomes: Readonly<Record<string, Outcome>>, { quick }: Options): string {
+  const [processor] = os.cpus();
+  const machine = {
+    processor: processor?.model,
+    cores: os.cpus().length,
+    memoryBytes: os.totalmem(),
+    kernel: os.release(),
+    node: process.version,
+  };
+  return `${JSON.stringify({ date: new Date().toISOString(), quick, machine, measurements: outcomes }, null, 2)}\n`;
+}
+
+await main();

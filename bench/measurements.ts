@@ -1,0 +1,24 @@
+/** All measurements, in the order of the table. */
+
+import { directLarge, directMany } from './direct-transfer.ts';
+import { durability } from './durability.ts';
+import { firstPoll } from './first-poll.ts';
+import { growingJobs } from './growing-jobs.ts';
+import { manyJobs } from './many-jobs.ts';
+import type { Measurement } from './measurement.ts';
+import { costOfAJob, quietJobs } from './quiet-jobs.ts';
+import { resultByPackage, resultBySoap, resultMemory } from './result-by-soap.ts';
+
+export const MEASUREMENTS: readonly Measurement[] = [
+  resultBySoap,
+  resultByPackage,
+  resultMemory,
+  firstPoll,
+  quietJobs,
+  costOfAJob,
+  growingJobs,
+  manyJobs,
+  directLarge,
+  directMany,
+  durability,
+];

@@ -1,0 +1,155 @@
+/**
+ * Appends to many files, round by round, each flushed and committed: by polls of the agent that end at about the same
+ * time, or by nothing but the calls of the file system and of SQLite that such polls come down to.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { BatchReader } from '../../src/agent/batch.ts';
+import { systemClock } from '../../src/agent/clock.ts';
+import { TextEncoding } from '../../src/agent/live/encoding.ts';
+import { QuietFiles } from '../../src/agent/live/quiet-files.ts';
+import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
+import { Witnesses } from '../../src/agent/live/witnesses.ts';
+import { type PollContext, pollJob } from '../../src/agent/poll.ts';
+import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
+import { parseJobId, parseTaskId } from '../../src/job.ts';
+import { contentWriter } from '../../src/soap/content.ts';
+import { Commits } from '../../src/store/commits.ts';
+import { Store } from '../../src/store/store.ts';
+import { textOf } from '../growth.ts';
+
+export interface AppendsOrder {
+  readonly side: 'agent' | 'alone';
+  readonly directory: string;
+  readonly files: number;
+  readonly rounds: number;
+  /** Of one append. */
+  readonly bytes: number;
+  /** For the side `alone`: transactions in all. */
+  readonly commits: number;
+}
+
+export interface AppendsDone {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly commits: number;
+}
+
+/** What the middleware has, without a middleware. */
+class GrowingTexts implements Pick<Remote, 'readParts'> {
+  length = 0;
+
+  async readParts(_job: string, wanted: readonly PartRequest[]): Promise<Parts> {
+    const parts = wanted.map((request) => ({ ...request, relativePath: null, content: this.#from(request.offset) }));
+    return { parts, refused: 0 };
+  }
+
+  #from(offset: number): Content {
+    const bytes = Buffer.from(textOf(offset, this.length));
+    return {
+      length: bytes.length,
+      read: async (start, end) => bytes.subarray(start, end),
+      release: async () => {},
+    };
+  }
+}
+
+async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promise<AppendsDone> {
+  const state = path.join(directory, 'state');
+  fs.mkdirSync(state);
+  const mirrorDirectory = path.join(directory, 'mirror');
+  const store = new Store({ directory: state, service: '', owner: true, now: Date.now });
+  const jobs = Array.from({ length: files }, (_, index) => idsOf(index + 1));
+  store.transaction(() => {
+    for (const { jobId, taskId } of jobs) {
+      const order = { jobId, tasks: [taskId], files: ['stdout'] as const, results: false, settleAfterMs: null };
+      store.jobs.watch({ ...order, source: 'command' }, Date.now());
+    }
+  });
+  const texts = new GrowingTexts();
+  const remote = texts as unknown as Remote;
+  let commitCount = 0;
+  const commits = new Commits({
+    transaction: (work) => {
+      commitCount += 1;
+      store.transaction(work);
+    },
+    timer: systemClock.timer,
+  });
+  const context: PollContext = {
+    store,
+    commit: (write, withinMs) => commits.commit(write, withinMs),
+    quietFiles: new QuietFiles(mirrorDirectory, false),
+    encoding: new TextEncoding('auto', store.habits),
+    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000 }),
+    rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
+    batches: new BatchReader(store.habits),
+    now: Date.now,
+    liveFiles: { mirrorDirectory, overlapBytes: 256, keepGenerations: 5, checkpoint: () => {}, settled: new Set() },
+  };
+  const signal = new AbortController().signal;
+  const round = async () => {
+    texts.length += bytes;
+    await Promise.all(jobs.map(({ jobId }) => pollJob(jobId, context, { remote, final: false, signal })));
+  };
+  // The first one makes the files.
+  await round();
+  commitCount = 0;
+  const used = await measured(rounds, round);
+  store.close();
+  return { ...used, commits: commitCount };
+}
+
+async function alone({ directory, files, rounds, bytes, commits }: AppendsOrder): Promise<AppendsDone> {
+  const db = new Database(path.join(directory, 'positions.db'));
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = FULL');
+  db.exec('CREATE TABLE positions (file INTEGER PRIMARY KEY, position INTEGER NOT NULL) STRICT');
+  const update = db.prepare('INSERT OR REPLACE INTO positions VALUES (?, ?)');
+  const handles = await Promise.all(
+    Array.from({ length: files }, (_, index) => fs.promises.open(path.join(directory, `${index}.log`), 'w')),
+  );
+  const perRound = Math.max(1, Math.round(commits / rounds));
+  let length = 0;
+  const round = async () => {
+    const text = Buffer.from(textOf(length, length + bytes));
+    await Promise.all(
+      handles.map(async (handle) => {
+        await handle.write(text, 0, bytes, length);
+        await handle.datasync();
+      }),
+    );
+    length += bytes;
+    for (let commit = 0; commit < perRound; commit += 1) {
+      db.transaction(() => {
+        for (let file = commit; file < files; file += perRound) update.run(file, length);
+      }).immediate();
+    }
+  };
+  await round();
+  const used = await measured(rounds, round);
+  for (const handle of handles) await handle.close();
+  db.close();
+  return { ...used, commits: perRound * rounds };
+}
+
+async function measured(rounds: number, round: () => Promise<void>): Promise<Omit<AppendsDone, 'commits'>> {
+  const cpu = process.cpuUsage();
+  const startedMs = performance.now();
+  for (let count = 0; count < rounds; count += 1) await round();
+  const { user, system } = process.cpuUsage(cpu);
+  return { seconds: (performance.now() - startedMs) / 1000, cpuSeconds: (user + system) / 1e6 };
+}
+
+function idsOf(number: number) {
+  const [jobId, taskId] = [parseJobId(number), parseTaskId(number)];
+  if (jobId === undefined || taskId === undefined) throw new Error(`${number} is no id`);
+  return { jobId, taskId };
+}
+
+const [, script, text] = process.argv;
+if (script !== undefined && import.meta.filename === script && text !== undefined) {
+  const order = JSON.parse(text) as AppendsOrder;
+  process.stdout.write(JSON.stringify(await (order.side === 'agent' ? byAgent(order) : alone(order))));
+}

@@ -1,0 +1,101 @@
+/** An agent under measurement with many watched jobs, and the middleware that it follows them through. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../src/job.ts';
+import { Store } from '../src/store/store.ts';
+import { type MiddlewareFigures, type MiddlewareSetting, NAMESPACE, SESSION } from './middleware.ts';
+import { type Started, startProcess } from './processes.ts';
+
+const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
+
+/** The middleware, as a process of its own. */
+export interface RunningMiddleware {
+  readonly url: string;
+  /** Wall-clock milliseconds: since then the files grow. */
+  readonly startedAt: number;
+  readonly figures: () => Promise<MiddlewareFigures>;
+  /** Forgets what it was asked so far. */
+  readonly reset: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startMiddleware(setting: MiddlewareSetting): Promise<RunningMiddleware> {
+  const script = path.join(import.meta.dirname, 'middleware.js');
+  const started = startProcess(process.execPath, [script, JSON.stringify(setting)]);
+  const { port, startedAt } = JSON.parse((await started.says(/^\{.*\}$/m))[0]) as { port: number; startedAt: number };
+  const url = `http://127.0.0.1:${port}`;
+  const look = async (at: string) => (await (await fetch(`${url}/${at}`)).json()) as MiddlewareFigures;
+  return {
+    url,
+    startedAt,
+    figures: () => look('figures'),
+    reset: async () => void (await look('reset')),
+    stop: () => started.stop(),
+  };
+}
+
+export interface Watching {
+  readonly jobs: number;
+  readonly files: readonly LiveFileName[];
+  readonly intervalSeconds: number;
+  readonly requestsPerMinute: number;
+  readonly concurrency?: number;
+}
+
+/** The directories and the configuration of one agent. */
+export class AgentPlace {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  get mirror(): string {
+    return path.join(this.#directory, 'mirror');
+  }
+
+  /** Writes the configuration, and registers the jobs 1, 2, ... with one task each: that of the same number. */
+  prepare({ url }: RunningMiddleware, watching: Watching): void {
+    const state = path.join(this.#directory, 'state');
+    fs.mkdirSync(state, { recursive: true });
+    const secret = path.join(this.#directory, 'session');
+    fs.writeFileSync(secret, SESSION, { mode: 0o600 });
+    const fileTransferUrl = `${url}/FileTransferWs`;
+    const { intervalSeconds, requestsPerMinute, concurrency = 8 } = watching;
+    const config = {
+      service: { fileTransferUrl, namespace: NAMESPACE, baseUrl: url, requestsPerMinute, concurrency },
+      auth: { method: 'session-code', sessionCodeFile: secret },
+      mirror: { directory: this.mirror },
+      state: { directory: state },
+      poll: { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
+      results: { enabled: false },
+      logging: { level: 'warn' },
+    };
+    fs.writeFileSync(this.#configFile, JSON.stringify(config));
+    const store = new Store({ directory: state, service: fileTransferUrl, owner: true, now: Date.now });
+    store.transaction(() => {
+      for (let job = 1; job <= watching.jobs; job += 1) {
+        const order = { jobId: String(job) as JobId, tasks: [String(job) as TaskId], files: watching.files };
+        store.jobs.watch({ ...order, results: false, settleAfterMs: null, source: 'command' }, Date.now());
+      }
+    });
+    store.close();
+  }
+
+  start(nodeOptions: readonly string[] = []): Started {
+    return startProcess(process.execPath, [...nodeOptions, AGENT, 'run', '-c', this.#configFile]);
+  }
+
+  get #configFile(): string {
+    return path.join(this.#directory, 'config.yaml');
+  }
+}
+
+export const ALL_FILES = LIVE_FILE_NAMES;
+
+/** Waits until the middleware was asked for all jobs, so many times each on average. */
+export async function untilAsked(middleware: RunningMiddleware, calls: number): Promise<void> {
+  while ((await middleware.figures()).calls < calls) await sleep(50);
+}
