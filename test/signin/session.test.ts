@@ -135,7 +135,7 @@ describe('after a refusal', () => {
     service.answer = () => ({ body: `"${CODE}"` });
     session.lost(await session.current(NEVER));
     service.answer = () => ({ status: 401 });
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('tried in 5 s');
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('sent for 5 s');
   });
 
   it('the pause has jitter, and is never longer than said', async () => {

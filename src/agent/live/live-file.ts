@@ -159,6 +159,7 @@ export class LiveFile {
       this.#options.commit(this.#row);
     }
     await this.#mirror.cut(length);
+    this.#unflushed = Math.max(0, this.#unflushed - (this.#length - length));
     this.#length = length;
     this.#proven = Math.min(this.#proven, length);
   }
@@ -253,10 +254,12 @@ export class LiveFile {
       await this.#mirror.flush();
       this.#unflushed = 0;
     } catch (error) {
-      await this.#mirror.cut(this.#row.position);
+      const flushed = Math.max(0, this.#length - this.#unflushed);
+      await this.#mirror.cut(Math.min(this.#row.position, flushed));
       const { inode, modifiedNs, length } = await this.#mirror.look();
       this.#length = length;
       this.#proven = length;
+      this.#unflushed = 0;
       this.#row = { ...this.#row, inode, modifiedNs };
       throw error;
     }

@@ -19,7 +19,8 @@ export async function* merge(left: Utf8Reading, right: Utf8Reading): AsyncGenera
   for (;;) {
     const [ours, theirs] = await Promise.all([left.window(), right.window()]);
     const [a, b] = [new Side(ours), new Side(theirs)];
-    const most = Math.min(a.bytes.length, b.bytes.length);
+    // A U+FFFD, three bytes of text, may have replaced a character of four.
+    const most = Math.ceil((Math.min(a.bytes.length, b.bytes.length) * 4) / 3);
     if (next.length < most) next = Buffer.allocUnsafeSlow(most);
     const length = mergeInto(next, a, b);
     left.advance(a.at);

@@ -2,6 +2,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import pc from 'picocolors';
+import { commonLength } from '../../chunk.ts';
 import { JobtailError } from '../../errors.ts';
 import type { SubmittedJob } from '../../sandbox/cluster.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
@@ -148,8 +149,13 @@ async function checkBeginnings(screen: Screen, sides: Sides): Promise<void> {
     bytes += here.length;
     if (there.subarray(0, here.length).equals(here)) continue;
     if (file !== 'progress') {
-      const mirrored = `the mirror of ${taskId} ${file}`;
-      throw new JobtailError('internal', `after the kill, ${mirrored} was not the beginning of its file`);
+      const at = commonLength(here, there);
+      const around = [here, there].map((bytes) => JSON.stringify(bytes.subarray(at - 16, at + 16).toString('latin1')));
+      throw new JobtailError(
+        'internal',
+        `after the kill, the mirror of ${taskId} ${file} (${here.length} bytes) was not the beginning of its file ` +
+          `(${there.length} bytes): they differ at ${at}, ${around.join(' and ')}`,
+      );
     }
     rewritten.push(`${taskId} ${file}`);
   }

@@ -45,6 +45,16 @@ describe('two readings', () => {
     );
   });
 
+  test.each(['é', '€', '🌡'])('have a character (%s) that the end of the file had cut, whole', async (character) => {
+    for (let cut = 1; cut < Buffer.byteLength(character); cut++) {
+      const start = Buffer.from(`${'x'.repeat(600)}`);
+      const before = Buffer.concat([start, Buffer.from(character).subarray(0, cut)]);
+      // The first reading has nothing left but that character.
+      const found = await together(before, Buffer.from(`${start}${character} and more`), start.length);
+      expect(found.toString()).toBe(character);
+    }
+  });
+
   test('are certain together across the windows in which they are read', async () => {
     const bytes = Buffer.from('krok 17: žluťoučký kůň — 日本語のログ 😀\n'.repeat(45_000));
     expect(bytes.length).toBeGreaterThan(2 * 1024 * 1024);
