@@ -5,6 +5,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from './free-port.ts';
 import { NotHere } from './measurement.ts';
 import { startProcess } from './processes.ts';
 
@@ -67,14 +68,6 @@ export async function startSshd(directory: string): Promise<LoopbackSshd> {
     ssh: ['ssh', '-F', 'none', '-i', at('client'), '-o', 'IdentitiesOnly=yes', ...known, '-p', String(port)],
     stop: () => sshd.stop(),
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function answers(port: number): Promise<boolean> {

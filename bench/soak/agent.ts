@@ -1,12 +1,12 @@
 /** The agent of the soak: a process of its own, looked at from outside. */
 import fs from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mirrorPath } from '../../src/agent/live/mirror.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { Store } from '../../src/store/store.ts';
+import { freePort } from '../free-port.ts';
 import { run, type Started, startProcess, usageOf } from '../processes.ts';
 import { oneOf, type SoakJob } from './cluster-work.ts';
 import type { Sample } from './figures.ts';
@@ -158,12 +158,3 @@ function isEqual(file: string, mirror: string): boolean {
 }
 
 const read = (file: string) => (fs.existsSync(file) ? fs.readFileSync(file) : Buffer.alloc(0));
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => (address !== null && typeof address === 'object' ? resolve(address.port) : reject()));
-    });
-  });
-}

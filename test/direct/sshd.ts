@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { until } from '../support/e2e-until.ts';
+import { freePort } from '../support/free-port.ts';
 
 const SSHD = '/usr/sbin/sshd';
 
@@ -120,14 +121,6 @@ export class Sshd {
       });
     });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /**

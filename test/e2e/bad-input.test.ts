@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { taskOf } from '../support/e2e-job.ts';
 import { NOBODY, Place } from '../support/e2e-place.ts';
 import type { Ended } from '../support/e2e-program.ts';
 import { PATIENCE } from '../support/e2e-until.ts';
@@ -154,8 +155,8 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
     if (process.getuid?.() === 0) fs.chownSync(passwordFile, NOBODY, NOBODY);
     if (!(await place.giveUpRights())) context.skip(NO_OTHER_USER);
     const job = await sandbox.submit({ tasks: [{}] });
-    const [task] = job.tasks;
-    fs.writeFileSync(task?.files.stdout ?? '', 'before\n');
+    const task = taskOf(job);
+    fs.writeFileSync(task.files.stdout, 'before\n');
     place.configure(
       { baseUrl: sandbox.baseUrl, username: sandbox.username, passwordFile },
       { results: { enabled: false } },
@@ -163,20 +164,20 @@ describe.concurrent('directories that cannot be used', PATIENCE, () => {
     const agent = place.start(['run']);
     await agent.says('following 0 jobs');
     fs.chmodSync(place.mirror, 0o500);
-    const order = ['watch', job.jobId, '--task', task?.taskId ?? ''];
+    const order = ['watch', job.jobId, '--task', task.taskId];
     expectRefused(await place.agent(...order), 8, `mirror.directory ${place.mirror} cannot be used`);
     fs.chmodSync(place.mirror, 0o700);
     expect(await place.agent(...order)).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
 
-    const live = path.dirname(place.mirrorOf(job.jobId, task?.taskId ?? '', 'stdout'));
+    const live = path.dirname(place.mirrorOf(job.jobId, task.taskId, 'stdout'));
     fs.chmodSync(path.join(live, 'stdout.log'), 0o400);
-    fs.appendFileSync(task?.files.stdout ?? '', 'without rights\n');
+    fs.appendFileSync(task.files.stdout, 'without rights\n');
     const said = await agent.says('no right to use');
     expect(said).toMatchObject({
       level: 'error',
       code: 'permission',
-      scope: `job ${job.jobId} ${task?.taskId}/stdout`,
+      scope: `job ${job.jobId} ${task.taskId}/stdout`,
     });
     const [shown] = (await place.status()).jobs;
     const error = shown?.files.find(({ file }) => file === 'stdout')?.error;

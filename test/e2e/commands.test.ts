@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { JobDescription } from '../../src/sandbox/control.ts';
+import { taskOf } from '../support/e2e-job.ts';
 import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -12,13 +13,6 @@ const HARD = Buffer.concat([
   Buffer.from([0xff, 0xc3]),
   Buffer.from(' progress 50 %\r'),
 ]);
-
-/** The task of a job that has one. */
-function taskOf(job: JobDescription) {
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('the job has no task');
-  return task;
-}
 
 it.concurrent('while the agent runs', PATIENCE, async (context) => {
   const place = Place.make(context);

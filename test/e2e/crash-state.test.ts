@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -14,22 +14,16 @@ const CONTENT = Buffer.concat(
   ),
 );
 
-const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
-
 /** A job whose stdout was mirrored whole; its agent has ended. */
 async function mirroredJob(context: Parameters<typeof Place.make>[0]) {
   const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('the job has no task');
+  const { sandbox, job, task, mirror } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, CONTENT);
   place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   agent.signal('SIGTERM');
   await agent.ended;
-  const mirror = place.mirrorOf(job.jobId, task.taskId, 'stdout');
   return { place, sandbox, job, stdout: task.files.stdout, mirror, database: path.join(place.state, 'agent.db') };
 }
 

@@ -2,13 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 200 }, (_, line) => `${line} Příliš žluťoučký kůň\n`).join(''));
-const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
-
 /** What people do to a file; each leaves something else than what was there. */
 const EDITS = {
   edited: (file) => fs.writeFileSync(file, Buffer.from(CONTENT).fill('#', 4_000, 4_001)),
@@ -26,15 +24,12 @@ const EDITS = {
 
 async function mirroredJob(context: Parameters<typeof Place.make>[0]) {
   const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('the job has no task');
+  const { sandbox, job, task, mirror } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, CONTENT);
   place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
-  return { place, job, stdout: task.files.stdout, agent, mirror: place.mirrorOf(job.jobId, task.taskId, 'stdout') };
+  return { place, job, stdout: task.files.stdout, agent, mirror };
 }
 
 const beside = (mirror: string) =>

@@ -2,12 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
 import { Place, resultsOf } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-
-const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
 
 /** Lines that are all different, `kib` KiB of them. */
 const text = (kib: number) =>
@@ -15,12 +13,9 @@ const text = (kib: number) =>
 
 /** A job of one task whose stdout has `bytes`. */
 async function startJob(place: Place, bytes: Buffer) {
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('the job has no task');
-  fs.writeFileSync(task.files.stdout, bytes);
-  return { sandbox, job, task, mirror: place.mirrorOf(job.jobId, task.taskId, 'stdout') };
+  const submitted = await submitQuietJob(place);
+  fs.writeFileSync(submitted.task.files.stdout, bytes);
+  return submitted;
 }
 
 const isPrefix = (mirror: string, file: string) => {

@@ -3,12 +3,11 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import type { FaultEffect } from '../../src/sandbox/faults.ts';
+import { orderOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { LogLine, Program } from '../support/e2e-program.ts';
-import { freePort } from '../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-
-const orderOf = ({ jobId, tasks }: JobDescription) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) });
+import { freePort } from '../support/free-port.ts';
 
 function write({ tasks }: JobDescription, text: string): void {
   for (const { files } of tasks) fs.appendFileSync(files.stdout, text);

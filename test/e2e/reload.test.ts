@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -66,15 +67,13 @@ it.concurrent(
 
 it.concurrent('SIGHUP reads a file whose change nobody could see', PATIENCE, async (context) => {
   const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  fs.appendFileSync(task?.files.stdout ?? '', 'hello\n');
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.appendFileSync(task.files.stdout, 'hello\n');
   // The directory is replaced as a whole: no watch on the old one tells of it, and the file looks the same as before.
   const versions = ['old', 'new'].map((name) => path.join(place.directory, name));
   const current = path.join(place.directory, 'current');
   for (const [index, version] of versions.entries()) {
-    place.configure(sandbox, index === 0 ? {} : { watch: [{ job: job.jobId, tasks: [task?.taskId] }] });
+    place.configure(sandbox, index === 0 ? {} : { watch: [orderOf(job)] });
     fs.mkdirSync(version);
     const file = path.join(version, 'config.yaml');
     fs.writeFileSync(file, fs.readFileSync(place.configFile, 'utf8').padEnd(4096));

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
@@ -27,10 +28,8 @@ describe.skipIf(missing)('what systemd is told', () => {
   it.concurrent('from the start to the stop', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
     const socket = notifySocket(context);
-    const sandbox = await place.startSandbox();
-    const job = await sandbox.submit({ tasks: [{}] });
-    const [task] = job.tasks;
-    const watch = [{ job: job.jobId, tasks: [task?.taskId] }];
+    const { sandbox, job, task } = await submitQuietJob(place);
+    const watch = [orderOf(job)];
     place.configure(sandbox, { watch });
     // The first sign-in is answered late: READY waits for it.
     await sandbox.fault({ kind: 'delay', ms: 700, operation: 'SignIn', times: 1 });
@@ -39,7 +38,7 @@ describe.skipIf(missing)('what systemd is told', () => {
     expect(agent.log.map(({ msg }) => msg)).toContain('signed in');
     expect(socket.messages[0]).toEqual({ STATUS: 'reading the configuration and the state' });
 
-    fs.appendFileSync(task?.files.stdout ?? '', 'hello\n');
+    fs.appendFileSync(task.files.stdout, 'hello\n');
     const status = (text: RegExp) =>
       until(`the status ${text}`, () => socket.messages.some(({ STATUS = '' }) => text.test(STATUS)));
     await status(/^following 1 job, last growth \d+ s ago$/);
@@ -121,11 +120,9 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   timeout: 180_000,
 }, async (context) => {
   const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  fs.writeFileSync(task?.files.stdout ?? '', 'x'.repeat(12_345));
-  const watch = [{ job: job.jobId, tasks: [task?.taskId], files: ['stdout'], results: false }];
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, 'x'.repeat(12_345));
+  const watch = [{ job: job.jobId, tasks: [task.taskId], files: ['stdout'], results: false }];
   place.configure(sandbox, { watch, metrics: { listen: '127.0.0.1:0' } });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
@@ -171,16 +168,14 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
 describe('a log that cannot be written', () => {
   /** Starts the agent with this standard error, on a job that can be let grow. */
   async function start(context: TestContext, place: Place, stderr: number | 'pipe') {
-    const sandbox = await place.startSandbox();
-    const job = await sandbox.submit({ tasks: [{}] });
-    const [task] = job.tasks;
-    place.configure(sandbox, { watch: [{ job: job.jobId, tasks: [task?.taskId] }] });
+    const { sandbox, job, task } = await submitQuietJob(place);
+    place.configure(sandbox, { watch: [orderOf(job)] });
     const agent = spawn(process.execPath, [PROGRAM, 'run', '-c', place.configFile], {
       stdio: ['ignore', 'ignore', stderr],
     });
     context.onTestFinished(() => void agent.kill('SIGKILL'));
     const grows = async (text: string) => {
-      fs.appendFileSync(task?.files.stdout ?? '', text);
+      fs.appendFileSync(task.files.stdout, text);
       await place.mirrored(job, 'stdout');
     };
     const stops = async () => {

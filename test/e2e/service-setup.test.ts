@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import type { SandboxProcess } from '../support/e2e-sandbox.ts';
@@ -24,10 +25,10 @@ describe('agent check', () => {
     const sandbox = await place.startSandbox();
     await sandbox.setHabits({ offsetEcho: 'nil', listForm: 'bare' });
     const job = await sandbox.submit({ tasks: [{}] });
-    const [task] = job.tasks;
-    fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
+    const task = taskOf(job);
+    fs.writeFileSync(task.files.stdout, 'hello\n');
     place.configure(sandbox);
-    const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId, '--task', task?.taskId ?? '');
+    const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId, '--task', task.taskId);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const steps = ['configuration', 'mirrors', 'state', 'name', 'TCP', 'clock', 'namespace', 'sign-in', 'call'];
     for (const step of [...steps, 'live files']) {

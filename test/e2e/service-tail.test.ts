@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
@@ -14,10 +15,7 @@ const CTRL_C = '\u0003';
 
 /** A job of one task without a process, watched, and an agent that follows it. */
 async function follow(place: Place) {
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('the job has no task');
+  const { sandbox, job, task } = await submitQuietJob(place);
   place.configure(sandbox);
   const agent = await place.run();
   expect(await place.agent('watch', job.jobId, '--task', task.taskId, '--no-results')).toMatchObject({ code: 0 });
@@ -189,12 +187,10 @@ describe.skipIf(terminalIsMissing)('on a terminal', () => {
     timeout: 180_000,
   }, async (context) => {
     const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const job = await sandbox.submit({ tasks: [{}] });
-    const [task] = job.tasks;
+    const { sandbox, job, task } = await submitQuietJob(place);
     place.configure(sandbox);
-    fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
-    const args = ['watch', job.jobId, '--task', task?.taskId ?? '', '--foreground', '-c', place.configFile];
+    fs.writeFileSync(task.files.stdout, 'hello\n');
+    const args = ['watch', job.jobId, '--task', task.taskId, '--foreground', '-c', place.configFile];
     const terminal = new Terminal(args, { context, cwd: place.directory, columns: 120 });
     await terminal.shows(/stdout {3}\|.*hello/);
     await terminal.shows(/job \d+: 4 live files, 6 B, last growth \d+ s ago/);

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { JobDescription } from '../../src/sandbox/control.ts';
+import { submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
@@ -16,10 +17,7 @@ const CONTENT = Buffer.concat([
 
 async function quietJob(context: Parameters<typeof Place.make>[0], settleAfterMinutes?: number) {
   const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  if (task === undefined) throw new Error('the job has no task');
+  const { sandbox, job, task } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, CONTENT);
   const watch = [{ job: job.jobId, tasks: [task.taskId], settleAfterMinutes }];
   // Downloads of results would be taken for those of the proof.

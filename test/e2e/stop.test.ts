@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { orderOf, submitQuietJob, taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
@@ -27,12 +28,12 @@ it.concurrent(
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const job = await sandbox.submit({ tasks: [{ command: [process.execPath, WRITER, '7'] }] });
-    const [task] = job.tasks;
-    place.configure(sandbox, { watch: [{ job: job.jobId, tasks: [task?.taskId] }] });
+    const task = taskOf(job);
+    place.configure(sandbox, { watch: [orderOf(job)] });
     const bytesOf = () =>
       ['stdout', 'stderr', 'log', 'progress'].map((file) =>
-        fs.existsSync(place.mirrorOf(job.jobId, task?.taskId ?? '', file))
-          ? fs.statSync(place.mirrorOf(job.jobId, task?.taskId ?? '', file)).size
+        fs.existsSync(place.mirrorOf(job.jobId, task.taskId, file))
+          ? fs.statSync(place.mirrorOf(job.jobId, task.taskId, file)).size
           : 0,
       );
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -44,7 +45,7 @@ it.concurrent(
       expect(shown).toEqual({ running: false, pid: null });
       expect(jobs[0]?.files.map(({ bytes }) => bytes)).toEqual(bytesOf());
     }
-    fs.writeFileSync(path.join(task?.directory ?? '', 'stop'), '');
+    fs.writeFileSync(path.join(task.directory, 'stop'), '');
     await sandbox.finished(job.jobId);
     expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
     for (const file of ['stdout', 'stderr', 'log', 'progress'] as const) await place.mirrored(job, file);
@@ -83,11 +84,9 @@ it.concurrent('a command that waits ends with 130 when it is interrupted', PATIE
 
 it.concurrent('a second signal ends it at once, and nothing is lost by it', PATIENCE, async (context) => {
   const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const job = await sandbox.submit({ tasks: [{}] });
-  const [task] = job.tasks;
-  fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
-  place.configure(sandbox, { watch: [{ job: job.jobId, tasks: [task?.taskId] }] });
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, 'hello\n');
+  place.configure(sandbox, { watch: [orderOf(job)] });
   const agent = await place.run();
   await place.mirrored(job, 'stdout');
   // Both signals wait while it is held, so that the second one finds the first one's work begun and not done.
@@ -96,7 +95,7 @@ it.concurrent('a second signal ends it at once, and nothing is lost by it', PATI
   agent.signal('SIGINT');
   agent.signal('SIGCONT');
   expect(await agent.ended).toMatchObject({ code: 130, signal: null });
-  fs.appendFileSync(task?.files.stdout ?? '', 'and on\n');
+  fs.appendFileSync(task.files.stdout, 'and on\n');
   await place.run();
   await place.mirrored(job, 'stdout');
 });

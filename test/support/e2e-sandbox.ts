@@ -1,7 +1,5 @@
 /** The simulated cluster in a process of its own, and its control interface. */
-import { once } from 'node:events';
 import fs from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import type { JobSpec } from '../../src/sandbox/cluster.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
@@ -136,22 +134,6 @@ export class SandboxProcess {
       else this.#groups.delete(pid);
     }
     return job;
-  }
-}
-
-/** A port that is free and stays so: below those the system hands out by itself. */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 10_000);
-    const server = createServer();
-    const isFree = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!isFree) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
   }
 }
 
