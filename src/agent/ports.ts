@@ -11,8 +11,11 @@ import type { JobId, LiveFileKey } from '../job.ts';
 export interface Content {
   /** Bytes of the text. */
   readonly length: number;
-  /** The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. */
-  read(start: number, end: number): Promise<Buffer>;
+  /**
+   * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It is (a part of)
+   * `space` if that is given, is large enough, and the bytes are not in memory.
+   */
+  read(start: number, end: number, space?: Buffer): Promise<Buffer>;
   /** Gives the memory or the file back. Called exactly once, by whoever received the content. */
   release(): Promise<void>;
 }

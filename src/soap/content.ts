@@ -105,14 +105,17 @@ class HeldText implements Content {
     if (spilled.length > 0) file.retain();
   }
 
-  async read(start: number, end: number): Promise<Buffer> {
+  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
     if (this.#released) throw new JobtailError('internal', 'a text was read after it had been released');
     const to = Math.min(end, this.length);
     const { start: fileStart, length: inFile } = this.#spilled;
     const fromTail = this.#tail.subarray(Math.max(0, start - inFile), Math.max(0, to - inFile));
     if (start >= inFile || start >= to) return fromTail;
-    const fromFile = await this.#file.read(fileStart + start, Math.min(to, inFile) - start);
-    return fromTail.length === 0 ? fromFile : Buffer.concat([fromFile, fromTail]);
+    const length = to - start;
+    const bytes = space !== undefined && space.length >= length ? space : Buffer.allocUnsafe(length);
+    await this.#file.read(bytes, fileStart + start, length - fromTail.length);
+    fromTail.copy(bytes, length - fromTail.length);
+    return bytes.subarray(0, length);
   }
 
   async release(): Promise<void> {
@@ -169,12 +172,11 @@ class SpillFile {
     return this.#writing;
   }
 
-  async read(start: number, length: number): Promise<Buffer> {
+  /** Fills `bytes` with the `length` bytes from `start` on. @throws JobtailError local-io, permission */
+  async read(bytes: Buffer, start: number, length: number): Promise<void> {
     await this.#writing;
-    const bytes = Buffer.allocUnsafe(length);
-    let done = 0;
     try {
-      while (done < length) {
+      for (let done = 0; done < length; ) {
         const result = await this.#handle?.read(bytes, done, length - done, start + done);
         if (result === undefined || result.bytesRead === 0) {
           throw new JobtailError('local-io', 'a temporary file is shorter than what was written to it', {
@@ -186,7 +188,6 @@ class SpillFile {
     } catch (error) {
       throw asJobtailError(error);
     }
-    return bytes;
   }
 }
 

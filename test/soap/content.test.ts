@@ -34,7 +34,9 @@ test('texts are what was put in, wherever they are held', async () => {
           const expected = Buffer.concat(texts[index] ?? []);
           expect(content.length).toBe(expected.length);
           expect(await content.read(0, content.length)).toEqual(expected);
-          expect(await content.read(start, end)).toEqual(expected.subarray(start, Math.max(start, end)));
+          const part = expected.subarray(start, Math.max(start, end));
+          expect(await content.read(start, end)).toEqual(part);
+          expect(await content.read(start, end, Buffer.alloc(end))).toEqual(part);
         }
         await Promise.all(held.texts.map((content) => content.release()));
       },

@@ -19,9 +19,12 @@ export class MemoryContent implements Content {
     holder.held++;
   }
 
-  async read(start: number, end: number): Promise<Buffer> {
+  /** In `space` if that is given, like a text that is not in memory; what stood there before is gone. */
+  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
     if (this.#released) throw new Error('read after release');
-    return this.#bytes.subarray(start, end);
+    const bytes = this.#bytes.subarray(start, end);
+    if (space === undefined || space.length < bytes.length) return bytes;
+    return space.fill(0xff).subarray(0, bytes.copy(space));
   }
 
   async release(): Promise<void> {

@@ -36,10 +36,11 @@ export async function agree(left: Reading, right: Reading, enoughBytes: number):
     right.advance(common);
     bytes += common;
     if (common > 0) continue;
+    const [whole, found] = a.length === 0 ? [right, b] : [left, a];
+    const width = Math.min(found.length, widthOfLead(found[0] ?? 0));
     const cut = (await left.skipUncertain()) + (await right.skipUncertain());
     if (cut < FEWEST_OF_A_CUT) return { end: 'different', bytes };
-    const [whole, found] = a.length === 0 ? [right, b] : [left, a];
-    whole.advance(Math.min(found.length, widthOfLead(found[0] ?? 0)));
+    whole.advance(width);
   }
   return { end: 'enough', bytes };
 }

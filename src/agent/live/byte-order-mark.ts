@@ -28,10 +28,10 @@ export class Marked implements Content {
     this.length = BYTE_ORDER_MARK.length + content.length;
   }
 
-  async read(start: number, end: number): Promise<Buffer> {
+  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
     const mark = BYTE_ORDER_MARK.subarray(start, end);
     const width = BYTE_ORDER_MARK.length;
-    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width));
+    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width), space);
     return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
   }
 

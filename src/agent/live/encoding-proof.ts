@@ -64,21 +64,22 @@ async function firstBeyondAscii(text: Reading): Promise<BeyondAscii | undefined>
   const probe = text.fork();
   // What a kill left of the mirror may end inside a character: its rest is known by what is there.
   const start = await probe.peek(4);
-  let rest = 0;
-  while (((start[rest] ?? 0) & 0xc0) === 0x80) rest++;
-  probe.advance(rest);
-  const before = rest + (await skipAscii(probe));
+  let begun = 0;
+  while (((start[begun] ?? 0) & 0xc0) === 0x80) begun++;
+  probe.advance(begun);
+  const before = begun + (await skipAscii(probe));
   if (probe.atEnd()) return undefined;
   const remaining = probe.remaining();
   const window = wholeCharacters(await probe.peek(WINDOW_BYTES));
-  probe.advance(window.length);
+  const rest = probe.fork();
+  rest.advance(window.length);
   const width = window.length === 0 ? 0 : widthOfLead(window[0] ?? 0);
   return {
     before,
     character: window.subarray(0, width),
     behind: window.subarray(width),
     bytesBehind: remaining - width,
-    uncertainFollows: !probe.atEnd() && (await probe.peek(1)).length === 0,
+    uncertainFollows: !rest.atEnd() && (await rest.peek(1)).length === 0,
     text: window.toString('utf8'),
   };
 }

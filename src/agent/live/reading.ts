@@ -19,7 +19,7 @@ export interface TextWindow {
 }
 
 export interface Reading {
-  /** Certain bytes from here on, at most `max`; empty where it is uncertain or at its end. */
+  /** Certain bytes from here on, at most `max`; empty where it is uncertain or at its end. Good until the next call. */
   peek(max: number): Promise<Buffer>;
   /** Moves past `count` of the bytes that `peek` showed. */
   advance(count: number): void;
@@ -41,6 +41,8 @@ export class Utf8Reading implements Reading {
   #at: number;
   #window: Buffer = Buffer.alloc(0);
   #windowAt = 0;
+  /** Where the windows of a long text stand, one after the other: to make each anew kept the collector busy. */
+  #space: Buffer | undefined;
   /** Up to where the text in the window is certain; known if it is not behind. */
   #uncertainAt = -1;
 
@@ -57,6 +59,7 @@ export class Utf8Reading implements Reading {
     return codePage === undefined ? this : new CodePageReading(this.#content, codePage, this.#at);
   }
 
+  /** What is in sight from here on; good until the next call. */
   async window(): Promise<TextWindow> {
     const bytes = await this.#load();
     return { bytes, whole: this.#at + bytes.length >= this.#content.length };
@@ -97,7 +100,8 @@ export class Utf8Reading implements Reading {
   async #load(): Promise<Buffer> {
     const end = this.#windowAt + this.#window.length;
     if (this.#at > end || (this.#at + SIGHT_BYTES > end && end < this.#content.length)) {
-      this.#window = await this.#content.read(this.#at, this.#at + WINDOW_BYTES);
+      if (this.remaining() > WINDOW_BYTES) this.#space ??= Buffer.allocUnsafeSlow(WINDOW_BYTES);
+      this.#window = await this.#content.read(this.#at, this.#at + WINDOW_BYTES, this.#space);
       this.#windowAt = this.#at;
       this.#uncertainAt = -1;
     }
