@@ -118,6 +118,7 @@ export class Agent {
     this.#cancelLook();
     await this.#errands.stop();
     this.#options.commits.flush();
+    await this.#options.poll.liveFiles.mirrors.close();
   }
 
   /** Jobs that are followed. */
@@ -182,6 +183,7 @@ export class Agent {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(jobId, errand, error);
     }
+    if (!this.#followed.has(jobId)) await this.#options.poll.liveFiles.mirrors.closeJob(jobId);
   }
 
   async #poll(jobId: JobId): Promise<void> {

@@ -99,7 +99,7 @@ export class Course {
     });
   }
 
-  /** Flushes what was appended and gives the texts back; resolves when the mirror is closed. */
+  /** Flushes what was appended and gives back the texts and the mirror. */
   async close(): Promise<void> {
     const file = this.#file;
     await file?.settle().catch((error: unknown) => {
@@ -107,7 +107,7 @@ export class Course {
     });
     await this.#noteQuiet();
     for (const part of this.#parts) await part.content.release();
-    await file?.close();
+    await file?.close(this.#error === undefined);
   }
 
   /** It was quiet, and is no longer. */

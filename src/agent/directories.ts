@@ -15,14 +15,17 @@ const DIRECTORY_MODE = 0o750;
  * a link: it is the person's choice.
  */
 export async function makeDirectories(root: string, directory: string): Promise<void> {
-  let at = root;
   if ((await lookAt(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
-  for (const part of path.relative(root, directory).split(path.sep)) {
-    if (part === '') continue;
-    at = path.join(at, part);
+  for (const at of directoriesBelow(root, directory)) {
     const found = (await lookAt(at)) ?? (await makeDirectory(at));
     if (!found.isDirectory()) throw inTheWay(at, 'directory');
   }
+}
+
+/** The directories from below `root` down to `directory`. */
+export function directoriesBelow(root: string, directory: string): string[] {
+  const parts = path.relative(root, directory).split(path.sep);
+  return parts.flatMap((part, index) => (part === '' ? [] : [path.join(root, ...parts.slice(0, index + 1))]));
 }
 
 async function makeDirectory(directory: string): Promise<Stats> {

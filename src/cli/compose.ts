@@ -5,6 +5,7 @@ import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { systemClock } from '../agent/clock.ts';
 import type { FinalPassOptions } from '../agent/final-pass.ts';
 import { TextEncoding } from '../agent/live/encoding.ts';
+import { OpenMirrors } from '../agent/live/open-mirrors.ts';
 import { QuietFiles } from '../agent/live/quiet-files.ts';
 import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Witnesses } from '../agent/live/witnesses.ts';
@@ -142,10 +143,11 @@ export function buildEngine({
   const patient = new QueuedRemote(remote, calls, 'patient');
   const { now } = systemClock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
+  const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    quietFiles: new QuietFiles(mirror.directory, isOnNetworkFileSystem(mirror.directory)),
+    quietFiles: new QuietFiles(mirror.directory, onNetwork),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
     witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS }),
     rawBytes: new RawBytes({
@@ -156,7 +158,7 @@ export function buildEngine({
     batches: new BatchReader(store.habits),
     now,
     liveFiles: {
-      mirrorDirectory: mirror.directory,
+      mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork }),
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},

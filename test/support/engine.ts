@@ -5,6 +5,7 @@ import { BatchReader } from '../../src/agent/batch.ts';
 import { completePass, type PassSummary } from '../../src/agent/final-pass.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { mirrorPath } from '../../src/agent/live/mirror.ts';
+import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
 import { QuietFiles } from '../../src/agent/live/quiet-files.ts';
 import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
 import { Witnesses } from '../../src/agent/live/witnesses.ts';
@@ -36,6 +37,8 @@ export class Engine {
   readonly store: Store;
   readonly #options: EngineOptions;
   readonly #context: PollContext;
+  readonly #mirrorDirectory: string;
+  readonly #mirrors: OpenMirrors;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -44,21 +47,26 @@ export class Engine {
     fs.mkdirSync(state, { recursive: true });
     const disk = options.disk ?? new ModelDisk();
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
+    this.#mirrorDirectory = path.join(directory, 'mirror');
+    this.#mirrors = new OpenMirrors({
+      directory: this.#mirrorDirectory,
+      onNetwork: false,
+      openFile: (file, flags, mode) => disk.open(file, flags, mode),
+    });
     this.#context = {
       store: this.store,
-      quietFiles: new QuietFiles(path.join(directory, 'mirror'), false),
+      quietFiles: new QuietFiles(this.#mirrorDirectory, false),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
       witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       batches: new BatchReader(this.store.habits),
       now,
       liveFiles: {
-        mirrorDirectory: path.join(directory, 'mirror'),
+        mirrors: this.#mirrors,
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
         checkpoint: options.checkpoint ?? (() => {}),
         settled: new Set(),
-        openFile: (file, flags, mode) => disk.open(file, flags, mode),
       },
     };
   }
@@ -79,7 +87,7 @@ export class Engine {
   /** The complete pass; `clock` makes its pauses. */
   pass(clock: Clock): Promise<PassSummary> {
     const { remote } = this.#options;
-    const { mirrorDirectory } = this.#context.liveFiles;
+    const mirrorDirectory = this.#mirrorDirectory;
     const resultsOptions = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null };
     return completePass(JOB, {
       poll: this.#context,
@@ -93,11 +101,17 @@ export class Engine {
   }
 
   mirror(key: LiveFileKey): string {
-    return mirrorPath(path.join(this.#options.directory, 'mirror'), JOB, key);
+    return mirrorPath(this.#mirrorDirectory, JOB, key);
+  }
+
+  /** Mirrors that stay open until the next poll. */
+  get openMirrors(): number {
+    return this.#mirrors.size;
   }
 
   /** Ends as a kill does: nothing more is written, what the process held is gone. */
   kill(): void {
+    void this.#mirrors.close();
     this.store.close();
   }
 }

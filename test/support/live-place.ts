@@ -3,6 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { LiveFile, type LiveFileOptions } from '../../src/agent/live/live-file.ts';
 import { mirrorPath } from '../../src/agent/live/mirror.ts';
+import type { OpenFile } from '../../src/agent/live/mirror-file.ts';
+import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import { JOB, STDOUT } from './engine.ts';
 import { temporaryDirectory } from './temp-directory.ts';
@@ -24,6 +26,10 @@ export const NEW_ROW: LiveFileRow = {
   error: null,
 };
 
+export interface PlaceOptions extends Partial<LiveFileOptions> {
+  readonly openFile?: OpenFile;
+}
+
 export class LivePlace {
   readonly directory = temporaryDirectory();
   readonly path = mirrorPath(this.directory, JOB, STDOUT);
@@ -42,9 +48,9 @@ export class LivePlace {
     this.commits.push(row);
   }
 
-  open(options: Partial<LiveFileOptions> = {}): Promise<LiveFile> {
+  open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
     return LiveFile.open(this.committed, {
-      mirrorDirectory: this.directory,
+      mirrors: new OpenMirrors({ directory: this.directory, onNetwork: false, ...(openFile && { openFile }) }),
       overlapBytes: 256,
       keepGenerations: 5,
       commit: (row) => this.commit(row),
@@ -55,7 +61,7 @@ export class LivePlace {
   }
 
   /** As a poll does: whatever happens, the file is closed; what `work` left in order is committed. */
-  async during<T>(work: (file: LiveFile) => Promise<T>, options: Partial<LiveFileOptions> = {}): Promise<T> {
+  async during<T>(work: (file: LiveFile) => Promise<T>, options: PlaceOptions = {}): Promise<T> {
     const file = await this.open(options);
     try {
       const result = await work(file);

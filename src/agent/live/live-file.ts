@@ -9,13 +9,14 @@ import type { InexactRegion, LiveFileRow } from '../../store/rows.ts';
 import { type Doubt, doubtOf } from './doubt.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, regionsBefore, withRegion } from './inexact-regions.ts';
-import { FINGERPRINT_BYTES, Mirror, type MirrorLook, mirrorPath, type OpenFile } from './mirror.ts';
+import { FINGERPRINT_BYTES, type Mirror, type MirrorLook } from './mirror.ts';
+import type { OpenMirrors } from './open-mirrors.ts';
 
 /** Bytes appended before they are flushed and committed within one long append. */
 const COMMIT_BYTES = 8 * 1024 * 1024;
 
 export interface LiveFileOptions {
-  readonly mirrorDirectory: string;
+  readonly mirrors: OpenMirrors;
   /** Bytes already mirrored that each poll asks for again. */
   readonly overlapBytes: number;
   /** Old generations that are kept of a rewritten file. */
@@ -24,7 +25,6 @@ export interface LiveFileOptions {
   readonly commit: (row: LiveFileRow) => void;
   /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
-  readonly openFile?: OpenFile;
   /** The live files whose mirrors this process has left as committed; kept by the caller from poll to poll. */
   readonly settled: Set<string>;
 }
@@ -56,11 +56,7 @@ export class LiveFile {
 
   /** Opens the mirror (made if it is missing), finishes a rotation that a kill interrupted, and looks for damage. */
   static async open(row: LiveFileRow, options: LiveFileOptions): Promise<LiveFile> {
-    const mirror = await Mirror.open(
-      options.mirrorDirectory,
-      mirrorPath(options.mirrorDirectory, row.jobId, row),
-      options.openFile,
-    );
+    const mirror = await options.mirrors.take(row.jobId, row);
     try {
       const finished = await finishRotation(row, { mirror, keep: keptOf(row, options), ...options });
       const look = await mirror.look();
@@ -71,7 +67,7 @@ export class LiveFile {
       options.commit(begun);
       return new LiveFile(begun, mirror, look, options);
     } catch (error) {
-      await mirror.close();
+      await options.mirrors.giveBack(mirror, { grew: false });
       throw error;
     }
   }
@@ -236,8 +232,9 @@ export class LiveFile {
       this.#options.settled.add(settledName(this.#row));
   }
 
-  async close(): Promise<void> {
-    await this.#mirror.close();
+  /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
+  async close(mayStayOpen = false): Promise<void> {
+    await this.#options.mirrors.giveBack(this.#mirror, { grew: mayStayOpen && this.#appended > 0 });
   }
 
   #touch(): void {

@@ -3,12 +3,12 @@
  * with O_NOFOLLOW, and every directory on the way to it is looked at first.
  */
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants } from 'node:fs';
-import fs from 'node:fs/promises';
+import fs, { type BigIntStats, constants } from 'node:fs';
 import path from 'node:path';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
-import { flushPath, inTheWay, makeDirectories } from '../directories.ts';
+import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../directories.ts';
+import type { MirrorFile, OpenFile } from './mirror-file.ts';
 
 /** Bytes before the position that the fingerprint is made of. */
 export const FINGERPRINT_BYTES = 1024;
@@ -25,28 +25,28 @@ export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileK
   return path.join(mirrorDirectory, jobId, 'live', key.taskId, `${key.file}.log`);
 }
 
-/** Opens files; tests put a wrapped one in its place. */
-export type OpenFile = (file: string, flags: number, mode: number) => Promise<fs.FileHandle>;
-const openFile: OpenFile = (file, flags, mode) => fs.open(file, flags, mode);
-
 /** Readable for the group, which may tail it. */
 const FILE_MODE = 0o640;
 
 export class Mirror {
   readonly path: string;
-  readonly #handle: fs.FileHandle;
+  readonly #file: MirrorFile;
+  readonly #directories: readonly string[];
+  /** What the system knows the file by while it is open. */
+  #identity = '';
 
-  private constructor(file: string, handle: fs.FileHandle) {
-    this.path = file;
-    this.#handle = handle;
+  private constructor(at: string, file: MirrorFile, directories: readonly string[]) {
+    this.path = at;
+    this.#file = file;
+    this.#directories = directories;
   }
 
   /** Opens the mirror, and makes it if it is not there. */
-  static async open(root: string, file: string, open: OpenFile = openFile): Promise<Mirror> {
+  static async open(root: string, file: string, open: OpenFile = fs.promises.open): Promise<Mirror> {
     const directory = path.dirname(file);
     await makeDirectories(root, directory);
     const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const handle = await open(file, flags, FILE_MODE).catch(async (error: unknown) => {
+    const opened = await open(file, flags, FILE_MODE).catch(async (error: unknown) => {
       const code = (error as NodeJS.ErrnoException).code;
       if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw inTheWay(file, 'file');
       if (code !== 'ENOENT') throw error;
@@ -54,13 +54,29 @@ export class Mirror {
       await flushPath(directory);
       return made;
     });
-    const mirror = new Mirror(file, handle);
+    const mirror = new Mirror(file, opened, directoriesBelow(root, directory));
     try {
-      if (!(await mirror.#stat()).isFile()) throw inTheWay(file, 'file');
+      const stat = await mirror.#stat();
+      if (!stat.isFile()) throw inTheWay(file, 'file');
+      mirror.#identity = identityOf(stat);
       return mirror;
     } catch (error) {
-      await handle.close();
+      await opened.close();
       throw error;
+    }
+  }
+
+  /**
+   * Whether its path still leads to it, and not through a link: nobody moved, removed or replaced it, or a directory on
+   * the way. Only for a local file system.
+   */
+  isInPlace(): boolean {
+    try {
+      if (!this.#directories.every((directory) => fs.lstatSync(directory).isDirectory())) return false;
+      return identityOf(fs.lstatSync(this.path, EXACT)) === this.#identity;
+    } catch {
+      // Whoever opens it anew says what is wrong.
+      return false;
     }
   }
 
@@ -75,7 +91,7 @@ export class Mirror {
     let filled = 0;
     while (filled < bytes.length) {
       const { bytesRead } = await this.#named(() =>
-        this.#handle.read(bytes, filled, bytes.length - filled, start + filled),
+        this.#file.read(bytes, filled, bytes.length - filled, start + filled),
       );
       if (bytesRead === 0) break;
       filled += bytesRead;
@@ -88,19 +104,19 @@ export class Mirror {
     let written = 0;
     while (written < bytes.length) {
       const { bytesWritten } = await this.#named(() =>
-        this.#handle.write(bytes, written, bytes.length - written, position + written),
+        this.#file.write(bytes, written, bytes.length - written, position + written),
       );
       written += bytesWritten;
     }
   }
 
   async cut(length: number): Promise<void> {
-    await this.#named(() => this.#handle.truncate(length));
+    await this.#named(() => this.#file.truncate(length));
   }
 
   /** Waits until what was written is on the disk. */
   async flush(): Promise<void> {
-    await this.#named(() => this.#handle.datasync());
+    await this.#named(() => this.#file.datasync());
   }
 
   /** The fingerprint of the bytes before `position`; null at the beginning. */
@@ -111,15 +127,15 @@ export class Mirror {
   }
 
   async close(): Promise<void> {
-    await this.#handle.close();
+    await this.#file.close();
   }
 
   #stat(): Promise<BigIntStats> {
-    return this.#named(() => this.#handle.stat({ bigint: true }));
+    return this.#named(() => this.#file.stat(EXACT));
   }
 
   /** Errors of a handle do not say which file it was. */
-  async #named<T>(call: () => Promise<T>): Promise<T> {
+  async #named<T>(call: () => T | Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
@@ -128,3 +144,7 @@ export class Mirror {
     }
   }
 }
+
+const EXACT = { bigint: true } as const;
+
+const identityOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../../src/errors.ts';
 import type { Tear } from '../../support/model-disk.ts';
 import { type Piece, piece } from './content.ts';
 
-export const FILES = 4;
+const FILES = 4;
 
 /** A change of a remote file. `share` in [0, 1] says how much of what there is. */
 export type Change =

@@ -132,7 +132,8 @@ export class World {
   /** After each action. */
   check(): void {
     if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
-    if (this.#disk.openHandles !== 0) throw new Error(`${this.#disk.openHandles} mirrors were not closed`);
+    const leftOpen = this.#disk.openHandles - this.#engine.openMirrors;
+    if (leftOpen !== 0) throw new Error(`${leftOpen} mirrors were not closed`);
     const rows = new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
     for (const subject of this.#subjects) {
       const row = rows.get(subject.name);
