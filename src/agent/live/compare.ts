@@ -1,32 +1,28 @@
 /**
  * Holds an answer of the service against the mirror. The text says nothing of bytes that it could not decode: those of
- * the mirror that need a proof are held against a second reading, and what even that leaves open is named; and if the
- * mirror ends in such bytes, it is found out where in the text that is.
+ * the mirror that need a proof are held against a second reading, and what even that leaves open is named.
  */
-import { BYTE_ORDER_MARK, startsAlike, widthOfLead } from '../../chunk.ts';
+import { BYTE_ORDER_MARK, startsAlike } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
-import { goesOnLike } from './alike.ts';
+import { findEnd, type Same } from './find-end.ts';
 import type { Answer, Follow, FollowContext } from './follow.ts';
-import { commonRegions, regionsBefore } from './inexact-regions.ts';
+import { commonRegions } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
 import { alignDown } from './offsets.ts';
 
-/** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
-export interface Same {
-  readonly kind: 'same';
-  readonly answer: Answer;
-  readonly unproven: readonly InexactRegion[];
-}
-
 /** The service decodes blocks of 1,024 bytes from the offset asked for (field notes 1). */
 export const HALF_BLOCK_BYTES = 512;
+/** Questions about stretches of which nothing could be told. */
+const MOST_SHIFTS = 16;
+
+type CompareContext = Pick<FollowContext, 'encoding' | 'final'>;
 
 /** `again`: the file changed while it was looked at. */
 export async function* compare(
   file: LiveFile,
   answer: Answer,
-  context: FollowContext,
+  context: CompareContext,
 ): Follow<Same | Difference | 'again'> {
   const passed: InexactRegion[] = [];
   const { reading, offset: from } = answer;
@@ -34,18 +30,28 @@ export async function* compare(
     const open = Math.max(start, file.trusted);
     if (open < end) passed.push({ start: open, length: end - open });
   });
-  if (found.kind !== 'same') return found;
+  if (found.kind !== 'same') return fromFirst(passed, found);
 
   // A character that a block edge cut in this reading is whole in another one.
   let unproven = passed;
+  let second: SecondReading | undefined;
   if (passed.length > 0 && file.length - from > HALF_BLOCK_BYTES) {
-    const second = yield* readAgain(file, from + HALF_BLOCK_BYTES, context);
-    if (second === 'again' || second.kind !== 'same') return second;
+    const read = yield* readAgain(file, from + HALF_BLOCK_BYTES, context);
+    if (read === 'again') return read;
+    if (read.kind !== 'same') return fromFirst(passed, read);
+    second = read;
     unproven = commonRegions(passed, second.passed);
-    if (!found.aligned && second.aligned) return { kind: 'same', answer: second.answer, unproven };
   }
+  const shifted = yield* findShift(file, unproven, context);
+  if (shifted !== undefined) return shifted;
   if (found.aligned) return { kind: 'same', answer, unproven };
+  if (second?.aligned) return { kind: 'same', answer: second.answer, unproven };
   return yield* findEnd(file, { ...found, answer, unproven }, context);
+}
+
+/** Whatever was passed over may be what is different: a mirror that is cut behind it would keep the damage. */
+function fromFirst([first]: readonly InexactRegion[], { kind, at }: Difference): Difference {
+  return { kind, at: Math.min(at, first?.start ?? at) };
 }
 
 interface SecondReading {
@@ -59,7 +65,7 @@ interface SecondReading {
 async function* readAgain(
   file: LiveFile,
   position: number,
-  { encoding }: FollowContext,
+  { encoding }: CompareContext,
 ): Follow<SecondReading | Difference | 'again'> {
   const offset = await alignDown(file, position);
   const part = yield offset;
@@ -74,52 +80,36 @@ async function* readAgain(
 }
 
 /**
- * The mirror ends in bytes of `answer` that the service cannot decode (from `at` on, for `replaced` characters): only
- * from right behind them can it be told how it goes on.
+ * What nothing could be told of was passed over until the mirror goes on like the text, so a mirror with more or fewer
+ * undecodable bytes than the file looked the same so far. Asked from right behind them, the service shows whether it is.
  */
-async function* findEnd(
+async function* findShift(
   file: LiveFile,
-  { answer, unproven, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
-  { encoding, final }: FollowContext,
-): Follow<Same | Difference | 'again'> {
-  const { reading } = answer;
-  if (reading.atEnd() && replaced <= file.length - at && !final) return { kind: 'same', answer, unproven };
-
-  // Perhaps it ends in a character that is not complete yet, that a block edge cut, or that stands behind those bytes.
-  const last = await alignDown(file, file.length - 1);
-  const tail = await file.read(last, file.length);
-  if (widthOfLead(tail[0] ?? 0) > 1) {
-    const part = yield last;
+  unproven: readonly InexactRegion[],
+  { encoding }: CompareContext,
+): Follow<Difference | 'again' | undefined> {
+  const step = Math.ceil(unproven.length / MOST_SHIFTS);
+  // Where there are many, one question is for several of them, the last one always among these.
+  for (let first = 0, next = ((unproven.length - 1) % step) + 1; first < unproven.length; first = next, next += step) {
+    const last = unproven[next - 1] ?? { start: 0, length: 0 };
+    const end = last.start + last.length;
+    const to = unproven[next]?.start ?? file.length;
+    if (end >= to) continue;
+    const from = await fromBehind(file, end, to);
+    const part = yield from;
     if (part === undefined) return 'again';
-    const whole = encoding.reading(part.content);
-    const begun = whole.fork();
-    const left = regionsBefore(unproven, last);
-    const onward = await goesOnLike(begun, reading);
-    const found = await match(whole, file, { from: last, to: file.length });
-    if (found.kind === 'same' && found.aligned) {
-      const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
-      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
-    }
-    // It is the byte-order mark behind those bytes, which was swallowed in the answer from there.
-    if (onward === 'unmarked' && startsAlike(tail, BYTE_ORDER_MARK)) {
-      reading.advance(tail.length);
-      return { kind: 'same', answer, unproven: left };
-    }
+    const reading = encoding.reading(part.content);
+    const replaced = await reading.skipUncertain();
+    const found = await match(reading, file, { from: Math.max(from, end), to });
+    if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same')
+      return fromFirst(unproven.slice(first), { kind: 'different', at: end });
   }
+  return undefined;
+}
 
-  const part = yield file.length;
-  if (part === undefined) return 'again';
-  const rest = encoding.reading(part.content);
-  const onward = await goesOnLike(rest, reading);
-  if (onward === undefined) return reading.atEnd() ? 'again' : { kind: 'different', at };
-  const uncertain = !rest.atEnd() && (await rest.peek(1)).length === 0;
-  if (onward === 'earlier' || (onward === 'alike' && uncertain))
-    return { kind: 'same', answer: { offset: file.length, reading: rest }, unproven };
-  // All is there, or more than all: an offset past the end of the file has an empty answer, too.
-  if (reading.atEnd() && rest.atEnd()) {
-    const before = yield file.length - 1;
-    if (before === undefined) return 'again';
-    if (before.content.length === 0) return { kind: 'shorter', at };
-  }
-  return { kind: 'same', answer, unproven };
+/** `end`, or behind the marks there; the last undecodable byte, shown as one U+FFFD, if the mirror has only marks. */
+async function fromBehind(file: LiveFile, end: number, to: number): Promise<number> {
+  const clear = await alignDown(file, end);
+  const mayBeMark = startsAlike(await file.read(clear, to), BYTE_ORDER_MARK);
+  return clear >= to || mayBeMark ? end - 1 : clear;
 }

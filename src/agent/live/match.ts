@@ -4,6 +4,7 @@
  */
 import { commonLength, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Reading } from './reading.ts';
+import { fewestReplacements } from './replacements.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */
 export interface Bytes {
@@ -51,7 +52,9 @@ export async function match(
     if (reading.atEnd()) return { kind: 'shorter', at };
     const replaced = await reading.skipUncertain();
     const resumed = await whereResumed(reading, bytes, { at, to, replaced });
-    if (resumed === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    const passed = await bytes.read(at, Math.min(resumed ?? at, at + STEP_BYTES));
+    if (resumed === undefined || fewestReplacements(passed) > replaced)
+      return { kind: reading.atEnd() ? 'shorter' : 'different', at };
     onPassed(at, resumed);
     if (resumed === to) return { kind: 'same', aligned: false, at, replaced };
     at = resumed;
