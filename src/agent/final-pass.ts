@@ -76,13 +76,17 @@ export async function completePass(jobId: JobId, options: FinalPassOptions): Pro
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** Polls until two polls in a row brought nothing; the bytes appended, and how each file stands in the end. */
+/**
+ * Polls until two polls in a row brought nothing; the bytes appended, and how each file stands in the end. Without live
+ * files there is nothing to wait for.
+ */
 async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<Polled, 'refused'>> {
+  const mostPolls = options.poll.store.liveFiles.ofJob(jobId).length === 0 ? 0 : MOST_POLLS;
   let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
   let errors: Polled['errors'] = new Map();
-  for (let polls = 0, quiet = 0; polls < MOST_POLLS && quiet < 2; polls++) {
+  for (let polls = 0, quiet = 0; polls < mostPolls && quiet < 2; polls++) {
     if (polls > 0) await sleep(options.clock, pauseMs, options.signal);
     const polled = await pollJob(jobId, options.poll, { remote: options.remote, final: true, signal: options.signal });
     ({ ends, errors } = polled);
@@ -98,8 +102,9 @@ async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<
 async function proveAll(jobId: JobId, ends: Polled['ends'], options: FinalPassOptions): Promise<OpenEnd[]> {
   const { liveFiles } = options.poll.store;
   const openEnds: OpenEnd[] = [];
-  const listed = await listedFiles(options.remote, jobId, options.signal);
   const rows = liveFiles.ofJob(jobId);
+  if (rows.length === 0) return [];
+  const listed = await listedFiles(options.remote, jobId, options.signal);
   const owners = new Map(rows.map((row) => [row.listedName, keyText(row)]));
   for (const row of rows) {
     const { taskId, file } = row;

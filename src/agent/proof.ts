@@ -32,7 +32,8 @@ class Enough extends Error {}
 /** Compares a local file with the file the service lists as `name`. */
 export async function proveFile(file: string, name: string, options: ProofOptions): Promise<Proof> {
   const { remote, jobId, signal, untilDifferent = false } = options;
-  const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const handle = await openUnlessLink(file);
+  if (handle === undefined) return { outcome: 'unproven', bytes: 0, reason: `${file} is a link, and is not followed` };
   const { size } = await handle.stat();
   let remoteBytes = 0;
   let at: number | undefined;
@@ -61,6 +62,16 @@ export async function proveFile(file: string, name: string, options: ProofOption
   return at === undefined
     ? { outcome: 'equal', bytes: size, remoteBytes }
     : { outcome: 'different', bytes: size, remoteBytes, at };
+}
+
+/** Undefined if a link stands in its place. */
+async function openUnlessLink(file: string): Promise<fs.FileHandle | undefined> {
+  try {
+    return await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ELOOP') return undefined;
+    throw error;
+  }
 }
 
 export interface LiveProof {

@@ -90,6 +90,7 @@ describe.concurrent('a mirror', PATIENCE, () => {
       expect(said).toMatchObject({ code: 'local-io', hint: `move ${at} out of the way` });
       const file = (await place.status()).jobs[0]?.files.find((one) => one.path === mirror);
       expect(file?.error).toMatchObject({ code: 'local-io' });
+      expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 1, stderr: '' });
       fs.unlinkSync(at);
       fs.renameSync(`${at}.kept`, at);
       await place.mirrored(job, 'stdout');

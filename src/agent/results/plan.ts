@@ -42,6 +42,9 @@ export interface PlanOptions {
   readonly now: number;
 }
 
+/** Live files that a reason names. */
+const MOST_NAMED = 3;
+
 export function planLook(options: PlanOptions): Plan {
   const { listed, rows, patterns, foldsCase } = options;
   const changed: ResultRow[] = [];
@@ -59,7 +62,7 @@ export function planLook(options: PlanOptions): Plan {
     const result = { row, parts: verdict.parts, target: path.join(options.directory, ...verdict.parts) };
     const live = options.links.proven(row, verdict.parts, options.final);
     if (live !== undefined) {
-      if (row.live !== keyText(live)) links.push({ ...result, live });
+      if (row.state !== 'linked' || row.live !== keyText(live)) links.push({ ...result, live });
     } else if (isDue(row, options)) due.push(result);
   }
   return { changed, refused, due: bestProofFirst(due, options.links), links };
@@ -75,11 +78,18 @@ function rowFor(name: string, before: ResultRow | undefined, verdict: Verdict, o
   }
   const isAllowedNow = row.state === 'refused' || (row.state === 'left-out' && !isLeftOutBySize(row));
   if (isAllowedNow) return { ...row, state: 'listed', reason: null, dueAt: now, intervalMs };
-  const [live] = before === undefined ? options.links.candidates(verdict.parts) : [];
-  if (live === undefined) return row;
+  const live = before === undefined ? options.links.candidates(verdict.parts) : [];
+  if (live.length === 0) return row;
   // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
-  const reason = `waits for the proof that it is the live file ${keyText(live)}`;
-  return { ...row, reason, dueAt: now + intervalMs };
+  return { ...row, reason: waitsForProof(live.map(keyText)), dueAt: now + intervalMs };
+}
+
+/** A listed path names no task (field notes 4), so with several tasks it could be the file of any of them. */
+function waitsForProof([only = '', ...others]: readonly string[]): string {
+  if (others.length === 0) return `waits for the proof that it is the live file ${only}`;
+  const more = others.length < MOST_NAMED ? '' : `, and ${others.length + 1 - MOST_NAMED} more`;
+  const named = [only, ...others].slice(0, MOST_NAMED).join(', ');
+  return `waits for the proof which live file it is: ${named}${more}`;
 }
 
 /** Left out by what it is, not by its name: tried again when it is due. */

@@ -68,12 +68,12 @@ async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions):
     if (row.fetchedAt === null || 'refused' in found) continue;
     const local = path.join(resultsDirectory(directory, jobId), ...found.parts);
     // The live file that a link leads to was compared above.
-    if (row.state === 'linked' && (await leadsToMirror(local, row.live, directory, jobId))) continue;
+    if (row.live !== null && (await leadsToMirror(local, row.live, directory, jobId))) continue;
     yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
   }
 }
 
-async function leadsToMirror(local: string, live: string | null, directory: string, jobId: JobId): Promise<boolean> {
+async function leadsToMirror(local: string, live: string, directory: string, jobId: JobId): Promise<boolean> {
   const text = await fs.readlink(local).catch(() => undefined);
   if (text === undefined) return false;
   return path.resolve(path.dirname(local), text) === path.join(path.resolve(directory), jobId, 'live', `${live}.log`);

@@ -1,5 +1,7 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
+import type { TaskId } from '../../../src/job.ts';
 import { ResultsPlace, SECOND_TASK } from './place.ts';
 
 const MINUTE_MS = 60_000;
@@ -70,6 +72,22 @@ describe('a listed file that is a live file', () => {
     ]);
   });
 
+  it('of several tasks waits for the proof of all that it could be, not of the first', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', 'one\n');
+    const waiting = async (...tasks: string[]) => {
+      for (const task of tasks) place.live('stdout', `of ${task}\n`, { task: task as TaskId });
+      const name = `/${tasks.length}/stdout.txt`;
+      place.remote.set(name, 'two\n');
+      await place.sync();
+      return place.row(name)?.reason;
+    };
+    expect(await waiting(SECOND_TASK)).toBe('waits for the proof which live file it is: 9001/stdout, 9002/stdout');
+    expect(await waiting('9003', '9004')).toBe(
+      'waits for the proof which live file it is: 9001/stdout, 9002/stdout, 9003/stdout, and 1 more',
+    );
+  });
+
   it('is an ordinary result while two tasks wrote the same', async () => {
     const place = new ResultsPlace();
     place.live('stdout', 'same\n');
@@ -94,6 +112,21 @@ describe('a listed file that is a live file', () => {
     expect(place.read('11', 'stdout.txt')).toBe('so far the same, then not');
     expect(fs.readFileSync(live.mirror, 'utf8')).toBe('so far the same: another');
     expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'synced', live: null });
+  });
+
+  it('is a link again when it is proven again, after it could not be fetched for the proof', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', 'text');
+    place.remote.set('/11/stdout.txt', 'text');
+    await place.sync(true);
+    place.remote.files.set('/11/stdout.txt', new JobtailError('fault', 'refused'));
+    await place.sync(true);
+    expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'failed', reason: 'refused' });
+    place.remote.set('/11/stdout.txt', 'text');
+    place.live('stdout', 'text').prove('/11/stdout.txt');
+    await place.sync(true);
+    expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'linked', reason: null });
+    expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
   });
 
   it('stays a link without a download while each final pass proves it', async () => {
