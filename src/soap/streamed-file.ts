@@ -4,11 +4,18 @@ import { JobtailError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
 
-/** Hands bytes on in order and does not wait for a sink longer than for the caller's signal. */
+/** The sink is called for so many bytes: each call, and each write that comes of it, has a price of its own. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Hands bytes on in order, in pieces: while the sink has one, the next one is gathered. */
 export class StreamedFile implements Lifted {
   readonly #sink: Sink;
   readonly #signal: AbortSignal;
-  readonly #waiting = new GrowingBuffer();
+  #gathered = new GrowingBuffer();
+  /** What the sink has. */
+  #handedOn = new GrowingBuffer();
+  #taken: Promise<void> = Promise.resolve();
+  #inside = false;
   #length = 0;
   #texts = 0;
   #failure: { readonly error: unknown } | undefined;
@@ -18,7 +25,7 @@ export class StreamedFile implements Lifted {
     this.#signal = signal;
   }
 
-  /** Bytes handed on; undefined if the answer holds no file. */
+  /** Bytes that the sink has taken; undefined if the answer holds no file. */
   get length(): number | undefined {
     return this.#texts === 0 ? undefined : this.#length;
   }
@@ -35,30 +42,43 @@ export class StreamedFile implements Lifted {
 
   begin(): void {
     this.#texts += 1;
+    this.#inside = true;
   }
 
   bytes(bytes: Buffer): void {
-    this.#waiting.append(bytes);
+    this.#gathered.append(bytes);
   }
 
-  end(): void {}
+  end(): void {
+    this.#inside = false;
+  }
 
+  /** Waits for the sink, but no longer than for the caller's signal; behind the end of the file it has taken all. */
   async flush(): Promise<void> {
-    if (this.#waiting.length === 0) return;
-    if (this.#signal.aborted) throw aborted();
+    if (this.#inside && this.#gathered.length < PIECE_BYTES) return;
+    await untilAborted(this.#taken, this.#signal);
+    if (this.#gathered.length === 0) return;
+    [this.#gathered, this.#handedOn] = [this.#handedOn, this.#gathered];
+    this.#gathered.clear();
+    this.#taken = this.#handOn(this.#handedOn.view());
+    // Told to whoever waits for it next.
+    this.#taken.catch(() => undefined);
+    if (!this.#inside) await untilAborted(this.#taken, this.#signal);
+  }
+
+  async #handOn(bytes: Buffer): Promise<void> {
     try {
-      const taken = this.#sink(this.#waiting.view());
-      if (taken !== undefined) await untilAborted(taken, this.#signal);
+      await this.#sink(bytes);
+      this.#length += bytes.length;
     } catch (error) {
       this.#failure = { error };
       throw error;
     }
-    this.#length += this.#waiting.length;
-    this.#waiting.clear();
   }
 }
 
 async function untilAborted(taken: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw aborted();
   let stop: () => void = () => undefined;
   const stopped = new Promise<never>((_, reject) => {
     stop = () => reject(aborted());
@@ -66,6 +86,7 @@ async function untilAborted(taken: Promise<void>, signal: AbortSignal): Promise<
   });
   try {
     await Promise.race([taken, stopped]);
+    if (signal.aborted) throw aborted();
   } finally {
     signal.removeEventListener('abort', stop);
   }

@@ -16,7 +16,7 @@ export interface Arrived extends FileDigest {
 export const FILE_MODE = 0o640;
 
 /** A path for a temporary file in `directory`. */
-export function partialPath(directory: string): string {
+function partialPath(directory: string): string {
   return path.join(directory, partialName(randomBytes(8).toString('hex')));
 }
 
@@ -30,9 +30,11 @@ export async function receive(directory: string, download: (sink: Sink) => Promi
   let bytes = 0;
   try {
     await download((chunk) => {
+      const written = writer.write(chunk);
+      // Meanwhile: the writing is done by another thread.
       hash.update(chunk);
       bytes += chunk.length;
-      return writer.add(chunk);
+      return written;
     });
     await writer.finish();
     await handle.close();
