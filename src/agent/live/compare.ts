@@ -88,21 +88,28 @@ async function* findShift(
   unproven: readonly InexactRegion[],
   { encoding }: CompareContext,
 ): Follow<Difference | 'again' | undefined> {
-  const step = Math.ceil(unproven.length / MOST_SHIFTS);
+  // Behind one that the mirror ends in, nothing of it could be shifted.
+  const count = unproven.filter(({ start, length }) => start + length < file.length).length;
+  const step = Math.ceil(count / MOST_SHIFTS);
   // Where there are many, one question is for several of them, the last one always among these.
-  for (let first = 0, next = ((unproven.length - 1) % step) + 1; first < unproven.length; first = next, next += step) {
+  for (let first = 0, next = ((count - 1) % step) + 1; first < count; first = next, next += step) {
     const last = unproven[next - 1] ?? { start: 0, length: 0 };
     const end = last.start + last.length;
     const to = unproven[next]?.start ?? file.length;
     if (end >= to) continue;
+    const different = fromFirst(unproven.slice(first), { kind: 'different', at: end });
     const from = await fromBehind(file, end, to);
     const part = yield from;
     if (part === undefined) return 'again';
     const reading = encoding.reading(part.content);
     const replaced = await reading.skipUncertain();
     const found = await match(reading, file, { from: Math.max(from, end), to });
-    if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same')
-      return fromFirst(unproven.slice(first), { kind: 'different', at: end });
+    if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same') return different;
+    if (from >= end) continue;
+    // One U+FFFD may stand for more than that byte; a mark, though it may be swallowed, is none.
+    const behind = yield end;
+    if (behind === undefined) return 'again';
+    if ((await encoding.reading(behind.content).skipUncertain()) > 0) return different;
   }
   return undefined;
 }
