@@ -98,18 +98,13 @@ async function* findShift(
     const to = unproven[next]?.start ?? file.length;
     if (end >= to) continue;
     const different = fromFirst(unproven.slice(first), { kind: 'different', at: end });
-    const from = await fromBehind(file, end, to);
+    const from = encoding.keepsMark ? end : await fromBehind(file, end, to);
     const part = yield from;
     if (part === undefined) return 'again';
     const reading = encoding.reading(part.content);
     const replaced = await reading.skipUncertain();
     const found = await match(reading, file, { from: Math.max(from, end), to });
     if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same') return different;
-    if (from >= end) continue;
-    // One U+FFFD may stand for more than that byte; a mark, though it may be swallowed, is none.
-    const behind = yield end;
-    if (behind === undefined) return 'again';
-    if ((await encoding.reading(behind.content).skipUncertain()) > 0) return different;
   }
   return undefined;
 }

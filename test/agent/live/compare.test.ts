@@ -22,6 +22,8 @@ import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { ALL_ATOMS, bytesOf, piece, TEXT_ATOMS } from '../model/content.ts';
 
+/** Stretches of undecodable bytes that are asked about one by one. */
+const MOST_ASKED = 16;
 const RUNS = Number(process.env['JOBTAIL_COMPARE_RUNS'] ?? 400);
 
 /** Bytes that the service decodes to one character: one that is whole, or as much as one U+FFFD stands for. */
@@ -55,8 +57,9 @@ function positionOf({ offset, reading }: Answer, bytes: Buffer, swallowBom: bool
 }
 
 /** A poll up to the comparison. */
-async function* pollOf(file: LiveFile, final: boolean): ReturnType<typeof compare> {
+async function* pollOf(file: LiveFile, { swallowBom, final }: Situation): ReturnType<typeof compare> {
   const encoding = new TextEncoding('utf-8', new Map());
+  encoding.learnMark(swallowBom ? 'swallowed' : 'kept');
   const offset = await askFrom(file);
   const part = yield offset;
   if (part === undefined) return 'again';
@@ -73,7 +76,8 @@ interface Situation {
   readonly final: boolean;
 }
 
-async function comparing(place: LivePlace, { bytes, mirror, committed, swallowBom, final }: Situation) {
+async function comparing(place: LivePlace, situation: Situation) {
+  const { bytes, mirror, committed, swallowBom } = situation;
   fs.rmSync(path.dirname(place.path), { recursive: true, force: true });
   place.commits.length = 0;
   place.kill();
@@ -84,7 +88,7 @@ async function comparing(place: LivePlace, { bytes, mirror, committed, swallowBo
   const file = await place.open();
   const asked: number[] = [];
   try {
-    const found = await drive(pollOf(file, final), bytes, { swallowBom }, asked);
+    const found = await drive(pollOf(file, situation), bytes, { swallowBom }, asked);
     return found === 'again' ? found : { ...found, from: asked[0] ?? 0 };
   } finally {
     await file.close();
@@ -167,6 +171,9 @@ describe('a mirror that is not', () => {
         fc.pre(!/(\xef|\xef\xbb)$/.test(mirror.toString('latin1')));
         const found = await comparing(place, { bytes, mirror, committed: undefined, swallowBom, final });
         if (found === 'again' || found.kind !== 'same') return;
+        // Of many stretches some are asked about together: what cancels itself out among these is not seen.
+        const cancels = change.added.length === before.length - at - before.subarray(at + change.removed).length;
+        if (cancels && found.unproven.length > MOST_ASKED) return;
         const isOpen = (index: number) => found.unproven.some((region) => overlaps(region, index, index + 1));
         const isWrong = (byte: number, index: number) => byte !== bytes[index] && !isOpen(index);
         expect(mirror.findIndex((byte, index) => index >= found.from && isWrong(byte, index))).toBe(-1);
