@@ -25,6 +25,8 @@ export class GrowingDigests {
   constructor(directory: string) {
     this.#directory = directory;
     this.#looking = this.#keepLooking();
+    // Told by `close`.
+    this.#looking.catch(() => {});
   }
 
   /** The digest of a file that is whole by now; undefined if it was not followed. */
@@ -55,7 +57,10 @@ export class GrowingDigests {
     const stat = await fs.lstat(file).catch(() => undefined);
     if (stat === undefined || !stat.isFile() || stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
     const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
-    if (handle !== undefined) this.#growing.set((await handle.stat()).ino, new Growing(handle));
+    const opened = await handle?.stat().catch(() => undefined);
+    // What cannot be followed while it grows is read when it is whole.
+    if (handle === undefined || opened === undefined || this.#growing.has(opened.ino)) await handle?.close();
+    else this.#growing.set(opened.ino, new Growing(handle));
   }
 }
 

@@ -41,7 +41,7 @@ export class RsyncArrivals<File extends DirectFile> {
     return AbortSignal.any([this.#options.signal, this.#failed.signal]);
   }
 
-  /** A file has come, or nearly so. */
+  /** A file has come, or nearly so: rsync says it before it gives the file its name. */
   tell(name: string): void {
     this.#told.push(name);
   }
@@ -63,24 +63,31 @@ export class RsyncArrivals<File extends DirectFile> {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
       const told = this.#told;
       this.#told = [];
-      await this.#handOver(told);
+      const missing = await this.#handOver(told);
+      this.#told = missing.concat(this.#told);
     }
   }
 
-  async #handOver(names: readonly string[]): Promise<void> {
+  /** Hands over those of the files that stand there; the names of the others. */
+  async #handOver(names: readonly string[]): Promise<string[]> {
     const { files, arrival, onFiles } = this.#options;
     const slices = new Slices();
     const arrivals: DirectArrival<File>[] = [];
+    const missing: string[] = [];
     for (const name of names) {
       await slices.next();
       const file = files.get(name);
+      if (file === undefined) continue;
       const at = path.join(arrival, name);
       const stat = regularFile(at);
-      if (file === undefined || stat === undefined) continue;
-      files.delete(name);
-      arrivals.push({ file, path: at, digest: await this.#digests.take(stat.ino) });
+      if (stat === undefined) missing.push(name);
+      else {
+        files.delete(name);
+        arrivals.push({ file, path: at, digest: await this.#digests.take(stat.ino) });
+      }
     }
     if (arrivals.length > 0) await onFiles(arrivals);
+    return missing;
   }
 }
 

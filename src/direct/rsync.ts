@@ -9,8 +9,7 @@ import { JobtailError } from '../errors.ts';
 import { outputOf, type ProgramEnd, runProgram } from './program.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { OUT_FORMAT, RsyncOutput } from './rsync-output.ts';
-import { connectionFailure, HOST_ALIAS, lastLine } from './ssh-access.ts';
-import type { SshOrder } from './ssh-transfer.ts';
+import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
 import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY } from './staging.ts';
 
 const TIMEOUT_SECONDS = 300;

@@ -4,9 +4,9 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import { type ProgramEnd, runProgram } from './program.ts';
-import { connectionFailure, HOST_ALIAS, lastLine } from './ssh-access.ts';
-import type { SshOrder } from './ssh-transfer.ts';
+import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
 import { lengthOf } from './staging.ts';
 
 /** One file: how the program is called, and what it says if it is the file that cannot be had. */
@@ -117,20 +117,21 @@ interface OneFile<File extends DirectFile> {
 async function fetchOne<File extends DirectFile>(tool: Tool, one: OneFile<File>): Promise<ProgramEnd | 'too-large'> {
   const { remote, local, before, order } = one;
   const { maxFileBytes, onBytes } = order;
-  const tooLarge = new AbortController();
+  const tooLarge = new LinkedAbort(order.signal);
   const looking = setInterval(async () => {
     const length = (await lengthOf(local)) ?? 0;
     onBytes(before + length);
     if (maxFileBytes !== null && length > maxFileBytes) tooLarge.abort();
   }, LOOK_MS);
   try {
-    const end = await tool.run(remote, local, { ...order, signal: AbortSignal.any([order.signal, tooLarge.signal]) });
+    const end = await tool.run(remote, local, { ...order, signal: tooLarge.signal });
     return maxFileBytes !== null && ((await lengthOf(local)) ?? 0) > maxFileBytes ? 'too-large' : end;
   } catch (error) {
     if (tooLarge.signal.aborted && !order.signal.aborted) return 'too-large';
     throw error;
   } finally {
     clearInterval(looking);
+    tooLarge.release();
   }
 }
 

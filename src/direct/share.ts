@@ -138,7 +138,11 @@ async function copyOnce(from: fs.FileHandle, target: string, { onPiece, signal }
 async function openWithin(root: string, file: string): Promise<fs.FileHandle | undefined> {
   const handle = await fs.open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
   if (handle === undefined) return undefined;
-  const real = await fs.readlink(`/proc/self/fd/${handle.fd}`).catch(() => fs.realpath(file));
+  // Where it cannot be said, it may be anywhere.
+  const real = await fs
+    .readlink(`/proc/self/fd/${handle.fd}`)
+    .catch(() => fs.realpath(file))
+    .catch(() => '');
   if (real.startsWith(root === '/' ? root : `${root}/`)) return handle;
   await handle.close();
   return undefined;

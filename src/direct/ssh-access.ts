@@ -4,7 +4,7 @@
  * a line break or a quote in them would be a line of the configuration.
  */
 import path from 'node:path';
-import type { TransferMethod } from '../agent/ports.ts';
+import type { DirectFile, DirectOrder, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import { NotInstalled, outputOf } from './program.ts';
@@ -26,6 +26,12 @@ export interface SshAccess {
   readonly privateKey: string;
   /** The job's directory on the host, without a slash at its end. */
   readonly basePath: string;
+}
+
+/** What a way by SSH is given: the order, and how to reach the host. */
+export interface SshOrder<File extends DirectFile> extends DirectOrder<File> {
+  readonly access: SshAccess;
+  readonly configFile: string;
 }
 
 const CONNECT_SECONDS = 20;

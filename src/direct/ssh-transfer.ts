@@ -9,17 +9,11 @@ import type { PrivateDirectory } from './private-directory.ts';
 import { NotInstalled } from './program.ts';
 import { fetchByRsync } from './rsync.ts';
 import { fetchByScp, fetchBySftp } from './scp.ts';
-import { accessOf, type SshAccess, type SshOptions, withConfiguration } from './ssh-access.ts';
+import { accessOf, type SshOptions, type SshOrder, withConfiguration } from './ssh-access.ts';
 import { prepareDirectory } from './staging.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
-}
-
-/** What a way is given: the order, and how to reach the host. */
-export interface SshOrder<File extends DirectFile> extends DirectOrder<File> {
-  readonly access: SshAccess;
-  readonly configFile: string;
 }
 
 /** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */

@@ -187,22 +187,28 @@ describe.skipIf(missing !== undefined)(title, () => {
 
   it('hands over what came while the rest is on its way, and keeps what came of a file when it is stopped', async () => {
     const place = new SshPlace();
+    const line = await CuttableLine.to(sshd.port);
     const names = Array.from({ length: 300 }, (_, number) => `11/f${number}`);
     for (const name of names) place.put(name, name);
-    place.put('12/large', Buffer.alloc(30_000_000, 'large'));
-    const lent = await method(place);
+    place.put('12/large', Buffer.alloc(8_000_000, 'large'));
+    const lent = await method(place, { host: `127.0.0.1:${line.port}` });
+    // In the middle of the large one, which comes last.
+    line.silentAfterBytes = 4_000_000;
     const stop = new AbortController();
-    const fetching = place.fetch(place.transfer(), lent, [...names, '12/large'], {
-      signal: stop.signal,
-      bytesPerSecond: 2_000_000,
-    });
-    await Promise.race([fetching, until('the small ones to be handed over', () => place.came.size === names.length)]);
+    const fetching = place.fetch(place.transfer(), lent, [...names, '12/large'], { signal: stop.signal });
+    const isGrowing = () =>
+      place
+        .files(place.arrival)
+        .some((file) => file.startsWith('growing/') && sizeOf(path.join(place.arrival, file)) > 0);
+    const half = until('the small ones to be handed over', () => place.came.size === names.length && isGrowing());
+    await Promise.race([fetching, half]);
     stop.abort();
     await expect(fetching).rejects.toMatchObject({ code: 'aborted' });
     expect([...place.came.keys()].sort()).toEqual([...names].sort());
     expect(place.files(place.arrival).some((name) => name.endsWith('partial/large'))).toBe(true);
+    line.silentAfterBytes = Number.POSITIVE_INFINITY;
     await place.fetch(place.transfer(), lent, ['12/large']);
-    expect(place.came.get('12/large')).toHaveLength(30_000_000);
+    expect(place.came.get('12/large')).toHaveLength(8_000_000);
   });
 
   it('brings many files in few goes', async () => {
@@ -380,6 +386,9 @@ describe.skipIf(missing !== undefined)(title, () => {
     });
   });
 });
+
+/** The length of a file; 0 if it is gone. */
+const sizeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 /** The command lines of all processes. */
 function commandLines(): string[] {

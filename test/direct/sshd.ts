@@ -147,11 +147,13 @@ export function restrictedCommand(directory: string, root: string, allowed: read
   return file;
 }
 
-/** A line between the agent and a server that can be cut after so many bytes. */
+/** A line between the agent and a server that can be cut, or fall silent, after so many bytes. */
 export class CuttableLine {
   readonly port: number;
   /** Bytes towards the agent that each connection lets through; the next connection takes the next one. */
   readonly cuts: number[] = [];
+  /** A connection stays open, and says nothing any more, after about so many bytes towards the agent. */
+  silentAfterBytes = Number.POSITIVE_INFINITY;
   connections = 0;
 
   private constructor(port: number) {
@@ -166,6 +168,7 @@ export class CuttableLine {
     server.on('connection', (near) => {
       line.connections++;
       let left = line.cuts.shift() ?? Number.POSITIVE_INFINITY;
+      let untilSilent = line.silentAfterBytes;
       const far = net.connect(port, '127.0.0.1');
       for (const socket of [near, far]) {
         sockets.add(socket);
@@ -178,7 +181,9 @@ export class CuttableLine {
       near.pipe(far);
       far.on('data', (bytes) => {
         left -= bytes.length;
+        untilSilent -= bytes.length;
         if (left < 0) near.resetAndDestroy();
+        else if (untilSilent < 0) far.pause();
         else if (!near.write(bytes)) {
           far.pause();
           near.once('drain', () => far.resume());

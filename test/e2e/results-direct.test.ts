@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missingForSsh, Sshd } from '../direct/sshd.ts';
+import { CuttableLine, missingForSsh, Sshd } from '../direct/sshd.ts';
 import { until } from '../support/e2e-until.ts';
 import { ResultsE2e } from '../support/results-place.ts';
 
@@ -106,6 +106,39 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(sandbox.openKeys).toEqual([]);
     expect(e2e.privateKeysOnDisk()).toEqual([]);
     expect(fs.readdirSync(e2e.runtime)).toEqual([]);
+  });
+
+  it('go on after a kill in the middle of many small files: none is lost, wrong or left half', async (context) => {
+    const line = await CuttableLine.to(sshd.port);
+    const e2e = await ResultsE2e.start(context, { sshd, habits: { serverHostname: `127.0.0.1:${line.port}` } });
+    const { place, sandbox } = e2e;
+    const names = Array.from({ length: 400 }, (_, number) => `d${number % 7}/f${number}`);
+    const contentOf = (name: string) => `${name} `.repeat(500);
+    for (const name of names) e2e.put(name, contentOf(name));
+    await place.agent('watch', '501');
+    // The line falls silent in the middle, so that it is one, however quick this machine is.
+    line.silentAfterBytes = 700_000;
+    const killed = e2e.start('run');
+    const here = () => names.filter((name) => fs.existsSync(e2e.result(name)));
+    await until('some of them to be here', () => here().length > 0);
+    await killed.kill();
+    const before = here();
+    expect(before.length).toBeLessThan(names.length);
+    for (const name of before) expect(fs.readFileSync(e2e.result(name), 'utf8'), name).toBe(contentOf(name));
+
+    line.silentAfterBytes = Number.POSITIVE_INFINITY;
+    const again = e2e.start('run');
+    await until('all of them to be here', () => here().length === names.length);
+    for (const name of names) expect(fs.readFileSync(e2e.result(name), 'utf8'), name).toBe(contentOf(name));
+    expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0 });
+    await until('their state', async () => (await statusOf(e2e)).results.synced === names.length);
+    again.signal('SIGTERM');
+    await again.ended;
+    expect(sandbox.openKeys).toEqual([]);
+    expect(e2e.privateKeysOnDisk()).toEqual([]);
+    expect((await place.agent('verify', '501')).code).toBe(0);
+    const left = fs.readdirSync(path.join(place.mirror, '501'), { recursive: true, encoding: 'utf8' });
+    expect(left.filter((name) => name.endsWith('.partial') || name.startsWith('.direct'))).toEqual([]);
   });
 
   it('end their key when the job is unwatched, also at once', async (context) => {

@@ -52,7 +52,7 @@ export interface TestRemote {
   close(): Promise<void>;
 }
 
-export const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
+const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
 
 export function createRemote(
   url: string,
