@@ -95,7 +95,9 @@ function describeRest(thrown: unknown, code: string, address: string): JobtailEr
       hint: 'look at service.proxy',
     });
   }
-  return new JobtailError('interrupted', `the call to ${address} failed: ${code === '' ? 'unknown cause' : code}`);
+  return new JobtailError('interrupted', `the call to ${address} failed: ${code === '' ? 'unknown cause' : code}`, {
+    hint: 'it is tried again; if it stays so, look at the network and at the log of the service',
+  });
 }
 
 /** The code of an error, or of the last of several tried addresses. */

@@ -6,7 +6,7 @@ import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../errors.ts';
 import { LimitedBody } from './body.ts';
 import { CallStop, timeoutError } from './call-stop.ts';
-import { describeFailure, type Target } from './failures.ts';
+import { addressOf, describeFailure, type Target } from './failures.ts';
 import { charsetOf, headerOf, mediaTypeOf, retryAfterMsOf } from './headers.ts';
 
 /** Time limits of a call, in milliseconds. */
@@ -136,7 +136,9 @@ export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Bu
   for await (const chunk of answer.body) {
     length += chunk.length;
     if (length > maxBytes) {
-      throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`);
+      throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`, {
+        hint: 'the address may belong to another kind of service',
+      });
     }
     chunks.push(chunk);
   }
@@ -172,11 +174,7 @@ async function refuseCompressed(response: Dispatcher.ResponseData, body: Limited
   const encoding = headerOf(response.headers, 'content-encoding').trim().toLowerCase();
   if (encoding === '' || encoding === 'identity') return;
   await body.destroy();
-  throw new JobtailError(
-    'malformed',
-    `the answer of ${target.host}:${target.port} is compressed though not asked for`,
-    {
-      hint: 'switch off compression for this service in the web server or proxy in front of it',
-    },
-  );
+  throw new JobtailError('malformed', `the answer of ${addressOf(target)} is compressed though not asked for`, {
+    hint: 'switch off compression for this service in the web server or proxy in front of it',
+  });
 }

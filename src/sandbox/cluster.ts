@@ -28,7 +28,7 @@ export interface JobSpec {
 }
 
 /** The defaults of `TaskSpec.liveFiles`. stdout and stderr are written by the process's own streams. */
-export const LIVE_FILE_PATHS: Readonly<Record<LiveFileName, string>> = {
+const LIVE_FILE_PATHS: Readonly<Record<LiveFileName, string>> = {
   stdout: 'stdout.txt',
   stderr: 'stderr.txt',
   log: 'task.log',

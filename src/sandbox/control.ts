@@ -87,7 +87,7 @@ function jobOf(sandbox: Sandbox, id: string): SubmittedJob {
 }
 
 /** A job as JSON: its paths, and the states of its tasks. */
-export function describeJob(job: SubmittedJob) {
+function describeJob(job: SubmittedJob) {
   return {
     jobId: job.jobId,
     owner: job.owner,

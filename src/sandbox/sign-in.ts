@@ -12,7 +12,7 @@ interface SignInMethod {
 }
 
 /** The operations of spec 4.2. */
-export const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
+const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
   AuthenticateUserOpenId: { secret: 'OpenIdAccessToken', project: false },
   AuthenticateExternalToken: { secret: 'OpenIdAccessToken', project: false },
   AuthenticateUserCloudPlatform: { secret: 'OpenIdAccessToken', project: true },

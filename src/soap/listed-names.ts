@@ -35,6 +35,8 @@ export class ListedNames implements Lifted {
   #count(bytes: number): void {
     this.#length += bytes;
     if (this.#length <= this.#maxBytes) return;
-    throw new JobtailError('answer-too-large', `the listing is larger than the ${this.#maxBytes} bytes allowed`);
+    throw new JobtailError('answer-too-large', `the listing is larger than the ${this.#maxBytes} bytes allowed`, {
+      hint: 'the job has too many files to be synced one by one: pack them on the cluster, or watch it with --no-results',
+    });
   }
 }

@@ -37,7 +37,7 @@ export function refusalError(refusal: Refusal, call: RefusedCall): JobtailError 
     ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
     : `status ${status}`;
   const options: JobtailErrorOptions = {
-    ...(meaning.hint === undefined ? {} : { hint: meaning.hint }),
+    hint: meaning.hint,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
   return new JobtailError(meaning.code, `the service answered ${call.operation} with ${how}${quoted}`, options);
@@ -54,7 +54,7 @@ function isSessionLost({ status, words }: Refusal, pattern: RegExp | undefined):
 
 interface Meaning {
   readonly code: ErrorCode;
-  readonly hint?: string;
+  readonly hint: string;
 }
 
 const SESSION_LOST_MEANING: Meaning = {
@@ -87,8 +87,8 @@ function meaningOf(status: number, isFault: boolean): Meaning {
   const known = BY_STATUS[status];
   if (known !== undefined) return known;
   if (isFault) return FAULT_MEANING;
-  const hint = HINTS_BY_STATUS[status];
-  return hint === undefined ? { code: 'http-status' } : { code: 'http-status', hint };
+  const hint = HINTS_BY_STATUS[status] ?? 'look at service.fileTransferUrl; the log of the service may say more';
+  return { code: 'http-status', hint };
 }
 
 /** The words of a fault of either version, as the `soap` package read it; empty if it has none. */

@@ -23,6 +23,10 @@ const MAX_REST_ELEMENTS = 20_000;
 /** Elements around the content of the body: the envelope and the body itself. */
 const FRAMES_AROUND_CONTENT = 2;
 
+/** What of a fault is kept, by its path in it: the words of SOAP 1.1 and 1.2, and the elements around them. */
+const WORDS_OF_FAULT: ReadonlySet<string> = new Set(['faultcode', 'faultstring', 'Code/Value', 'Reason/Text']);
+const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
+
 export interface ScanOptions {
   readonly operation: Operation;
   /** {service_namespace}. */
@@ -45,8 +49,8 @@ interface Frame {
   readonly localName: string;
   readonly namespace: string;
   readonly nil: boolean;
-  /** `left-out` with everything in it. */
-  readonly kind: 'plain' | 'lifted' | 'left-out';
+  /** `words` are of a fault; `left-out` with everything in it. */
+  readonly kind: 'plain' | 'lifted' | 'words' | 'left-out';
   /** What the rest shows of its end. */
   readonly end: string;
 }
@@ -107,7 +111,8 @@ export class AnswerScanner implements XmlEvents {
       if (!isWhiteSpace(bytes)) throw malformed('text where none may stand');
     } else {
       const characters = literal ? bytes : resolveReferences(bytes);
-      if (frame.kind !== 'left-out') this.#write(escapeText(characters.toString()));
+      if (this.#isFault ? frame.kind === 'words' : frame.kind !== 'left-out')
+        this.#write(escapeText(characters.toString()));
     }
   }
 
@@ -169,15 +174,20 @@ export class AnswerScanner implements XmlEvents {
 
   /** An element of the response or of a fault. */
   #inner(tag: StartTag): Frame {
-    if (this.#isFault) {
-      // Stack traces of any shape; what happened stands in the fault's own text.
-      const isDetail = this.#frames.length === FRAMES_AROUND_CONTENT + 1 && tag.localName.toLowerCase() === 'detail';
-      return isDetail ? { ...tag, kind: 'left-out', end: '' } : this.#plain(tag);
-    }
+    if (this.#isFault) return this.#ofFault(tag);
     if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${nameOf(tag)}`);
     return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
       ? this.#lift(tag, this.#rule)
       : this.#plain(tag);
+  }
+
+  #ofFault(tag: StartTag): Frame {
+    // Markup within the words: they stay, and it goes, for the `soap` package reads no characters beside elements.
+    if (this.#frames.at(-1)?.kind === 'words') return { ...tag, kind: 'words', end: '' };
+    const path = [...this.#frames.slice(FRAMES_AROUND_CONTENT + 1), tag].map(({ localName }) => localName).join('/');
+    if (WORDS_OF_FAULT.has(path)) return { ...this.#plain(tag), kind: 'words' };
+    // Details and stack traces of any shape: what happened stands in the words.
+    return AROUND_WORDS.has(path) ? this.#plain(tag) : { ...tag, kind: 'left-out', end: '' };
   }
 
   #isAt(path: readonly string[], tag: StartTag): boolean {

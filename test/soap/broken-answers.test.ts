@@ -74,8 +74,9 @@ test('there are enough of them', () => {
 test.each(BROKEN.map((broken) => [broken.what, broken] as const))('%s', async (_, broken) => {
   let { error, blockedMs } = await suffer(broken);
   // The garbage of all before may be collected in any of them: only what blocks again and again is a defect.
-  for (let again = 0; blockedMs > 100 && again < 5; again += 1) blockedMs = (await suffer(broken)).blockedMs;
-  expect(blockedMs).toBeLessThan(100);
+  const { blocksMs = 100 } = broken;
+  for (let again = 0; blockedMs > blocksMs && again < 5; again += 1) blockedMs = (await suffer(broken)).blockedMs;
+  expect(blockedMs).toBeLessThan(blocksMs);
   if (!(error instanceof JobtailError)) throw new Error(`expected a JobtailError, got ${String(error)}`);
   expect(`${error.code}: ${error.message}`).toMatch(new RegExp(`^${broken.code}: `));
   expect(error.message).toContain(broken.says ?? '');

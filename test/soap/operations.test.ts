@@ -382,6 +382,27 @@ describe('a fault', () => {
     expect((await failure(remote.listChangedFiles(JOB, signal))).code).toBe('fault');
   });
 
+  const words12 = 'Session <b>of <i>alice</i></b> is full &amp; <br/>closed';
+  test.each([
+    ['words with markup', fault11('no job <b>501</b> here'), 'soap:Server: no job 501 here'],
+    ['words that are markup', fault11('<p>no job</p><p> 501</p>'), 'soap:Server: no job 501'],
+    ['words with markup in SOAP 1.2', fault12(words12), 'soap:Receiver: Session of alice is full & closed'],
+    [
+      'characters around its words',
+      fault11('no job').replace('<faultcode>', 'Oops <faultcode>').replace('<detail />', ' at x.cs:3 <detail />'),
+      'soap:Server: no job',
+    ],
+    [
+      'characters around its reason',
+      fault12('no job').replace('<soap:Text', 'in short <soap:Text').replace('</soap:Code>', 'x</soap:Code>'),
+      'soap:Receiver: no job',
+    ],
+  ])('with %s is told in its words', async (_, body, words) => {
+    const { remote } = await serve([body]);
+    const { code, message } = await failure(remote.listChangedFiles(JOB, signal));
+    expect([code, message]).toEqual(['fault', `the service answered ListChangedFilesForJob with a fault: ${words}`]);
+  });
+
   test('is cut, and never shows the session', async () => {
     const words = `no ${SESSION_CODE.toUpperCase()} and 0A1B2C3D-1111-2222-3333-444455556666 ${'long '.repeat(1000)}`;
     const { remote } = await serve([fault11(words)]);
@@ -398,6 +419,7 @@ describe('a session', () => {
 
   test.each<[string, Answer]>([
     ['a fault', fault11('Session code first-code is not valid.')],
+    ['a fault with markup in its words', fault11('Session code <b>first-code</b> is not valid.')],
     ['a fault of SOAP 1.2', fault12('Session code first-code already expired.')],
     ['a fault with status 200', { status: 200, body: fault11('Session code first-code is not present') }],
     ['a status 400 with a text', { status: 400, type: 'text/plain', body: 'Session code first-code is not valid' }],

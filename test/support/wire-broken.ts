@@ -23,6 +23,8 @@ export interface Broken {
   readonly operation: Operation;
   /** Seen in the message, besides. */
   readonly says?: string;
+  /** How long it may keep the event loop from turning, in milliseconds of processor time; 100 if left out. */
+  readonly blocksMs?: number;
 }
 
 const PARTS: Operation = 'DownloadPartsOfJobFilesFromCluster';
@@ -83,7 +85,13 @@ const connections: readonly Omit<Broken, 'operation'>[] = [
   { what: 'silence', code: 'timeout', serve: () => undefined },
   { what: 'silence inside the header', code: 'timeout', serve: only('HTTP/1.1 200 OK\r\ncontent-') },
   { what: 'a header that drips', code: 'timeout', serve: forever('HTTP/1.1 200 OK\r\nx: ', 'x', 10) },
-  { what: 'a header without end', code: 'malformed', serve: forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n'.repeat(500)) },
+  {
+    what: 'a header without end',
+    code: 'malformed',
+    serve: forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n'.repeat(500)),
+    // undici makes an error of each name and value of the chunk (64 KiB at most) in which the header became too long.
+    blocksMs: 2_000,
+  },
   { what: 'provisional answers without end', code: 'timeout', serve: forever('', 'HTTP/1.1 102 Wait\r\n\r\n', 10) },
   { what: 'another protocol', code: 'malformed', serve: only('SSH-2.0-OpenSSH_9.2p1\r\n') },
   { what: 'a wrong length', code: 'malformed', serve: only('HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\n') },
