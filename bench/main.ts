@@ -7,13 +7,15 @@
  *     --json        all figures as JSON on the standard output instead of the table
  *     --list        names the measurements
  *
- * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output, the progress to the standard error. Ends with 1 if a measurement failed, never
- * because a goal was not met.
+ * `BENCH_NODE_ARGS` gives Node.js more arguments on our side, as `--cpu-prof`. The table goes to the standard output, the
+ * progress to the standard error. Ends with 1 if a measurement failed, never because a goal was not met; with 2 if the
+ * arguments are wrong.
  */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { JobtailError } from '../src/errors.ts';
+import { countOf, endInOneLine, valuesOf } from './command-line.ts';
 import { type Measurement, NotHere } from './measurement.ts';
 import { MEASUREMENTS } from './measurements.ts';
 import { hasProgram } from './processes.ts';
@@ -34,21 +36,20 @@ interface Outcome {
 const say = (text: string) => process.stderr.write(`${text}\n`);
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      quick: { type: 'boolean', default: false },
-      only: { type: 'string', multiple: true },
-      rounds: { type: 'string' },
-      json: { type: 'boolean', default: false },
-      list: { type: 'boolean', default: false },
-    },
+  const values = valuesOf({
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    rounds: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
   });
   if (values.list) {
     process.stdout.write(`${MEASUREMENTS.map(({ name }) => name).join('\n')}\n`);
     return;
   }
   const chosen = values.only === undefined ? MEASUREMENTS : values.only.map(measurementOf);
-  const options = { quick: values.quick, rounds: values.rounds === undefined ? undefined : Number(values.rounds) };
+  const rounds = values.rounds === undefined ? undefined : countOf('--rounds', values.rounds);
+  const options = { quick: values.quick, rounds };
   const outcomes: Record<string, Outcome> = {};
   for (const measurement of chosen) outcomes[measurement.name] = await measure(measurement, options);
   const all = Object.values(outcomes);
@@ -65,7 +66,7 @@ async function main(): Promise<void> {
 
 function measurementOf(name: string): Measurement {
   const found = MEASUREMENTS.find((one) => one.name === name);
-  if (found === undefined) throw new Error(`no measurement is called "${name}": see --list`);
+  if (found === undefined) throw new JobtailError('usage', `no measurement is called "${name}": see --list`);
   return found;
 }
 
@@ -116,4 +117,4 @@ function jsonOf(outcomes: Readonly<Record<string, Outcome>>, { quick }: Options)
   return `${JSON.stringify({ date: new Date().toISOString(), quick, machine, measurements: outcomes }, null, 2)}\n`;
 }
 
-await main();
+await endInOneLine(main);

@@ -66,7 +66,7 @@ function medianOf(figure: string, side: string, runs: Runs): number {
   return median(values);
 }
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = Math.floor(sorted.length / 2);
   const upper = sorted[middle] ?? Number.NaN;

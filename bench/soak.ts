@@ -7,14 +7,15 @@
  *     --jobs N      how many jobs are watched; 300 if left out
  *     --json FILE   where all samples and the figures are kept
  *
- * The table goes to the standard output. Ends with 1 if something was not flat, or a mirror differs.
+ * The table goes to the standard output. Ends with 1 if something was not flat, or a mirror differs; with 2 if the
+ * arguments are wrong.
  */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Sandbox } from '../src/sandbox/sandbox.ts';
+import { countOf, endInOneLine, numberOf, valuesOf } from './command-line.ts';
 import { SoakAgent } from './soak/agent.ts';
 import { ClusterWork } from './soak/cluster-work.ts';
 import { figuresOf, type Sample, tableOf } from './soak/figures.ts';
@@ -26,17 +27,16 @@ const SAMPLES = 240;
 const CALM_SECONDS = 120;
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: '120' },
-      jobs: { type: 'string', default: '300' },
-      json: { type: 'string' },
-    },
+  const values = valuesOf({
+    minutes: { type: 'string', default: '120' },
+    jobs: { type: 'string', default: '300' },
+    json: { type: 'string' },
   });
-  const minutes = Number(values.minutes);
+  const minutes = numberOf('--minutes', values.minutes);
+  const jobs = countOf('--jobs', values.jobs);
   const directory = fs.mkdtempSync(path.join(fs.existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir(), 'jobtail-soak-'));
   const sandbox = await Sandbox.start({ directory: path.join(directory, 'cluster'), port: 0 });
-  const work = await ClusterWork.start(sandbox, Number(values.jobs));
+  const work = await ClusterWork.start(sandbox, jobs);
   const agent = await SoakAgent.start(directory, sandbox, work.jobs);
   const mischief = new Mischief(sandbox, agent, work);
   try {
@@ -94,4 +94,4 @@ function describe({ minute, residentBytes, handles, lagSeconds, coreShare }: Sam
   return `${minute.toFixed(1)} min: ${memory}, lag ${lagSeconds.toFixed(1)} s, ${(coreShare * 100).toFixed(0)} % of a core`;
 }
 
-await main();
+await endInOneLine(main);

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { BatchReader } from '../../src/agent/batch.ts';
+import { ByJob } from '../../src/agent/by-job.ts';
 import { systemClock } from '../../src/agent/clock.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
@@ -92,7 +93,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
     batches: new BatchReader(store.habits),
     now: Date.now,
-    liveFiles: { mirrors, overlapBytes: 256, keepGenerations: 5, checkpoint: () => {}, settled: new Set() },
+    liveFiles: { mirrors, overlapBytes: 256, keepGenerations: 5, checkpoint: () => {}, settled: new ByJob() },
   };
   const signal = new AbortController().signal;
   const round = async () => {

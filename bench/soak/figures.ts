@@ -8,7 +8,7 @@ export interface Sample {
   readonly heapBytes: number;
   /** Open file descriptors. */
   readonly handles: number;
-  /** Age of the oldest poll of a watched job that does not fail. */
+  /** Age of the last visit of the watched job that waits longest, failing ones included. */
   readonly lagSeconds: number;
   /** Delay of the event loop, 99th percentile since the sample before. */
   readonly blockedMs: number;
