@@ -1,6 +1,6 @@
 /**
  * The first poll of a job that has written much already: it streams, in little memory, while other jobs stay on time.
- * JOBTAIL_BACKLOG_MIB says how much (128).
+ * JOBTAIL_BACKLOG_MIB says how much (64).
  */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 
 const MIB = 2 ** 20;
-const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 128);
+const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 64);
 /** However long the backlog is. */
 const MOST_MEMORY_BYTES = 192 * MIB;
 /** A slow disk on a busy machine. */

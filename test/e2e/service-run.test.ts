@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { SmallDisk } from '../support/e2e-mount.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
@@ -14,6 +15,8 @@ import { alertsOf, complaintsOf, promtoolIsMissing } from '../support/service-pr
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const HANG = new URL('../support/service-hang.mjs', import.meta.url).href;
+/** From one look for room to the next (commands/run.ts). */
+const ROOM_USEC = 2_000_000;
 const missing = datagramsAreMissing();
 if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
 
@@ -84,6 +87,33 @@ describe.skipIf(missing)('what systemd is told', () => {
     const refused = runWith(place, env, context);
     expect(await refused.ended).toMatchObject({ code: 3 });
     await until('the reason', () => socket.messages.at(-1)?.['STATUS']?.includes('pool: unknown key'));
+  });
+
+  it.concurrent('that it waits for room, and how long it may take, when a start finds none', {
+    timeout: 180_000,
+  }, async (context) => {
+    const place = Place.make(context);
+    const disk = SmallDisk.mount(context, place.state, 1_024);
+    const socket = notifySocket(context);
+    fs.writeFileSync(path.join(place.directory, 'password'), 'x', { mode: 0o600 });
+    place.configure({ baseUrl: 'http://127.0.0.1:9', username: 'alice', passwordFile: './password' });
+    disk.fill();
+    const agent = runWith(place, { NOTIFY_SOCKET: socket.path }, context);
+    const waits = () => socket.messages.filter(({ STATUS = '' }) => STATUS.startsWith('waiting for room: '));
+    // Each time it looks, for as long as it takes: the time it asks for has to last until it asks again.
+    await until('the second look', () => waits().length >= 2);
+    for (const message of waits()) {
+      expect(message).toMatchObject({ WATCHDOG: '1', EXTEND_TIMEOUT_USEC: expect.stringMatching(/^\d+$/) });
+      expect(Number(message['EXTEND_TIMEOUT_USEC'])).toBeGreaterThan(5 * ROOM_USEC);
+    }
+    expect(socket.messages.some(({ READY }) => READY === '1')).toBe(false);
+    expect(agent.log.filter(({ msg, level }) => level === 'error' && msg.startsWith('waiting for room'))).toHaveLength(
+      1,
+    );
+    disk.empty();
+    await until('READY', () => socket.messages.some(({ READY }) => READY === '1'));
+    agent.signal('SIGTERM');
+    expect(await agent.ended).toMatchObject({ code: 0 });
   });
 
   it.concurrent('nothing, once the scheduler hangs: the watchdog starves', { timeout: 180_000 }, async (context) => {

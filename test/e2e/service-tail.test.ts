@@ -105,6 +105,7 @@ describe('agent tail', () => {
     await write('stdout', 'x'.repeat(99).concat('\n').repeat(20_000));
     const script = 'set -o pipefail; "$@" | head -n 1';
     const args = [process.execPath, PROGRAM, 'tail', job.jobId, '-f', '-n', 'all', '-c', place.configFile];
+    // --norc: bash whose input is a socket, as here, takes itself for a remote shell and reads ~/.bashrc, which may speak.
     const { stdout, stderr } = await run('bash', ['--norc', '-c', script, 'bash', ...args], {
       env: { PATH: process.env['PATH'] },
     });
