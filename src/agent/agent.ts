@@ -162,9 +162,19 @@ export class Agent {
 
   #forget(jobId: JobId): void {
     this.#followed.delete(jobId);
-    this.#visitEnds.forget(jobId);
-    this.#options.poll.quietFiles?.forgetJob(jobId);
     this.#errands.cancel(jobId);
+    void this.#options.poll.liveFiles.mirrors.closeJob(jobId);
+    this.#drop(jobId);
+  }
+
+  /** Lets go of all that is remembered of a job from visit to visit. */
+  #drop(jobId: JobId): void {
+    const { poll, results, remote } = this.#options;
+    const { quietFiles, witnesses, rawBytes, batches, liveFiles } = poll;
+    this.#troubles.forget(`job ${jobId}`);
+    this.#visitEnds.forgetJob(jobId);
+    for (const each of [quietFiles, witnesses, rawBytes, batches, liveFiles.settled, results, remote])
+      each?.forgetJob(jobId);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
@@ -183,7 +193,10 @@ export class Agent {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(jobId, errand, error);
     }
-    if (!this.#followed.has(jobId)) await this.#options.poll.liveFiles.mirrors.closeJob(jobId);
+    if (this.#followed.has(jobId)) return;
+    await this.#options.poll.liveFiles.mirrors.closeJob(jobId);
+    // What this visit remembered, though the job was given up meanwhile.
+    if (!this.#errands.waits(jobId)) this.#drop(jobId);
   }
 
   async #poll(jobId: JobId): Promise<void> {

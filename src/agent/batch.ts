@@ -4,6 +4,7 @@
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../errors.ts';
 import { type JobId, keyText } from '../job.ts';
+import { ByJob } from './by-job.ts';
 import type { HabitStore } from './live/encoding.ts';
 import type { KnownAnswer, Part, PartRequest, Remote } from './ports.ts';
 
@@ -44,7 +45,7 @@ export class BatchReader {
   /** A length that failed as a whole the last time, while its halves went through. */
   #tooLong: number | undefined;
   /** Files that failed a call by themselves. */
-  readonly #poisoned = new Set<string>();
+  readonly #poisoned = new ByJob<true>();
   /** Jobs of which every file failed, with the number of the file to be tried next. */
   readonly #broken = new Map<JobId, number>();
 
@@ -68,15 +69,20 @@ export class BatchReader {
     const [first] = batch.errors.values();
     const broken = begins && first !== undefined && batch.errors.size === wanted.length;
     for (const request of wanted) {
-      const name = `${jobId}/${keyText(request)}`;
-      if (!broken && batch.errors.has(keyText(request))) this.#poisoned.add(name);
-      else this.#poisoned.delete(name);
+      const name = keyText(request);
+      if (!broken && batch.errors.has(name)) this.#poisoned.set(jobId, name, true);
+      else this.#poisoned.delete(jobId, name);
     }
     if (broken) {
       this.#broken.set(jobId, 0);
       throw first;
     }
     return batch;
+  }
+
+  forgetJob(jobId: JobId): void {
+    this.#poisoned.forgetJob(jobId);
+    this.#broken.delete(jobId);
   }
 
   /** All of the job failed last time: one call, for another file each time, shows whether it still does. */
@@ -93,7 +99,7 @@ export class BatchReader {
   }
 
   async #readSlices(call: Call, wanted: readonly PartRequest[]): Promise<void> {
-    const alone = wanted.filter((request) => this.#poisoned.has(`${call.jobId}/${keyText(request)}`));
+    const alone = wanted.filter((request) => this.#poisoned.get(call.jobId, keyText(request)));
     const together = wanted.filter((request) => !alone.includes(request));
     const slices = [...inSlices(together, this.#limit), ...inSlices(alone, 1)];
     if (slices.length > 1) call.known = undefined;

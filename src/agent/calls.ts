@@ -183,4 +183,8 @@ export class QueuedRemote implements Remote {
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
     return this.#calls.run(this.#lane, signal, () => this.#remote.endTransfer(jobId, method, signal));
   }
+
+  forgetJob(jobId: JobId): void {
+    this.#remote.forgetJob(jobId);
+  }
 }

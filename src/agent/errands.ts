@@ -68,6 +68,11 @@ export class Errands {
     return this.#schedule.has(name) || this.#running.has(name);
   }
 
+  /** Whether any errand of the job waits for its time. */
+  waits(jobId: JobId): boolean {
+    return ERRANDS.some((errand) => this.#schedule.has(nameOf(jobId, errand)));
+  }
+
   /**
    * Calls back from the loop itself, when it has begun all that was due, and at least every `everyMs`: silence means
    * that the loop no longer goes round.

@@ -94,6 +94,8 @@ export interface Remote {
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   /** EndFileTransfer. */
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
+  /** Lets go of what is kept of a job between its calls; nothing is asked. */
+  forgetJob(jobId: JobId): void;
 }
 
 /** A result file that a direct transfer is to bring: the parts of its path below the job's directory on the cluster. */

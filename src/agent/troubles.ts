@@ -52,6 +52,13 @@ export class Troubles {
     this.over(SERVICE);
   }
 
+  /** Nobody wants to know of `scope` any more, nor of what is within it (a file of a job). */
+  forget(scope: string): void {
+    for (const one of this.#ongoing.keys()) {
+      if (one === scope || one.startsWith(`${scope} `)) this.#ongoing.delete(one);
+    }
+  }
+
   /** The trouble of `scope` is over, if there was any. */
   over(scope: string): void {
     const ongoing = this.#ongoing.get(scope);

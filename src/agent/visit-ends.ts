@@ -59,7 +59,7 @@ export class VisitEnds {
     this.#clear(jobId, errand);
   }
 
-  forget(jobId: JobId): void {
+  forgetJob(jobId: JobId): void {
     this.#failing.delete(jobId);
   }
 

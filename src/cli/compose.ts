@@ -1,6 +1,7 @@
 /** The composition root: puts the parts together for one configuration. */
 import { Agent } from '../agent/agent.ts';
 import { BatchReader } from '../agent/batch.ts';
+import { ByJob } from '../agent/by-job.ts';
 import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { systemClock } from '../agent/clock.ts';
 import type { FinalPassOptions } from '../agent/final-pass.ts';
@@ -162,7 +163,7 @@ export function buildEngine({
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},
-      settled: new Set(),
+      settled: new ByJob(),
     },
   };
   const direct = transfers.directOf(config);

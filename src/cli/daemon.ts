@@ -1,10 +1,13 @@
 /** The running agent: follows by one configuration after the other, and says how it is to systemd and to Prometheus. */
+
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/agent.ts';
 import type { Config } from '../config/config.ts';
 import { JobtailError } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import type { AdjustableLog } from '../service/log.ts';
 import { Metrics } from '../service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../service/metrics-server.ts';
@@ -105,21 +108,21 @@ export class Daemon {
     });
     const hangup = () => reload.look({ asked: true });
     const wakeFile = path.join(store.directory, WAKE_FILE);
-    let unwatch = async () => {};
-    let at: Prepared | undefined = { config, connection: await connectBy(config) };
+    let unwatch = () => {};
     try {
       process.on('SIGHUP', hangup);
-      unwatch = await watchFiles({
+      unwatch = watchFiles({
         files: [wakeFile, config.file],
         polling: isOnNetworkFileSystem(store.directory),
         onChange: (file) => (file === wakeFile ? this.#engine?.agent.refresh() : reload.look({ asked: false })),
       });
       // What changed while nobody watched the file.
       reload.look({ asked: false });
+      let at: Prepared | undefined = { config, connection: await connectBy(config) };
       while (at !== undefined) at = await this.#followBy(at, reload);
     } finally {
       process.off('SIGHUP', hangup);
-      await unwatch();
+      unwatch();
       await reload.close();
       await this.#server?.close();
       if (stop.aborted) log.info({}, 'stopped');
@@ -127,11 +130,20 @@ export class Daemon {
   }
 
   /** Follows by one configuration; resolves with the next one when there is one, with undefined when it is stopped. */
-  async #followBy({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
+  async #followBy(prepared: Prepared, reload: Reload): Promise<Prepared | undefined> {
+    try {
+      return await this.#follow(prepared, reload);
+    } finally {
+      await prepared.connection.close();
+    }
+  }
+
+  async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;
     const engine = buildEngine({ config, store, transfers, remote: connection.remote, log, observer: this.#observer });
     const { agent } = engine;
+    const over = new AbortController();
     const endKeepUp = transfers.keepUp(connection.remote);
     this.#engine = engine;
     this.#directories = [
@@ -150,28 +162,28 @@ export class Daemon {
       const gone = new Promise<never>((_, reject) => {
         this.#stateGone = () => reject(new StateGone(store.directory));
       });
-      return await Promise.race([reload.next(), aborted(stop), gone]);
+      const stopped = once(stop, 'abort', over).then(() => undefined);
+      const next = await Promise.race([reload.next(), stopped, gone]);
+      if (next !== undefined) this.#metrics.reloaded('taken');
+      return next;
     } finally {
+      over.abort();
       this.#engine = undefined;
-      if (stop.aborted) notifier.send({ STOPPING: '1', STATUS: 'stopping' });
-      else {
-        this.#metrics.reloaded('taken');
-        notifier.send(reloading());
-      }
+      notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
       await agent.stop();
       await endKeepUp();
       if (stop.aborted) await transfers.endAll(connection.remote, stop);
-      await connection.close();
     }
   }
 
   /** The attempt counts, not its success: a service that is down now is followed when it comes back. */
   async #firstSignIn({ session }: Prepared['connection']): Promise<void> {
-    const enough = new AbortController();
-    const signal = AbortSignal.any([this.#options.stop, enough.signal]);
+    const enough = new LinkedAbort(this.#options.stop);
+    const { signal } = enough;
     const attempt = session.current(signal).catch(() => {});
     await Promise.race([attempt, sleep(FIRST_SIGN_IN_MS, undefined, { signal }).catch(() => {})]);
     enough.abort();
+    enough.release();
   }
 
   /** The scheduler went round, and calls get their turn. */
@@ -234,11 +246,4 @@ export class Daemon {
     }
     return free;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
 }

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import { commandLog } from '../service/log.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import { BottomLine } from './bottom-line.ts';
-import { buildEngine, connect } from './compose.ts';
+import { buildEngine, connect, type EngineOptions } from './compose.ts';
 import { alignedNames, LineTail } from './line-tail.ts';
 import { asPeopleExpect, reportOf } from './status-report.ts';
 import { progressText } from './status-view.ts';
@@ -15,12 +15,34 @@ import { openOwnStore } from './stores.ts';
 /** Until the job is settled or ended, or it is stopped. */
 export async function followHere(config: Config, order: WatchOrder): Promise<void> {
   const log = commandLog();
-  const owned = openOwnStore(config, log);
   const stopping = stopSignals();
-  const connection = await connect(config, log);
-  const { store, transfers } = owned;
-  const { remote } = connection;
-  const { agent } = buildEngine({ config, store, transfers, remote, log, only: order.jobId });
+  try {
+    const owned = openOwnStore(config, log);
+    try {
+      const connection = await connect(config, log);
+      try {
+        await follow(order, { config, log, ...owned, remote: connection.remote, signal: stopping.signal });
+      } finally {
+        await connection.close();
+      }
+      const state = owned.store.jobs.get(order.jobId)?.state ?? 'ended';
+      const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
+      process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
+    } finally {
+      owned.close();
+    }
+  } finally {
+    stopping.dispose();
+  }
+}
+
+interface FollowOptions extends Omit<EngineOptions, 'only'> {
+  readonly signal: AbortSignal;
+}
+
+async function follow(order: WatchOrder, { signal, ...parts }: FollowOptions): Promise<void> {
+  const { config, store, transfers, remote } = parts;
+  const { agent } = buildEngine({ ...parts, only: order.jobId });
   const bottom = new BottomLine(process.stdout);
   let lines = '';
   const tail = new LineTail((line) => {
@@ -40,23 +62,17 @@ export async function followHere(config: Config, order: WatchOrder): Promise<voi
       tail.add(file, names[index] ?? '');
     }
     agent.start([]);
-    while (!stopping.signal.aborted && store.jobs.get(order.jobId)?.state === 'watched') {
+    while (!signal.aborted && store.jobs.get(order.jobId)?.state === 'watched') {
       tail.look();
       writeLines();
       bottom.show(progressText(reportOf(config, store, order.jobId)));
-      await sleep(200, undefined, { signal: stopping.signal }).catch(() => {});
+      await sleep(200, undefined, { signal }).catch(() => {});
     }
   } finally {
     bottom.clear();
     await agent.stop();
-    await transfers.endAll(remote, stopping.signal);
+    await transfers.endAll(remote, signal);
     tail.end();
     writeLines();
-    await connection.close();
-    const state = store.jobs.get(order.jobId)?.state ?? 'ended';
-    owned.close();
-    stopping.dispose();
-    const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
-    process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
   }
 }

@@ -4,6 +4,8 @@ import v8 from 'node:v8';
 
 // Before anything is loaded: whole files pass through in pieces, and a small heap is all they need.
 v8.setFlagsFromString('--optimize-for-size');
+// Nothing is compiled to be quick until a command is loaded (program.ts): the loading itself is over sooner without.
+v8.setFlagsFromString('--no-opt');
 
 const { programOf } = await import('./program.ts');
 const { reportError } = await import('./report-error.ts');

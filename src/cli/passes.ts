@@ -1,13 +1,12 @@
 /** A complete pass over a job: by the running agent, or right here while none runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { completePass, type PassSummary } from '../agent/final-pass.ts';
+import type { PassSummary } from '../agent/final-pass.ts';
 import type { PassAnswer } from '../agent/passes.ts';
 import type { Config } from '../config/config.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { commandLog } from '../service/log.ts';
 import { lockHolder } from '../store/lock.ts';
-import { buildEngine, connect } from './compose.ts';
 import { type ResultsProgress, resultsProgress } from './results-progress.ts';
 import { stopSignals } from './stop-signals.ts';
 import { openOwnStore, openSharedStore, requireWatched } from './stores.ts';
@@ -22,6 +21,8 @@ interface WatchedPass extends PassOrder {
 }
 
 const LOOK_MS = 100;
+/** Every so many looks it is made sure that the agent lives, which opens a file. */
+const LOOKS_A_LIFE_SIGN = 10;
 
 /** Has one complete pass done. The kind `unwatch` ends the job with it. */
 export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
@@ -51,15 +52,17 @@ async function askAgent(
       return store.requests.add(jobId, kind, askedAt);
     });
     store.wake();
-    for (;;) {
+    for (let looks = 1; ; looks += 1) {
       await sleep(LOOK_MS, undefined, { signal }).catch(() => {
         throw new JobtailError('aborted', 'it was stopped');
       });
+      // Before the answer is looked for: it may be the last thing that the agent does.
+      const lives = looks % LOOKS_A_LIFE_SIGN !== 0 || lockHolder(config.state.directory) !== undefined;
       const answer = store.requests.get(requestId)?.answer;
       if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
       const pass = store.resultPasses.get(jobId);
       if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
-      if (lockHolder(config.state.directory) === undefined) {
+      if (!lives) {
         throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
       }
     }
@@ -79,6 +82,11 @@ async function passHere(
   { jobId, kind, progress }: WatchedPass,
   signal: AbortSignal,
 ): Promise<PassSummary> {
+  // Who asks a running agent needs none of it.
+  const [{ buildEngine, connect }, { completePass }] = await Promise.all([
+    import('./compose.ts'),
+    import('../agent/final-pass.ts'),
+  ]);
   const log = commandLog();
   const owned = openOwnStore(config, log);
   try {

@@ -2,6 +2,7 @@
  * The command line: names, arguments and help of the commands. What they do is in commands/, and is loaded when it is
  * wanted: help, completion and a look at the status need little of the program.
  */
+import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
 import { AUTH_METHODS } from '../config/config.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
@@ -56,7 +57,7 @@ export function manPageOf(program: Command): string {
 function addFollowing(program: Command): void {
   command(program, 'run', 'follow the watched jobs until stopped (the daemon, in the foreground)')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
-    .action(async (options) => (await import('./commands/run.ts')).run(options));
+    .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
 
   command(program, 'watch', 'follow a job, and print the paths of its mirrors')
     .argument('<job>', 'id of the job', jobArgument)
@@ -72,13 +73,13 @@ function addFollowing(program: Command): void {
         'tail -F $(agent watch 501 --task 9001 --file stdout)',
       ),
     )
-    .action(async (job, options) => (await import('./commands/watch.ts')).watch(job, options));
+    .action(async (job, options) => (await loaded(import('./commands/watch.ts'))).watch(job, options));
 
   command(program, 'unwatch', 'one last complete pass over a job, then follow it no longer; its files stay')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--now', 'without the last pass')
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now'))
-    .action(async (job, options) => (await import('./commands/unwatch.ts')).unwatch(job, options));
+    .action(async (job, options) => (await loaded(import('./commands/unwatch.ts'))).unwatch(job, options));
 }
 
 function addLooking(program: Command): void {
@@ -87,7 +88,7 @@ function addLooking(program: Command): void {
     .option('-w, --watch', 'again every second, in place, until Ctrl-C')
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
-    .action(async (job, options) => (await import('./commands/status.ts')).status(job, options));
+    .action(async (job, options) => (await loaded(import('./commands/status.ts'))).status(job, options));
 
   command(program, 'tail', 'the lines of the live files of a job, with or without a running agent')
     .argument('<job>', 'id of the job', jobArgument)
@@ -110,7 +111,7 @@ function addLooking(program: Command): void {
         'agent tail 501 --task 9001 --file stdout --no-prefix -n all',
       ),
     )
-    .action(async (job, options) => (await import('./commands/tail.ts')).tail(job, options));
+    .action(async (job, options) => (await loaded(import('./commands/tail.ts'))).tail(job, options));
 }
 
 function addPasses(program: Command): void {
@@ -118,13 +119,13 @@ function addPasses(program: Command): void {
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
-    .action(async (job, options) => (await import('./commands/sync.ts')).sync(job, options));
+    .action(async (job, options) => (await loaded(import('./commands/sync.ts'))).sync(job, options));
 
   command(program, 'verify', 'compare every mirror and result of a job with the raw bytes of the server')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent verify 501', 'agent verify 501 --json'))
-    .action(async (job, options) => (await import('./commands/verify.ts')).verify(job, options));
+    .action(async (job, options) => (await loaded(import('./commands/verify.ts'))).verify(job, options));
 }
 
 function addSetup(program: Command): void {
@@ -132,7 +133,7 @@ function addSetup(program: Command): void {
     .addOption(new Option('--job <id>', 'a job to try a call on').argParser(jobArgument))
     .addOption(taskOption('a task of that job (repeatable)', 'those that are watched'))
     .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001'))
-    .action(async (options) => (await import('./commands/check.ts')).check(options));
+    .action(async (options) => (await loaded(import('./commands/check.ts'))).check(options));
 
   program
     .command('init')
@@ -159,7 +160,7 @@ function addSetup(program: Command): void {
         '    --method password --username alice --secret-stdin',
       ),
     )
-    .action(async (options) => (await import('./commands/init.ts')).init(options));
+    .action(async (options) => (await loaded(import('./commands/init.ts'))).init(options));
 
   program
     .command('completion')
@@ -174,7 +175,7 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action(async (shell) => (await import('./commands/completion.ts')).completion(shell, commandsOf(program)));
+    .action(async (shell) => (await loaded(import('./commands/completion.ts'))).completion(shell, commandsOf(program)));
 }
 
 function addTryOut(program: Command): void {
@@ -186,7 +187,7 @@ function addTryOut(program: Command): void {
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
     .addHelpText('after', examples('agent sandbox --port 8090 --job'))
-    .action(async (options) => (await import('./commands/sandbox.ts')).sandbox(options));
+    .action(async (options) => (await loaded(import('./commands/sandbox.ts'))).sandbox(options));
 
   program
     .command('demo')
@@ -195,7 +196,14 @@ function addTryOut(program: Command): void {
     .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
     .option('--all', 'a row for every file in the table, however many there are')
     .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all'))
-    .action(async (options) => (await import('./commands/demo.ts')).demo(options));
+    .action(async (options) => (await loaded(import('./commands/demo.ts'))).demo(options));
+}
+
+/** From here on, what runs often is compiled to be quick (main.ts). */
+async function loaded<Module>(loading: Promise<Module>): Promise<Module> {
+  const module = await loading;
+  v8.setFlagsFromString('--opt');
+  return module;
 }
 
 const examples = (...lines: readonly string[]) =>

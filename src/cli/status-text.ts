@@ -16,7 +16,7 @@ export function statusText({ jobs, store, failure, refused }: StatusTextOptions)
   const parts = [`following ${countOf(jobs, 'job')}`];
   if (failure !== undefined) parts.unshift(`${failure.text} since ${showAge(failure.forMs)}`);
   try {
-    const { grownAt, failingJobs } = store.totals.read();
+    const { grownAt, failingJobs } = store.totals.watched();
     if (grownAt !== null) parts.push(`last growth ${showAge(Date.now() - grownAt)} ago`);
     if (failure === undefined && failingJobs > 0) parts.push(`${failingJobs} failing (agent status)`);
   } catch {

@@ -48,8 +48,9 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
   refuseForeignState(config);
   makeDirectories(config);
   const lock: DirectoryLock = lockDirectory(config.state.directory);
+  let store: Store | undefined;
   try {
-    const store = new Store({ ...storeOf(config), owner: true });
+    store = new Store({ ...storeOf(config), owner: true });
     if (store.quarantined !== undefined) {
       const fields = { scope: 'the state', path: store.quarantined };
       log.error(
@@ -57,20 +58,24 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
         `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
       );
     }
-    const transfers = new Transfers({ store, log });
-    return {
-      store,
-      transfers,
-      close() {
-        transfers.close();
-        store.close();
-        lock.release();
-      },
-    };
+    return own(store, new Transfers({ store, log }), lock);
   } catch (error) {
+    store?.close();
     lock.release();
     throw error;
   }
+}
+
+function own(store: Store, transfers: Transfers, lock: DirectoryLock): OwnedStore {
+  return {
+    store,
+    transfers,
+    close() {
+      transfers.close();
+      store.close();
+      lock.release();
+    },
+  };
 }
 
 /** Files that root makes among those of another user would stop the agent of that user at its next start. */

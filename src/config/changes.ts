@@ -45,6 +45,7 @@ function entriesOf(config: Config): Map<string, Entry> {
     `${secretKey}${{ file: 'File', command: 'Command', credential: 'Credential' }[secret.kind]}`,
     ...secretTexts(secret),
   );
+  if (secret.kind === 'command') add(...inWordsOfFile('auth.commandTimeoutMs', secret.timeoutMs));
   add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
   for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
   return entries;
@@ -69,7 +70,7 @@ function secretTexts(secret: SecretSource): [shown: string, compared: string] {
     case 'file':
       return [secret.path, secret.path];
     case 'command':
-      return [`[${secret.argv[0]}, ...]`, JSON.stringify(secret)];
+      return [`[${secret.argv[0]}, ...]`, JSON.stringify(secret.argv)];
     case 'credential':
       return [secret.name, secret.name];
   }

@@ -7,6 +7,7 @@ import fs from 'node:fs';
 
 /** What of a stream is used: `process.stderr`, or the stream of a test. */
 export interface LineOutput {
+  /** What it throws says that the text was not taken. */
   write(text: string): unknown;
   readonly writableLength: number;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -44,28 +45,32 @@ export class LogStream {
 
   /** Takes one line with its end. */
   write(line: string): void {
-    if (this.#output.writableLength > MOST_WAITING_BYTES) {
-      this.#lost++;
-      this.#unsaid++;
-      return;
-    }
-    if (this.#unsaid > 0) {
-      const lines = this.#unsaid;
-      this.#unsaid = 0;
-      const said = {
-        level: 'warn',
-        time: new Date().toISOString(),
-        lines,
-        msg: `${lines} log lines were lost: nobody took them`,
-      };
-      this.#put(`${JSON.stringify(said)}\n`);
-    }
-    this.#put(line);
+    if (this.#sayLost() && this.#put(line)) return;
+    this.#lost++;
+    this.#unsaid++;
   }
 
-  #put(line: string): void {
+  /** Says how many lines were lost, if any; false if that is not taken either. */
+  #sayLost(): boolean {
+    const lines = this.#unsaid;
+    if (lines === 0) return true;
+    const msg = `${lines} log lines were lost: nobody took them`;
+    const said = { level: 'warn', time: new Date().toISOString(), lines, msg };
+    if (!this.#put(`${JSON.stringify(said)}\n`)) return false;
+    this.#unsaid = 0;
+    return true;
+  }
+
+  /** Whether a line was taken. */
+  #put(line: string): boolean {
+    if (this.#output.writableLength > MOST_WAITING_BYTES) return false;
     const level = this.#journal ? /^\{"level":"(\w+)"/.exec(line)?.[1] : undefined;
-    this.#output.write(level === undefined ? line : `${PRIORITIES[level] ?? '<7>'}${line}`);
+    try {
+      this.#output.write(level === undefined ? line : `${PRIORITIES[level] ?? '<7>'}${line}`);
+      return true;
+    } catch {
+      return false;
+    }
   }
 }
 
@@ -77,20 +82,21 @@ export function standardError(env: Readonly<Record<string, string | undefined>>)
 }
 
 /** A file: Node.js would give it up for good after the first failure, for example of a full disk. */
-class FileOutput implements LineOutput {
+export class FileOutput implements LineOutput {
   readonly writableLength = 0;
   readonly #fd: number;
+  /** The disk took only a part of the last line. */
+  #isTorn = false;
 
   constructor(fd: number) {
     this.#fd = fd;
   }
 
   write(text: string): void {
-    try {
-      fs.writeSync(this.#fd, text);
-    } catch {
-      // A log that cannot be written cannot say so either.
-    }
+    const bytes = Buffer.from(this.#isTorn ? `\n${text}` : text);
+    const written = fs.writeSync(this.#fd, bytes);
+    this.#isTorn = written < bytes.length;
+    if (this.#isTorn) throw new Error('there is no room for all of it');
   }
 
   on(): void {}

@@ -1,7 +1,7 @@
 /**
- * The agent's log: JSON lines for a journal, readable lines for a terminal. Field names are fixed: `jobId`, `taskId`,
- * `file`, `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: what they carry besides may be
- * large, and is nobody's business.
+ * The agent's log: JSON lines for a journal, readable lines for a terminal. Field names are fixed: `jobId`, `file`,
+ * `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: what they carry besides may be large, and
+ * is nobody's business.
  *
  * Levels: error = data at risk, or the agent stops. warn = it retries by itself. info = start, stop, rewritten, settled.
  * debug = every call and chunk.

@@ -1,6 +1,7 @@
 /** The small HTTP server of `metrics.listen`: /metrics for Prometheus, /healthz and /readyz for whoever supervises. */
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { asJobtailError } from '../errors.ts';
 
 export interface MetricsServerOptions {
   readonly host: string;
@@ -28,7 +29,10 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
         response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' });
         response.end(request.method === 'HEAD' ? undefined : text);
       },
-      () => response.writeHead(500).end(),
+      (error: unknown) => {
+        response.writeHead(500, { 'content-type': 'text/plain; charset=utf-8' });
+        response.end(`${asJobtailError(error).message}\n`);
+      },
     );
   });
   server.maxConnections = MOST_CONNECTIONS;

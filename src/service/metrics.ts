@@ -51,6 +51,8 @@ export class Metrics {
   readonly #resultBytes;
   readonly #reloads;
   #withDefaults = false;
+  /** Of the store, for all gauges of one answer: to add it up takes a while when much is watched. */
+  #totals: StoreTotals | undefined;
 
   constructor(options: MetricsOptions) {
     this.#options = options;
@@ -109,6 +111,7 @@ export class Metrics {
       collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
       this.#withDefaults = true;
     }
+    this.#totals = this.#options.totals();
     return this.#registry.metrics();
   }
 
@@ -130,10 +133,10 @@ export class Metrics {
   }
 
   #addStoreGauges(): void {
-    const { totals, now } = this.#options;
+    const { now } = this.#options;
     const add = (name: string, help: string, value: (found: StoreTotals) => number | undefined) =>
       this.#gauge(name, help, (set) => {
-        const found = value(totals());
+        const found = this.#totals && value(this.#totals);
         if (found !== undefined) set(found);
       });
     const by = (name: string, help: string, values: (found: StoreTotals) => Readonly<Record<string, number>>) =>
@@ -141,7 +144,7 @@ export class Metrics {
         name,
         help,
         (set) => {
-          for (const [state, count] of Object.entries(values(totals()))) set(count, { state });
+          for (const [state, count] of Object.entries(this.#totals ? values(this.#totals) : {})) set(count, { state });
         },
         ['state'],
       );

@@ -148,6 +148,10 @@ export class SoapRemote implements Remote {
     await this.#call({ operation: 'EndFileTransfer', jobId, fields, signal });
   }
 
+  forgetJob(jobId: JobId): void {
+    this.#written.forget(jobId);
+  }
+
   /** A session that is lost is renewed once, and the call repeated once. */
   async #call(call: Call): Promise<Answered> {
     const { session } = this.#options;

@@ -55,9 +55,6 @@ export interface WrittenRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** More than anybody watches; only what was forgotten to be forgotten can fill it. */
-const MOST_REQUESTS = 100_000;
-
 /** The requests of quiet jobs. */
 export class WrittenRequests {
   readonly #written = new Map<JobId, WrittenRequest>();
@@ -69,7 +66,6 @@ export class WrittenRequests {
   }
 
   keep(jobId: JobId, written: WrittenRequest): void {
-    if (this.#written.size >= MOST_REQUESTS) this.#written.clear();
     this.#written.set(jobId, written);
   }
 

@@ -48,14 +48,20 @@ export class Store {
     this.#db = db;
     this.#inode = inodeOf(this.#file);
     this.quarantined = quarantined;
-    this.jobs = new Jobs(db);
-    this.liveFiles = new LiveFiles(db);
-    this.results = new ResultFiles(db);
-    this.resultPasses = new ResultPasses(db);
-    this.leases = new TransferLeases(db);
-    this.requests = new Requests(db);
-    this.habits = new Habits(db, service);
-    this.totals = new Totals(db);
+    try {
+      this.jobs = new Jobs(db);
+      this.liveFiles = new LiveFiles(db);
+      this.results = new ResultFiles(db);
+      this.resultPasses = new ResultPasses(db);
+      this.leases = new TransferLeases(db);
+      this.requests = new Requests(db);
+      this.habits = new Habits(db, service);
+      this.totals = new Totals(db);
+    } catch (error) {
+      // A table is missing.
+      opened.close();
+      throw error;
+    }
   }
 
   /** Runs `work` as one transaction; what SQLite throws becomes a JobtailError. */

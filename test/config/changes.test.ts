@@ -48,8 +48,15 @@ metrics: {listen: 127.0.0.1:9464}
     ]);
     expect(describeChanges(before, await load(MINIMAL))).toEqual([
       'auth.passwordCommand [pass, ...] -> nothing',
+      'auth.commandTimeoutSeconds 30 -> nothing',
       `auth.passwordFile nothing -> ${path('password')}`,
     ]);
+  });
+
+  it('name the time that a command has', async () => {
+    const withTime = (seconds: number) =>
+      load(MINIMAL.replace('passwordFile: password', `passwordCommand: [pass]\n  commandTimeoutSeconds: ${seconds}`));
+    expect(describeChanges(await withTime(30), await withTime(5))).toEqual(['auth.commandTimeoutSeconds 30 -> 5']);
   });
 
   it('need a restart if a directory is another one', async () => {

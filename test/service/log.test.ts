@@ -1,8 +1,9 @@
 /** The log never blocks, never grows without bound and never fails the agent. */
+import fs from 'node:fs';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/service/log.ts';
-import { LogStream } from '../../src/service/log-stream.ts';
+import { FileOutput, LogStream } from '../../src/service/log-stream.ts';
 
 const linesOf = (text: string) =>
   text
@@ -57,6 +58,29 @@ describe('a log that nobody takes', () => {
       { level: 'warn', lines: lost, msg: `${lost} log lines were lost: nobody took them` },
       { level: 'info', msg: 'again' },
     ]);
+  });
+
+  it('counts the lines that a full disk does not take', () => {
+    const full = fs.openSync('/dev/full', 'w');
+    onTestFinished(() => fs.closeSync(full));
+    const stream = new LogStream({ output: new FileOutput(full) });
+    for (let line = 0; line < 3; line++) stream.write('a line\n');
+    expect(stream.lost).toBe(3);
+  });
+
+  it('says how many were lost once that is taken', () => {
+    const taken: string[] = [];
+    let hasRoom = false;
+    const write = (text: string) => {
+      if (!hasRoom) throw new Error('ENOSPC');
+      taken.push(text);
+    };
+    const stream = new LogStream({ output: { write, writableLength: 0, on: () => {} } });
+    for (let line = 0; line < 3; line++) stream.write('lost\n');
+    hasRoom = true;
+    stream.write('again\n');
+    expect(taken).toEqual([expect.stringContaining('3 log lines were lost'), 'again\n']);
+    expect(stream.lost).toBe(3);
   });
 
   it('survives a reader that has gone', async () => {

@@ -1,6 +1,7 @@
 /** The numbers, and the server that hands them out. */
 import fs from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
 import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/service/metrics-server.ts';
 import { complaintsOf, promtoolIsMissing } from '../support/service-promtool.ts';
@@ -54,9 +55,13 @@ describe('the metrics', () => {
 
   it('forget a state that no job is in any more', async () => {
     let totals: StoreTotals = TOTALS;
+    let reads = 0;
     const metrics = new Metrics({
       version: '1.2.3',
-      totals: () => totals,
+      totals: () => {
+        reads += 1;
+        return totals;
+      },
       callsWaiting: () => 0,
       logLinesLost: () => 0,
       turnAgeSeconds: () => 0,
@@ -68,6 +73,7 @@ describe('the metrics', () => {
     const text = await metrics.text();
     expect(text).not.toContain('state="ended"');
     expect(seriesValue(text, 'jobtail_growth_age_seconds'), 'nothing grew yet').toBeUndefined();
+    expect(reads, 'the store is added up once for all of an answer').toBe(2);
   });
 
   it.skipIf(promtoolIsMissing)('are what promtool accepts', async () => {
@@ -108,6 +114,21 @@ describe('the server', () => {
     expect(await get(server, '/readyz')).toMatchObject({ status: 200, text: 'ok\n' });
     expect(await get(server, '/')).toMatchObject({ status: 404 });
     expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 405 });
+  });
+
+  it('says why there are no numbers', async () => {
+    const server = await serveMetrics({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: async () => Promise.reject(new JobtailError('store', '/state/agent.db is locked by another process')),
+      unhealthy: () => undefined,
+      unready: () => undefined,
+    });
+    onTestFinished(() => server.close());
+    expect(await get(server, '/metrics')).toMatchObject({
+      status: 500,
+      text: '/state/agent.db is locked by another process\n',
+    });
   });
 
   it('says why the agent is not healthy or not ready', async () => {

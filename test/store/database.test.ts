@@ -151,3 +151,34 @@ describe('a state directory on a network file system', () => {
     expect(open()).toMatchObject({ mode: 'wal' });
   });
 });
+
+it('is closed again if a table is missing', () => {
+  const { directory, file } = someState();
+  const db = new Database(file);
+  db.exec('DROP TABLE habits');
+  db.close();
+  expect(errorOf(() => openStore(directory)).code).toBe('store');
+  const open = fs.readdirSync('/proc/self/fd').map((fd) => {
+    try {
+      return fs.readlinkSync(`/proc/self/fd/${fd}`);
+    } catch {
+      return '';
+    }
+  });
+  expect(open.filter((target) => target.startsWith(directory))).toEqual([]);
+});
+
+it('adds up of the watched jobs what all of the sums say of them', () => {
+  const store = openStore(temporaryDirectory());
+  const order = { tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
+  const error = { code: 'fault', message: 'no', hint: null, since: NOW } as const;
+  for (const [index, jobId] of (['1', '2', '3', '4'] as JobId[]).entries()) {
+    store.jobs.watch({ ...order, jobId }, NOW);
+    const grownAt = index === 0 ? null : NOW + index;
+    store.jobs.endVisit(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
+  }
+  store.jobs.unwatch('4' as JobId, 'ended');
+  expect(store.totals.watched()).toEqual({ failingJobs: 2, grownAt: NOW + 2 });
+  expect(store.totals.read()).toMatchObject(store.totals.watched());
+  store.close();
+});

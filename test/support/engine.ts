@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { BatchReader } from '../../src/agent/batch.ts';
+import { ByJob } from '../../src/agent/by-job.ts';
 import { completePass, type PassSummary } from '../../src/agent/final-pass.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { mirrorPath } from '../../src/agent/live/mirror.ts';
@@ -66,7 +67,7 @@ export class Engine {
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
         checkpoint: options.checkpoint ?? (() => {}),
-        settled: new Set(),
+        settled: new ByJob(),
       },
     };
   }

@@ -78,6 +78,8 @@ export class ModelRemote implements Remote {
 
   async endTransfer(): Promise<void> {}
 
+  forgetJob(): void {}
+
   async #begin(signal: AbortSignal): Promise<void> {
     await this.beforeCall();
     if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');

@@ -44,15 +44,15 @@ export async function* findEnd(
     const begun = whole.fork();
     const left = regionsBefore(unproven, last);
     const onward = await goesOnLike(begun, reading);
-    const found = await match(whole, file, { from: last, to: file.length });
-    if (found.kind === 'same' && found.aligned) {
-      const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
-      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
-    }
     // It is the byte-order mark behind those bytes, which was swallowed in the answer from there.
     if (onward === 'unmarked' && startsAlike(tail, BYTE_ORDER_MARK)) {
       reading.advance(tail.length);
       return { kind: 'same', answer, unproven: left };
+    }
+    const found = await match(whole, file, { from: last, to: file.length });
+    if (found.kind === 'same' && found.aligned) {
+      const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
+      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
     }
   }
 

@@ -4,8 +4,9 @@
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
  * position; what is ahead was never promised, and is compared with the remote file like everything else.
  */
-import type { JobId, LiveFileKey } from '../../job.ts';
+import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { InexactRegion, LiveFileRow } from '../../store/rows.ts';
+import type { ByJob } from '../by-job.ts';
 import { type Doubt, doubtOf } from './doubt.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, regionsBefore, withRegion } from './inexact-regions.ts';
@@ -26,7 +27,7 @@ export interface LiveFileOptions {
   /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
   /** The live files whose mirrors this process has left as committed; kept by the caller from poll to poll. */
-  readonly settled: Set<string>;
+  readonly settled: ByJob<true>;
 }
 
 export class LiveFile {
@@ -50,7 +51,7 @@ export class LiveFile {
     this.#mirror = mirror;
     this.#length = look.length;
     this.#options = options;
-    this.#doubt = doubtOf(row, look, options.settled.has(settledName(row)));
+    this.#doubt = doubtOf(row, look, options.settled.get(row.jobId, keyText(row)) === true);
     this.#proven = this.committed;
   }
 
@@ -229,7 +230,7 @@ export class LiveFile {
   /** The row was committed: from now on, whoever else touches the mirror is found out. */
   noteCommitted(): void {
     if (this.#doubt === 'none' && this.#row.position === this.#length)
-      this.#options.settled.add(settledName(this.#row));
+      this.#options.settled.set(this.jobId, keyText(this.key), true);
   }
 
   /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
@@ -239,7 +240,7 @@ export class LiveFile {
 
   #touch(): void {
     this.#changed = true;
-    this.#options.settled.delete(settledName(this.#row));
+    this.#options.settled.delete(this.jobId, keyText(this.key));
   }
 
   /**
@@ -262,8 +263,6 @@ export class LiveFile {
     }
   }
 }
-
-const settledName = (row: LiveFileRow) => `${row.jobId}/${row.taskId}/${row.file}`;
 
 /** A progress file is rewritten again and again by design: its last state before is enough. */
 const keptOf = (row: LiveFileRow, options: LiveFileOptions) =>

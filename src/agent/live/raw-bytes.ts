@@ -6,7 +6,8 @@
  */
 import { commonLength } from '../../chunk.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
+import { ByJob } from '../by-job.ts';
 import type { Content, ContentWriter, Remote } from '../ports.ts';
 import { maskRegions, overlaps } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
@@ -52,9 +53,9 @@ class AnotherFile extends Error {}
 export class RawBytes {
   readonly #options: RawBytesOptions;
   /** When the raw bytes of a live file may be fetched again. */
-  readonly #notBefore = new Map<string, number>();
+  readonly #notBefore = new ByJob<number>();
   /** How often in a row they could not be had. */
-  readonly #refusals = new Map<string, number>();
+  readonly #refusals = new ByJob<number>();
 
   constructor(options: RawBytesOptions) {
     this.#options = options;
@@ -97,20 +98,26 @@ export class RawBytes {
 
   /** Whether they were asked for often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (this.#refusals.get(nameOf(file)) ?? 0) >= (final ? 1 : REFUSALS);
+    return (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
+  }
+
+  forgetJob(jobId: JobId): void {
+    this.#notBefore.forgetJob(jobId);
+    this.#refusals.forgetJob(jobId);
   }
 
   #isTime(file: LiveFile, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#notBefore.get(nameOf(file)) ?? 0);
+    return final || this.#options.now() >= (this.#notBefore.get(file.jobId, keyText(file.key)) ?? 0);
   }
 
   #wait(file: LiveFile, waitMs: number): void {
-    this.#notBefore.set(nameOf(file), this.#options.now() + waitMs);
+    this.#notBefore.set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
   }
 
   #count(file: LiveFile, worked: boolean): void {
-    if (worked) this.#refusals.delete(nameOf(file));
-    else this.#refusals.set(nameOf(file), (this.#refusals.get(nameOf(file)) ?? 0) + 1);
+    if (worked) this.#refusals.delete(file.jobId, keyText(file.key));
+    else
+      this.#refusals.set(file.jobId, keyText(file.key), (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) + 1);
   }
 
   /** Goes through the listed files that may be the live file; the proven one is enough. */
@@ -170,8 +177,6 @@ export class RawBytes {
     }
   }
 }
-
-const nameOf = (file: LiveFile) => `${file.jobId}/${file.key.taskId}/${file.key.file}`;
 
 /** The service has no such file, or will not hand it out: other names may still do. */
 export function refusesFile(error: JobtailError): boolean {

@@ -3,7 +3,8 @@
  * (field notes 1), so a file that looks truncated or rewritten has to look so in two polls; one that looks shorter has
  * to look so for a while.
  */
-import { keyText } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
+import { ByJob } from '../by-job.ts';
 import type { LiveFile } from './live-file.ts';
 
 export interface WitnessOptions {
@@ -24,7 +25,7 @@ export type Sight = 'difference' | 'tail';
 
 export class Witnesses {
   readonly #options: WitnessOptions;
-  readonly #seen = new Map<string, Seen>();
+  readonly #seen = new ByJob<Seen>();
 
   constructor(options: WitnessOptions) {
     this.#options = options;
@@ -46,17 +47,21 @@ export class Witnesses {
   }
 
   clear(file: LiveFile, sight: Sight): void {
-    this.#seen.delete(nameOf(file, sight));
+    this.#seen.delete(file.jobId, nameOf(file, sight));
+  }
+
+  forgetJob(jobId: JobId): void {
+    this.#seen.forgetJob(jobId);
   }
 
   /** What an earlier poll saw; notes it if there was nothing, or the mirror has another length since. */
   #look(file: LiveFile, sight: Sight): Seen | undefined {
     const name = nameOf(file, sight);
-    const seen = this.#seen.get(name);
+    const seen = this.#seen.get(file.jobId, name);
     if (seen !== undefined && seen.length === file.length) return seen;
-    this.#seen.set(name, { since: this.#options.now(), length: file.length });
+    this.#seen.set(file.jobId, name, { since: this.#options.now(), length: file.length });
     return undefined;
   }
 }
 
-const nameOf = (file: LiveFile, sight: Sight) => `${sight} ${file.jobId}/${keyText(file.key)}`;
+const nameOf = (file: LiveFile, sight: Sight) => `${sight} ${keyText(file.key)}`;

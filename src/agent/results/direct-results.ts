@@ -3,9 +3,10 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { LinkedAbort } from '../../linked-abort.ts';
 import type { Clock, DirectFile, DirectOrder, DirectTransfer, Remote, TransferMethod } from '../ports.ts';
 import type { Leases } from './leases.ts';
-import type { DiskReserve } from './limits.ts';
+import { type DiskReserve, outOfRoom } from './limits.ts';
 
 export interface DirectOptions {
   readonly leases: Leases;
@@ -35,7 +36,7 @@ export interface DirectTurn<File extends DirectFile> {
 }
 
 /** Where files of direct transfers arrive: beside `results/`, so that they only have to be renamed. */
-export function stagingDirectory(jobDirectory: string): string {
+function stagingDirectory(jobDirectory: string): string {
   return path.join(jobDirectory, '.direct');
 }
 
@@ -96,6 +97,10 @@ export class DirectResults {
     }
   }
 
+  forgetJob(jobId: JobId): void {
+    this.#closed.delete(jobId);
+  }
+
   /** Gives the method of a job back. */
   async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
     await this.#options.leases.end(jobId, remote, signal);
@@ -149,10 +154,7 @@ export class DirectResults {
 
 /** Fires when the disk's reserve begins, or with the signal of the turn. */
 function watchRoom({ reserve, signal }: Pick<DirectTurn<DirectFile>, 'reserve' | 'signal'>) {
-  const out = new AbortController();
-  const stop = () => out.abort();
-  if (signal.aborted) out.abort();
-  signal.addEventListener('abort', stop, { once: true });
+  const out = new LinkedAbort(signal);
   let lookedAt = Number.NEGATIVE_INFINITY;
   return {
     signal: out.signal,
@@ -167,18 +169,12 @@ function watchRoom({ reserve, signal }: Pick<DirectTurn<DirectFile>, 'reserve' |
         () => out.abort(),
       );
     },
-    dispose: () => signal.removeEventListener('abort', stop),
+    dispose: () => out.release(),
   };
 }
 
 function noMethod(): JobtailError {
   return new JobtailError('not-found', 'the service has no transfer method for this job', {
     hint: 'set results.transfer to soap if it never has one',
-  });
-}
-
-function outOfRoom(): JobtailError {
-  return new JobtailError('disk-full', 'less than mirror.minFreeBytes is free', {
-    hint: 'free some space, or lower mirror.minFreeBytes',
   });
 }

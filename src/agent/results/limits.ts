@@ -1,5 +1,6 @@
 /** What a download may take: of the disk, of the line. */
 import fs from 'node:fs/promises';
+import { JobtailError } from '../../errors.ts';
 import { sleep } from '../clock.ts';
 import type { Clock } from '../ports.ts';
 
@@ -19,6 +20,13 @@ export class DiskReserve {
     const { bavail, bsize } = await fs.statfs(this.#directory);
     return bavail * bsize - bytes >= this.#minFreeBytes;
   }
+}
+
+/** The reserve begins. */
+export function outOfRoom(): JobtailError {
+  return new JobtailError('disk-full', 'less than mirror.minFreeBytes would stay free', {
+    hint: 'free some space, or lower mirror.minFreeBytes',
+  });
 }
 
 /** Holds all downloads together to so many bytes a second (`results.bandwidthLimit`). */

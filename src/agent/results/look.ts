@@ -2,10 +2,11 @@
 import path from 'node:path';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { LinkedAbort } from '../../linked-abort.ts';
 import type { Clock } from '../ports.ts';
 import { clearStaging } from './direct-results.ts';
 import type { Ledger } from './ledger.ts';
-import type { DiskReserve, Throttle } from './limits.ts';
+import { type DiskReserve, outOfRoom, type Throttle } from './limits.ts';
 import type { LiveLinks } from './live-links.ts';
 import { isOfOneFile, Placement } from './placement.ts';
 import { type DueResult, type ProvenLink, TOO_LARGE } from './plan.ts';
@@ -112,8 +113,9 @@ export class Look {
   async #byService(files: readonly DueResult[], directAboveBytes: number | null): Promise<DueResult[]> {
     const large: DueResult[] = [];
     const queue = files.values();
-    const stop = new AbortController();
-    const signal = AbortSignal.any([this.#options.pass.signal, stop.signal]);
+    const passSignal = this.#options.pass.signal;
+    const stop = new LinkedAbort(passSignal);
+    const { signal } = stop;
     const work = async () => {
       for (const result of queue) {
         if (signal.aborted) return;
@@ -123,12 +125,13 @@ export class Look {
     const workers = Array.from({ length: Math.min(this.#options.parallel, files.length) }, () =>
       work().catch((error: unknown) => {
         // The first one that fails for good stops the others; they then end as stopped, and say nothing new.
-        if (!stop.signal.aborted) stop.abort(error);
+        if (!signal.aborted) stop.abort(error);
       }),
     );
     await Promise.all(workers);
-    if (stop.signal.aborted) throw stop.signal.reason;
-    if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+    stop.release();
+    if (passSignal.aborted) throw new JobtailError('aborted', 'it was stopped');
+    if (signal.aborted) throw signal.reason;
     return large;
   }
 
@@ -148,7 +151,7 @@ export class Look {
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') return downloaded;
       if (downloaded === 'too-large') this.#placement.leftOut(row, tooLarge(options.maxFileBytes));
-      else if (downloaded === 'no-room') this.#placement.failed(row, noRoom());
+      else if (downloaded === 'no-room') this.#placement.failed(row, outOfRoom());
       else await this.#placement.settle([{ result, path: downloaded.file, digest: downloaded }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -168,8 +171,4 @@ export class Look {
 
 function tooLarge(maxFileBytes: number | null): string {
   return `${TOO_LARGE} (${maxFileBytes} bytes)`;
-}
-
-function noRoom(): JobtailError {
-  return new JobtailError('disk-full', 'less than mirror.minFreeBytes would stay free');
 }

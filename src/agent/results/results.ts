@@ -132,6 +132,12 @@ export class Results {
     await this.#context.direct?.end(jobId, remote, signal).catch(() => {});
   }
 
+  /** A job that is given up. */
+  forgetJob(jobId: JobId): void {
+    this.#cleared.delete(jobId);
+    this.#context.direct?.forgetJob(jobId);
+  }
+
   /** The context, complete. */
   #lookContext() {
     const { clock = systemClock, minFreeBytes = 0, parallel = 1, mirrorDirectory } = this.#context;

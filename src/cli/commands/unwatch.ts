@@ -5,7 +5,6 @@ import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { commandLog } from '../../service/log.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { connect } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
 import { passOver } from '../passes.ts';
@@ -36,6 +35,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     store.wake();
     // A running agent gives back what it lent by itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {
+      const { connect } = await import('../compose.ts');
       const connection = await connect(config, log);
       await owned.transfers.endAll(connection.remote, new AbortController().signal);
       await connection.close();

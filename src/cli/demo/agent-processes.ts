@@ -62,7 +62,10 @@ export class AgentProcesses {
     });
     if (child.pid === undefined) {
       const cause = await new Promise<Error>((resolve) => child.once('error', resolve));
-      throw new JobtailError('local-io', `the agent cannot be started (${process.execPath})`, { cause });
+      throw new JobtailError('local-io', `the agent cannot be started (${process.execPath})`, {
+        cause,
+        hint: 'the demo runs the program with the node that it is run by: see that both are there, and not too many processes',
+      });
     }
     const started = new AgentProcess(child, child.pid);
     this.#processes.add(started);

@@ -7,7 +7,7 @@ import { wrapToColumns } from '../terminal-text.ts';
 import type { Growth } from './sides.ts';
 
 /** The text of the demo is indented by this. */
-export const INDENT = '   ';
+const INDENT = '   ';
 const PLAIN_PROGRESS_MS = 3_000;
 const BAR_COLUMNS = 12;
 const CLEAR_RIGHT = '\u001b[K';

@@ -220,6 +220,7 @@ describe('a mirror that ends within a character behind undecodable bytes', () =>
   const contents = [
     '41 e282 efbb efbbbf 30',
     '41 e282 efbbbf 30',
+    '41 e282 efbb efbbbf efbbbf 30',
     '41 efbb efbbbf efbb efbbbf',
     '41 c3 e282ac e282 e282ac 30',
   ];

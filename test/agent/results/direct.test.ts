@@ -212,7 +212,7 @@ describe('a direct transfer', () => {
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
     expect(transfer.orders).toEqual([]);
     expect(place.remote.transferCalls).toEqual([]);
-    expect(place.told).toEqual([expect.stringContaining('less than mirror.minFreeBytes is free')]);
+    expect(place.told).toEqual([expect.stringContaining('less than mirror.minFreeBytes would stay free')]);
   });
 
   it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {

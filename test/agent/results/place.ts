@@ -12,7 +12,7 @@ import { Store } from '../../../src/store/store.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;
-export const TASK = '9001' as TaskId;
+const TASK = '9001' as TaskId;
 export const SECOND_TASK = '9002' as TaskId;
 
 /** The files of a job as the service lists and hands them out. */
@@ -69,6 +69,8 @@ export class FilesRemote implements Remote {
     if (this.method instanceof JobtailError) throw this.method;
     return this.method;
   }
+
+  forgetJob(): void {}
 
   async endTransfer(_jobId: JobId, method: TransferMethod): Promise<void> {
     this.transferCalls.push(`end ${method.credentials?.publicKey ?? 'nothing'}`);

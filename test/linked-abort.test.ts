@@ -1,0 +1,23 @@
+/** A signal of one piece of work under a long-lived one. */
+import { getEventListeners } from 'node:events';
+import { expect, it } from 'vitest';
+import { LinkedAbort } from '../src/linked-abort.ts';
+
+it('fires with the signal of the caller, for its reason, before or after it was made', () => {
+  const caller = new AbortController();
+  const early = new LinkedAbort(caller.signal);
+  caller.abort('the end');
+  for (const { signal } of [early, new LinkedAbort(caller.signal)]) {
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toBe('the end');
+  }
+});
+
+it('fires alone, and leaves nothing with the caller', () => {
+  const { signal } = new AbortController();
+  const link = new LinkedAbort(signal);
+  link.abort();
+  expect([link.signal.aborted, signal.aborted]).toEqual([true, false]);
+  link.release();
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+});
