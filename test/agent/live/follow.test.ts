@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { keyText, type LiveFileKey } from '../../../src/job.ts';
 import { Engine, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
@@ -21,6 +21,7 @@ function setUp(options: { contentEncoding?: string; keepGenerations?: number } =
       ...options,
     });
     engine.watch([STDOUT]);
+    onTestFinished(() => engine.kill());
     return engine;
   };
   const engine = start();

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { candidatesAmong } from '../../../src/agent/live/raw-bytes.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
@@ -17,6 +17,7 @@ function setUp() {
   let now = 1_000_000;
   const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now });
   engine.watch([STDOUT]);
+  onTestFinished(() => engine.kill());
   remote.files.set(NAME, BYTES);
   const poll = async (final = false) => {
     now += 1_000;
