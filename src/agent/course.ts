@@ -3,10 +3,11 @@ import { asJobtailError, type JobtailError } from '../errors.ts';
 import { keyText } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Batch } from './batch.ts';
-import { type Follow, type FollowEnd, follow } from './live/follow.ts';
+import { follow } from './live/follow.ts';
 import { LiveFile } from './live/live-file.ts';
 import { type QuietPoll, saysTheSame } from './live/quiet-files.ts';
-import type { PollContext, PollOptions } from './poll.ts';
+import type { Follow, FollowEnd } from './live/recipe.ts';
+import type { PollContext, PollOptions } from './poll-context.ts';
 import type { Part, PartRequest } from './ports.ts';
 
 export class Course {

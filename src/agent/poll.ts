@@ -5,35 +5,10 @@
 import type { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Trouble } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import type { Batch, BatchReader } from './batch.ts';
+import type { Batch } from './batch.ts';
 import { Course } from './course.ts';
-import type { FollowContext, FollowEnd } from './live/follow.ts';
-import type { LiveFileOptions } from './live/live-file.ts';
-import type { QuietFiles } from './live/quiet-files.ts';
-import type { Remote } from './ports.ts';
-
-export interface PollContext extends Omit<FollowContext, 'signal' | 'final'> {
-  readonly store: Store;
-  readonly batches: BatchReader;
-  readonly liveFiles: Omit<LiveFileOptions, 'commit'>;
-  readonly now: () => number;
-  /** What quiet files look like; without it, every mirror is opened at every poll. */
-  readonly quietFiles?: QuietFiles;
-  /** Commits what a poll leaves; at once if left out. */
-  readonly commit?: Commit;
-}
-
-/** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
-export type Commit = (write: () => void, withinMs?: number) => Promise<void>;
-
-export interface PollOptions {
-  readonly remote: Remote;
-  /** Waits until the service may be asked; until then nothing is opened. */
-  readonly begin?: () => Promise<void>;
-  readonly final: boolean;
-  readonly signal: AbortSignal;
-}
+import type { FollowEnd } from './live/recipe.ts';
+import type { PollContext, PollOptions } from './poll-context.ts';
 
 /** What a poll brought. */
 export interface Polled {

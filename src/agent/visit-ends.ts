@@ -3,7 +3,8 @@ import type { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import { ERRANDS, type Errand } from './errands.ts';
-import { type Commit, troubleFrom } from './poll.ts';
+import { troubleFrom } from './poll.ts';
+import type { Commit } from './poll-context.ts';
 
 export interface VisitEndsOptions {
   readonly store: Store;

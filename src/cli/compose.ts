@@ -10,7 +10,7 @@ import { OpenMirrors } from '../agent/live/open-mirrors.ts';
 import { QuietFiles } from '../agent/live/quiet-files.ts';
 import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Witnesses } from '../agent/live/witnesses.ts';
-import type { PollContext } from '../agent/poll.ts';
+import type { PollContext } from '../agent/poll-context.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
 import { printable } from '../agent/results/names.ts';
 import { Results } from '../agent/results/results.ts';

@@ -1,5 +1,5 @@
 /** Answers the questions of a recipe from bytes in memory, by the real decoding. */
-import type { Follow } from '../../src/agent/live/follow.ts';
+import type { Follow } from '../../src/agent/live/recipe.ts';
 import type { Content, Part } from '../../src/agent/ports.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
 import { STDOUT } from './engine.ts';

@@ -5,13 +5,13 @@
  */
 import { HALF_BLOCK_BYTES } from './compare.ts';
 import { proveEncoding } from './encoding-proof.ts';
-import type { Answer, Follow, FollowContext, FollowEnd } from './follow.ts';
 import { fillInexact } from './inexact.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
 import { merge } from './merge.ts';
 import { alignDown } from './offsets.ts';
 import { type Reading, Utf8Reading } from './reading.ts';
+import type { Answer, Follow, FollowContext, FollowEnd } from './recipe.ts';
 
 const APPEND_BYTES = 1024 * 1024;
 /** Undecodable stretches that are filled in one poll: each costs some calls. */

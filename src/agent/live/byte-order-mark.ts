@@ -7,8 +7,8 @@ import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, wi
 import type { Content, Part } from '../ports.ts';
 import { agree } from './alike.ts';
 import type { TextEncoding } from './encoding.ts';
-import type { Follow } from './follow.ts';
 import { type Reading, Utf8Reading } from './reading.ts';
+import type { Follow } from './recipe.ts';
 
 type Mark = 'none' | 'swallowed' | 'again';
 

@@ -5,11 +5,11 @@
 import { BYTE_ORDER_MARK, startsAlike } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import { findEnd, type Same } from './find-end.ts';
-import type { Answer, Follow, FollowContext } from './follow.ts';
 import { commonRegions } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
 import { alignDown } from './offsets.ts';
+import type { Answer, Follow, FollowContext } from './recipe.ts';
 
 /** The service decodes blocks of 1,024 bytes from the offset asked for (field notes 1). */
 export const HALF_BLOCK_BYTES = 512;

@@ -8,8 +8,8 @@ import { isAscii } from 'node:buffer';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Part } from '../ports.ts';
 import type { TextEncoding } from './encoding.ts';
-import type { Follow } from './follow.ts';
 import type { Reading } from './reading.ts';
+import type { Follow } from './recipe.ts';
 
 const WINDOW_BYTES = 64 * 1024;
 /** Text that is compared; less than a block, so that no block edge falls into it. */

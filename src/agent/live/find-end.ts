@@ -6,11 +6,11 @@ import { BYTE_ORDER_MARK, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import { goesOnLike } from './alike.ts';
 import type { TextEncoding } from './encoding.ts';
-import type { Answer, Follow, FollowContext } from './follow.ts';
 import { regionsBefore } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
 import { alignDown } from './offsets.ts';
+import type { Answer, Follow, FollowContext } from './recipe.ts';
 
 /** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
 export interface Same {

@@ -1,9 +1,7 @@
 /**
  * One poll of one live file, as a recipe: ask from a little before the position, hold what comes back against the
- * mirror, append the rest. It yields the offsets it asks for and is given what the service has from there, so that one
- * call can carry the questions of all files of a job.
+ * mirror, append the rest.
  */
-
 import type { Part } from '../ports.ts';
 import { appendRest } from './append-rest.ts';
 import { findMark, Marked } from './byte-order-mark.ts';
@@ -13,36 +11,7 @@ import { proveEncoding } from './encoding-proof.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
 import { alignDown, askFrom } from './offsets.ts';
-import type { RawBytes } from './raw-bytes.ts';
-import type { Reading } from './reading.ts';
-import type { Witnesses } from './witnesses.ts';
-
-/** Offsets go out, parts come in: undefined if the file does not exist. */
-export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
-
-/**
- * current: the mirror has all there is. absent: there is no such file at present. tail: the file ends inside a
- * character. raw: the next byte is none of UTF-8, and its raw bytes are not to be had now. witness: it looks truncated
- * or rewritten, or changed while it was looked at, and a second look is wanted.
- */
-export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'witness';
-
-export interface FollowContext {
-  readonly encoding: TextEncoding;
-  readonly witnesses: Witnesses;
-  readonly rawBytes: RawBytes;
-  /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
-  readonly final: boolean;
-  readonly signal: AbortSignal;
-}
-
-/** What the service said of a file from `offset` on. */
-export interface Answer {
-  readonly offset: number;
-  readonly reading: Reading;
-  /** Another answer that is at hand: from about half a block behind `offset` on. */
-  readonly second?: Part | undefined;
-}
+import type { Follow, FollowContext, FollowEnd } from './recipe.ts';
 
 const MOST_ATTEMPTS = 4;
 

@@ -4,11 +4,11 @@
  */
 import { goesOnLike } from './alike.ts';
 import type { TextEncoding } from './encoding.ts';
-import type { Follow, FollowEnd } from './follow.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
 import { askFrom } from './offsets.ts';
 import type { Reading } from './reading.ts';
+import type { Follow, FollowEnd } from './recipe.ts';
 
 /** Questions for one stretch; each halves it at least, but for the longest ones. */
 const MOST_PROBES = 24;

@@ -6,8 +6,8 @@ import fs from 'node:fs';
 import { type JobId, keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Part } from '../ports.ts';
-import type { FollowEnd } from './follow.ts';
 import { mirrorPath } from './mirror.ts';
+import type { FollowEnd } from './recipe.ts';
 
 /** A poll that changed nothing: what was asked, and what came. */
 export interface QuietPoll {

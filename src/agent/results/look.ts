@@ -1,33 +1,14 @@
 /** One look at a job's results: fetches what is due, by the way that suits it, and puts it in its place. */
 import path from 'node:path';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
-import type { Clock } from '../ports.ts';
+import type { LookOptions } from './context.ts';
 import { clearStaging } from './direct-results.ts';
-import type { Ledger } from './ledger.ts';
-import { type DiskReserve, outOfRoom, type Throttle } from './limits.ts';
-import type { LiveLinks } from './live-links.ts';
+import { outOfRoom } from './limits.ts';
 import { isOfOneFile, Placement } from './placement.ts';
 import { type DueResult, type ProvenLink, TOO_LARGE } from './plan.ts';
-import type { Progress } from './progress.ts';
-import type { ResultsContext, ResultsPass } from './results.ts';
 import { downloadByService } from './service-download.ts';
 import { Targets } from './targets.ts';
-
-export interface LookOptions extends ResultsContext {
-  readonly clock: Clock;
-  readonly parallel: number;
-  readonly jobId: JobId;
-  /** `results/` of the job. */
-  readonly directory: string;
-  readonly pass: ResultsPass;
-  readonly links: LiveLinks;
-  readonly ledger: Ledger;
-  readonly progress: Progress;
-  readonly reserve: DiskReserve;
-  readonly throttle: Throttle;
-}
 
 /** Failures that may be of one file or of the service: it is the service if several files in a row meet one. */
 const OF_ONE_FILE_PERHAPS = new Set<ErrorCode>(['interrupted', 'timeout', 'http-status', 'unavailable', 'internal']);

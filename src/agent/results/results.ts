@@ -5,56 +5,19 @@
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
-import type { ResultPassRow } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
 import { systemClock } from '../clock.ts';
 import { makeDirectories } from '../directories.ts';
-import type { Clock, Remote } from '../ports.ts';
-import { clearStaging, type DirectResults } from './direct-results.ts';
+import type { ResultsContext, ResultsPass } from './context.ts';
+import { clearStaging } from './direct-results.ts';
 import { Ledger } from './ledger.ts';
 import { DiskReserve, Throttle } from './limits.ts';
-import { ignoresCase, type Patterns } from './listing.ts';
+import { ignoresCase } from './listing.ts';
 import { LiveLinks } from './live-links.ts';
 import { Look } from './look.ts';
 import { printable } from './names.ts';
 import { planLook } from './plan.ts';
 import { Progress } from './progress.ts';
 import { clearPartials } from './result-file.ts';
-
-export interface ResultsOptions extends Patterns {
-  readonly intervalMs: number;
-  readonly maxFileBytes: number | null;
-  /** Of all downloads together; no limit if left out or null. */
-  readonly bandwidthLimit?: number | null;
-}
-
-export interface ResultsContext {
-  readonly store: Store;
-  readonly mirrorDirectory: string;
-  readonly options: ResultsOptions;
-  readonly now: () => number;
-  readonly clock?: Clock;
-  /** Room on the disk that results leave free. */
-  readonly minFreeBytes?: number;
-  /** Downloads of a job at a time. */
-  readonly parallel?: number;
-  /** The way beside SOAP; SOAP alone if left out. */
-  readonly direct?: DirectResults;
-  /** Told of each file that was fetched, changed or not. */
-  readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
-  /** Told once of each name that is refused. */
-  readonly onRefused?: (jobId: JobId, name: string, reason: string) => void;
-  /** Told once a look if files that should have come directly come by SOAP. */
-  readonly onFallback?: (jobId: JobId, reason: string) => void;
-  readonly onProgress?: (progress: ResultPassRow) => void;
-}
-
-export interface ResultsPass {
-  readonly remote: Remote;
-  /** Every file is looked at, whether it is due or not. */
-  readonly final: boolean;
-  readonly signal: AbortSignal;
-}
 
 /** Where the results of a job are; a contract with those who read them. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {

@@ -10,9 +10,9 @@ import type {
   DirectTransfer,
   TransferMethod,
 } from '../../../src/agent/ports.ts';
+import type { ResultsContext } from '../../../src/agent/results/context.ts';
 import { DirectResults } from '../../../src/agent/results/direct-results.ts';
 import { Leases } from '../../../src/agent/results/leases.ts';
-import type { ResultsContext } from '../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
 

@@ -1,0 +1,60 @@
+/** What looks at the results of a job work with, and how one is asked for. */
+import type { JobId } from '../../job.ts';
+import type { ResultPassRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock, Remote } from '../ports.ts';
+import type { DirectResults } from './direct-results.ts';
+import type { Ledger } from './ledger.ts';
+import type { DiskReserve, Throttle } from './limits.ts';
+import type { Patterns } from './listing.ts';
+import type { LiveLinks } from './live-links.ts';
+import type { Progress } from './progress.ts';
+
+export interface ResultsOptions extends Patterns {
+  readonly intervalMs: number;
+  readonly maxFileBytes: number | null;
+  /** Of all downloads together; no limit if left out or null. */
+  readonly bandwidthLimit?: number | null;
+}
+
+export interface ResultsContext {
+  readonly store: Store;
+  readonly mirrorDirectory: string;
+  readonly options: ResultsOptions;
+  readonly now: () => number;
+  readonly clock?: Clock;
+  /** Room on the disk that results leave free. */
+  readonly minFreeBytes?: number;
+  /** Downloads of a job at a time. */
+  readonly parallel?: number;
+  /** The way beside SOAP; SOAP alone if left out. */
+  readonly direct?: DirectResults;
+  /** Told of each file that was fetched, changed or not. */
+  readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
+  /** Told once of each name that is refused. */
+  readonly onRefused?: (jobId: JobId, name: string, reason: string) => void;
+  /** Told once a look if files that should have come directly come by SOAP. */
+  readonly onFallback?: (jobId: JobId, reason: string) => void;
+  readonly onProgress?: (progress: ResultPassRow) => void;
+}
+
+export interface ResultsPass {
+  readonly remote: Remote;
+  /** Every file is looked at, whether it is due or not. */
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface LookOptions extends ResultsContext {
+  readonly clock: Clock;
+  readonly parallel: number;
+  readonly jobId: JobId;
+  /** `results/` of the job. */
+  readonly directory: string;
+  readonly pass: ResultsPass;
+  readonly links: LiveLinks;
+  readonly ledger: Ledger;
+  readonly progress: Progress;
+  readonly reserve: DiskReserve;
+  readonly throttle: Throttle;
+}
