@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../agent/final-pass.ts';
 import type { PassAnswer } from '../agent/passes.ts';
 import type { Config } from '../config/config.ts';
-import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
+import { asJobtailError, ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { commandLog } from '../service/log.ts';
 import { lockHolder } from '../store/lock.ts';
@@ -26,12 +26,19 @@ const LOOKS_A_LIFE_SIGN = 10;
 
 /** Has one complete pass done. The kind `unwatch` ends the job with it. */
 export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
-  const running = lockHolder(config.state.directory) !== undefined;
   const stopping = stopSignals();
   const progress = resultsProgress(process.stderr);
   const watched = { ...order, progress };
   try {
-    return await (running ? askAgent(config, watched, stopping.signal) : passHere(config, watched, stopping.signal));
+    if (lockHolder(config.state.directory) === undefined) {
+      try {
+        return await passHere(config, watched, stopping.signal);
+      } catch (error) {
+        // An agent has just started.
+        if (asJobtailError(error).code !== 'locked') throw error;
+      }
+    }
+    return await askAgent(config, watched, stopping.signal);
   } finally {
     progress.close();
     stopping.dispose();

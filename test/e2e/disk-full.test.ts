@@ -54,7 +54,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     await until('the result', () => fs.existsSync(result));
     expect(agent.log.filter(({ level }) => level === 'error')).toHaveLength(1);
     expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
-    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0, stderr: '' });
     expect(fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith('stdout'))).toEqual(['stdout.log']);
   });
 
@@ -97,9 +97,9 @@ describe.concurrent('a full disk', PATIENCE, () => {
     expect(isPrefix(mirror, task.files.stdout)).toBe(true);
     disk.empty();
     await place.mirrored(job, 'stdout');
-    expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
+    expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0, stderr: '' });
     expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
-    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('in the last pass keeps the job until it is whole', async (context) => {

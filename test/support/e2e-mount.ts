@@ -47,7 +47,12 @@ export class SmallDisk {
   /** Takes all the room that is left. */
   fill(name = 'ballast'): void {
     const { bavail, bsize } = fs.statfsSync(this.directory);
-    fs.appendFileSync(`${this.directory}/${name}`, Buffer.alloc(bavail * bsize, '#'));
+    try {
+      fs.appendFileSync(`${this.directory}/${name}`, Buffer.alloc(bavail * bsize, '#'));
+    } catch (error) {
+      // Somebody else took the last of it.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
   }
 
   /** Gives back what `fill` took. */
