@@ -40,16 +40,16 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
 /** Compares the answer with the mirror; if it begins the file, also with the byte-order mark that it may lack. */
 async function* compareFrom(from: number, part: Part, file: LiveFile, context: FollowContext) {
   const { encoding, final } = context;
-  const answer = { offset: from, reading: encoding.reading(part.content) };
+  const readText = () => ({ offset: from, reading: encoding.reading(part.content) });
   const mayLackMark = from === 0 && !encoding.keepsMark;
-  if (!mayLackMark) return yield* compare(file, answer, context);
+  if (!mayLackMark) return yield* compare(file, readText(), context);
   if (file.doubt === 'none' && file.length > 0) {
-    const found = yield* compare(file, answer, context);
+    const found = yield* compare(file, readText(), context);
     if (found === 'again' || found.kind !== 'different') return found;
   }
   // An empty text is that of an empty file, or of one that holds a mark and nothing else.
-  if (part.content.length === 0 && !final) return yield* compare(file, answer, context);
-  const reading = yield* proveEncoding({ position: 0, mayLackMark: true }, answer.reading, encoding);
+  if (part.content.length === 0 && !final) return yield* compare(file, readText(), context);
+  const reading = yield* proveEncoding({ position: 0, mayLackMark: true }, readText().reading, encoding);
   if (reading === 'again') return reading;
   if (encoding.codePage !== undefined) return yield* compare(file, { offset: from, reading }, context);
   const { mark, second } = yield* findMark(part.content, encoding);

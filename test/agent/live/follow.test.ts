@@ -374,6 +374,18 @@ describe('what was never promised says nothing against what was', () => {
     expect(fs.existsSync(`${file}.1`)).toBe(false);
   });
 
+  test('a torn first append is taken back, also where the text goes on beyond ASCII', async () => {
+    const { remote, engine, start, mirror, file } = setUp();
+    remote.files.set(NAME, Buffer.alloc(0));
+    await engine.poll();
+    engine.kill();
+    fs.writeFileSync(file, 'A\0\0');
+    const next = start();
+    remote.files.set(NAME, Buffer.from('A0Aé'));
+    await next.poll();
+    expect(mirror().toString()).toBe('A0Aé');
+  });
+
   test('nor does it if the file never grows again', async () => {
     const committed = Buffer.from('a\ufffd');
     const { engine, pass, mirror, file } = await tornBehind(committed);

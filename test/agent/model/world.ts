@@ -408,7 +408,7 @@ export class World {
     const fits = (content: Buffer) =>
       masked(Buffer.from(content.subarray(0, mirror.length))).equals(masked(Buffer.from(mirror)));
     if (mirror.length > 0 && !subject.generations.some(fits))
-      fail(subject, 'is no prefix', mirror, subject.generations);
+      fail(subject, 'is no prefix', mirror, subject.generations, row);
   }
 
   #checkKept(subject: Subject, row: LiveFileRow): void {
