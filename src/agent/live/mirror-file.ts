@@ -1,5 +1,6 @@
 /** The calls on an open mirror; of a local one, those that the system answers at once are not handed to a thread. */
 import fs from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 
 interface Read {
   readonly bytesRead: number;
@@ -25,53 +26,39 @@ const SMALL_BYTES = 4 * 1024;
  * Opens a file that does not lie on a network file system, where a look or a small read could take for ever. Handing a
  * call to a thread and back costs ten times the call itself.
  */
-export function openLocalFile(file: string, flags: number, mode: number): Promise<MirrorFile> {
-  return new Promise((resolve, reject) => {
-    fs.open(file, flags, mode, (error, descriptor) => (error ? reject(error) : resolve(new LocalFile(descriptor))));
-  });
+export async function openLocalFile(file: string, flags: number, mode: number): Promise<MirrorFile> {
+  return new LocalFile(await open(file, flags, mode));
 }
 
 class LocalFile implements MirrorFile {
-  readonly #descriptor: number;
+  readonly #handle: FileHandle;
 
-  constructor(descriptor: number) {
-    this.#descriptor = descriptor;
+  constructor(handle: FileHandle) {
+    this.#handle = handle;
   }
 
   stat(exact: { readonly bigint: true }): fs.BigIntStats {
-    return fs.fstatSync(this.#descriptor, exact);
+    return fs.fstatSync(this.#handle.fd, exact);
   }
 
   read(bytes: Buffer, offset: number, length: number, position: number): Read | Promise<Read> {
-    if (length <= SMALL_BYTES) return { bytesRead: fs.readSync(this.#descriptor, bytes, offset, length, position) };
-    return new Promise((resolve, reject) => {
-      fs.read(this.#descriptor, bytes, offset, length, position, (error, bytesRead) =>
-        error ? reject(error) : resolve({ bytesRead }),
-      );
-    });
+    if (length > SMALL_BYTES) return this.#handle.read(bytes, offset, length, position);
+    return { bytesRead: fs.readSync(this.#handle.fd, bytes, offset, length, position) };
   }
 
   write(bytes: Buffer, offset: number, length: number, position: number): Promise<{ readonly bytesWritten: number }> {
-    return new Promise((resolve, reject) => {
-      fs.write(this.#descriptor, bytes, offset, length, position, (error, bytesWritten) =>
-        error ? reject(error) : resolve({ bytesWritten }),
-      );
-    });
+    return this.#handle.write(bytes, offset, length, position);
   }
 
   truncate(length: number): Promise<void> {
-    return this.#call((done) => fs.ftruncate(this.#descriptor, length, done));
+    return this.#handle.truncate(length);
   }
 
   datasync(): Promise<void> {
-    return this.#call((done) => fs.fdatasync(this.#descriptor, done));
+    return this.#handle.datasync();
   }
 
   close(): Promise<void> {
-    return this.#call((done) => fs.close(this.#descriptor, done));
-  }
-
-  #call(call: (done: fs.NoParamCallback) => void): Promise<void> {
-    return new Promise((resolve, reject) => call((error) => (error ? reject(error) : resolve())));
+    return this.#handle.close();
   }
 }
