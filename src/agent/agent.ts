@@ -8,13 +8,15 @@ import type { JobId } from '../job.ts';
 import type { Commits } from '../store/commits.ts';
 import type { JobRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { type Calls, QueuedRemote, Turn } from './calls.ts';
+import { type Calls, QueuedRemote } from './calls.ts';
 import { type Errand, Errands } from './errands.ts';
 import { FollowedJob } from './followed-job.ts';
 import { backOff, type IntervalLimits, restOf, withJitter } from './interval.ts';
+import { JobMemory } from './job-memory.ts';
+import { visitLive } from './live-visit.ts';
 import { takeOrders } from './orders.ts';
 import { Passes } from './passes.ts';
-import { type Polled, pollJob } from './poll.ts';
+import type { Polled } from './poll.ts';
 import type { PollContext } from './poll-context.ts';
 import type { Clock, Log, Remote } from './ports.ts';
 import type { Results } from './results/results.ts';
@@ -56,6 +58,7 @@ export class Agent {
   readonly #troubles: Troubles;
   readonly #visitEnds: VisitEnds;
   readonly #passes: Passes;
+  readonly #memory: JobMemory;
   readonly #stop = new AbortController();
   readonly #followed = new Map<JobId, FollowedJob>();
   /** How far the store was looked through. */
@@ -78,6 +81,8 @@ export class Agent {
       pauseMs: intervals.minIntervalMs,
       signal,
     });
+    const { poll, results, remote } = options;
+    this.#memory = new JobMemory(poll, [this.#troubles, this.#visitEnds, results, remote]);
     // Every call in flight listens to it.
     setMaxListeners(0, signal);
   }
@@ -164,18 +169,7 @@ export class Agent {
   #forget(jobId: JobId): void {
     this.#followed.delete(jobId);
     this.#errands.cancel(jobId);
-    void this.#options.poll.liveFiles.mirrors.closeJob(jobId);
-    this.#drop(jobId);
-  }
-
-  /** Lets go of all that is remembered of a job from visit to visit. */
-  #drop(jobId: JobId): void {
-    const { poll, results, remote } = this.#options;
-    const { quietFiles, witnesses, rawBytes, batches, liveFiles } = poll;
-    this.#troubles.forget(`job ${jobId}`);
-    this.#visitEnds.forgetJob(jobId);
-    for (const each of [quietFiles, witnesses, rawBytes, batches, liveFiles.settled, results, remote])
-      each?.forgetJob(jobId);
+    void this.#memory.forget(jobId);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
@@ -195,26 +189,18 @@ export class Agent {
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(jobId, errand, error);
     }
     if (this.#followed.has(jobId)) return;
-    await this.#options.poll.liveFiles.mirrors.closeJob(jobId);
     // What this visit remembered, though the job was given up meanwhile.
-    if (!this.#errands.waits(jobId)) this.#drop(jobId);
+    if (this.#errands.waits(jobId)) await this.#memory.closeMirrors(jobId);
+    else await this.#memory.forget(jobId);
   }
 
   async #poll(jobId: JobId): Promise<void> {
-    const { clock, poll, calls, random } = this.#options;
-    const { signal } = this.#stop;
+    const { clock, random } = this.#options;
     const followed = this.#followed.get(jobId);
     if (followed === undefined) return;
     const patient = followed.slow || this.#visitEnds.isFailing(jobId, 'live');
-    const turn = new Turn(calls, patient ? 'patient' : 'live', signal);
-    const remote = new QueuedRemote(this.#options.remote, turn, patient ? 'patient' : 'begun');
-    let startedAt = clock.monotonic();
-    const begin = async () => {
-      await turn.take();
-      startedAt = clock.monotonic();
-    };
-    const polled = await pollJob(jobId, poll, { remote, begin, final: false, signal }).finally(() => turn.end());
-    const tookMs = clock.monotonic() - startedAt;
+    const visit = { ...this.#options, patient, signal: this.#stop.signal };
+    const { polled, startedAt, tookMs } = await visitLive(jobId, visit);
     await this.#notePoll(jobId, polled);
 
     const news = polled.appended > 0 || [...polled.ends.values()].includes('witness');

@@ -3,6 +3,7 @@
  * the service as a whole is one trouble, however many jobs meet it.
  */
 import type { ErrorCode, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
 import type { Log } from './ports.ts';
 
 const OF_THE_SERVICE = new Set<ErrorCode>([
@@ -52,8 +53,9 @@ export class Troubles {
     this.over(SERVICE);
   }
 
-  /** Nobody wants to know of `scope` any more, nor of what is within it (a file of a job). */
-  forget(scope: string): void {
+  /** Nobody wants to know of the job any more, nor of its files. */
+  forgetJob(jobId: JobId): void {
+    const scope = `job ${jobId}`;
     for (const one of this.#ongoing.keys()) {
       if (one === scope || one.startsWith(`${scope} `)) this.#ongoing.delete(one);
     }

@@ -115,9 +115,9 @@ export class RawBytes {
   }
 
   #count(file: LiveFile, worked: boolean): void {
-    if (worked) this.#refusals.delete(file.jobId, keyText(file.key));
-    else
-      this.#refusals.set(file.jobId, keyText(file.key), (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) + 1);
+    const name = keyText(file.key);
+    if (worked) this.#refusals.delete(file.jobId, name);
+    else this.#refusals.set(file.jobId, name, (this.#refusals.get(file.jobId, name) ?? 0) + 1);
   }
 
   /** Goes through the listed files that may be the live file; the proven one is enough. */
