@@ -4,11 +4,13 @@
  */
 export class LinkedAbort extends AbortController {
   readonly #caller: AbortSignal;
-  readonly #onAbort = () => this.abort(this.#caller.reason);
+  readonly #onAbort: () => void;
 
-  constructor(caller: AbortSignal) {
+  /** `reasonOf` makes the reason out of the caller's, which is taken as it is if left out. */
+  constructor(caller: AbortSignal, reasonOf: (reason: unknown) => unknown = (reason) => reason) {
     super();
     this.#caller = caller;
+    this.#onAbort = () => this.abort(reasonOf(caller.reason));
     if (caller.aborted) this.#onAbort();
     else caller.addEventListener('abort', this.#onAbort, { once: true });
   }

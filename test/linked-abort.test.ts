@@ -13,6 +13,13 @@ it('fires with the signal of the caller, for its reason, before or after it was 
   }
 });
 
+it('fires for a reason of its own, if one is wanted', () => {
+  const caller = new AbortController();
+  const link = new LinkedAbort(caller.signal, (reason) => `because of ${reason}`);
+  caller.abort('the end');
+  expect(link.signal.reason).toBe('because of the end');
+});
+
 it('fires alone, and leaves nothing with the caller', () => {
   const { signal } = new AbortController();
   const link = new LinkedAbort(signal);

@@ -1,50 +1,40 @@
 /** What can end one call early: the caller's signal and the limit of its total time. */
 import { setMaxListeners } from 'node:events';
 import { JobtailError } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import { addressOf, type Target } from './failures.ts';
 
 /** The longest delay a timer takes; a longer one would fire at once. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-/**
- * One signal out of the caller's signal and the total time, whose reason is always a JobtailError.
- * Not AbortSignal.any: that one is kept alive by a long-lived signal of the caller for as long as the program runs.
- */
+/** One signal out of the caller's signal and the total time, whose reason is always a JobtailError. */
 export class CallStop {
-  readonly #controller = new AbortController();
-  readonly #caller: AbortSignal;
+  readonly #abort: LinkedAbort;
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #onAbort = () => this.stop(new JobtailError('aborted', 'the call was stopped'));
 
   constructor(caller: AbortSignal, totalMs: number, target: Target) {
-    this.#caller = caller;
-    if (caller.aborted) {
-      this.#onAbort();
-      return;
-    }
     // One signal may stop many calls at a time; each of them takes its listener away again.
     setMaxListeners(0, caller);
-    caller.addEventListener('abort', this.#onAbort, { once: true });
-    if (totalMs <= MAX_DELAY_MS) {
-      const expired = () => this.stop(timeoutError(target, `did not answer completely within ${totalMs} ms`));
-      this.#timer = setTimeout(expired, totalMs);
-    }
+    this.#abort = new LinkedAbort(caller, () => new JobtailError('aborted', 'the call was stopped'));
+    if (caller.aborted || totalMs > MAX_DELAY_MS) return;
+    const expired = () => this.stop(timeoutError(target, `did not answer completely within ${totalMs} ms`));
+    this.#timer = setTimeout(expired, totalMs);
   }
 
   get signal(): AbortSignal {
-    return this.#controller.signal;
+    return this.#abort.signal;
   }
 
   /** Ends the call with `reason`. */
   stop(reason: JobtailError): void {
     this.settle();
-    this.#controller.abort(reason);
+    this.#abort.abort(reason);
   }
 
   /** The call is over: nothing of it stays behind. */
   settle(): void {
     clearTimeout(this.#timer);
-    this.#caller.removeEventListener('abort', this.#onAbort);
+    this.#abort.release();
   }
 }
 
