@@ -1,8 +1,11 @@
 /** The turn of a poll: its place is taken before anything is opened, used by its first call, and given back. */
+import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { Calls, Turn } from '../../src/agent/calls.ts';
 
 const { signal } = new AbortController();
+// Every call that waits listens to it.
+setMaxListeners(0, signal);
 const limits = { concurrency: 1, requestsPerMinute: 100_000 };
 
 it('has its first call in the place that was taken, and waits with the next one', async () => {

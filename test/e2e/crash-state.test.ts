@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
+import { mirroredJob } from '../support/e2e-job.ts';
+import type { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 /** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
@@ -15,20 +15,15 @@ const CONTENT = Buffer.concat(
 );
 
 /** A job whose stdout was mirrored whole; its agent has ended. */
-async function mirroredJob(context: Parameters<typeof Place.make>[0]) {
-  const place = Place.make(context);
-  const { sandbox, job, task, mirror } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, CONTENT);
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
+async function leftJob(context: Parameters<typeof Place.make>[0]) {
+  const { agent, ...found } = await mirroredJob(context, CONTENT);
   agent.signal('SIGTERM');
   await agent.ended;
-  return { place, sandbox, job, stdout: task.files.stdout, mirror, database: path.join(place.state, 'agent.db') };
+  return { ...found, database: path.join(found.place.state, 'agent.db') };
 }
 
 /** The job grew; the mirror does too, in place, and nothing is lost, repeated, or kept as a generation. */
-async function expectItGoesOn({ place, job, stdout, mirror }: Awaited<ReturnType<typeof mirroredJob>>, inode: number) {
+async function expectItGoesOn({ place, job, stdout, mirror }: Awaited<ReturnType<typeof leftJob>>, inode: number) {
   await place.mirrored(job, 'stdout');
   expect(fs.readFileSync(mirror).equals(fs.readFileSync(stdout))).toBe(true);
   expect(fs.statSync(mirror).ino).toBe(inode);
@@ -43,7 +38,7 @@ describe.concurrent('a state', PATIENCE, () => {
     ['deleted', (file: string) => fs.rmSync(file)],
     ['deleted with its directory', (file: string) => fs.rmSync(path.dirname(file), { recursive: true })],
   ] as const)('that was %s is found again from the mirrors', async ([what, harm], context) => {
-    const found = await mirroredJob(context);
+    const found = await leftJob(context);
     const { place, stdout, mirror, database } = found;
     const inode = fs.statSync(mirror).ino;
     harm(database);
@@ -62,7 +57,7 @@ describe.concurrent('a state', PATIENCE, () => {
   });
 
   it('that another process locks is said, and waited for', async (context) => {
-    const found = await mirroredJob(context);
+    const found = await leftJob(context);
     const { place, stdout, mirror, database, job } = found;
     const inode = fs.statSync(mirror).ino;
     const agent = await place.run();
@@ -81,7 +76,7 @@ describe.concurrent('a state', PATIENCE, () => {
   });
 
   it('of a newer version is refused, by every command, and left as it is', async (context) => {
-    const { place, database } = await mirroredJob(context);
+    const { place, database } = await leftJob(context);
     const db = new Database(database);
     db.pragma('user_version = 99');
     db.close();
@@ -96,7 +91,7 @@ describe.concurrent('a state', PATIENCE, () => {
   });
 
   it('that was deleted under the running agent is begun anew', async (context) => {
-    const found = await mirroredJob(context);
+    const found = await leftJob(context);
     const { place, stdout, mirror, database } = found;
     const inode = fs.statSync(mirror).ino;
     const agent = await place.run();

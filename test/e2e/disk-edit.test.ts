@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
+import { mirroredJob } from '../support/e2e-job.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 200 }, (_, line) => `${line} Příliš žluťoučký kůň\n`).join(''));
@@ -22,22 +21,12 @@ const EDITS = {
   },
 } satisfies Record<string, (file: string) => void>;
 
-async function mirroredJob(context: Parameters<typeof Place.make>[0]) {
-  const place = Place.make(context);
-  const { sandbox, job, task, mirror } = await submitQuietJob(place);
-  fs.writeFileSync(task.files.stdout, CONTENT);
-  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
-  const agent = await place.run();
-  await place.mirrored(job, 'stdout');
-  return { place, job, stdout: task.files.stdout, agent, mirror };
-}
-
 const beside = (mirror: string) =>
   fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith(path.basename(mirror)));
 
 describe.concurrent('a mirror', PATIENCE, () => {
   it('that is changed while the agent runs is mended, however often', async (context) => {
-    const { place, job, mirror, agent } = await mirroredJob(context);
+    const { place, job, mirror, agent } = await mirroredJob(context, CONTENT);
     // An edit is told from the agent's own writes once these are committed: when another poll has begun and ended.
     const calls = () => agent.log.filter(({ operation }) => operation === 'DownloadPartsOfJobFilesFromCluster').length;
     for (const [what, edit] of Object.entries(EDITS)) {
@@ -56,7 +45,7 @@ describe.concurrent('a mirror', PATIENCE, () => {
   });
 
   it('that is changed while no agent runs is found by verify, which changes nothing, and mended later', async (context) => {
-    const { place, job, mirror, agent } = await mirroredJob(context);
+    const { place, job, mirror, agent } = await mirroredJob(context, CONTENT);
     agent.signal('SIGTERM');
     await agent.ended;
     for (const what of ['edited', 'cut by its last byte', 'longer by a byte', 'deleted'] as const) {
@@ -76,7 +65,7 @@ describe.concurrent('a mirror', PATIENCE, () => {
   it.for(['file', 'directory'] as const)(
     'with a link planted as its %s is not written through it',
     async (kind, context) => {
-      const { place, job, mirror, stdout, agent } = await mirroredJob(context);
+      const { place, job, mirror, stdout, agent } = await mirroredJob(context, CONTENT);
       const elsewhere = path.join(place.directory, 'elsewhere');
       fs.mkdirSync(elsewhere);
       const precious = path.join(elsewhere, 'stdout.log');

@@ -1,6 +1,7 @@
 /** Jobs of a sandbox that another process is: their first task, what the configuration says of them, a quiet one. */
+import fs from 'node:fs';
 import type { JobDescription } from '../../src/sandbox/control.ts';
-import type { Place } from './e2e-place.ts';
+import { Place } from './e2e-place.ts';
 
 /** The first task of a job. */
 export function taskOf({ jobId, tasks }: JobDescription): JobDescription['tasks'][number] {
@@ -21,4 +22,15 @@ export async function submitQuietJob(place: Place) {
   const job = await sandbox.submit({ tasks: [{}] });
   const task = taskOf(job);
   return { sandbox, job, task, mirror: place.mirrorOf(job.jobId, task.taskId, 'stdout') };
+}
+
+/** A place with a quiet job whose stdout holds `content`, and an agent that has mirrored it and goes on. */
+export async function mirroredJob(context: Parameters<typeof Place.make>[0], content: Buffer) {
+  const place = Place.make(context);
+  const { sandbox, job, task, mirror } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, content);
+  place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  return { place, sandbox, job, stdout: task.files.stdout, mirror, agent };
 }
