@@ -1,5 +1,4 @@
 /** The running agent: follows by one configuration after the other, and says how it is to systemd and to Prometheus. */
-
 import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
