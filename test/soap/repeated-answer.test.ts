@@ -32,7 +32,7 @@ async function setUp(session = new GivenSession()) {
     }
     return { texts, fingerprint, isKnown };
   };
-  return { read, requests, service, events: made.events };
+  return { read, requests, service, events: made.events, remote: made.remote };
 }
 
 const answerWith = (text: string) => partsResponse(entry(text, { offset: '7' }));
@@ -64,6 +64,13 @@ test('the answer to another question is never a known one', async () => {
   const { read } = await setUp();
   const { fingerprint } = await read(null);
   expect(await read(fingerprint, [{ taskId: TASK, file: 'stdout', offset: 8 }])).toMatchObject({ isKnown: false });
+});
+
+test('nothing is known of a job that was forgotten', async () => {
+  const { read, remote } = await setUp();
+  const { fingerprint } = await read(null);
+  remote.forgetJob(JOB);
+  expect(await read(fingerprint)).toMatchObject({ texts: ['a line\n'], isKnown: false });
 });
 
 test('a lost session is renewed, and the answer is read anew', async () => {
