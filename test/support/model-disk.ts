@@ -11,10 +11,12 @@ export type Tear = 'kept' | 'lost' | 'cut' | 'zeroed';
 interface Unflushed {
   /** The content when it was last flushed. */
   durable: Buffer;
-  /** The bytes before this position were not written since. */
+  /** So many bytes the file certainly has: those that were flushed and not cut off since. */
   safe: number;
-  /** Bytes whose flush failed: the system holds them for clean, though they never reached the disk. */
-  lost: { from: number; to: number } | undefined;
+  /** From where on some of these were written over since. */
+  overwritten: number;
+  /** Where a flush failed: the system holds its bytes for clean, and the disk has others from `from` on. */
+  lost: { readonly from: number; onDisk: Buffer } | undefined;
 }
 
 export class ModelDisk {
@@ -42,7 +44,7 @@ export class ModelDisk {
         const state = this.#stateOf(file);
         state.safe = Math.min(state.safe, length);
         if (state.lost !== undefined && state.lost.from >= length) state.lost = undefined;
-        if (state.lost !== undefined) state.lost.to = Math.min(state.lost.to, length);
+        if (state.lost !== undefined) state.lost.onDisk = state.lost.onDisk.subarray(0, length - state.lost.from);
         await handle.truncate(length);
       },
       datasync: () => this.#flush(handle, file),
@@ -64,21 +66,22 @@ export class ModelDisk {
     this.#files.delete(file);
   }
 
-  /** `where` in [0, 1) says at which of the bytes that are not safe the tear is. */
+  /**
+   * `where` in [0, 1) says at which of the bytes that are not safe the tear is. Behind it, a file is shorter or has
+   * zeros, but where flushed bytes were only written over, there are still the old ones.
+   */
   powerLoss(tear: Tear, where: number): void {
-    for (const [file, { durable, safe, lost }] of this.#files) {
-      if (!fs.existsSync(file)) continue;
-      const bytes = fs.readFileSync(file);
-      const at = safe + Math.floor(where * (bytes.length - safe + 1));
-      if (tear === 'lost' && !durable.equals(bytes)) fs.writeFileSync(file, durable);
-      if (tear === 'cut' && at < bytes.length) fs.truncateSync(file, at);
-      if (tear === 'zeroed' && at < bytes.length) fs.writeFileSync(file, bytes.fill(0, at));
-      if (lost !== undefined && tear !== 'kept') {
-        const left = fs.readFileSync(file);
-        fs.writeFileSync(file, left.fill(0, Math.min(lost.from, left.length), Math.min(lost.to, left.length)));
-      }
-      this.#files.set(file, this.#flushed(file));
+    for (const [file, { durable, safe, overwritten, lost }] of this.#files) {
+      if (!fs.existsSync(file) || tear === 'kept') continue;
+      const written = fs.readFileSync(file);
+      const at = tearAt(safe, written.length, where);
+      const left = tear === 'lost' ? durable : torn(written, { tear, at });
+      const old = tearAt(Math.min(overwritten, safe), safe, where);
+      durable.copy(left, old, old, Math.max(old, Math.min(safe, left.length)));
+      lost?.onDisk.copy(left, lost.from);
+      if (!left.equals(written)) fs.writeFileSync(file, left);
     }
+    for (const file of this.#files.keys()) if (fs.existsSync(file)) this.#files.set(file, this.#flushed(file));
   }
 
   #stateOf(file: string): Unflushed {
@@ -89,7 +92,7 @@ export class ModelDisk {
 
   #flushed(file: string): Unflushed {
     const durable = fs.readFileSync(file);
-    return { durable, safe: durable.length, lost: undefined };
+    return { durable, safe: durable.length, overwritten: durable.length, lost: undefined };
   }
 
   async #write(
@@ -101,7 +104,7 @@ export class ModelDisk {
     await this.beforeStep('write');
     if (this.room <= 0) throw systemError('ENOSPC', 'write', -28);
     const state = this.#stateOf(file);
-    state.safe = Math.min(state.safe, position);
+    state.overwritten = Math.min(state.overwritten, position);
     if (state.lost !== undefined && position <= state.lost.from) state.lost = undefined;
     const length = Math.min(this.room, this.shortWrites ? Math.ceil(bytes.length / 2) : bytes.length);
     const { bytesWritten } = await handle.write(bytes, 0, length, position);
@@ -115,12 +118,23 @@ export class ModelDisk {
     const { size } = await handle.stat();
     if (this.flushFailures > 0) {
       this.flushFailures--;
-      if (state.safe < size) state.lost = { from: state.safe, to: size };
+      const from = Math.min(state.safe, state.overwritten);
+      const onDisk = Buffer.alloc(Math.max(0, size - from));
+      state.durable.copy(onDisk, 0, from, state.safe);
+      if (onDisk.length > 0) state.lost = { from, onDisk };
       throw systemError('EIO', 'fdatasync', -5);
     }
     await handle.datasync();
-    this.#files.set(file, { durable: fs.readFileSync(file), safe: size, lost: state.lost });
+    this.#files.set(file, { ...this.#flushed(file), lost: state.lost });
   }
+}
+
+/** Where among the bytes from `from` to `to` a tear is; `to`: there is none. */
+const tearAt = (from: number, to: number, where: number) => from + Math.floor(where * (to - from + 1));
+
+function torn(bytes: Buffer, { tear, at }: { readonly tear: 'cut' | 'zeroed'; readonly at: number }): Buffer {
+  const left = Buffer.from(tear === 'cut' ? bytes.subarray(0, at) : bytes);
+  return left.fill(0, Math.min(at, left.length));
 }
 
 /** An error as the system's calls on a handle throw it: without a path. */
