@@ -8,6 +8,7 @@ import Database from 'better-sqlite3';
 import { BatchReader } from '../../src/agent/batch.ts';
 import { ByJob } from '../../src/agent/by-job.ts';
 import { systemClock } from '../../src/agent/clock.ts';
+import { Backlogs } from '../../src/agent/live/backlogs.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
 import { QuietFiles } from '../../src/agent/live/quiet-files.ts';
@@ -92,6 +93,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     encoding: new TextEncoding('auto', store.habits),
     witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000 }),
     rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
+    backlogs: new Backlogs(),
     batches: new BatchReader(store.habits),
     now: Date.now,
     liveFiles: { mirrors, overlapBytes: 256, keepGenerations: 5, checkpoint: () => {}, settled: new ByJob() },

@@ -153,13 +153,15 @@ export class Agent {
     const { intervals, random, log, clock } = this.#options;
     const { jobId } = job;
     const before = this.#followed.get(jobId);
+    const delayMs = this.#followed.size >= FEW_JOBS ? random() * SPREAD_MS : 0;
+    this.#errands.due(jobId, 'live', delayMs);
     if (before !== undefined) {
       before.renew(job);
+      if (job.results && !this.#errands.has(jobId, 'results')) this.#errands.due(jobId, 'results', delayMs);
       return;
     }
     this.#followed.set(jobId, new FollowedJob(job, clock, intervals));
     log.info({ jobId, source: job.source }, `following job ${jobId}`);
-    this.#errands.due(jobId, 'live', this.#followed.size > FEW_JOBS ? random() * SPREAD_MS : 0);
     if (!job.results) return;
     // A first poll tells which of the listed files are live files.
     const afterPollMs = this.#options.store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0;
@@ -227,7 +229,9 @@ export class Agent {
   }
 
   async #syncResults(jobId: JobId): Promise<void> {
-    const { results, resultsIntervalMs, random, log } = this.#options;
+    const { store, results, resultsIntervalMs, random, log } = this.#options;
+    // A newer order may want no results.
+    if (store.jobs.get(jobId)?.results !== true) return;
     const end = await results.sync(jobId, { remote: this.#remote('patient'), final: false, signal: this.#stop.signal });
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);

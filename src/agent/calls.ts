@@ -34,8 +34,8 @@ export class Calls {
   readonly #patient: PQueue;
   readonly #longestPauseMs: number;
   readonly #monotonic: () => number;
-  /** Patient calls that wait beside the others, the oldest first, by their id in the queue. */
-  readonly #patientIds: string[] = [];
+  /** Patient calls that wait beside the others, the oldest first. */
+  readonly #patiently: { readonly id: string; readonly signal: AbortSignal }[] = [];
   #lastId = 0;
   /** Calls that began since the last patient one. */
   #sincePatient = 0;
@@ -72,13 +72,13 @@ export class Calls {
     };
     const inTurn = () => {
       this.#sincePatient += 1;
-      const [id] = this.#patientIds;
-      const due = this.#sincePatient >= PATIENT_EVERY && id !== undefined && !signal.aborted;
-      if (due) this.#all.setPriority(id, FIRST_OF_ALL);
+      // One that was stopped has left the queue already.
+      const oldest = this.#patiently.find((call) => !call.signal.aborted);
+      if (this.#sincePatient >= PATIENT_EVERY && oldest !== undefined) this.#all.setPriority(oldest.id, FIRST_OF_ALL);
       return moving();
     };
     try {
-      if (lane === 'patient') return await this.#patient.add(() => this.#patiently(moving, signal), { signal });
+      if (lane === 'patient') return await this.#patient.add(() => this.#waitBeside(moving, signal), { signal });
       return await this.#all.add(inTurn, { priority: PRIORITY[lane], signal });
     } catch (error) {
       if (signal.aborted && !(error instanceof JobtailError)) throw new JobtailError('aborted', 'it was stopped');
@@ -87,19 +87,20 @@ export class Calls {
   }
 
   /** Waits beside the live calls. */
-  async #patiently<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async #waitBeside<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
     this.#lastId += 1;
     const id = `patient ${this.#lastId}`;
+    const waiting = { id, signal };
     const leave = () => {
-      const index = this.#patientIds.indexOf(id);
-      if (index >= 0) this.#patientIds.splice(index, 1);
+      const index = this.#patiently.indexOf(waiting);
+      if (index >= 0) this.#patiently.splice(index, 1);
     };
     const begin = () => {
       leave();
       this.#sincePatient = 0;
       return call();
     };
-    this.#patientIds.push(id);
+    this.#patiently.push(waiting);
     try {
       return await this.#all.add(begin, { id, priority: PRIORITY.patient, signal });
     } finally {

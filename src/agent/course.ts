@@ -63,7 +63,10 @@ export class Course {
   }
 
   request(): PartRequest {
-    return { taskId: this.row.taskId, file: this.row.file, offset: this.#asks ?? 0 };
+    const { taskId, file } = this.row;
+    const live = this.#options.final ? undefined : this.#file;
+    const enoughBytes = live && this.#context.backlogs.enoughOf(live);
+    return { taskId, file, offset: this.#asks ?? 0, enoughBytes };
   }
 
   begin(): Promise<void> {
@@ -100,15 +103,15 @@ export class Course {
     });
   }
 
-  /** Flushes what was appended and gives back the texts and the mirror. */
+  /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
   async close(): Promise<void> {
     const file = this.#file;
-    await file?.settle().catch((error: unknown) => {
-      this.#error ??= asJobtailError(error);
-    });
-    await this.#noteQuiet();
-    for (const part of this.#parts) await part.content.release();
-    await file?.close(this.#error === undefined);
+    const beganOnly = this.#end !== 'current' && this.#parts.some(({ isBeginning }) => isBeginning);
+    if (file !== undefined && beganOnly) this.#context.backlogs.wantWhole(file);
+    await this.#guardEnd(async () => void (await file?.settle()));
+    await this.#guardEnd(() => this.#noteQuiet());
+    for (const part of this.#parts) await this.#guardEnd(() => part.content.release());
+    await this.#guardEnd(async () => file?.close(this.#error === undefined));
   }
 
   /** It was quiet, and is no longer. */
@@ -148,6 +151,13 @@ export class Course {
       if (error.code === 'aborted' || error.code === 'store') throw error;
       this.#error = error;
     }
+  }
+
+  /** At its end, one failure keeps nothing else from being given back. */
+  async #guardEnd(work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
+      this.#error ??= asJobtailError(error);
+    });
   }
 
   /** A poll of one question that found the mirror to be all there is, or no file, is how quiet ones go. */

@@ -7,7 +7,7 @@ import { EXIT } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { sleep } from './clock.ts';
-import { listedFiles } from './live/raw-bytes.ts';
+import { listedFiles } from './live/candidates.ts';
 import type { FollowEnd } from './live/recipe.ts';
 import { type Polled, pollJob } from './poll.ts';
 import type { PollContext } from './poll-context.ts';

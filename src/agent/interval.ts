@@ -13,9 +13,9 @@ const GATHERED = 1 / 16;
 /** More at a time would save little, and be a burst for the service. */
 const LONGEST_STEP_MS = 256;
 
-/** The interval after a poll; `before` is the one that led to it, undefined for a first poll. */
-export function nextInterval(before: number | undefined, grew: boolean, limits: IntervalLimits): number {
-  if (grew || before === undefined) return limits.minIntervalMs;
+/** The interval after a poll; `before` is the one that led to it. */
+export function nextInterval(before: number, grew: boolean, limits: IntervalLimits): number {
+  if (grew) return limits.minIntervalMs;
   return Math.min(limits.maxIntervalMs, Math.max(limits.minIntervalMs, before * STRETCH));
 }
 

@@ -12,9 +12,10 @@ export class JobMemory {
   readonly #memories: readonly (Memory | undefined)[];
 
   /** `others`: besides what the polls remember. */
-  constructor({ quietFiles, witnesses, rawBytes, batches, liveFiles }: PollContext, others: readonly Memory[]) {
+  constructor(polls: PollContext, others: readonly Memory[]) {
+    const { quietFiles, witnesses, rawBytes, backlogs, batches, liveFiles } = polls;
     this.#mirrors = liveFiles.mirrors;
-    this.#memories = [quietFiles, witnesses, rawBytes, batches, liveFiles.settled, ...others];
+    this.#memories = [quietFiles, witnesses, rawBytes, backlogs, batches, liveFiles.settled, ...others];
   }
 
   /** Also closes its mirrors. */

@@ -1,6 +1,7 @@
 /** What polls work with, and how one is asked for. */
 import type { Store } from '../store/store.ts';
 import type { BatchReader } from './batch.ts';
+import type { Backlogs } from './live/backlogs.ts';
 import type { LiveFileOptions } from './live/live-file.ts';
 import type { QuietFiles } from './live/quiet-files.ts';
 import type { FollowContext } from './live/recipe.ts';
@@ -10,6 +11,7 @@ export interface PollContext extends Omit<FollowContext, 'signal' | 'final'> {
   readonly store: Store;
   readonly batches: BatchReader;
   readonly liveFiles: Omit<LiveFileOptions, 'commit'>;
+  readonly backlogs: Backlogs;
   readonly now: () => number;
   /** What quiet files look like; without it, every mirror is opened at every poll. */
   readonly quietFiles?: QuietFiles;

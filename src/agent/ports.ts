@@ -33,15 +33,22 @@ export interface ContentWriter {
 export interface PartRequest extends LiveFileKey {
   /** Byte position in the remote file. */
   readonly offset: number;
+  /**
+   * So many bytes of the text are enough, or a few more, if there are some in it that the service could not decode; all
+   * of it if left out. Of a call that wants several files, all is read: an answer names a file behind its text.
+   */
+  readonly enoughBytes?: number | undefined;
 }
 
-/** The answer for one live file: everything from `offset` to its end at that moment. */
+/** The answer for one live file: everything from `offset` to its end at that moment, unless less was enough. */
 export interface Part extends LiveFileKey {
   /** The offset asked for. */
   readonly offset: number;
   readonly content: Content;
   /** As the service named it; often the same for two tasks (field notes 1). */
   readonly relativePath: string | null;
+  /** The content is only the beginning, for that was enough; the path is not known then. */
+  readonly isBeginning?: boolean;
 }
 
 /** What one call for parts brought. A file without an entry does not exist yet (field notes 1). */
@@ -86,8 +93,9 @@ export interface Remote {
   /** ListChangedFilesForJob: the names as listed, nil entries left out; empty if the list is nil. */
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]>;
   /**
-   * DownloadFileFromCluster: the bytes go to `sink` while they arrive and are good only once the promise has resolved
-   * with their number. A nil result rejects with `not-found`; what `sink` throws ends the call and rejects as it is.
+   * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once; that they are all is only known once
+   * the promise has resolved with their number. A nil result rejects with `not-found`; what `sink` throws ends the call
+   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes.
    */
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number>;
   /** GetFileTransferMethod; null if the service has none for this job. */

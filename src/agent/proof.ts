@@ -5,8 +5,8 @@ import { commonLength } from '../chunk.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
+import { candidatesAmong, refusesFile } from './live/candidates.ts';
 import { mirrorPath } from './live/mirror.ts';
-import { candidatesAmong, refusesFile } from './live/raw-bytes.ts';
 import type { Remote, Sink } from './ports.ts';
 
 /**
@@ -34,8 +34,7 @@ export async function proveFile(file: string, name: string, options: ProofOption
   const { remote, jobId, signal, untilDifferent = false } = options;
   const handle = await openUnlessLink(file);
   if (handle === undefined) return { outcome: 'unproven', bytes: 0, reason: `${file} is a link, and is not followed` };
-  const { size } = await handle.stat();
-  let remoteBytes = 0;
+  let [size, remoteBytes] = [0, 0];
   let at: number | undefined;
   const compare: Sink = async (bytes) => {
     if (at === undefined && remoteBytes < size) {
@@ -48,6 +47,7 @@ export async function proveFile(file: string, name: string, options: ProofOption
     if (at !== undefined && untilDifferent) throw new Enough();
   };
   try {
+    size = (await handle.stat()).size;
     await remote.downloadFile(jobId, name, compare, signal);
     if (at === undefined && size > remoteBytes) at = remoteBytes;
   } catch (thrown) {

@@ -5,6 +5,7 @@ import { ByJob } from '../agent/by-job.ts';
 import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { systemClock } from '../agent/clock.ts';
 import type { FinalPassOptions } from '../agent/final-pass.ts';
+import { Backlogs } from '../agent/live/backlogs.ts';
 import { TextEncoding } from '../agent/live/encoding.ts';
 import { OpenMirrors } from '../agent/live/open-mirrors.ts';
 import { QuietFiles } from '../agent/live/quiet-files.ts';
@@ -156,6 +157,7 @@ export function buildEngine({
       newContent: () => contentWriter({ directory: spillDirectory(config) }),
       now: systemClock.monotonic,
     }),
+    backlogs: new Backlogs(),
     batches: new BatchReader(store.habits),
     now,
     liveFiles: {

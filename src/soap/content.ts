@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Content, ContentWriter } from '../agent/ports.ts';
+import { REPLACEMENT } from '../chunk.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
@@ -15,6 +16,8 @@ export interface HoldOptions {
   readonly directory: string;
   /** A text is held in memory up to this size. */
   readonly memoryBytes: number;
+  /** So much of a text is enough if some of it could not be decoded; all of it if left out. */
+  readonly enoughBytes?: number | undefined;
 }
 
 /** When many texts of one answer fill this many times `memoryBytes`, the next ones go to the file earlier. */
@@ -32,6 +35,8 @@ export class HeldTexts implements Lifted {
   #spare = new GrowingBuffer();
   #spilled = { start: 0, length: 0 };
   #inside = false;
+  /** The service could not decode some of the text, as far as it came. */
+  #hasReplaced = false;
 
   constructor(options: HoldOptions) {
     this.#options = options;
@@ -42,10 +47,12 @@ export class HeldTexts implements Lifted {
     this.#inside = true;
     this.#tail.clear();
     this.#spilled = { start: 0, length: 0 };
+    this.#hasReplaced = false;
   }
 
   bytes(bytes: Buffer): void {
     this.#tail.append(bytes);
+    if (this.#options.enoughBytes !== undefined) this.#hasReplaced ||= bytes.includes(REPLACEMENT);
   }
 
   end(): void {
@@ -72,6 +79,21 @@ export class HeldTexts implements Lifted {
     this.#tail = this.#spare;
     this.#tail.clear();
     this.#spare = full;
+  }
+
+  /** There is enough of the text that comes in. */
+  get hasEnough(): boolean {
+    const { enoughBytes = Number.POSITIVE_INFINITY } = this.#options;
+    return this.#inside && this.#hasReplaced && this.#spilled.length + this.#tail.length >= enoughBytes;
+  }
+
+  /** What there is of the text that comes in. Whoever takes it releases it. */
+  async endEarly(): Promise<Content> {
+    this.end();
+    await this.flush();
+    const text = this.#texts.at(-1);
+    if (text === undefined) throw new JobtailError('internal', 'no text was begun');
+    return text;
   }
 
   /** The texts, in the order of the answer. Whoever takes one releases it. */
@@ -159,6 +181,12 @@ class SpillFile {
     } catch (error) {
       throw asJobtailError(error);
     }
+    if (this.#users === 0) {
+      // It was closed while the last bytes were still on their way.
+      await this.#handle.close();
+      this.#handle = undefined;
+      throw new JobtailError('aborted', 'nobody wants these bytes any more');
+    }
     const start = this.#length;
     this.#length += bytes.length;
     this.#writing = writeAll(this.#handle, bytes, start);
@@ -233,6 +261,9 @@ export function contentWriter({
       if (content === undefined) throw new JobtailError('internal', 'nothing was held');
       return content;
     },
-    discard: () => held.close(),
+    async discard() {
+      await held.discard();
+      await held.close();
+    },
   };
 }

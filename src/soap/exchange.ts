@@ -1,7 +1,7 @@
 /** One HTTP request with a SOAP envelope and its answer, read while it arrives. */
 import { JobtailError } from '../errors.ts';
 import type { HttpAnswer, HttpClient } from '../http/http-client.ts';
-import type { Lifted } from './lifted.ts';
+import { EnoughRead, type Lifted } from './lifted.ts';
 import { malformed, unexpected } from './malformed.ts';
 import { type RefusedCall, refusalError } from './refusals.ts';
 import type { RepeatedAnswer } from './repeated-answer.ts';
@@ -37,6 +37,7 @@ export interface Envelope extends Rest {
 
 /**
  * Sends `xml` and reads the answer.
+ * @throws EnoughRead if the lifted texts want no more
  * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large;
  * the error for the status if that is no success and the answer no SOAP
  */
@@ -72,6 +73,7 @@ async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<Rest> {
       if (repeated === undefined) onBytes(chunk.length);
       scanner.push(chunk);
       await call.lifted?.flush();
+      if (call.lifted?.hasEnough) throw new EnoughRead();
     }
     return repeated?.isKnown ? { xml: '', isFault: false } : scanner.finish();
   } catch (error) {

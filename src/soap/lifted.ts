@@ -27,13 +27,18 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
 export interface Lifted {
   /** A text begins (also an empty one; nil is no text). They are counted from 0. */
   begin(): void;
-  /** They are only good until the call returns: whoever keeps them copies them. */
+  /** Whole characters of a text. They are only good until the call returns: whoever keeps them copies them. */
   bytes(bytes: Buffer): void;
   /** It is complete and sound; the rest of the answer may still turn out not to be. */
   end(): void;
   /** Called between network chunks: the answer is not read further before the promise has resolved. */
   flush(): Promise<void>;
+  /** The rest of the answer is not wanted. */
+  readonly hasEnough?: boolean;
 }
+
+/** Thrown by an exchange whose answer was read only until there was enough of it. */
+export class EnoughRead extends Error {}
 
 /** Turns the characters of one lifted element into its bytes, which are only good until the next call. */
 export interface LiftedDecoder {

@@ -1,6 +1,16 @@
 /** The five operations of the file-transfer service (spec 4.1) over SOAP 1.1 or 1.2. */
 import { performance } from 'node:perf_hooks';
-import type { Grant, KnownAnswer, PartRequest, Parts, Remote, Session, Sink, TransferMethod } from '../agent/ports.ts';
+import type {
+  Grant,
+  KnownAnswer,
+  Part,
+  PartRequest,
+  Parts,
+  Remote,
+  Session,
+  Sink,
+  TransferMethod,
+} from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
@@ -15,9 +25,8 @@ import {
 import { HeldTexts } from './content.ts';
 import type { Operation } from './contract.ts';
 import { exchange } from './exchange.ts';
-import type { Lifted } from './lifted.ts';
+import { EnoughRead, type Lifted } from './lifted.ts';
 import { ListedNames } from './listed-names.ts';
-import { malformed } from './malformed.ts';
 import { refusalError, wordsOfFault } from './refusals.ts';
 import { RepeatedAnswer, WrittenRequests } from './repeated-answer.ts';
 import { partsOf, resultOf, transferMethodOf } from './shapes.ts';
@@ -68,7 +77,7 @@ interface Call {
 }
 
 interface Answered {
-  /** The content of the response element; undefined if the answer is a known one. */
+  /** The content of the response element; undefined if the answer is a known one, or was not read to its end. */
   readonly response: unknown;
   readonly repeated?: RepeatedAnswer | undefined;
 }
@@ -97,13 +106,16 @@ export class SoapRemote implements Remote {
   ): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
     const { spillDirectory, memoryBytes = DEFAULT_MEMORY_BYTES } = this.#options;
-    const held = new HeldTexts({ directory: spillDirectory, memoryBytes });
+    const [only, ...others] = wanted;
+    const enoughBytes = others.length === 0 ? only?.enoughBytes : undefined;
+    const held = new HeldTexts({ directory: spillDirectory, memoryBytes, enoughBytes });
     try {
       const fields = { taskFileOffsets: taskFileOffsets(wanted) };
       const again = known === undefined ? undefined : { wanted, known };
       if (again === undefined) this.#written.forget(jobId);
       const call = { operation, jobId, fields, lifted: held, bulky: true, again, signal } as const;
       const { response, repeated } = await this.#call(call);
+      if (only !== undefined && held.hasEnough) return { parts: [await beginningOf(only, held)], refused: 0 };
       const { fingerprint, isKnown = false } = repeated ?? {};
       if (isKnown) return { parts: [], refused: 0, fingerprint, isKnown };
       return { ...(await partsOf(resultOf(operation, response), { wanted, texts: held.texts })), fingerprint };
@@ -130,7 +142,6 @@ export class SoapRemote implements Remote {
     await this.#call({ operation, jobId, fields, lifted: file, bulky: true, signal }).catch((error: unknown) => {
       throw file.failure === undefined ? error : file.failure.error;
     });
-    if (file.count > 1) throw malformed('it holds more than one file');
     if (file.length !== undefined) return file.length;
     throw new JobtailError('not-found', 'the service has no such file', {
       hint: 'it may have been removed since it was listed',
@@ -181,6 +192,10 @@ export class SoapRemote implements Remote {
       report('ok');
       return answered;
     } catch (thrown) {
+      if (thrown instanceof EnoughRead) {
+        report('ok');
+        return { response: undefined };
+      }
       const error = asJobtailError(thrown);
       report(error.code);
       throw error;
@@ -204,7 +219,7 @@ export class SoapRemote implements Remote {
     const written = again && this.#written.of(jobId, again.wanted, grant);
     const repeated = again && new RepeatedAnswer(written === undefined ? null : again.known);
     const send = (xml: string, soapHeaders: Readonly<Record<string, string>>) => {
-      if (again !== undefined) this.#written.keep(jobId, { ...again, grant, xml, headers: soapHeaders });
+      if (again !== undefined) this.#written.keep(jobId, { wanted: again.wanted, grant, xml, headers: soapHeaders });
       return exchange(xml, {
         ...refused,
         ...{ http, url, namespace, lifted, repeated, signal, count },
@@ -224,4 +239,9 @@ export class SoapRemote implements Remote {
     if (!isFault && status === 200) return { response, repeated };
     throw refusalError({ status, isFault, retryAfterMs, words: wordsOfFault(fault) }, refused);
   }
+}
+
+/** The text alone: what names its file would have come behind it. */
+async function beginningOf({ taskId, file, offset }: PartRequest, held: HeldTexts): Promise<Part> {
+  return { taskId, file, offset, content: await held.endEarly(), relativePath: null, isBeginning: true };
 }

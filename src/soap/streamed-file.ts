@@ -3,6 +3,7 @@ import type { Sink } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
+import { malformed } from './malformed.ts';
 
 /** The sink is called for so many bytes: each call, and each write that comes of it, has a price of its own. */
 const PIECE_BYTES = 256 * 1024;
@@ -17,7 +18,7 @@ export class StreamedFile implements Lifted {
   #taken: Promise<void> = Promise.resolve();
   #inside = false;
   #length = 0;
-  #texts = 0;
+  #begun = false;
   #failure: { readonly error: unknown } | undefined;
 
   constructor(sink: Sink, signal: AbortSignal) {
@@ -27,12 +28,7 @@ export class StreamedFile implements Lifted {
 
   /** Bytes that the sink has taken; undefined if the answer holds no file. */
   get length(): number | undefined {
-    return this.#texts === 0 ? undefined : this.#length;
-  }
-
-  /** How many results the answer holds; the contract allows one. */
-  get count(): number {
-    return this.#texts;
+    return this.#begun ? this.#length : undefined;
   }
 
   /** What the sink threw, in a box, for it may be anything. */
@@ -40,8 +36,10 @@ export class StreamedFile implements Lifted {
     return this.#failure;
   }
 
+  /** @throws JobtailError malformed for a second file: the sink may have used the first one */
   begin(): void {
-    this.#texts += 1;
+    if (this.#begun) throw malformed('it holds more than one file');
+    this.#begun = true;
     this.#inside = true;
   }
 

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs';
 import fsp from 'node:fs/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import { keyText } from '../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../support/engine.ts';
@@ -18,7 +18,7 @@ const CODES = { EIO: 'local-io', ENOSPC: 'disk-full', EDQUOT: 'disk-full', EROFS
 
 /** Real files whose handles fail one kind of call while `failing` says so. */
 class FailingDisk extends ModelDisk {
-  failing: { readonly call: (typeof CALLS)[number]; readonly code: string } | undefined;
+  failing: { readonly call: (typeof CALLS)[number] | 'close'; readonly code: string } | undefined;
   failed = 0;
 
   override async open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
@@ -31,6 +31,7 @@ class FailingDisk extends ModelDisk {
         const { call, code } = this.failing;
         return async () => {
           this.failed++;
+          if (name === 'close') await target.close();
           throw Object.assign(new Error(`${code}: ${call}`), { code, syscall: call, errno: -1 });
         };
       },
@@ -75,4 +76,22 @@ it.each(cases)('$code of $call', async ({ call, code }) => {
   expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ generation: 1, error: null, position: content.length }]);
   expect(fs.existsSync(`${mirror}.1`)).toBe(false);
   engine.kill();
+});
+
+it('keeps no other file from its commit when a mirror cannot be closed', async () => {
+  const remote = new ModelRemote();
+  const disk = new FailingDisk();
+  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => 1_000_000, disk });
+  onTestFinished(() => engine.kill());
+  const stderr = { ...STDOUT, file: 'stderr' } as const;
+  engine.watch([STDOUT, stderr]);
+  remote.files.set(NAME, Buffer.from('a line\n'));
+  disk.failing = { call: 'close', code: 'EIO' };
+  // The mirror that is empty does not stay open.
+  const { errors } = await engine.poll();
+  expect([...errors.keys()]).toEqual([keyText(stderr)]);
+  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([
+    { file: 'stderr', error: { code: 'local-io' } },
+    { file: 'stdout', position: 7, error: null },
+  ]);
 });

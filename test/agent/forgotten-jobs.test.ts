@@ -1,32 +1,18 @@
 /** Jobs that come and go: an agent that runs for months remembers nothing of those that it was told to leave. */
-import { expect, it, onTestFinished } from 'vitest';
-import type { Log } from '../../src/agent/ports.ts';
-import { buildEngine } from '../../src/cli/compose.ts';
-import { openOwnStore } from '../../src/cli/stores.ts';
+import { expect, it } from 'vitest';
 import { type JobId, keyText, LIVE_FILE_NAMES } from '../../src/job.ts';
-import { configDirectory, MINIMAL } from '../config/files.ts';
+import { startAgent } from '../support/composed-agent.ts';
 import { until } from '../support/e2e-until.ts';
 import { TASK } from '../support/engine.ts';
 import { ModelRemote } from '../support/model-remote.ts';
 import { textsWithin } from '../support/texts-within.ts';
 
-const { load, path: placeOf } = configDirectory();
 /** Of all jobs of the test, and of nothing else. */
 const MARK = '77123';
 const JOBS = Array.from({ length: 12 }, (_, index) => `${MARK}${index}` as JobId);
 
-/** The heart as the program puts it together, over a service with every trouble that is remembered. */
-async function startAgent() {
-  const config =
-    await load(`${MINIMAL.replace('auth:', '  requestsPerMinute: 60000\nauth:')}mirror: {directory: ${placeOf('mirror')}}
-state: {directory: ${placeOf('state')}}
-poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
-results: {intervalSeconds: 1}
-`);
-  const warnings: string[] = [];
-  const quiet = () => {};
-  const log: Log = { debug: quiet, info: quiet, warn: (_, message) => warnings.push(message), error: quiet };
-  const owned = openOwnStore(config, log);
+/** An agent over a service with every trouble that is remembered. */
+async function startTroubledAgent() {
   const remote = new ModelRemote();
   const name = (file: (typeof LIVE_FILE_NAMES)[number]) => keyText({ taskId: TASK, file });
   remote.files.set(name('stdout'), Buffer.from('grows, and is rewritten\n'));
@@ -34,13 +20,7 @@ results: {intervalSeconds: 1}
   remote.files.set(name('progress'), Buffer.from([0x61, 0xc5]));
   remote.poisoned.add(name('stderr'));
   remote.rawAccess = false;
-  const { store, transfers } = owned;
-  const { agent } = buildEngine({ config, store, transfers, remote, log });
-  onTestFinished(async () => {
-    await agent.stop();
-    owned.close();
-  });
-  agent.start([]);
+  const { agent, store, warnings } = await startAgent(remote);
   const change = (each: (jobId: JobId) => void) => {
     store.transaction(() => JOBS.forEach(each));
     agent.refresh();
@@ -60,7 +40,7 @@ results: {intervalSeconds: 1}
 }
 
 it('watches and unwatches many jobs, and keeps nothing of them', async () => {
-  const { agent, store, remote, warnings, watch, unwatch } = await startAgent();
+  const { agent, store, remote, warnings, watch, unwatch } = await startTroubledAgent();
   const isWarnedOf = (jobId: JobId) => warnings.some((text) => text.startsWith(`job ${jobId} `));
   const warnedOf = () => until('a warning of each', () => JOBS.every(isWarnedOf));
   watch();

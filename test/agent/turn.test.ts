@@ -1,6 +1,6 @@
 /** The turn of a poll: its place is taken before anything is opened, used by its first call, and given back. */
 import { setMaxListeners } from 'node:events';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { Calls, Turn } from '../../src/agent/calls.ts';
 
 const { signal } = new AbortController();
@@ -44,6 +44,23 @@ it('comes to patient calls, too, while more polls wait than there is room for', 
   await Promise.all(all);
   expect(said.indexOf('patient')).toBeGreaterThan(2);
   expect(said.lastIndexOf('patient')).toBeLessThan(14);
+});
+
+it('comes to a live call when a patient one that waited before it is stopped in the same moment', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const calls = new Calls({ concurrency: 10, requestsPerMinute: 600 });
+  const call = () => calls.run('live', signal, async () => {});
+  await Promise.all(Array.from({ length: 10 }, call));
+  const stop = new AbortController();
+  const patient = calls.run('patient', stop.signal, async () => {});
+  const live = call();
+  await Promise.resolve();
+  // There is a place again, though the queue's timer did not go off yet: the stop makes the queue look for a call.
+  vi.setSystemTime(Date.now() + 1_050);
+  stop.abort();
+  await expect(patient).rejects.toMatchObject({ code: 'aborted' });
+  await expect(live).resolves.toBeUndefined();
 });
 
 it('gives a place back that no call needed', async () => {

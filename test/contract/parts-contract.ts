@@ -90,6 +90,26 @@ export function partsContract(serve: Serve): void {
     expect(await read(place, [want('9002')])).toEqual([]);
   });
 
+  test('reads no more than is enough of one file that could not be decoded whole', async () => {
+    // 32 bytes, so that no block edge cuts it.
+    const line = `${'a line with \ufffd in it'.padEnd(29)}\n`;
+    const live = { stdout: line.repeat(20_000), stderr: 'only what can be decoded\n'.repeat(20_000) };
+    const place = await serve({ jobId: '501', tasks: [{ taskId: '9001', live }] });
+    const enoughBytes = 100_000;
+    const enough = (file: LiveFileName) => ({ ...want('9001', file), enoughBytes });
+    const [beginning] = await read(place, [enough('stdout')]);
+    const { text = '', ...part } = beginning ?? {};
+    expect(part).toEqual({ taskId: '9001', file: 'stdout', offset: 0, relativePath: null, isBeginning: true });
+    expect(live.stdout.startsWith(text)).toBe(true);
+    expect(Buffer.byteLength(text)).toBeGreaterThanOrEqual(enoughBytes);
+    expect(Buffer.byteLength(text)).toBeLessThan(enoughBytes + 256 * 1024);
+    expect(await read(place, [enough('stderr')])).toMatchObject([{ text: live.stderr }]);
+    expect(await read(place, [enough('stdout'), enough('stderr')])).toMatchObject([
+      { text: live.stdout, relativePath: RELATIVE_PATHS.stdout },
+      { text: live.stderr },
+    ]);
+  });
+
   test.each<[string, Partial<ServedHabits>]>([
     ['an empty content', { emptyContent: 'empty' }],
     ['an absent content', { emptyContent: 'none' }],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { HeldTexts } from '../../src/soap/content.ts';
+import { contentWriter, HeldTexts } from '../../src/soap/content.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
@@ -69,6 +69,16 @@ test('a directory that is not there is told', async () => {
   await expect(held.flush()).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
   await held.discard();
   await held.close();
+});
+
+test('bytes that come when the writer was given back leave nothing open', async () => {
+  const writer = contentWriter({ directory, memoryBytes: 10 });
+  await writer.write(Buffer.alloc(100));
+  const late = writer.write(Buffer.alloc(100));
+  await writer.discard();
+  await late.catch(() => undefined);
+  await writer.write(Buffer.alloc(100)).catch(() => undefined);
+  expect(openFilesIn(directory)).toBe(0);
 });
 
 test('what was released cannot be read', async () => {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { BatchReader } from '../../src/agent/batch.ts';
 import { ByJob } from '../../src/agent/by-job.ts';
 import { completePass, type PassSummary } from '../../src/agent/final-pass.ts';
+import { Backlogs } from '../../src/agent/live/backlogs.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { mirrorPath } from '../../src/agent/live/mirror.ts';
 import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
@@ -33,6 +34,8 @@ export interface EngineOptions {
   readonly checkpoint?: (step: string) => void | Promise<void>;
   readonly disk?: ModelDisk;
   readonly newContent?: () => ContentWriter;
+  /** Bytes of text that make a backlog a long one. */
+  readonly longBacklogBytes?: number | undefined;
 }
 
 export class Engine {
@@ -61,6 +64,7 @@ export class Engine {
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
       witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
+      backlogs: new Backlogs(options.longBacklogBytes),
       batches: new BatchReader(this.store.habits),
       now,
       liveFiles: {

@@ -1,6 +1,7 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
 import { hash } from 'node:crypto';
-import type { KnownAnswer, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
+import type { KnownAnswer, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
+import { characterStart, REPLACEMENT } from '../../src/chunk.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
@@ -38,13 +39,16 @@ export class ModelRemote implements Remote {
     const fingerprint = known === undefined ? undefined : this.#fingerprintOf(wanted);
     if (fingerprint !== undefined && fingerprint === known)
       return { parts: [], refused: 0, fingerprint, isKnown: true };
-    const parts = wanted.flatMap((request) => {
+    const parts = wanted.flatMap((request): Part[] => {
       const bytes = this.#seen(keyText(request));
       if (bytes === undefined) return [];
       const text = Buffer.from(decodeBytes(bytes, request.offset, this.decoding), 'utf8');
-      this.textBytes += text.length;
-      const { taskId, file, offset } = request;
-      return [{ taskId, file, offset, relativePath: `/${file}.txt`, content: new MemoryContent(text, this) }];
+      const { taskId, file, offset, enoughBytes } = request;
+      const enough = wanted.length === 1 ? beginningOf(text, enoughBytes) : undefined;
+      const content = new MemoryContent(enough ?? text, this);
+      this.textBytes += content.length;
+      if (enough !== undefined) return [{ taskId, file, offset, relativePath: null, content, isBeginning: true }];
+      return [{ taskId, file, offset, relativePath: `/${file}.txt`, content }];
     });
     return { parts: parts.reverse(), refused: 0, fingerprint };
   }
@@ -93,4 +97,12 @@ export class ModelRemote implements Remote {
     const stale = this.staleSizes.get(name);
     return bytes === undefined || stale === undefined ? bytes : bytes.subarray(0, stale);
   }
+}
+
+/** What is read of a text until there is enough of it; undefined if all of it is. */
+function beginningOf(text: Buffer, enoughBytes = Number.POSITIVE_INFINITY): Buffer | undefined {
+  const replacedAt = text.indexOf(REPLACEMENT);
+  if (replacedAt < 0 || text.length <= enoughBytes) return undefined;
+  const end = Math.max(replacedAt + REPLACEMENT.length, enoughBytes);
+  return text.subarray(0, characterStart(text, end));
 }

@@ -3,7 +3,7 @@
  * those of two readings; where the bytes are none of UTF-8, the raw bytes; and where these cannot be had either, bytes
  * of the same width that stand for them.
  */
-import { HALF_BLOCK_BYTES } from './compare.ts';
+import { HALF_BLOCK_BYTES } from './blocks.ts';
 import { proveEncoding } from './encoding-proof.ts';
 import { fillInexact } from './inexact.ts';
 import type { LiveFile } from './live-file.ts';
@@ -14,6 +14,8 @@ import { type Reading, Utf8Reading } from './reading.ts';
 import type { Answer, Follow, FollowContext, FollowEnd } from './recipe.ts';
 
 const APPEND_BYTES = 1024 * 1024;
+/** No file is that long. */
+const BEHIND_ALL_BYTES = 2 ** 50;
 /** Undecodable stretches that are filled in one poll: each costs some calls. */
 const MOST_FILLS = 8;
 
@@ -49,6 +51,17 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Follo
   if (other.atEnd()) return 'current';
   if ((await other.peek(1)).length > 0) return 'witness';
   return yield* appendUndecodable(file, other, context);
+}
+
+/** The raw bytes of a long backlog; `answer` is only the beginning of its text, which stands at the end of the mirror. */
+export async function* appendFar(file: LiveFile, { reading }: Answer, context: FollowContext): Follow<FollowEnd> {
+  if (file.row.relativePath === null) {
+    // From behind its end there is no text, so what comes with it is told.
+    const named = yield BEHIND_ALL_BYTES;
+    if (named === undefined) return 'absent';
+    file.note({ relativePath: named.relativePath });
+  }
+  return (await context.rawBytes.extendFar(file, reading, context)) ? 'current' : 'raw';
 }
 
 /** The same, but the next one is asked for before the last one is used up. */

@@ -6,6 +6,7 @@
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Content, Part } from '../ports.ts';
 import { agree } from './alike.ts';
+import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import type { TextEncoding } from './encoding.ts';
 import { type Reading, Utf8Reading } from './reading.ts';
 import type { Follow } from './recipe.ts';
@@ -41,9 +42,6 @@ export class Marked implements Content {
 
 /** Beyond this much text, asking for nearly all of it once more would cost too much. */
 const SMALL_BYTES = 64 * 1024;
-/** Text that is compared; less than a block, so that no block edge falls into it. */
-const COMPARED_BYTES = 480;
-const HALF_BLOCK_BYTES = 512;
 /** Text that is looked through in one go. */
 const STEP_BYTES = 1024 * 1024;
 
@@ -125,9 +123,9 @@ function withoutReplaced(text: Buffer): { replaced: number; rest: Buffer } {
 /** Whether two texts go on alike, as far as no block edge falls between them. */
 function goOnAlike(found: Buffer, expected: Buffer): boolean {
   return found.length >= expected.length
-    ? startsAlike(found.subarray(0, COMPARED_BYTES), expected.subarray(0, COMPARED_BYTES))
-    : found.length >= COMPARED_BYTES &&
-        startsAlike(found.subarray(0, COMPARED_BYTES), expected.subarray(0, COMPARED_BYTES));
+    ? startsAlike(found.subarray(0, WITHIN_BLOCK_BYTES), expected.subarray(0, WITHIN_BLOCK_BYTES))
+    : found.length >= WITHIN_BLOCK_BYTES &&
+        startsAlike(found.subarray(0, WITHIN_BLOCK_BYTES), expected.subarray(0, WITHIN_BLOCK_BYTES));
 }
 
 /** Whether the service, asked for `index` or three bytes before, would be asked at a mark, which it may swallow, too. */
@@ -143,7 +141,7 @@ async function* askHalfBlock(head: Buffer): Follow<MarkFound | undefined> {
   if (isNearMark(certain, offset)) return undefined;
   const part = yield offset;
   if (part === undefined) return { mark: 'again' };
-  const mark = compareShifted(certain, offset, await part.content.read(0, COMPARED_BYTES));
+  const mark = compareShifted(certain, offset, await part.content.read(0, WITHIN_BLOCK_BYTES));
   return mark === undefined ? undefined : { mark, second: part };
 }
 
@@ -152,13 +150,13 @@ async function* askEnd(text: Content): Follow<MarkFound | undefined> {
   for (let at = 0; at < text.length; at += STEP_BYTES) {
     if ((await text.read(at, at + STEP_BYTES + REPLACEMENT.length)).includes(REPLACEMENT)) return undefined;
   }
-  const start = text.length - 2 * COMPARED_BYTES;
+  const start = text.length - 2 * WITHIN_BLOCK_BYTES;
   const end = await text.read(start, text.length);
-  const index = characterStart(end, COMPARED_BYTES);
+  const index = characterStart(end, WITHIN_BLOCK_BYTES);
   if (isNearMark(end, index)) return undefined;
   const part = yield start + index;
   if (part === undefined) return { mark: 'again' };
-  const mark = compareShifted(end, index, await part.content.read(0, COMPARED_BYTES));
+  const mark = compareShifted(end, index, await part.content.read(0, WITHIN_BLOCK_BYTES));
   return mark === undefined ? undefined : { mark };
 }
 

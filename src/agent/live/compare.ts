@@ -4,6 +4,7 @@
  */
 import { BYTE_ORDER_MARK, startsAlike } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
+import { HALF_BLOCK_BYTES } from './blocks.ts';
 import { findEnd, type Same } from './find-end.ts';
 import { commonRegions } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
@@ -11,8 +12,6 @@ import { type Difference, match } from './match.ts';
 import { alignDown } from './offsets.ts';
 import type { Answer, Follow, FollowContext } from './recipe.ts';
 
-/** The service decodes blocks of 1,024 bytes from the offset asked for (field notes 1). */
-export const HALF_BLOCK_BYTES = 512;
 /** Questions about stretches of which nothing could be told. */
 const MOST_SHIFTS = 16;
 

@@ -7,13 +7,12 @@
 import { isAscii } from 'node:buffer';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Part } from '../ports.ts';
+import { WITHIN_BLOCK_BYTES } from './blocks.ts';
 import type { TextEncoding } from './encoding.ts';
 import type { Reading } from './reading.ts';
 import type { Follow } from './recipe.ts';
 
 const WINDOW_BYTES = 64 * 1024;
-/** Text that is compared; less than a block, so that no block edge falls into it. */
-const COMPARED_BYTES = 480;
 
 /**
  * Proves how the text is to be read that `reading` has from `position` on, and returns it so read; `again` if the file
@@ -112,7 +111,7 @@ async function* askWithin(
   if (character.length > 3) return 'utf-8';
   const within = yield offset + 1;
   if (within === undefined) return 'again';
-  const found = await within.content.read(0, COMPARED_BYTES);
+  const found = await within.content.read(0, WITHIN_BLOCK_BYTES);
   if (standsAt(found, 0, REPLACEMENT)) return 'utf-8';
   if (behind.length === 0) {
     // Nothing is to be seen behind it, so it has to be gone, there, and gone again.
@@ -135,11 +134,11 @@ async function* askWithin(
 
 async function* textFrom(offset: number): Follow<Buffer | undefined> {
   const part: Part | undefined = yield offset;
-  return part?.content.read(0, COMPARED_BYTES);
+  return part?.content.read(0, WITHIN_BLOCK_BYTES);
 }
 
 /** Whether a text begins with all of what is expected of it, as far as it is compared. */
 function shows(found: Buffer | undefined, expected: Buffer): boolean {
   if (found === undefined) return false;
-  return found.length >= Math.min(expected.length, COMPARED_BYTES) && startsAlike(found, expected);
+  return found.length >= Math.min(expected.length, WITHIN_BLOCK_BYTES) && startsAlike(found, expected);
 }

@@ -3,7 +3,7 @@
  * mirror, append the rest.
  */
 import type { Part } from '../ports.ts';
-import { appendRest } from './append-rest.ts';
+import { appendFar, appendRest } from './append-rest.ts';
 import { findMark, Marked } from './byte-order-mark.ts';
 import { compare } from './compare.ts';
 import type { TextEncoding } from './encoding.ts';
@@ -20,7 +20,7 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
     const from = await askFrom(file);
     const part = yield from;
     if (part === undefined) return 'absent';
-    file.note({ relativePath: part.relativePath });
+    if (!part.isBeginning) file.note({ relativePath: part.relativePath });
 
     // Hold the answer against what is there; a difference is mended, kept as a generation, or looked at twice.
     const found = yield* compareFrom(from, part, file, context);
@@ -32,6 +32,7 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
     context.witnesses.clear(file, 'difference');
     file.trust(found.unproven);
     if (file.row.inexact.length > 0) await context.rawBytes.mend(file, context);
+    if (part.isBeginning) return yield* appendFar(file, found.answer, context);
     return yield* appendRest(file, found.answer, context);
   }
   return 'witness';

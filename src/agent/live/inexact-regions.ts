@@ -5,7 +5,7 @@
 import type { InexactRegion } from '../../store/rows.ts';
 
 /** What a byte stands for in a comparison while it is not known: no byte that can be read from UTF-8. */
-const UNKNOWN = 0xff;
+export const UNKNOWN = 0xff;
 
 /** `bytes`, which stand at `at`, with the regions made unknown. */
 export function maskRegions(bytes: Buffer, at: number, regions: readonly InexactRegion[]): Buffer {

@@ -253,7 +253,8 @@ export class LiveFile {
       this.#unflushed = 0;
     } catch (error) {
       const flushed = Math.max(0, this.#length - this.#unflushed);
-      await this.#mirror.cut(Math.min(this.#row.position, flushed));
+      this.#proven = Math.min(this.#row.position, flushed);
+      await this.#mirror.cut(this.#proven);
       const { inode, modifiedNs, length } = await this.#mirror.look();
       this.#length = length;
       this.#proven = length;

@@ -4,7 +4,7 @@
  */
 import { commonLength, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Reading } from './reading.ts';
-import { fewestReplacements } from './replacements.ts';
+import { fewestReplacements, MOST_BYTES_A_REPLACEMENT } from './replacements.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */
 export interface Bytes {
@@ -27,8 +27,6 @@ export interface Difference {
 }
 
 const STEP_BYTES = 64 * 1024;
-/** A replacement character stands for one to three bytes (field notes 1). */
-const MOST_BYTES_A_REPLACEMENT = 3;
 const RESUME_BYTES = 64;
 
 /** Compares the bytes [from, to) with what the reading has from where it stands; tells each stretch it passes over. */

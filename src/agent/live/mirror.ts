@@ -145,6 +145,6 @@ export class Mirror {
   }
 }
 
-const EXACT = { bigint: true } as const;
+export const EXACT = { bigint: true } as const;
 
 const identityOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;

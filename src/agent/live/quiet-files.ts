@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { type JobId, keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Part } from '../ports.ts';
-import { mirrorPath } from './mirror.ts';
+import { EXACT, mirrorPath } from './mirror.ts';
 import type { FollowEnd } from './recipe.ts';
 
 /** A poll that changed nothing: what was asked, and what came. */
@@ -101,7 +101,6 @@ export async function saysTheSame(quiet: QuietPoll, part: Part | undefined, row:
 }
 
 type LookAt = (file: string, exact: { readonly bigint: true }) => fs.BigIntStats | Promise<fs.BigIntStats>;
-const EXACT = { bigint: true } as const;
 
 async function textOf(part: Part | undefined): Promise<string | null> {
   return part === undefined ? null : (await part.content.read(0, part.content.length)).toString('latin1');

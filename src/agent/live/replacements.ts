@@ -1,10 +1,10 @@
 /** What a service shows in place of bytes that it cannot decode. */
 import { isUtf8 } from 'node:buffer';
 import { REPLACEMENT, widthOfLead } from '../../chunk.ts';
+import { UNKNOWN } from './inexact-regions.ts';
 
-/** What stands for a byte that is not known (inexact-regions.ts), and how many of these may be one character. */
-const UNKNOWN = 0xff;
-const MOST_BYTES_A_REPLACEMENT = 3;
+/** A replacement character stands for one to three bytes (field notes 1). */
+export const MOST_BYTES_A_REPLACEMENT = 3;
 
 /**
  * With how many U+FFFD at least a service shows bytes that it does not decode (field notes 1): one for each beginning of

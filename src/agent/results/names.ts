@@ -2,6 +2,7 @@
  * Names of result files come from the server and are hostile until proven otherwise: the path of a name below
  * `results/`, or the reason why it has none (field notes 4).
  */
+import { partsOf } from '../path-parts.ts';
 
 /** Temporary files of downloads stand beside their target under such a name; no result may have one. */
 const PARTIAL_NAME = /^\.jobtail-[0-9a-f]{16}\.partial$/;
@@ -34,11 +35,6 @@ export function resultPath(name: string): ResultPath {
     if (reason !== undefined) return { refused: reason };
   }
   return { parts };
-}
-
-/** The parts of a path with slashes. */
-export function partsOf(name: string): string[] {
-  return name.split('/').filter((part) => part !== '');
 }
 
 function reasonAgainst(part: string): string | undefined {

@@ -45,6 +45,22 @@ describe('what is appended', () => {
     expect(disk.openHandles).toBe(0);
   });
 
+  test('is not committed by the next flush if it could not even be taken back', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const openFile = disk.open.bind(disk);
+    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
+    disk.flushFailures = 1;
+    disk.beforeStep = async (step) => {
+      if (step === 'truncate') throw new Error('no truncation either');
+    };
+    const file = await place.open({ openFile });
+    await file.append(Buffer.from(' lost'));
+    await expect(file.settle()).rejects.toThrow();
+    expect((await file.settle()).position).toBe(4);
+    await file.close();
+  });
+
   test('stays as far as it came when the disk is full', async () => {
     const place = new LivePlace();
     const disk = new ModelDisk();

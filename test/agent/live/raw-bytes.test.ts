@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { candidatesAmong } from '../../../src/agent/live/raw-bytes.ts';
+import { candidatesAmong } from '../../../src/agent/live/candidates.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';

@@ -142,6 +142,10 @@ export interface Setting {
   readonly contentEncoding: 'auto' | 'set';
   readonly shortRead: number | null;
   readonly overlapBytes: number;
+  /** Bytes of text that make a backlog a long one. */
+  readonly longBacklogBytes: number | undefined;
+  /** Whether one live file is watched, and so asked for by itself, or all are. */
+  readonly alone: boolean;
   readonly keepGenerations: number;
 }
 
@@ -152,5 +156,7 @@ export const setting: fc.Arbitrary<Setting> = fc.record({
   contentEncoding: fc.constantFrom('auto', 'set'),
   shortRead: fc.constantFrom(null, null, null, 700),
   overlapBytes: fc.constantFrom(256, 64, 24),
+  longBacklogBytes: fc.constantFrom(undefined, 2_000, 100),
+  alone: fc.boolean(),
   keepGenerations: fc.constantFrom(5, 1, 0, 2),
 });

@@ -68,7 +68,7 @@ export class World {
     };
     this.#remote.beforeCall = () => this.#beforeCall();
     this.#disk.beforeStep = () => this.#step();
-    this.#subjects = KEYS.map((key) => ({
+    this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
       key,
       name: keyText(key),
       generations: [],
@@ -177,7 +177,7 @@ export class World {
   }
 
   #start(): Engine {
-    const { overlapBytes, keepGenerations, codePage } = this.#setting;
+    const { overlapBytes, keepGenerations, codePage, longBacklogBytes } = this.#setting;
     const engine = new Engine({
       directory: this.#directory,
       remote: this.#remote,
@@ -186,10 +186,11 @@ export class World {
       checkpoint: () => this.#step(),
       overlapBytes,
       keepGenerations,
+      longBacklogBytes,
       contentEncoding: this.#setting.contentEncoding === 'auto' || codePage === 'none' ? 'auto' : codePage,
       newContent: () => memoryWriter(this.#remote),
     });
-    engine.watch(KEYS);
+    engine.watch(this.#subjects.map(({ key }) => key));
     return engine;
   }
 
@@ -206,7 +207,7 @@ export class World {
   }
 
   #subject(number: number): Subject {
-    const subject = this.#subjects[number];
+    const subject = this.#subjects[number % this.#subjects.length];
     if (subject === undefined) throw new Error(`there is no file ${number}`);
     return subject;
   }

@@ -1,0 +1,6 @@
+/** The service decodes blocks of 1,024 bytes, counted from the offset asked for (field notes 1). */
+
+/** A character that a block edge cuts in one answer is whole in another one that was asked for so much further on. */
+export const HALF_BLOCK_BYTES = 512;
+/** Less than a block, so that no block edge falls into the beginning of an answer. */
+export const WITHIN_BLOCK_BYTES = 480;
