@@ -172,6 +172,7 @@ export function buildEngine({
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
+    onNetwork,
     minFreeBytes: mirror.minFreeBytes,
     options: results,
     now,

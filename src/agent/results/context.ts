@@ -4,6 +4,7 @@ import type { ResultPassRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock, Remote } from '../ports.ts';
 import type { DirectResults } from './direct-results.ts';
+import type { FileCalls } from './file-calls.ts';
 import type { Ledger } from './ledger.ts';
 import type { DiskReserve, Throttle } from './limits.ts';
 import type { Patterns } from './listing.ts';
@@ -20,6 +21,8 @@ export interface ResultsOptions extends Patterns {
 export interface ResultsContext {
   readonly store: Store;
   readonly mirrorDirectory: string;
+  /** Whether that lies on a network file system, where any call may take for ever; no if left out. */
+  readonly onNetwork?: boolean;
   readonly options: ResultsOptions;
   readonly now: () => number;
   readonly clock?: Clock;
@@ -46,6 +49,8 @@ export interface ResultsPass {
 }
 
 export interface LookOptions extends ResultsContext {
+  readonly onNetwork: boolean;
+  readonly calls: FileCalls;
   readonly clock: Clock;
   readonly parallel: number;
   readonly jobId: JobId;

@@ -1,33 +1,41 @@
 /** Length and sha256 of files. */
 import { createHash, hash } from 'node:crypto';
-import fs from 'node:fs';
-import { promisify } from 'node:util';
+import { constants } from 'node:fs';
 import type { FileDigest } from '../ports.ts';
+import { AT_ONCE_BYTES, type FileCalls, type OpenFile } from './file-calls.ts';
 
-/** Read in one go: the way through the thread pool would cost ten times as much as the reading. */
-const SMALL_BYTES = 256 * 1024;
 const PIECE_BYTES = 1024 * 1024;
 
 /** The digest of a file, of its first `end` bytes if given; undefined if no regular file stands there. Follows no link. */
-export async function digestOf(file: string, end = Number.POSITIVE_INFINITY): Promise<FileDigest | undefined> {
-  const fd = openToRead(file);
-  if (fd === undefined) return undefined;
+export async function digestOf(
+  calls: FileCalls,
+  file: string,
+  end = Number.POSITIVE_INFINITY,
+): Promise<FileDigest | undefined> {
+  const opened = await openToRead(calls, file);
+  if (opened === undefined) return undefined;
+  const buffer = spare ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+  spare = undefined;
   try {
-    const stat = fs.fstatSync(fd);
+    const stat = await opened.stat();
     if (!stat.isFile()) return undefined;
-    const small = stat.size > SMALL_BYTES ? undefined : readSmall(fd, stat.size);
-    if (small === undefined) return await readLarge(fd, end);
+    const small = stat.size < AT_ONCE_BYTES ? await readSmall(opened, stat.size, buffer) : undefined;
+    if (small === undefined) return await readLarge(opened, end, buffer);
     const wanted = small.subarray(0, end);
     return { bytes: wanted.length, sha256: hash('sha256', wanted, 'hex') };
   } finally {
-    fs.closeSync(fd);
+    spare = buffer;
+    await opened.close();
   }
 }
 
-function openToRead(file: string): number | undefined {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
+/** Of the last file, for the next one: getting memory would cost a good part of the reading of a small file. */
+let spare: Buffer | undefined;
+
+async function openToRead(calls: FileCalls, file: string): Promise<OpenFile | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {
-    return fs.openSync(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return await calls.open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ELOOP') return undefined;
@@ -35,20 +43,16 @@ function openToRead(file: string): number | undefined {
   }
 }
 
-let smallFile: Buffer | undefined;
-
-/** All of a file, until the next call; undefined if it is not, or no longer, of this size. */
-function readSmall(fd: number, size: number): Buffer | undefined {
-  smallFile ??= Buffer.allocUnsafeSlow(SMALL_BYTES + 1);
-  return fs.readSync(fd, smallFile, 0, size + 1, 0) === size ? smallFile.subarray(0, size) : undefined;
+/** All of a file; undefined if it is not of this size any more. */
+async function readSmall(file: OpenFile, size: number, buffer: Buffer): Promise<Buffer | undefined> {
+  const { bytesRead } = await file.read(buffer, 0, size + 1, 0);
+  return bytesRead === size ? buffer.subarray(0, size) : undefined;
 }
 
-async function readLarge(fd: number, end: number): Promise<FileDigest> {
-  const read = promisify(fs.read);
+async function readLarge(file: OpenFile, end: number, buffer: Buffer): Promise<FileDigest> {
   const sha256 = createHash('sha256');
-  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
   for (let at = 0; ; ) {
-    const { bytesRead } = await read(fd, buffer, 0, Math.min(buffer.length, end - at), at);
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at);
     if (bytesRead === 0) return { bytes: at, sha256: sha256.digest('hex') };
     sha256.update(buffer.subarray(0, bytesRead));
     at += bytesRead;

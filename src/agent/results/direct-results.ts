@@ -54,6 +54,7 @@ const LONGEST_PAUSE_MS = 4 * 60 * 60_000;
 const LOOK_MS = 1_000;
 
 interface Closed {
+  /** By the clock that only goes forward. */
   readonly until: number;
   readonly pauseMs: number;
 }
@@ -78,8 +79,9 @@ export class DirectResults {
   }
 
   /** Whether it is tried: not, for a while, after it failed. */
-  isOpen(jobId: JobId, now: number): boolean {
-    return now >= (this.#closed.get(jobId)?.until ?? 0);
+  isOpen(jobId: JobId, clock: Clock): boolean {
+    const closed = this.#closed.get(jobId);
+    return closed === undefined || clock.monotonic() >= closed.until;
   }
 
   /** Brings the files that can be had this way. Rejects if the way is closed; the files handed over before count. */
@@ -92,7 +94,7 @@ export class DirectResults {
       const error = asJobtailError(thrown);
       if (turn.signal.aborted) throw error;
       const pauseMs = Math.min(LONGEST_PAUSE_MS, (this.#closed.get(jobId)?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2);
-      this.#closed.set(jobId, { until: clock.now() + pauseMs, pauseMs });
+      this.#closed.set(jobId, { until: clock.monotonic() + pauseMs, pauseMs });
       throw error;
     }
   }

@@ -19,6 +19,8 @@ const LONGEST_INTERVAL_MS = 60 * 60_000;
 export interface LedgerOptions {
   readonly store: Store;
   readonly now: () => number;
+  /** Whether the results lie on a network file system. */
+  readonly onNetwork: boolean;
 }
 
 export class Ledger {
@@ -52,8 +54,8 @@ export class Ledger {
       const directories = this.#directories;
       this.#rows = [];
       this.#directories = new Set();
-      await flushAll(directories);
-      const { store } = this.#options;
+      const { store, onNetwork } = this.#options;
+      await flushAll(directories, onNetwork);
       const slices = new Slices();
       for (let at = 0; at < rows.length; at += MANY_ROWS) {
         store.transaction(() => store.results.saveAll(rows.slice(at, at + MANY_ROWS)));

@@ -1,8 +1,9 @@
 /** What is to be done with each listed name: fetched to a path of its own, left out by a pattern, or refused. */
-import fs from 'node:fs';
 import path from 'node:path';
 import ignore from 'ignore';
-import { partsOf, resultPath } from './names.ts';
+import { partsOf } from '../path-parts.ts';
+import type { FileCalls } from './file-calls.ts';
+import { resultPath } from './names.ts';
 
 export type Verdict =
   | { readonly kind: 'fetch'; readonly parts: readonly string[] }
@@ -73,10 +74,9 @@ class TakenPaths {
  * Whether names that differ by upper and lower case only are one file beside a directory that has letters in its name:
  * so it is on SMB, macOS, and some directories of ext4.
  */
-export function ignoresCase(directory: string): boolean {
-  const inodeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.ino;
-  const inode = inodeOf(directory);
-  return (
-    inode !== undefined && inode === inodeOf(path.join(path.dirname(directory), path.basename(directory).toUpperCase()))
-  );
+export async function ignoresCase(calls: FileCalls, directory: string): Promise<boolean> {
+  const inodeOf = async (file: string) => (await calls.stat(file))?.ino;
+  const upper = path.join(path.dirname(directory), path.basename(directory).toUpperCase());
+  const inode = await inodeOf(directory);
+  return inode !== undefined && inode === (await inodeOf(upper));
 }

@@ -7,21 +7,32 @@ import path from 'node:path';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { mirrorPath } from '../live/mirror.ts';
+import { endsWith, partsOf } from '../path-parts.ts';
 import { digestOf } from './digest.ts';
-import { partsOf } from './names.ts';
+import type { FileCalls } from './file-calls.ts';
 import type { Arrived } from './result-file.ts';
+
+export interface LiveLinksOptions {
+  readonly mirrorDirectory: string;
+  readonly calls: FileCalls;
+  /** Of the job. */
+  readonly liveFiles: readonly LiveFileRow[];
+  readonly results: Iterable<ResultRow>;
+}
 
 /** The live files of a job, and the results that are links to them. */
 export class LiveLinks {
   readonly #mirrorDirectory: string;
+  readonly #calls: FileCalls;
   /** By the last part of the path that the service gave with the text. */
   readonly #byLastPart = new Map<string, LiveFileRow[]>();
   readonly #byKey = new Map<string, LiveFileRow>();
   /** The names that are links, by the key of the live file. */
   readonly #linked = new Map<string, string>();
 
-  constructor(mirrorDirectory: string, liveFiles: readonly LiveFileRow[], results: Iterable<ResultRow>) {
+  constructor({ mirrorDirectory, calls, liveFiles, results }: LiveLinksOptions) {
     this.#mirrorDirectory = mirrorDirectory;
+    this.#calls = calls;
     for (const row of liveFiles) {
       this.#byKey.set(keyText(row), row);
       const last = partsOf(row.relativePath ?? '').at(-1);
@@ -75,8 +86,8 @@ export class LiveLinks {
   async #isSame(arrived: Arrived, live: LiveFileRow): Promise<boolean> {
     const common = Math.min(arrived.bytes, live.position);
     if (common === 0 && arrived.bytes + live.position > 0) return false;
-    const here = await digestOf(mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
-    const there = common === arrived.bytes ? arrived : await digestOf(arrived.file, common);
+    const here = await digestOf(this.#calls, mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
+    const there = common === arrived.bytes ? arrived : await digestOf(this.#calls, arrived.file, common);
     return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
   }
 
@@ -88,10 +99,6 @@ export class LiveLinks {
       return directoryOf(partsOf(name), sibling.relativePath) === directory;
     });
   }
-}
-
-function endsWith(parts: readonly string[], end: readonly string[]): boolean {
-  return end.length > 0 && end.every((part, index) => parts[parts.length - end.length + index] === part);
 }
 
 /** What stands before the path within the task. */

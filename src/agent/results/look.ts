@@ -30,14 +30,14 @@ export class Look {
 
   /** Fetches all of them; rejects with what stops the whole look. */
   async fetchAll(due: readonly DueResult[]): Promise<void> {
-    const { direct, directory, jobId, now } = this.#options;
-    const isOpen = direct?.isOpen(jobId, now()) === true;
+    const { direct, directory, jobId, clock } = this.#options;
+    const isOpen = direct?.isOpen(jobId, clock) === true;
     const first = isOpen ? due.filter(({ row }) => direct.takes(row.bytes, due.length)) : [];
     const left = new Set(due);
     for (const result of await this.#byDirect(first)) left.delete(result);
 
     // What turns out to be large on its way through SOAP is stopped, and comes directly.
-    const canStop = isOpen && first.length < due.length && direct.isOpen(jobId, now());
+    const canStop = isOpen && first.length < due.length && direct.isOpen(jobId, clock);
     const large = await this.#byService([...left], canStop ? direct.aboveBytes : null);
     const gone = await this.#byDirect(large);
     await this.#byService(
@@ -60,6 +60,7 @@ export class Look {
     const gone = new Set(files);
     const free = await this.#placement.free(files);
     for (const result of free) gone.delete(result);
+    if (free.length === 0) return gone;
     try {
       await direct?.fetch({
         ...this.#options,
@@ -117,10 +118,10 @@ export class Look {
   }
 
   async #byServiceOne(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<unknown> {
-    const { jobId, mirrorDirectory, ledger, options, pass, progress, reserve, throttle } = this.#options;
+    const { jobId, mirrorDirectory, calls, ledger, options, pass, progress, reserve, throttle } = this.#options;
     const { row, target } = result;
     try {
-      await new Targets(mirrorDirectory).look(target);
+      await new Targets(mirrorDirectory, calls).look(target);
       const downloaded = await downloadByService({
         ...{ jobId, reserve, throttle, directAboveBytes, signal },
         remote: pass.remote,

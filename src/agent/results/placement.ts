@@ -3,7 +3,6 @@
  * and the others are flushed together before any of them takes its name: a target is at every moment a whole file of
  * the server or not there.
  */
-import fs from 'node:fs';
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { Slices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
@@ -60,7 +59,7 @@ export class Placement {
 
   /** Those of which the place can be taken; the others fail here, before anything is fetched. */
   async free(results: readonly DueResult[]): Promise<DueResult[]> {
-    const targets = new Targets(this.#options.mirrorDirectory);
+    const targets = this.#targets();
     const slices = new Slices();
     const free: DueResult[] = [];
     for (const result of results) {
@@ -72,22 +71,23 @@ export class Placement {
 
   /** Gives files that arrived their places, together. */
   async settle(arriving: readonly Arriving[]): Promise<void> {
-    const { mirrorDirectory, ledger } = this.#options;
-    const targets = new Targets(mirrorDirectory);
+    const { ledger, onNetwork, calls } = this.#options;
+    const targets = this.#targets();
     const slices = new Slices();
     const fresh: Arrived[] = [];
     for (const one of arriving) {
       await this.#attempt([one], async () => {
-        const arrived = { ...one, digest: one.digest ?? (await digestOf(one.path)) };
+        const arrived = { ...one, digest: one.digest ?? (await digestOf(calls, one.path)) };
         if (!isDigested(arrived)) throw inTheWay(one.path, 'file');
         if (await this.#isNew(arrived, targets)) fresh.push(arrived);
       });
       await slices.next();
     }
-    if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(fresh.map(({ path }) => path))))) {
+    const paths = fresh.map(({ path }) => path);
+    if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork)))) {
       for (const arrived of fresh) {
-        await this.#attempt([arrived], () => {
-          fs.renameSync(arrived.path, arrived.result.target);
+        await this.#attempt([arrived], async () => {
+          await calls.rename(arrived.path, arrived.result.target);
           this.#settled(arrived, true);
         });
         await slices.next();
@@ -98,9 +98,9 @@ export class Placement {
 
   /** Puts a link to a mirror in the place of a result. */
   async link(result: DueResult, live: LiveFileRow): Promise<void> {
-    const { mirrorDirectory, ledger } = this.#options;
+    const { ledger } = this.#options;
     await this.#attempt([{ result }], async () => {
-      await new Targets(mirrorDirectory).look(result.target);
+      await this.#targets().look(result.target);
       await this.#putLink(result, live);
     });
     await ledger.keepUp();
@@ -121,9 +121,13 @@ export class Placement {
     ledger.add(postponed(row, 'left-out', reason, now()));
   }
 
+  #targets(): Targets {
+    return new Targets(this.#options.mirrorDirectory, this.#options.calls);
+  }
+
   /** Whether a file is to take its place; one that is a live file, or is here already, is settled at once. */
   async #isNew(arrived: Arrived, targets: Targets): Promise<boolean> {
-    const { links, progress } = this.#options;
+    const { links, progress, calls } = this.#options;
     const { result, path, digest } = arrived;
     const present = await targets.look(result.target);
     const live = await links.match({ file: path, ...digest }, result.row, result.parts);
@@ -137,13 +141,13 @@ export class Placement {
     const isHere =
       typeof present === 'object' &&
       present.bytes === digest.bytes &&
-      (await digestOf(result.target))?.sha256 === digest.sha256;
+      (await digestOf(calls, result.target))?.sha256 === digest.sha256;
     if (isHere) {
       await discard(path);
       this.#settled(arrived, false);
       return false;
     }
-    fs.chmodSync(path, FILE_MODE);
+    await calls.chmod(path, FILE_MODE);
     return true;
   }
 

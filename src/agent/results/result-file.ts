@@ -40,7 +40,7 @@ export async function receive(directory: string, download: (sink: Sink) => Promi
     await handle.close();
     return { file, bytes, sha256: hash.digest('hex') };
   } catch (error) {
-    // A download that is stopped does not wait for its sink: the file is closed only after the last write.
+    // A download that is stopped or breaks off does not wait for its sink: the file is closed only after the last write.
     await writer.settled();
     await handle.close();
     await fs.rm(file, { force: true });

@@ -9,6 +9,7 @@ import { systemClock } from '../clock.ts';
 import { makeDirectories } from '../directories.ts';
 import type { ResultsContext, ResultsPass } from './context.ts';
 import { clearStaging } from './direct-results.ts';
+import { fileCalls } from './file-calls.ts';
 import { Ledger } from './ledger.ts';
 import { DiskReserve, Throttle } from './limits.ts';
 import { ignoresCase } from './listing.ts';
@@ -56,16 +57,19 @@ export class Results {
     const { store, mirrorDirectory, options, now, onRefused, onProgress } = this.#context;
     const startedAt = now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
+    const context = this.#lookContext();
+    const { calls, onNetwork } = context;
     await this.#clear(jobId, directory);
     const listed = await pass.remote.listChangedFiles(jobId, pass.signal);
 
     if (listed.length > 0) await makeDirectories(mirrorDirectory, directory);
+    const foldsCase = await ignoresCase(calls, directory);
 
     // What the listing alone changes is kept in one transaction.
     const rows = new Map(store.results.ofJob(jobId).map((row) => [row.name, row]));
-    const links = new LiveLinks(mirrorDirectory, store.liveFiles.ofJob(jobId), rows.values());
+    const liveFiles = store.liveFiles.ofJob(jobId);
+    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, results: rows.values() });
     const { intervalMs } = options;
-    const foldsCase = ignoresCase(directory);
     const plan = planLook({
       ...{ jobId, listed, rows, links, directory, intervalMs, foldsCase },
       patterns: options,
@@ -76,15 +80,16 @@ export class Results {
     for (const { name, reason } of plan.refused) onRefused?.(jobId, printable(name), reason ?? '');
 
     const progress = new Progress({ store, jobId, now, onProgress }, plan.due.length);
-    const ledger = new Ledger({ store, now });
-    const look = new Look({ ...this.#lookContext(), jobId, directory, pass, links, ledger, progress });
-    try {
-      for (const link of plan.links) await look.link(link);
-      await look.fetchAll(plan.due);
-    } finally {
-      await ledger.flush();
-      progress.end();
-    }
+    const ledger = new Ledger({ store, now, onNetwork });
+    const look = new Look({ ...context, jobId, directory, pass, links, ledger, progress });
+    await allInTurn([
+      async () => {
+        for (const link of plan.links) await look.link(link);
+        await look.fetchAll(plan.due);
+      },
+      () => ledger.flush(),
+      () => progress.end(),
+    ]);
     const { refused, leftOut } = store.results.counts(jobId);
     const bytes = progress.bytes;
     return { listed: listed.length, ...look.tally, refused, leftOut, bytes, tookMs: now() - startedAt };
@@ -103,9 +108,10 @@ export class Results {
 
   /** The context, complete. */
   #lookContext() {
-    const { clock = systemClock, minFreeBytes = 0, parallel = 1, mirrorDirectory } = this.#context;
+    const { clock = systemClock, minFreeBytes = 0, parallel = 1, onNetwork = false, mirrorDirectory } = this.#context;
     const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
-    return { ...this.#context, clock, reserve, parallel, throttle: this.#throttle };
+    const calls = fileCalls(onNetwork);
+    return { ...this.#context, onNetwork, calls, clock, reserve, parallel, throttle: this.#throttle };
   }
 
   /** Removes what a kill left behind, once. */
@@ -116,4 +122,17 @@ export class Results {
     if (this.#context.direct === undefined) await clearStaging(path.dirname(directory));
     this.#cleared.add(jobId);
   }
+}
+
+/** Does all of them, whether those before failed or not. Rejects with the first failure. */
+async function allInTurn(steps: readonly (() => void | Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }

@@ -1,8 +1,8 @@
 /** What stands where results belong; what is neither a file nor a link of the agent is not followed and not replaced. */
-import fs from 'node:fs';
 import path from 'node:path';
 import { JobtailError } from '../../errors.ts';
 import { inTheWay, makeDirectories } from '../directories.ts';
+import type { FileCalls } from './file-calls.ts';
 
 /** Nothing, a link to a mirror that the agent made, or a file of so many bytes. */
 export type Present = undefined | 'link' | { readonly bytes: number };
@@ -13,11 +13,13 @@ const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.lo
 /** Looks at the targets of files that take their places together: at each directory on the way to them once. */
 export class Targets {
   readonly #root: string;
+  readonly #calls: FileCalls;
   readonly #directories = new Set<string>();
 
   /** Nothing above `root` is looked at. */
-  constructor(root: string) {
+  constructor(root: string, calls: FileCalls) {
     this.#root = root;
+    this.#calls = calls;
   }
 
   /** Makes the directories on the way. @throws JobtailError `local-io` if the target or one of them is not to be used */
@@ -27,16 +29,16 @@ export class Targets {
       await makeDirectories(this.#root, directory);
       this.#directories.add(directory);
     }
-    const stat = fs.lstatSync(target, { throwIfNoEntry: false });
+    const stat = await this.#calls.lstat(target);
     if (stat === undefined) return undefined;
-    if (stat.isSymbolicLink()) return requireOwn(target);
+    if (stat.isSymbolicLink()) return requireOwn(target, await this.#calls.readlink(target));
     if (!stat.isFile()) throw inTheWay(target, 'file');
     return { bytes: stat.size };
   }
 }
 
-function requireOwn(target: string): 'link' {
-  if (OWN_LINK.test(fs.readlinkSync(target))) return 'link';
+function requireOwn(target: string, text: string): 'link' {
+  if (OWN_LINK.test(text)) return 'link';
   throw new JobtailError('local-io', `${target} is a link, and is not followed or replaced`, {
     hint: `move ${target} out of the way`,
   });

@@ -2,26 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { systemClock } from '../../../src/agent/clock.ts';
-import type {
-  DirectArrival,
-  DirectFile,
-  DirectOrder,
-  DirectTransfer,
-  TransferMethod,
-} from '../../../src/agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer } from '../../../src/agent/ports.ts';
 import type { ResultsContext } from '../../../src/agent/results/context.ts';
-import { DirectResults } from '../../../src/agent/results/direct-results.ts';
-import { Leases } from '../../../src/agent/results/leases.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
-
-const METHOD: TransferMethod = {
-  serverHostname: 'h',
-  sharedBasepath: '/scratch/501',
-  protocol: 'SftpScp',
-  credentials: { username: 'hpc', privateKey: 'secret', publicKey: 'key' },
-};
+import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
 
 /** A direct way in memory. */
 class ModelTransfer implements DirectTransfer {
@@ -73,15 +57,8 @@ function placeWith(
   context: Partial<ResultsContext> = {},
 ) {
   const place = new ResultsPlace({}, parent);
-  place.remote.method = METHOD;
   const transfer = new ModelTransfer(place);
-  const nothing = () => {};
-  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-  const clock = { ...systemClock, now: () => place.now };
-  const leases = new Leases({ store: place.store, clock, log });
-  const transfers = { SftpScp: transfer, NetworkShare: transfer };
-  const direct = new DirectResults({ leases, transfers, wanted, aboveBytes: 1_000 });
-  place.restarted({ direct, clock, options: { ...OPTIONS, ...more }, ...context });
+  place.restarted({ ...directBy(place, transfer, wanted), options: { ...OPTIONS, ...more }, ...context });
   return { place, transfer };
 }
 
@@ -132,6 +109,15 @@ describe('a direct transfer', () => {
     expect(place.remote.transferCalls).toEqual([]);
   });
 
+  it('never asks for a method where no file can take its place', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/planted', 'x');
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    fs.symlinkSync('/etc/passwd', place.path('11', 'planted'));
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect([place.remote.transferCalls, transfer.orders, place.remote.downloads]).toEqual([[], [], []]);
+  });
+
   it('leaves to SOAP what it cannot bring', async () => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');
@@ -149,11 +135,14 @@ describe('a direct transfer', () => {
     expect(place.remote.downloads).toEqual(['/11/b', '/11/c']);
     expect(place.told).toEqual(['fallback: h refused the temporary key (ask them)']);
     expect(place.store.resultPasses.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
-    // It rests for a while, then is tried again.
+    // It rests for a while, then is tried again, however the wall clock is set in between.
+    place.now += 6 * 60_000;
+    place.monotonic += 4 * 60_000;
     await place.sync(true);
     expect(transfer.orders).toHaveLength(1);
     transfer.failure = undefined;
-    place.now += 6 * 60_000;
+    place.now -= 24 * 60 * 60_000;
+    place.monotonic += 2 * 60_000;
     await place.sync(true);
     expect(transfer.orders).toHaveLength(2);
     expect(place.store.resultPasses.get(JOB)?.fallback).toBeNull();
@@ -162,7 +151,7 @@ describe('a direct transfer', () => {
   it.each([
     ['no method', null],
     ['a refusal', new JobtailError('fault', 'too many keys')],
-    ['a method without a protocol', { ...METHOD, protocol: null }],
+    ['a method without a protocol', { serverHostname: 'h', sharedBasepath: '/s', protocol: null, credentials: null }],
   ])('with %s from the service is done by SOAP', async (_, method) => {
     const { place, transfer } = placeWith('direct');
     place.remote.set('/11/a', 'a');

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fileCalls } from '../../../src/agent/results/file-calls.ts';
 import { ignoresCase, judgeNames } from '../../../src/agent/results/listing.ts';
 import { partialName, printable, resultPath } from '../../../src/agent/results/names.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
@@ -201,13 +202,14 @@ describe('names in each other’s way', () => {
     expect(kinds(names)).toEqual(['fetch', 'refused']);
   });
 
-  it('differ by upper and lower case: two files, except where the file system makes them one', () => {
+  it('differ by upper and lower case: two files, except where the file system makes them one', async () => {
     const names = ['/11/Data', '/11/data', '/11/DATA/x', '/11/\u00C4', '/11/a\u0308'];
     const kindsWith = (foldsCase: boolean) =>
       [...judgeNames(names, { ...ALL, foldsCase }).values()].map((verdict) => verdict.kind);
     expect(kindsWith(false)).toEqual(['fetch', 'fetch', 'fetch', 'fetch', 'fetch']);
     expect(kindsWith(true)).toEqual(['fetch', 'refused', 'refused', 'fetch', 'refused']);
-    expect(ignoresCase(temporaryDirectory())).toBe(false);
+    for (const onNetwork of [false, true])
+      expect(await ignoresCase(fileCalls(onNetwork), temporaryDirectory())).toBe(false);
   });
 
   it('are judged anew when the other one is gone, and the one that was there first stays', async () => {

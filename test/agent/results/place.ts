@@ -3,8 +3,20 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Parts, Remote, Sink, TransferMethod } from '../../../src/agent/ports.ts';
+import { systemClock } from '../../../src/agent/clock.ts';
+import type {
+  DirectArrival,
+  DirectFile,
+  DirectOrder,
+  DirectTransfer,
+  Parts,
+  Remote,
+  Sink,
+  TransferMethod,
+} from '../../../src/agent/ports.ts';
 import type { ResultsContext } from '../../../src/agent/results/context.ts';
+import { DirectResults } from '../../../src/agent/results/direct-results.ts';
+import { Leases } from '../../../src/agent/results/leases.ts';
 import { Results, type ResultsEnd, resultsDirectory } from '../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
@@ -87,6 +99,8 @@ export class ResultsPlace {
   readonly store: Store;
   readonly told: string[] = [];
   now = 1_000_000;
+  /** Of the clock that only goes forward. */
+  monotonic = 0;
   results: Results;
 
   constructor(context: Partial<ResultsContext> = {}, parent?: string) {
@@ -166,6 +180,41 @@ export class ResultsPlace {
       },
     };
   }
+}
+
+/** Hands all files over together. */
+export class Together implements DirectTransfer {
+  readonly #place: ResultsPlace;
+
+  constructor(place: ResultsPlace) {
+    this.#place = place;
+  }
+
+  async fetch<File extends DirectFile>({ files, directory, onFiles }: DirectOrder<File>): Promise<void> {
+    await fs.promises.mkdir(directory, { recursive: true });
+    const arrivals: DirectArrival<File>[] = [];
+    for (const [index, file] of files.entries()) {
+      const arrived = path.join(directory, `${index}`);
+      await fs.promises.writeFile(arrived, this.#place.remote.files.get(`/${file.parts.join('/')}`) as Buffer);
+      arrivals.push({ file, path: arrived });
+    }
+    await onFiles(arrivals);
+  }
+}
+
+/** The direct way by a transfer of the test, by the clock of the place. */
+export function directBy(place: ResultsPlace, transfer: DirectTransfer, wanted: 'direct' | 'auto' = 'direct') {
+  place.remote.method = {
+    serverHostname: 'h',
+    sharedBasepath: '/scratch/501',
+    protocol: 'SftpScp',
+    credentials: { username: 'hpc', privateKey: 'secret', publicKey: 'key' },
+  };
+  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const clock = { ...systemClock, now: () => place.now, monotonic: () => place.monotonic };
+  const leases = new Leases({ store: place.store, clock, log });
+  const transfers = { SftpScp: transfer, NetworkShare: transfer };
+  return { direct: new DirectResults({ leases, transfers, wanted, aboveBytes: 1_000 }), clock };
 }
 
 /** Flushing 20,000 files is a matter of the disk; where a test has them, it is about the agent. */

@@ -1,47 +1,16 @@
 /** Files that arrived together: they are on the disk before any of them has its name. */
 import fs from 'node:fs';
 import { open } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '../../../src/agent/clock.ts';
-import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer } from '../../../src/agent/ports.ts';
-import { DirectResults } from '../../../src/agent/results/direct-results.ts';
-import { Leases } from '../../../src/agent/results/leases.ts';
-import { ResultsPlace } from './place.ts';
-
-/** Hands all files over together. */
-class Together implements DirectTransfer {
-  readonly #place: ResultsPlace;
-
-  constructor(place: ResultsPlace) {
-    this.#place = place;
-  }
-
-  async fetch<File extends DirectFile>({ files, directory, onFiles }: DirectOrder<File>): Promise<void> {
-    fs.mkdirSync(directory, { recursive: true });
-    const arrivals = files.map((file, index): DirectArrival<File> => {
-      const arrived = path.join(directory, `${index}`);
-      fs.writeFileSync(arrived, this.#place.remote.files.get(`/${file.parts.join('/')}`) as Buffer);
-      return { file, path: arrived };
-    });
-    await onFiles(arrivals);
-  }
-}
+import type { ResultsContext } from '../../../src/agent/results/context.ts';
+import { directBy, ResultsPlace, Together } from './place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
-function placeOf(count: number) {
+function placeOf(count: number, context: Partial<ResultsContext> = {}) {
   const place = new ResultsPlace();
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
-  const clock = { ...systemClock, now: () => place.now };
-  const together = new Together(place);
-  const direct = new DirectResults({
-    leases: new Leases({ store: place.store, clock, log }),
-    transfers: { SftpScp: together, NetworkShare: together },
-    wanted: 'direct',
-    aboveBytes: 0,
-  });
-  place.restarted({ direct, clock });
-  place.remote.method = { serverHostname: 'h', sharedBasepath: '/s', protocol: 'SftpScp', credentials: null };
+  place.restarted({ ...directBy(place, new Together(place)), ...context });
   const names = Array.from({ length: count }, (_, index) => `f${String(index).padStart(3, '0')}`);
   for (const name of names) place.remote.set(`/11/${name}`, name);
   return { place, tree: names.map((name) => `11/${name}`) };
@@ -74,6 +43,15 @@ function replaceSync(place: ResultsPlace, script: string): void {
   onTestFinished(() => void vi.unstubAllEnvs());
 }
 
+/** Where all of the file system is flushed. */
+const WHOLE = { script: 'exec sync "$@"', onNetwork: false, release: '5.8.0', platform: 'linux' as NodeJS.Platform };
+
+function onSystem({ release, platform }: Pick<typeof WHOLE, 'release' | 'platform'>): void {
+  vi.spyOn(os, 'release').mockReturnValue(release);
+  vi.spyOn(os, 'platform').mockReturnValue(platform);
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
 const isArrival = (file: string) => path.basename(path.dirname(file)) === '.direct';
 
 describe('files that arrived together', () => {
@@ -93,6 +71,7 @@ describe('files that arrived together', () => {
     const { place, tree } = placeOf(40);
     const said = path.join(place.directory, 'said');
     replaceSync(place, `echo "$* $(ls '${place.path('11')}' | wc -l)" >> '${said}'\nexec sync "$@"`);
+    onSystem(WHOLE);
     const flushes = await watchFlushes(place);
     await place.sync();
     expect(place.tree()).toEqual(tree);
@@ -100,9 +79,17 @@ describe('files that arrived together', () => {
     expect(flushes.filter(({ file }) => isArrival(file))).toEqual([]);
   });
 
-  it('are flushed one by one where the file system cannot be', async () => {
-    const { place, tree } = placeOf(40);
-    replaceSync(place, 'exit 1');
+  it.each<[string, typeof WHOLE]>([
+    ['cannot be', { ...WHOLE, script: 'exit 1' }],
+    ['is not what is flushed: an old sync', { ...WHOLE, script: "echo 'sync: ignoring all arguments' >&2" }],
+    ['is on a network', { ...WHOLE, onNetwork: true }],
+    ['does not tell of errors: an old Linux', { ...WHOLE, release: '5.7.19-generic' }],
+    ['does not tell of errors: a much older Linux', { ...WHOLE, release: '4.18.0-553.el8_10.x86_64' }],
+    ['is not asked by sync: not Linux', { ...WHOLE, platform: 'darwin' }],
+  ])('are flushed one by one where the file system %s', async (_, { script, onNetwork, ...system }) => {
+    const { place, tree } = placeOf(40, { onNetwork });
+    replaceSync(place, script);
+    onSystem(system);
     const flushes = await watchFlushes(place);
     await place.sync();
     expect(place.tree()).toEqual(tree);

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isPartialName, partialName } from '../../../src/agent/results/names.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { FilesRemote, inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
@@ -223,6 +223,21 @@ describe('a file that fails', () => {
       expect(place.remote.downloads).toEqual(['/1', '/2']);
     },
   );
+
+  it('ends the look with its own error, whatever becomes of the ledger then; the look is over either way', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/1', 'one');
+    vi.spyOn(place.store.results, 'saveAll').mockImplementation((rows) => {
+      if (rows.some(({ state }) => state === 'synced')) throw new JobtailError('store', 'the disk is full');
+    });
+    onTestFinished(() => void vi.restoreAllMocks());
+    await expect(place.sync()).rejects.toMatchObject({ code: 'store' });
+    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 1, endedAt: place.now });
+    place.remote.files.set('/2', new JobtailError('unreachable', 'not now'));
+    place.now += MINUTE_MS;
+    await expect(place.sync()).rejects.toMatchObject({ code: 'unreachable' });
+    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 2, endedAt: place.now });
+  });
 
   it('ends at once when it is stopped, and waits for the write that is under way', async () => {
     const place = new ResultsPlace({ parallel: 2 });
