@@ -13,7 +13,7 @@ import type { LoopFigures } from './loop-delay.ts';
 import type { Measurement, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess, startProcess } from './processes.ts';
 import { JOB_ID, LOG_BLOCK_BYTES, TASK_ID } from './service/answers.ts';
-import { logBlock } from './service/log-text.ts';
+import { LOG_PATH, logBlock } from './service/log-text.ts';
 import { type Service, startService } from './service/process.ts';
 import { warmDisk } from './warm-disk.ts';
 
@@ -38,7 +38,7 @@ function agent(service: Service, bytes: number, directory: string): Side {
       options,
     );
     try {
-      while (!running.stderr().includes('following ')) await sleep(20);
+      await running.until('it followed', () => running.stderr().includes('following '));
       process.kill(running.pid, 'SIGUSR2');
       const toldMs = Date.now();
       await run(process.execPath, [AGENT, 'watch', '-c', config, JOB_ID, '--task', TASK_ID, '--file', 'stdout']);
@@ -113,7 +113,7 @@ export const firstPoll: Measurement = {
   ],
   prepare: async (place) => {
     const bytes = place.quick ? 8 * MIB : 256 * MIB;
-    const service = await startService({ logBytes: bytes }, place.directory);
+    const service = await startService({ logBytes: bytes, listed: [LOG_PATH] }, place.directory);
     const sides = { agent: agent(service, bytes, place.directory), curl: curl(service, place.directory) };
     return { sides, before: () => warmDisk(place.directory, 4 * bytes), close: () => service.stop() };
   },

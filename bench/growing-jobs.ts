@@ -65,7 +65,7 @@ async function followByAgent(directory: string, jobs: number, seconds: number): 
   const watching = { jobs, files: ['stdout'] as const, intervalSeconds: INTERVAL_SECONDS, requestsPerMinute: 60_000 };
   place.prepare(middleware, watching);
   const agent = place.start();
-  await untilAsked(middleware, jobs * 3);
+  await untilAsked(agent, middleware, jobs * 3);
   const mirrors = Array.from({ length: jobs }, (_, index) =>
     path.join(place.mirror, String(index + 1), 'live', String(index + 1), 'stdout.log'),
   );

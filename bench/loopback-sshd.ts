@@ -4,8 +4,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from './free-port.ts';
+import { freePort } from '../test/support/free-port.ts';
 import { NotHere } from './measurement.ts';
 import { startProcess } from './processes.ts';
 
@@ -50,7 +49,7 @@ export async function startSshd(directory: string): Promise<LoopbackSshd> {
   ];
   fs.writeFileSync(at('sshd_config'), `${settings.join('\n')}\n`);
   const sshd = startProcess(SSHD, ['-D', '-e', '-f', at('sshd_config')]);
-  while (!(await answers(port))) await sleep(20);
+  await sshd.until('it listened', () => answers(port));
   const known = [
     '-o',
     'StrictHostKeyChecking=no',

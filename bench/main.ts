@@ -13,14 +13,14 @@
  */
 import fs from 'node:fs';
 import os from 'node:os';
-import path from 'node:path';
 import { JobtailError } from '../src/errors.ts';
 import { countOf, endInOneLine, valuesOf } from './command-line.ts';
 import { type Measurement, NotHere } from './measurement.ts';
 import { MEASUREMENTS } from './measurements.ts';
-import { hasProgram } from './processes.ts';
+import { endProcesses, hasProgram } from './processes.ts';
 import { type Row, type Runs, rowOf, runRounds, type Unmeasured } from './rounds.ts';
 import { tableOf } from './table.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 interface Options {
   readonly quick: boolean;
@@ -80,7 +80,7 @@ async function measure(measurement: Measurement, options: Options): Promise<Outc
   });
   const missing = needs.filter((program) => !hasProgram(program));
   if (missing.length > 0) return unmeasured(`${missing.join(', ')} is missing`, false);
-  const directory = fs.mkdtempSync(path.join(bigTemporaryDirectory(), 'jobtail-bench-'));
+  const directory = temporaryDirectory('jobtail-bench-');
   const sayOf = (text: string) => say(`${name}: ${text}`);
   try {
     const prepared = await prepare({ directory, quick: options.quick, say: sayOf });
@@ -96,13 +96,9 @@ async function measure(measurement: Measurement, options: Options): Promise<Outc
     const [why = ''] = String(error instanceof Error ? error.message : error).split('\n');
     return unmeasured(why, !(error instanceof NotHere));
   } finally {
+    await endProcesses();
     fs.rmSync(directory, { recursive: true, force: true });
   }
-}
-
-/** On a disk: /tmp is in memory on many machines, and the files are large. */
-function bigTemporaryDirectory(): string {
-  return process.env['TMPDIR'] ?? (fs.existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir());
 }
 
 function jsonOf(outcomes: Readonly<Record<string, Outcome>>, { quick }: Options): string {

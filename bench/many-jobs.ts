@@ -31,14 +31,14 @@ export const manyJobs: Measurement = {
     agentPlace.prepare(middleware, { jobs, files: ALL_FILES, intervalSeconds: 60, requestsPerMinute: 60_000 });
     // The mirrors are there, as after any earlier start.
     const first = agentPlace.start();
-    await untilAsked(middleware, jobs);
+    await untilAsked(first, middleware, jobs);
     await sleep(2_000);
     await first.stop();
     const agent = async (): Promise<Figures> => {
       await middleware.reset();
       const startedAt = performance.timeOrigin + performance.now();
       const started = agentPlace.start();
-      await untilAsked(middleware, jobs);
+      await untilAsked(started, middleware, jobs);
       await sleep(1_000);
       const peakBytes = peakOf(started.pid);
       await started.stop();

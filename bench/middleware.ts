@@ -5,12 +5,13 @@
  *
  *     node middleware.js '{"fileBytes": 3000, "growingBytesPerSecond": 0}'
  *
- * It prints its port and GET /figures tells what it was asked. stdout.log grows; the other three files stay as they are.
+ * It prints its port; GET /figures tells what it was asked, and GET /reset forgets that. stdout.log grows; the other three files stay as they are.
  */
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { actionOf } from '../src/soap/contract.ts';
 import { LINE_BYTES, textOf } from './growth.ts';
+import { NAMESPACE } from './service/answers.ts';
 
 export interface MiddlewareSetting {
   /** Bytes of each file at the beginning. */
@@ -28,7 +29,6 @@ export interface MiddlewareFigures {
   readonly longestGapMs: number;
 }
 
-export const NAMESPACE = 'http://middleware.example.org/';
 export const SESSION = 'a-session';
 
 const START =

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface RunOptions {
   readonly cwd?: string;
@@ -28,14 +29,33 @@ export interface Run {
 /** Clock ticks a second in /proc/PID/stat: the same on every Linux that runs Node.js. */
 const TICKS_PER_SECOND = 100;
 const SAMPLE_MS = 20;
+const LOOK_MS = 50;
+/** Beyond whatever is waited for here. */
+const LONGEST_MS = 600_000;
 
 /** Runs the command and prints what the shell's children used, to the third descriptor. */
 const TIMED = '"$@"; code=$?; times >&3; exit $code';
 
-const running = new Set<ChildProcess>();
+/** With promises that they have ended. */
+const running = new Map<ChildProcess, Promise<void>>();
 process.on('exit', () => {
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of running.keys()) child.kill('SIGKILL');
 });
+
+/** Ends what still runs, as a measurement that failed leaves it. */
+export async function endProcesses(): Promise<void> {
+  while (running.size > 0) {
+    for (const child of running.keys()) child.kill('SIGKILL');
+    await Promise.all(running.values());
+  }
+}
+
+/** Resolves when it has ended and all it wrote was read. */
+function keepRunning(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'close').then(() => void running.delete(child));
+  running.set(child, ended);
+  return ended;
+}
 
 /** Runs a process to its end. For a pipeline: `run('sh', ['-c', '...'])`. @throws Error if it does not end with 0 */
 export async function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<Run> {
@@ -45,16 +65,15 @@ export async function run(command: string, args: readonly string[], options: Run
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
-  running.add(child);
+  const closed = keepRunning(child);
   const [stdout, stderr, times] = [1, 2, 3].map((descriptor) => collect(child, descriptor));
   let peakBytes = 0;
   const sampler = setInterval(() => {
     peakBytes = Math.max(peakBytes, peakOf(child.pid ?? 0));
   }, SAMPLE_MS);
   const ended = once(child, 'exit').then(() => performance.now() - startedMs);
-  await once(child, 'close');
+  await closed;
   clearInterval(sampler);
-  running.delete(child);
   if (child.exitCode !== 0) {
     throw new Error(`${command} ended with ${child.exitCode ?? child.signalCode}: ${stderr?.().slice(-2000)}`);
   }
@@ -74,13 +93,20 @@ export async function runProcess(
   return (await run(command, args, options)).figures;
 }
 
+type Looked<Found> = Found | null | false;
+
 /** A process that keeps running. */
 export interface Started {
   readonly pid: number;
   /** All it wrote so far. */
   readonly stdout: () => string;
   readonly stderr: () => string;
-  /** Resolves with the first match in its standard output. @throws Error if it ends before */
+  /**
+   * What `look` finds, as soon as it is neither null nor false; `what` says what is waited for.
+   * @throws Error if it ends before, with what it wrote last, or if that takes longer than anything here does
+   */
+  readonly until: <Found>(what: string, look: () => Looked<Found> | Promise<Looked<Found>>) => Promise<Found>;
+  /** Resolves with the first match in its standard output. @throws Error as `until` */
   readonly says: (pattern: RegExp) => Promise<RegExpExecArray>;
   /** Ends it and resolves when it has ended. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<void>;
@@ -93,24 +119,24 @@ export function startProcess(command: string, args: readonly string[], options: 
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid === undefined) throw new Error(`${command} cannot be started`);
-  running.add(child);
+  const ended = keepRunning(child);
   const [stdout, stderr] = [collect(child, 1), collect(child, 2)];
-  const ended = once(child, 'close').then(() => running.delete(child));
+  const until: Started['until'] = async (what, look) => {
+    const failed = (how: string) => new Error(`${command} ${how} before ${what}: ${stderr().slice(-2000)}`);
+    for (const deadlineMs = performance.now() + LONGEST_MS; ; await sleep(LOOK_MS)) {
+      const hasEnded = !running.has(child);
+      const found = await look();
+      if (found !== null && found !== false) return found;
+      if (hasEnded) throw failed('ended');
+      if (performance.now() > deadlineMs) throw failed(`took more than ${LONGEST_MS / 1000} s`);
+    }
+  };
   return {
     pid: child.pid,
     stdout,
     stderr,
-    says: async (pattern) => {
-      for (;;) {
-        const found = pattern.exec(stdout());
-        if (found !== null) return found;
-        if (child.exitCode !== null || child.signalCode !== null) {
-          throw new Error(`${command} ended and did not say ${pattern}: ${stderr().slice(-2000)}`);
-        }
-        const said = child.stdout === null ? ended : once(child.stdout, 'data');
-        await Promise.race([said, ended]);
-      }
-    },
+    until,
+    says: (pattern) => until(`it said ${pattern}`, () => pattern.exec(stdout())),
     stop: async (signal = 'SIGTERM') => {
       child.kill(signal);
       await ended;

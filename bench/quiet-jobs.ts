@@ -3,8 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figures, Measurement, Place, Prepared } from './measurement.ts';
-import { ACTION, FILE_TYPES, NAMESPACE, SESSION } from './middleware.ts';
+import { ACTION, FILE_TYPES, SESSION } from './middleware.ts';
 import { runProcess, type Started, usageOf } from './processes.ts';
+import { NAMESPACE } from './service/answers.ts';
 import { AgentPlace, ALL_FILES, type RunningMiddleware, startMiddleware, untilAsked } from './watching.ts';
 
 const FILE_BYTES = 3_000;
@@ -23,7 +24,7 @@ async function follow(directory: string, jobs: number, intervalSeconds: number):
   const place = new AgentPlace(directory);
   place.prepare(middleware, { jobs, files: ALL_FILES, intervalSeconds, requestsPerMinute: 1_000_000 });
   const agent = place.start();
-  await untilAsked(middleware, jobs * WARM_POLLS);
+  await untilAsked(agent, middleware, jobs * WARM_POLLS);
   const stop = async () => {
     await agent.stop();
     await middleware.stop();

@@ -11,7 +11,6 @@
  * arguments are wrong.
  */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Sandbox } from '../src/sandbox/sandbox.ts';
@@ -20,11 +19,19 @@ import { SoakAgent } from './soak/agent.ts';
 import { ClusterWork } from './soak/cluster-work.ts';
 import { figuresOf, type Sample, tableOf } from './soak/figures.ts';
 import { Mischief } from './soak/mischief.ts';
+import { temporaryDirectory } from './temporary-directory.ts';
 
 /** Until caches, code and pools have their size. A short soak shows that it works, and has little of that. */
 const WARM_SHARE = 0.25;
 const SAMPLES = 240;
 const CALM_SECONDS = 120;
+
+interface Options {
+  readonly minutes: number;
+  readonly jobs: number;
+  /** Where all samples and the figures are kept. */
+  readonly json: string | undefined;
+}
 
 async function main(): Promise<void> {
   const values = valuesOf({
@@ -34,41 +41,55 @@ async function main(): Promise<void> {
   });
   const minutes = numberOf('--minutes', values.minutes);
   const jobs = countOf('--jobs', values.jobs);
-  const directory = fs.mkdtempSync(path.join(fs.existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir(), 'jobtail-soak-'));
-  const sandbox = await Sandbox.start({ directory: path.join(directory, 'cluster'), port: 0 });
-  const work = await ClusterWork.start(sandbox, jobs);
-  const agent = await SoakAgent.start(directory, sandbox, work.jobs);
-  const mischief = new Mischief(sandbox, agent, work);
+  const directory = temporaryDirectory('jobtail-soak-');
   try {
-    const samples = await soak({ minutes, agent, work, mischief });
-    mischief.end();
-    const different = await agent.untilEqual(work.jobs, CALM_SECONDS);
-    const figures = figuresOf(samples, WARM_SHARE);
-    const done = { minutes, jobs: work.jobs.length, ...work.done, ...mischief.done };
-    process.stdout.write(`${tableOf(figures, done)}\n`);
-    for (const file of different) process.stdout.write(`differs: ${file}\n`);
-    if (values.json !== undefined) {
-      const date = new Date().toISOString();
-      fs.writeFileSync(values.json, JSON.stringify({ date, node: process.version, done, figures, different, samples }));
-    }
-    // Within a few minutes nothing can be told of a slope.
-    const flat = minutes < 10 || figures.every(({ isFlat }) => isFlat);
-    if (different.length > 0 || !flat) process.exitCode = 1;
+    await soakIn(directory, { minutes, jobs, json: values.json });
   } finally {
-    await agent.stop();
-    await sandbox.close();
     fs.rmSync(directory, { recursive: true, force: true });
   }
 }
 
+async function soakIn(directory: string, options: Options): Promise<void> {
+  const sandbox = await Sandbox.start({ directory: path.join(directory, 'cluster'), port: 0 });
+  try {
+    const work = await ClusterWork.start(sandbox, options.jobs);
+    const agent = await SoakAgent.start(directory, sandbox, work.jobs);
+    try {
+      await soak({ agent, work, mischief: new Mischief(sandbox, agent, work) }, options);
+    } finally {
+      await agent.stop();
+    }
+  } finally {
+    await sandbox.close();
+  }
+}
+
 interface Soak {
-  readonly minutes: number;
   readonly agent: SoakAgent;
   readonly work: ClusterWork;
   readonly mischief: Mischief;
 }
 
-async function soak({ minutes, agent, work, mischief }: Soak): Promise<Sample[]> {
+/** Says what came of it. */
+async function soak(parts: Soak, { minutes, json }: Options): Promise<void> {
+  const { agent, work, mischief } = parts;
+  const samples = await sampled(parts, minutes);
+  mischief.end();
+  const different = await agent.untilEqual(work.jobs, CALM_SECONDS);
+  const figures = figuresOf(samples, WARM_SHARE);
+  const done = { minutes, jobs: work.jobs.length, ...work.done, ...mischief.done };
+  process.stdout.write(`${tableOf(figures, done)}\n`);
+  for (const file of different) process.stdout.write(`differs: ${file}\n`);
+  if (json !== undefined) {
+    const date = new Date().toISOString();
+    fs.writeFileSync(json, JSON.stringify({ date, node: process.version, done, figures, different, samples }));
+  }
+  // Within a few minutes nothing can be told of a slope.
+  const flat = minutes < 10 || figures.every(({ isFlat }) => isFlat);
+  if (different.length > 0 || !flat) process.exitCode = 1;
+}
+
+async function sampled({ agent, work, mischief }: Soak, minutes: number): Promise<Sample[]> {
   const samples: Sample[] = [];
   const durationMs = minutes * 60_000;
   const sampleEveryMs = Math.max(1_000, durationMs / SAMPLES);

@@ -1,12 +1,12 @@
 /** An agent under measurement with many watched jobs, and the middleware that it follows them through. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../src/job.ts';
 import { Store } from '../src/store/store.ts';
-import { type MiddlewareFigures, type MiddlewareSetting, NAMESPACE, SESSION } from './middleware.ts';
+import { type MiddlewareFigures, type MiddlewareSetting, SESSION } from './middleware.ts';
 import { type Started, startProcess } from './processes.ts';
+import { NAMESPACE } from './service/answers.ts';
 
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 
@@ -95,7 +95,7 @@ export class AgentPlace {
 
 export const ALL_FILES = LIVE_FILE_NAMES;
 
-/** Waits until the middleware was asked for all jobs, so many times each on average. */
-export async function untilAsked(middleware: RunningMiddleware, calls: number): Promise<void> {
-  while ((await middleware.figures()).calls < calls) await sleep(50);
+/** Waits until the agent has asked the middleware so many times. @throws Error if it ends before */
+export async function untilAsked(agent: Started, middleware: RunningMiddleware, calls: number): Promise<void> {
+  await agent.until(`it asked ${calls} times`, async () => (await middleware.figures()).calls >= calls);
 }

@@ -17,6 +17,9 @@ const SENTENCES = [
 ];
 const LEVELS = ['INFO ', 'DEBUG', 'WARN ', '\u001b[1;31mERROR\u001b[0m'];
 
+/** The path that the service gives with the text, and by which it lists the file. */
+export const LOG_PATH = '/stdout.txt';
+
 /** One block of the log: whole lines, LOG_BLOCK_BYTES of them. The same at every call. */
 export function logBlock(): Buffer {
   const lines: string[] = [];
@@ -50,7 +53,7 @@ export class LogAnswers {
     const rest = textOf(rotated().subarray(0, left % LOG_BLOCK_BYTES));
     const names = ['DownloadPartsOfJobFilesFromClusterResult', 'JobFileContentExt'];
     const { before, after } = around('DownloadPartsOfJobFilesFromCluster', ...names);
-    const fields = `<relativePath>/stdout.txt</relativePath><offset>${offset}</offset><fileType>StandardOutputFile</fileType><submittedTaskInfoId>${TASK_ID}</submittedTaskInfoId>`;
+    const fields = `<relativePath>${LOG_PATH}</relativePath><offset>${offset}</offset><fileType>StandardOutputFile</fileType><submittedTaskInfoId>${TASK_ID}</submittedTaskInfoId>`;
     return {
       before: Buffer.from(`${before}<content>`),
       block: text,
@@ -58,6 +61,20 @@ export class LogAnswers {
       after: Buffer.concat([rest, Buffer.from(`</content>${fields}${after}`)]),
     };
   }
+}
+
+/** The log as a listed file: its raw bytes. Three blocks of it are base64 without padding. */
+export function rawLogAnswer(bytes: number): Answer {
+  const block = logBlock();
+  const times = Math.floor(bytes / (3 * LOG_BLOCK_BYTES));
+  const rest = Buffer.concat([block, block, block]).subarray(0, bytes - times * 3 * LOG_BLOCK_BYTES);
+  const { before, after } = around('DownloadFileFromCluster', 'DownloadFileFromClusterResult');
+  return {
+    before: Buffer.from(before),
+    block: Buffer.from(Buffer.concat([block, block, block]).toString('base64')),
+    times,
+    after: Buffer.from(rest.toString('base64') + after),
+  };
 }
 
 const textOf = (bytes: Buffer) => Buffer.from(escapeText(decodeBytes(bytes, 0)));

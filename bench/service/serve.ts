@@ -3,13 +3,14 @@
  * own, the same bytes to whoever asks. `serve.js FILE`, with its options as JSON, prints its port, and the
  * time of every call for live files.
  *
- * A result file called `/BYTES.dat` has so many bytes; live stdout of the one task has `logBytes`.
+ * A result file called `/BYTES.dat` has so many bytes; live stdout of the one task has `logBytes`, and is listed as
+ * `/stdout.txt` if that is among `listed`.
  */
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Answer, JOB_ID, resultAnswer, small } from './answers.ts';
-import { LogAnswers } from './log-text.ts';
+import { LOG_PATH, LogAnswers, rawLogAnswer } from './log-text.ts';
 
 export interface ServeOptions {
   /** Length of the live stdout; 0 if left out. */
@@ -24,6 +25,7 @@ const WRITE_BYTES = 1024 * 1024;
 
 const options = JSON.parse(fs.readFileSync(process.argv[2] ?? '', 'utf8')) as ServeOptions;
 const log = new LogAnswers();
+const rawLog = rawLogAnswer(options.logBytes ?? 0);
 
 const server = http.createServer({ noDelay: true }, (request, response) => {
   const pieces: Buffer[] = [];
@@ -36,8 +38,9 @@ server.listen(0, '127.0.0.1', () => process.stdout.write(`port ${(server.address
 
 function answerTo(request: string): Answer {
   const field = (name: string) => new RegExp(`<(?:\\w+:)?${name}>([^<]*)<`).exec(request)?.[1] ?? '';
-  if (request.includes('DownloadFileFromCluster'))
-    return resultAnswer(Number.parseInt(field('relativeFilePath').slice(1), 10));
+  const relativePath = field('relativeFilePath');
+  if (relativePath === LOG_PATH) return rawLog;
+  if (request.includes('DownloadFileFromCluster')) return resultAnswer(Number.parseInt(relativePath.slice(1), 10));
   if (request.includes('DownloadPartsOfJobFilesFromCluster')) process.stdout.write(`read ${Date.now()}\n`);
   if (request.includes('DownloadPartsOfJobFilesFromCluster'))
     return log.answer(options.logBytes ?? 0, Number(field('offset')));

@@ -6,7 +6,7 @@ import { mirrorPath } from '../../src/agent/live/mirror.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { Store } from '../../src/store/store.ts';
-import { freePort } from '../free-port.ts';
+import { freePort } from '../../test/support/free-port.ts';
 import { run, type Started, startProcess, usageOf } from '../processes.ts';
 import { oneOf, type SoakJob } from './cluster-work.ts';
 import type { Sample } from './figures.ts';
@@ -60,9 +60,14 @@ export class SoakAgent {
     });
     store.close();
     const agent = new SoakAgent(directory, `http://${listen}/metrics`);
-    // A command that finds no agent would take its place.
-    await agent.#metrics();
-    return agent;
+    try {
+      // A command that finds no agent would take its place.
+      await agent.#metrics();
+      return agent;
+    } catch (error) {
+      await agent.stop();
+      throw error;
+    }
   }
 
   async sample(): Promise<Omit<Sample, 'minute'>> {
