@@ -1,7 +1,7 @@
 /**
  * Digests of large files while they arrive: rsync writes a file from its beginning to its end under a temporary name,
  * and then gives the same inode its own name. What was read is flushed on the way, so that little is left to do when the
- * file is whole.
+ * file is whole. Nothing is read twice: a file that is written over later has no digest here that is true of it.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -29,7 +29,7 @@ export class GrowingDigests {
     this.#looking.catch(() => {});
   }
 
-  /** The digest of a file that is whole by now; undefined if it was not followed. */
+  /** The digest of a file that is whole, and was only added to; undefined if it was not followed. */
   async take(inode: number): Promise<FileDigest | undefined> {
     const growing = this.#growing.get(inode);
     this.#growing.delete(inode);
@@ -38,10 +38,13 @@ export class GrowingDigests {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#looking;
-    const left = [...this.#growing.values()];
-    this.#growing.clear();
-    await Promise.allSettled(left.map((growing) => growing.finish()));
+    try {
+      await this.#looking;
+    } finally {
+      const left = [...this.#growing.values()];
+      this.#growing.clear();
+      await Promise.allSettled(left.map((growing) => growing.finish()));
+    }
   }
 
   async #keepLooking(): Promise<void> {

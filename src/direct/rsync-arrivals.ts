@@ -1,20 +1,26 @@
 /**
  * The files of one run of rsync: handed over as they come, for a kill loses only what was not. rsync gives a file its
  * name when it is whole and its checksum was right, so one that stands there is good, whoever told of it.
+ *
+ * Its digest may not be: if the checksum is wrong, rsync moves the file from where it grew into the partial directory,
+ * sends it again over the same inode, and only then names it. So what was hashed while it grew counts only if nothing
+ * ever came into the partial directory of this run: rsync changes a file nowhere else once it was written.
  */
 import { lstatSync, type Stats } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DirectArrival, DirectFile, DirectOrder } from '../agent/ports.ts';
+import type { DirectArrival, DirectFile, DirectOrder, FileDigest } from '../agent/ports.ts';
+import { LinkedAbort } from '../linked-abort.ts';
 import { Slices } from '../slices.ts';
 import { GrowingDigests } from './growing-digests.ts';
+import { isPartialUnused } from './staging.ts';
 
 const HAND_OVER_MS = 500;
 
 export interface RsyncArrivalsOptions<File extends DirectFile> {
   /** By their paths; those that were handed over are taken out. */
   readonly files: Map<string, File>;
-  /** Where they are when they are whole, and before. */
+  /** Where they are when they are whole, and before; the partial directories are prepared. */
   readonly arrival: string;
   readonly growing: string;
   readonly onFiles: DirectOrder<File>['onFiles'];
@@ -24,7 +30,7 @@ export interface RsyncArrivalsOptions<File extends DirectFile> {
 export class RsyncArrivals<File extends DirectFile> {
   readonly #options: RsyncArrivalsOptions<File>;
   readonly #digests: GrowingDigests;
-  readonly #failed = new AbortController();
+  readonly #stop: LinkedAbort;
   readonly #ended = new AbortController();
   readonly #handingOver: Promise<void>;
   #told: string[] = [];
@@ -32,13 +38,14 @@ export class RsyncArrivals<File extends DirectFile> {
   constructor(options: RsyncArrivalsOptions<File>) {
     this.#options = options;
     this.#digests = new GrowingDigests(options.growing);
+    this.#stop = new LinkedAbort(options.signal);
     this.#handingOver = this.#keepUp();
-    this.#handingOver.catch((error: unknown) => this.#failed.abort(error));
+    this.#handingOver.catch((error: unknown) => this.#stop.abort(error));
   }
 
   /** Fires when the run is to be stopped, or when a file could not be handed over. */
   get signal(): AbortSignal {
-    return AbortSignal.any([this.#options.signal, this.#failed.signal]);
+    return this.#stop.signal;
   }
 
   /** A file has come, or nearly so: rsync says it before it gives the file its name. */
@@ -53,6 +60,7 @@ export class RsyncArrivals<File extends DirectFile> {
       await this.#handingOver;
       if (!this.#options.signal.aborted) await this.#handOver([...this.#options.files.keys()]);
     } finally {
+      this.#stop.release();
       await this.#digests.close();
     }
   }
@@ -83,11 +91,16 @@ export class RsyncArrivals<File extends DirectFile> {
       if (stat === undefined) missing.push(name);
       else {
         files.delete(name);
-        arrivals.push({ file, path: at, digest: await this.#digests.take(stat.ino) });
+        arrivals.push({ file, path: at, digest: await this.#digestOf(at, stat) });
       }
     }
     if (arrivals.length > 0) await onFiles(arrivals);
     return missing;
+  }
+
+  async #digestOf(at: string, { ino }: Stats): Promise<FileDigest | undefined> {
+    // After the file was seen to be there: what happened to it before has left its trace.
+    return (await isPartialUnused(at)) ? this.#digests.take(ino) : undefined;
   }
 }
 

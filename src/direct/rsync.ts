@@ -10,7 +10,7 @@ import { outputOf, type ProgramEnd, runProgram } from './program.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { OUT_FORMAT, RsyncOutput } from './rsync-output.ts';
 import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
-import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY } from './staging.ts';
+import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
 const TIMEOUT_SECONDS = 300;
 /** Files of one run; the higher number where rsync need not check them with the square of it. */
@@ -96,6 +96,7 @@ async function runRsync<File extends DirectFile>(files: Map<string, File>, run: 
   const { order, arrival, growing } = run;
   const names = [...files.keys()];
   const large = new Map<string, File>();
+  await preparePartialDirectories(arrival, names);
   const arrivals = new RsyncArrivals({ ...order, files, arrival, growing });
   const output = new RsyncOutput({
     onBytes: (bytes) => {

@@ -33,6 +33,29 @@ async function clearFiles(directory: string, kept: string): Promise<void> {
   }
 }
 
+/** The time of last change that is given to a directory; no change leaves it there. */
+const UNCHANGED_SECONDS = 1;
+
+/**
+ * Makes the directories where rsync keeps what came damaged, for files with these names below `directory`, so that it
+ * shows afterwards what was never used. One that cannot be made shows as used.
+ */
+export async function preparePartialDirectories(directory: string, names: readonly string[]): Promise<void> {
+  for (const parent of new Set(names.map((name) => path.dirname(name)))) {
+    const partial = path.join(directory, parent, PARTIAL_DIRECTORY);
+    await fs
+      .mkdir(partial, { recursive: true, mode: 0o700 })
+      .then(() => fs.utimes(partial, UNCHANGED_SECONDS, UNCHANGED_SECONDS))
+      .catch(() => {});
+  }
+}
+
+/** Whether nothing came into the partial directory beside a file, or left it, since it was prepared. */
+export async function isPartialUnused(file: string): Promise<boolean> {
+  const stat = await fs.lstat(path.join(path.dirname(file), PARTIAL_DIRECTORY)).catch(() => undefined);
+  return stat?.mtimeMs === UNCHANGED_SECONDS * 1000;
+}
+
 /** The length of a regular file; undefined if there is none. */
 export async function lengthOf(file: string): Promise<number | undefined> {
   const stat = await fs.lstat(file).catch(() => undefined);

@@ -1,10 +1,14 @@
 /** Files of one run of rsync, as they are handed over. */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import type { FileDigest } from '../../src/agent/ports.ts';
 import { RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
+import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/staging.ts';
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { openFilesIn } from '../support/wire-files.ts';
 import { fileOf, type NamedFile } from './transfers.ts';
 
 function arrivalsOf(...names: readonly string[]) {
@@ -41,3 +45,52 @@ it('what nobody told of, and what nobody asked for, are told apart at the end', 
   await arrivals.end();
   expect(came).toEqual(['untold']);
 });
+
+/** Hands over a large file that rsync named after `happens` with the file that grew, while it was hashed. */
+async function digestAfter(happens: (growing: string, partial: string) => string): Promise<FileDigest | undefined> {
+  const arrival = fs.realpathSync(temporaryDirectory());
+  const growing = path.join(arrival, 'growing', '.large.a1B2c3');
+  await preparePartialDirectories(arrival, ['11/large']);
+  fs.mkdirSync(path.dirname(growing));
+  let digest: FileDigest | undefined;
+  const arrivals = new RsyncArrivals<NamedFile>({
+    files: new Map([['11/large', fileOf('11/large')]]),
+    arrival,
+    growing: path.dirname(growing),
+    onFiles: async ([come]) => {
+      digest = come?.digest;
+    },
+    signal: new AbortController().signal,
+  });
+  fs.writeFileSync(growing, Buffer.alloc(5_000_000, 'the first'));
+  await until('it to be followed', () => openFilesIn(growing) > 0);
+  fs.renameSync(happens(growing, path.join(arrival, '11', PARTIAL_DIRECTORY, 'large')), path.join(arrival, '11/large'));
+  arrivals.tell('11/large');
+  await arrivals.end();
+  return digest;
+}
+
+it.skipIf(!fs.existsSync('/proc/self/fd'))(
+  'a large file that grew, and got its name, comes with its digest',
+  async () => {
+    const rest = 'more than it was when it was first seen';
+    const digest = await digestAfter((growing) => {
+      fs.appendFileSync(growing, rest);
+      return growing;
+    });
+    const content = Buffer.concat([Buffer.alloc(5_000_000, 'the first'), Buffer.from(rest)]);
+    expect(digest).toEqual({ bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') });
+  },
+);
+
+it.skipIf(!fs.existsSync('/proc/self/fd'))(
+  'a file that was kept as damaged, and sent again over itself, comes without one, also with the same length',
+  async () => {
+    const digest = await digestAfter((growing, partial) => {
+      fs.renameSync(growing, partial);
+      fs.writeFileSync(partial, Buffer.alloc(5_000_000, 'another one'), { flag: 'r+' });
+      return partial;
+    });
+    expect(digest).toBeUndefined();
+  },
+);

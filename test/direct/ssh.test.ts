@@ -8,6 +8,8 @@ import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-trans
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
 import { until } from '../support/e2e-until.ts';
+import { holdingWay } from '../support/holding-way.ts';
+import { openFilesIn } from '../support/wire-files.ts';
 import { CuttableLine, missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 
@@ -259,14 +261,41 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(place.ways).toEqual(['rsync']);
   });
 
-  it('keeps to the bandwidth, and hashes a large file while it comes', async () => {
+  it('keeps to the bandwidth', async () => {
     const place = new SshPlace();
     place.put('11/a', Buffer.alloc(7_500_000, 'x'));
     const lent = await method(place);
     const startedMs = performance.now();
     await place.fetch(place.transfer(), lent, ['11/a'], { bytesPerSecond: 5_000_000 });
     expect(performance.now() - startedMs).toBeGreaterThan(800);
+  });
+
+  it.skipIf(!fs.existsSync('/proc/self/fd'))('hashes a large file while it comes', async () => {
+    const place = new SshPlace();
+    place.put('11/a', Buffer.alloc(7_500_000, 'x'));
+    // The rest comes when the beginning is being read.
+    const { port, goOn } = await holdingWay(sshd.port, 6_000_000);
+    const lent = await method(place, { host: `127.0.0.1:${port}` });
+    const fetching = place.fetch(place.transfer(), lent, ['11/a']);
+    const growing = `${path.join(place.arrival, 'growing')}/`;
+    await Promise.race([fetching, until('the file to be read while it grows', () => openFilesIn(growing) > 0)]);
+    goOn();
+    await fetching;
     expect(place.digested).toEqual(['11/a']);
+  });
+
+  it('says no digest of what came first where a file is rewritten on its way, and rsync sends it again', async () => {
+    const place = new SshPlace();
+    place.put('11/large', Buffer.alloc(12_000_000, 'the first'));
+    const second = Buffer.alloc(9_000_000, 'another one');
+    const lent = await method(place);
+    const fetching = place.fetch(place.transfer(), lent, ['11/large'], { bytesPerSecond: 6_000_000 });
+    const grown = () => place.files(path.join(place.arrival, 'growing')).map((name) => path.join('growing', name));
+    // So much that it is hashed while it comes.
+    await until('a part of it', () => grown().some((name) => sizeOf(path.join(place.arrival, name)) > 4_500_000));
+    place.put('11/large', second);
+    await fetching;
+    expect(place.came.get('11/large')?.equals(second)).toBe(true);
   });
 
   describe('checks the host key', () => {
