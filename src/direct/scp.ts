@@ -74,6 +74,7 @@ export function fetchBySftp<File extends DirectFile>(order: SshOrder<File>): Pro
 
 /** How often the growing file is looked at. */
 const LOOK_MS = 300;
+const TOO_LARGE = 'too-large';
 
 async function fetchEach<File extends DirectFile>(tool: Tool, order: SshOrder<File>): Promise<string | undefined> {
   let bytes = 0;
@@ -84,7 +85,7 @@ async function fetchEach<File extends DirectFile>(tool: Tool, order: SshOrder<Fi
     const local = path.resolve(order.directory, randomBytes(8).toString('hex'));
     try {
       const end = await fetchOne(tool, { remote, local, before: bytes, order });
-      if (end === 'too-large') order.onTooLarge(file);
+      if (end === TOO_LARGE) order.onTooLarge(file);
       else if (end.code === 0) {
         if (!works) order.onWay(tool.name);
         works = true;
@@ -114,24 +115,29 @@ interface OneFile<File extends DirectFile> {
   readonly order: SshOrder<File>;
 }
 
-async function fetchOne<File extends DirectFile>(tool: Tool, one: OneFile<File>): Promise<ProgramEnd | 'too-large'> {
+async function fetchOne<File extends DirectFile>(
+  tool: Tool,
+  one: OneFile<File>,
+): Promise<ProgramEnd | typeof TOO_LARGE> {
   const { remote, local, before, order } = one;
-  const { maxFileBytes, onBytes } = order;
-  const tooLarge = new LinkedAbort(order.signal);
-  const looking = setInterval(async () => {
-    const length = (await lengthOf(local)) ?? 0;
-    onBytes(before + length);
-    if (maxFileBytes !== null && length > maxFileBytes) tooLarge.abort();
-  }, LOOK_MS);
+  const stop = new LinkedAbort(order.signal);
+  const isTooLarge = (length = 0) => order.maxFileBytes !== null && length > order.maxFileBytes;
+  const look = async () => {
+    const length = await lengthOf(local);
+    order.onBytes(before + (length ?? 0));
+    if (isTooLarge(length)) stop.abort(TOO_LARGE);
+  };
+  const looking = setInterval(() => look().catch((error: unknown) => stop.abort(error)), LOOK_MS);
   try {
-    const end = await tool.run(remote, local, { ...order, signal: tooLarge.signal });
-    return maxFileBytes !== null && ((await lengthOf(local)) ?? 0) > maxFileBytes ? 'too-large' : end;
+    const end = await tool.run(remote, local, { ...order, signal: stop.signal });
+    return isTooLarge(await lengthOf(local)) ? TOO_LARGE : end;
   } catch (error) {
-    if (tooLarge.signal.aborted && !order.signal.aborted) return 'too-large';
-    throw error;
+    if (!stop.signal.aborted || order.signal.aborted) throw error;
+    if (stop.signal.reason !== TOO_LARGE) throw stop.signal.reason;
+    return TOO_LARGE;
   } finally {
     clearInterval(looking);
-    tooLarge.release();
+    stop.release();
   }
 }
 

@@ -6,6 +6,7 @@ import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { ShareTransfer } from '../../src/direct/share.ts';
 import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
+import { JobtailError } from '../../src/errors.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
 import { missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
@@ -150,6 +151,20 @@ for (const [name, way, make, skipped] of IMPLEMENTATIONS) {
         onBytes: () => stop.abort(),
       });
       await expect(fetched).rejects.toMatchObject({ code: 'aborted' });
+      expect(place.came.size).toBe(0);
+    });
+
+    it('ends with what is thrown when it tells how far it is', async () => {
+      const place = new TransferPlace();
+      const { transfer, method } = await make(place);
+      place.put('11/large', Buffer.alloc(50_000_000, 1));
+      const fetched = place.fetch(transfer, method, ['11/large'], {
+        bytesPerSecond: 1_000_000,
+        onBytes: () => {
+          throw new JobtailError('store', 'the state is locked');
+        },
+      });
+      await expect(fetched).rejects.toThrow('the state is locked');
       expect(place.came.size).toBe(0);
     });
 
