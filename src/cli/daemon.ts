@@ -30,6 +30,8 @@ export interface DaemonOptions {
   readonly logLinesLost: () => number;
   readonly notifier: Notifier;
   readonly stop: AbortSignal;
+  /** Called when it follows, by each configuration. */
+  readonly onReady: () => void;
 }
 
 /** Somebody removed or replaced the state: what is written to it now is lost, so it has to be opened anew. */
@@ -157,6 +159,7 @@ export class Daemon {
       if (!this.#ready) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
       this.#ready = true;
+      this.#options.onReady();
       notifier.send({ READY: '1', STATUS: this.#statusText() });
       const gone = new Promise<never>((_, reject) => {
         this.#stateGone = () => reject(new StateGone(store.directory));
@@ -171,7 +174,8 @@ export class Daemon {
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
       await agent.stop();
       await endKeepUp();
-      if (stop.aborted) await transfers.endAll(connection.remote, stop);
+      // The next process, and the next state, know nothing of the private keys.
+      if (stop.aborted || store.isGone()) await transfers.endAll(connection.remote, over.signal);
     }
   }
 

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../agent/final-pass.ts';
 import type { PassAnswer } from '../agent/passes.ts';
 import type { Config } from '../config/config.ts';
-import { asJobtailError, ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
+import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { commandLog } from '../service/log.ts';
 import { lockHolder } from '../store/lock.ts';
 import { type ResultsProgress, resultsProgress } from './results-progress.ts';
 import { stopSignals } from './stop-signals.ts';
-import { openOwnStore, openSharedStore, requireWatched } from './stores.ts';
+import { type OwnedStore, openSharedStore, openUnlessAgentRuns, requireWatched } from './stores.ts';
 
 export interface PassOrder {
   readonly jobId: JobId;
@@ -30,15 +30,13 @@ export async function passOver(config: Config, order: PassOrder): Promise<PassSu
   const progress = resultsProgress(process.stderr);
   const watched = { ...order, progress };
   try {
-    if (lockHolder(config.state.directory) === undefined) {
-      try {
-        return await passHere(config, watched, stopping.signal);
-      } catch (error) {
-        // An agent has just started.
-        if (asJobtailError(error).code !== 'locked') throw error;
-      }
+    const owned = openUnlessAgentRuns(config, commandLog());
+    if (owned === undefined) return await askAgent(config, watched, stopping.signal);
+    try {
+      return await passHere({ config, ...watched, owned, signal: stopping.signal });
+    } finally {
+      owned.close();
     }
-    return await askAgent(config, watched, stopping.signal);
   } finally {
     progress.close();
     stopping.dispose();
@@ -84,37 +82,34 @@ function summaryOf(answer: PassAnswer): PassSummary {
   throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
 }
 
-async function passHere(
-  config: Config,
-  { jobId, kind, progress }: WatchedPass,
-  signal: AbortSignal,
-): Promise<PassSummary> {
+interface PassHere extends WatchedPass {
+  readonly config: Config;
+  readonly owned: OwnedStore;
+  readonly signal: AbortSignal;
+}
+
+async function passHere({ config, owned, jobId, kind, progress, signal }: PassHere): Promise<PassSummary> {
+  const { store, transfers } = owned;
+  requireWatched(store, jobId);
   // Who asks a running agent needs none of it.
   const [{ buildEngine, connect }, { completePass }] = await Promise.all([
     import('./compose.ts'),
     import('../agent/final-pass.ts'),
   ]);
   const log = commandLog();
-  const owned = openOwnStore(config, log);
+  if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+  const connection = await connect(config, log);
   try {
-    const { store, transfers } = owned;
-    requireWatched(store, jobId);
-    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-    const connection = await connect(config, log);
-    try {
-      const { pass } = buildEngine({
-        ...{ config, store, transfers, log },
-        remote: connection.remote,
-        onProgress: (row) => progress.show(row),
-      });
-      const summary = await completePass(jobId, pass(signal));
-      if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
-      return summary;
-    } finally {
-      await transfers.endAll(connection.remote, signal);
-      await connection.close();
-    }
+    const { pass } = buildEngine({
+      ...{ config, store, transfers, log },
+      remote: connection.remote,
+      onProgress: (row) => progress.show(row),
+    });
+    const summary = await completePass(jobId, pass(signal));
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
+    return summary;
   } finally {
-    owned.close();
+    await transfers.endAll(connection.remote, signal);
+    await connection.close();
   }
 }

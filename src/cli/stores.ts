@@ -6,7 +6,7 @@ import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import { type DirectoryLock, lockDirectory } from '../store/lock.ts';
+import { type DirectoryLock, lockDirectory, lockHolder } from '../store/lock.ts';
 import type { JobState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { Transfers } from './transfers.ts';
@@ -63,6 +63,17 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
     store?.close();
     lock.release();
     throw error;
+  }
+}
+
+/** The same, or undefined while an agent runs, also one that has just started: it is to be asked then. */
+export function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
+  if (lockHolder(config.state.directory) !== undefined) return undefined;
+  try {
+    return openOwnStore(config, log);
+  } catch (error) {
+    if (asJobtailError(error).code !== 'locked') throw error;
+    return undefined;
   }
 }
 

@@ -165,7 +165,7 @@ export function asStoreError(error: unknown, file: string): JobtailError {
       options('free some space; the agent goes on by itself'),
     );
   }
-  if (error.code === 'SQLITE_CANTOPEN' || error.code === 'SQLITE_READONLY' || error.code === 'SQLITE_PERM') {
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(error.code)) {
     return new JobtailError(
       'permission',
       `${file} cannot be opened for writing`,

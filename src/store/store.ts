@@ -75,7 +75,12 @@ export class Store {
 
   /** Whether the file of the database is no longer the one that was opened: somebody removed or replaced it. */
   isGone(): boolean {
-    return inodeOf(this.#file) !== this.#inode;
+    try {
+      return inodeOf(this.#file) !== this.#inode;
+    } catch (error) {
+      // A file stands where its directory was. What else keeps it from being looked at may pass.
+      return (error as NodeJS.ErrnoException).code === 'ENOTDIR';
+    }
   }
 
   /** Tells the running agent to look at the store now. */

@@ -1,6 +1,7 @@
 /** Every command once around, with the agent running and without. */
 import fs from 'node:fs';
 import path from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { taskOf } from '../support/e2e-job.ts';
@@ -13,6 +14,29 @@ const HARD = Buffer.concat([
   Buffer.from([0xff, 0xc3]),
   Buffer.from(' progress 50 %\r'),
 ]);
+
+it.concurrent(
+  'while an agent starts between the look for one and the taking of its place',
+  PATIENCE,
+  async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    place.configure(sandbox);
+    const { jobId, tasks } = await sandbox.submit({ tasks: [{}] });
+    const watch = ['watch', jobId, '--task', tasks[0]?.taskId ?? ''];
+    expect(await place.agent(...watch)).toMatchObject({ code: 0 });
+    // A lock that lets others look, but not take it.
+    const lock = new Database(path.join(place.state, 'agent.lock'));
+    context.onTestFinished(() => void lock.close());
+    lock.exec('BEGIN IMMEDIATE');
+    expect(await place.agent(...watch)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('the running agent'),
+    });
+    expect(await place.agent('unwatch', jobId, '--now')).toMatchObject({ code: 0, stderr: '' });
+    expect(await place.status()).toMatchObject({ jobs: [] });
+  },
+);
 
 it.concurrent('while the agent runs', PATIENCE, async (context) => {
   const place = Place.make(context);

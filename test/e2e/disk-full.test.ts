@@ -102,6 +102,25 @@ describe.concurrent('a full disk', PATIENCE, () => {
     expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0, stderr: '' });
   });
 
+  it('under a state that is removed is waited out, and said', async (context) => {
+    const place = Place.make(context);
+    const disk = SmallDisk.mount(context, place.state, 1_024);
+    const { sandbox, job } = await startJob(place, text(1));
+    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+    const agent = await place.run();
+    await place.mirrored(job, 'stdout');
+    disk.fill();
+    // Moved, not removed: its room is not free again.
+    fs.mkdirSync(path.join(place.state, 'aside'));
+    for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) {
+      fs.renameSync(path.join(place.state, name), path.join(place.state, 'aside', name));
+    }
+    await agent.says('beginning anew');
+    expect(await agent.says('waiting for room')).toMatchObject({ level: 'error', code: 'disk-full' });
+    disk.empty();
+    await until('it to follow again', () => agent.log.filter(({ msg }) => msg.startsWith('following ')).length === 2);
+  });
+
   it('in the last pass keeps the job until it is whole', async (context) => {
     const place = Place.make(context);
     const disk = SmallDisk.mount(context, place.mirror, 512);

@@ -159,6 +159,20 @@ describe.skipIf(missing !== undefined)(title, () => {
     await running.kill();
   });
 
+  it('end their key when the state is removed under the running agent', async (context) => {
+    const e2e = await ResultsE2e.start(context, { sshd });
+    const { place, sandbox } = e2e;
+    e2e.put('a.dat', 'a');
+    await place.agent('watch', '501');
+    const running = await place.run();
+    await until('the result to be there', () => fs.existsSync(e2e.result('a.dat')));
+    expect(sandbox.openKeys).toHaveLength(1);
+    for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) fs.rmSync(path.join(place.state, name));
+    await running.says('beginning anew');
+    expect(sandbox.openKeys).toEqual([]);
+    await running.kill();
+  });
+
   it.for(['lease:ask', 'lease:asked', 'lease:open', 'lease:end', 'lease:ending', 'lease:ended'])(
     'killed by SIGKILL at %s, the next start leaves no key open',
     async (step, context) => {

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
-import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
+import { asStoreError, isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -89,6 +89,34 @@ describe('a database that was deleted', () => {
     expect(fs.readdirSync(directory)).toEqual([]);
   });
 });
+
+it.each<[string, boolean, (directory: string) => void]>([
+  ['it is there', false, () => {}],
+  ['it was removed', true, (directory) => fs.rmSync(directory, { recursive: true })],
+  ['a file took the place of its directory', true, (directory) => replace(directory, fs.writeFileSync)],
+  ['it cannot be looked at', false, (directory) => replace(directory, (at) => fs.symlinkSync(at, at))],
+])('where %s, a database is gone: %s', (_, isGone, happens) => {
+  const directory = path.join(temporaryDirectory(), 'state');
+  fs.mkdirSync(directory);
+  const store = openStore(directory);
+  happens(directory);
+  expect(store.isGone()).toBe(isGone);
+  store.close();
+});
+
+/** Moves a directory away, and puts something else in its place. */
+function replace(directory: string, put: (at: string, content: string) => void): void {
+  fs.renameSync(directory, `${directory}-before`);
+  put(directory, 'a file');
+}
+
+it.each(['SQLITE_READONLY', 'SQLITE_READONLY_DIRECTORY', 'SQLITE_CANTOPEN_ISDIR', 'SQLITE_PERM'])(
+  'that may not be written is a matter of rights: %s',
+  (code) => {
+    const error = asStoreError(new Database.SqliteError('attempt to write', code), '/var/lib/agent/agent.db');
+    expect(error).toMatchObject({ code: 'permission', hint: expect.stringContaining('write /var/lib/agent') });
+  },
+);
 
 describe('a database that another process locks', () => {
   it('is named, whichever way it is used', () => {

@@ -72,11 +72,23 @@ interface ServiceOptions extends Pick<CheckOptions, 'job' | 'task'> {
 }
 
 async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
-  const { signal } = options;
-  let client: OverheardClient | undefined;
   // Long texts go to a directory of its own: the one of the agent may be missing, or belong to somebody else.
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
-  await fs.mkdir(path.join(directory, 'spill'));
+  try {
+    await fs.mkdir(path.join(directory, 'spill'));
+    await checkCalls(findings, config, { ...options, directory });
+  } finally {
+    await fs.rm(directory, { recursive: true, force: true });
+  }
+}
+
+interface CallsOptions extends ServiceOptions {
+  readonly directory: string;
+}
+
+async function checkCalls(findings: Findings, config: Config, options: CallsOptions): Promise<void> {
+  const { directory, signal } = options;
+  let client: OverheardClient | undefined;
   const connection = await connect({ ...config, state: { directory } }, commandLog(), undefined, (limits) => {
     client = new OverheardClient(limits);
     return client;
@@ -99,7 +111,6 @@ async function checkService(findings: Findings, config: Config, options: Service
   } finally {
     store?.close();
     await connection.close();
-    await fs.rm(directory, { recursive: true, force: true });
   }
 }
 

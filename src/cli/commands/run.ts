@@ -41,17 +41,18 @@ export async function run(options: ConfigOption): Promise<void> {
   }
 }
 
-type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers'>;
+type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;
 
 /**
  * Follows until it is stopped, with a state that is opened anew if it was removed. A disk that is full at the start is
- * one that somebody clears: it is waited for, and said once.
+ * one that somebody clears: it is waited for, and said once each time.
  */
 async function followUntilStopped(options: FollowOptions): Promise<void> {
   const { log, notifier, stop } = options;
-  for (let level: 'error' | 'debug' = 'error'; !stop.aborted; level = 'debug') {
+  let isSaid = false;
+  while (!stop.aborted) {
     try {
-      return await follow(options);
+      return await follow({ ...options, onReady: () => (isSaid = false) });
     } catch (thrown) {
       const { code, message, hint } = asJobtailError(thrown);
       if (thrown instanceof StateGone) {
@@ -60,7 +61,8 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
       }
       if (code !== 'disk-full') throw thrown;
       const said = `waiting for room: ${message}`;
-      log[level]({ scope: 'the state', code, err: message, hint }, said);
+      log[isSaid ? 'debug' : 'error']({ scope: 'the state', code, err: message, hint }, said);
+      isSaid = true;
       // It is not ready, but systemd is to wait as long as it does.
       notifier.send({ EXTEND_TIMEOUT_USEC: String(ROOM_MS * 10_000), WATCHDOG: '1', STATUS: said });
       await sleep(ROOM_MS, undefined, { signal: stop }).catch(() => {});
@@ -68,7 +70,7 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
   }
 }
 
-async function follow(options: FollowOptions): Promise<void> {
+async function follow(options: Omit<DaemonOptions, 'store' | 'transfers'>): Promise<void> {
   const owned = openOwnStore(options.config, options.log);
   try {
     await new Daemon({ ...owned, ...options }).run();

@@ -4,11 +4,10 @@ import type { Config } from '../../config/config.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { commandLog } from '../../service/log.ts';
-import { lockHolder } from '../../store/lock.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
 import { passOver } from '../passes.ts';
-import { openOwnStore, openSharedStore, requireWatched } from '../stores.ts';
+import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../stores.ts';
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
   const config = await configurationOf(options);
@@ -25,9 +24,8 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
 }
 
 async function endNow(config: Config, jobId: JobId): Promise<void> {
-  const running = lockHolder(config.state.directory) !== undefined;
   const log = commandLog();
-  const owned = running ? undefined : openOwnStore(config, log);
+  const owned = openUnlessAgentRuns(config, log);
   const store = owned?.store ?? openSharedStore(config);
   try {
     requireWatched(store, jobId);

@@ -7,12 +7,11 @@ import type { Config } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { commandLog } from '../../service/log.ts';
-import { lockHolder } from '../../store/lock.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { asPeopleExpect } from '../status-report.ts';
-import { makeDirectories, openOwnStore, openSharedStore } from '../stores.ts';
+import { makeDirectories, type OwnedStore, openSharedStore, openUnlessAgentRuns } from '../stores.ts';
 
 export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
@@ -40,10 +39,10 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     });
   }
   makeDirectories(config);
-  const running = lockHolder(config.state.directory) !== undefined;
-  if (options.foreground === true) await (await import('../follow-here.ts')).followHere(config, order);
-  else if (running) await registerWithAgent(config, order);
-  else await registerAlone(config, order);
+  if (options.foreground === true) return (await import('../follow-here.ts')).followHere(config, order);
+  const owned = openUnlessAgentRuns(config, commandLog());
+  if (owned === undefined) await registerWithAgent(config, order);
+  else await registerAlone(owned, config, order);
 }
 
 async function registerWithAgent(config: Config, order: WatchOrder): Promise<void> {
@@ -61,8 +60,7 @@ async function registerWithAgent(config: Config, order: WatchOrder): Promise<voi
   }
 }
 
-async function registerAlone(config: Config, order: WatchOrder): Promise<void> {
-  const owned = openOwnStore(config, commandLog());
+async function registerAlone(owned: OwnedStore, config: Config, order: WatchOrder): Promise<void> {
   try {
     const { store } = owned;
     store.transaction(() => store.jobs.watch(order, Date.now()));
