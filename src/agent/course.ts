@@ -65,7 +65,7 @@ export class Course {
   request(): PartRequest {
     const { taskId, file } = this.row;
     const live = this.#options.final ? undefined : this.#file;
-    const enoughBytes = live && this.#context.backlogs.enoughOf(live);
+    const enoughBytes = live && this.#context.backlogs.enoughOf(live, this.#hasBeginning);
     return { taskId, file, offset: this.#asks ?? 0, enoughBytes };
   }
 
@@ -106,12 +106,15 @@ export class Course {
   /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
   async close(): Promise<void> {
     const file = this.#file;
-    const beganOnly = this.#end !== 'current' && this.#parts.some(({ isBeginning }) => isBeginning);
-    if (file !== undefined && beganOnly) this.#context.backlogs.wantWhole(file);
+    if (file !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(file);
     await this.#guardEnd(async () => void (await file?.settle()));
     await this.#guardEnd(() => this.#noteQuiet());
     for (const part of this.#parts) await this.#guardEnd(() => part.content.release());
     await this.#guardEnd(async () => file?.close(this.#error === undefined));
+  }
+
+  get #hasBeginning(): boolean {
+    return this.#parts.some(({ isBeginning }) => isBeginning === true);
   }
 
   /** It was quiet, and is no longer. */

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+import { writeAll } from '../write-all.ts';
 import { prepareDirectory } from './staging.ts';
 
 export interface ShareTransferOptions {
@@ -123,9 +124,7 @@ async function copyOnce(from: fs.FileHandle, target: string, { onPiece, signal }
       const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
       if (bytesRead === 0) return { bytes: at, sha256: hash.digest('hex') };
       hash.update(buffer.subarray(0, bytesRead));
-      for (let written = 0; written < bytesRead; ) {
-        written += (await to.write(buffer, written, bytesRead - written, at + written)).bytesWritten;
-      }
+      await writeAll(to, buffer.subarray(0, bytesRead), at);
       at += bytesRead;
       await onPiece(bytesRead);
     }

@@ -9,6 +9,7 @@ import type { Content, ContentWriter } from '../agent/ports.ts';
 import { REPLACEMENT } from '../chunk.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
+import { writeAll } from '../write-all.ts';
 import type { Lifted } from './lifted.ts';
 
 export interface HoldOptions {
@@ -189,7 +190,9 @@ class SpillFile {
     }
     const start = this.#length;
     this.#length += bytes.length;
-    this.#writing = writeAll(this.#handle, bytes, start);
+    this.#writing = writeAll(this.#handle, bytes, start).catch((error: unknown) => {
+      throw asJobtailError(error);
+    });
     // Told to whoever waits for it.
     this.#writing.catch(() => undefined);
     return start;
@@ -216,16 +219,6 @@ class SpillFile {
     } catch (error) {
       throw asJobtailError(error);
     }
-  }
-}
-
-async function writeAll(handle: FileHandle, bytes: Buffer, start: number): Promise<void> {
-  try {
-    for (let written = 0; written < bytes.length; ) {
-      written += (await handle.write(bytes, written, bytes.length - written, start + written)).bytesWritten;
-    }
-  } catch (error) {
-    throw asJobtailError(error);
   }
 }
 

@@ -8,8 +8,10 @@ import type { LiveFile } from './live-file.ts';
 
 /** Text of a backlog that is long. */
 const LONG_BYTES = 16 * 1024 * 1024;
-/** A mirror of this part of it is next to nothing: raw bytes begin with the file. Its text is within the beginning. */
-const PART = 1 / 16;
+/** A mirror of this part of it is next to nothing: raw bytes begin with the file. */
+const MIRRORED_PART = 1 / 16;
+/** What of the text is enough once it is known to be long: that of the mirror, three times as long at most, and more. */
+const ENOUGH_PART = 1 / 4;
 
 export class Backlogs {
   readonly #longBytes: number;
@@ -20,10 +22,11 @@ export class Backlogs {
     this.#longBytes = longBytes;
   }
 
-  /** Bytes of text that are enough for now; undefined if all of it is wanted. */
-  enoughOf(file: LiveFile): number | undefined {
-    const isWhole = file.length > PART * this.#longBytes || this.#whole.get(file.jobId, keyText(file.key)) === true;
-    return isWhole ? undefined : this.#longBytes;
+  /** Bytes of text that are enough for now; undefined if all of it is wanted. `isLong`: an answer before was long. */
+  enoughOf(file: LiveFile, isLong: boolean): number | undefined {
+    const isWhole = this.#whole.get(file.jobId, keyText(file.key)) === true;
+    if (isWhole || file.length > MIRRORED_PART * this.#longBytes) return undefined;
+    return isLong ? ENOUGH_PART * this.#longBytes : this.#longBytes;
   }
 
   /** From now on, all of the text is wanted. */

@@ -14,7 +14,7 @@ import { FINGERPRINT_BYTES, type Mirror, type MirrorLook } from './mirror.ts';
 import type { OpenMirrors } from './open-mirrors.ts';
 
 /** Bytes appended before they are flushed and committed within one long append. */
-const COMMIT_BYTES = 8 * 1024 * 1024;
+const COMMIT_BYTES = 32 * 1024 * 1024;
 
 export interface LiveFileOptions {
   readonly mirrors: OpenMirrors;

@@ -7,6 +7,7 @@ import fs, { type BigIntStats, constants } from 'node:fs';
 import path from 'node:path';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
+import { writeAll } from '../../write-all.ts';
 import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../directories.ts';
 import type { MirrorFile, OpenFile } from './mirror-file.ts';
 
@@ -101,13 +102,7 @@ export class Mirror {
 
   /** Writes all of `bytes` at `position`; what a failure leaves behind is the right beginning of them. */
   async write(position: number, bytes: Buffer): Promise<void> {
-    let written = 0;
-    while (written < bytes.length) {
-      const { bytesWritten } = await this.#named(() =>
-        this.#file.write(bytes, written, bytes.length - written, position + written),
-      );
-      written += bytesWritten;
-    }
+    await this.#named(() => writeAll(this.#file, bytes, position));
   }
 
   async cut(length: number): Promise<void> {

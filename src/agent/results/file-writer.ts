@@ -1,6 +1,7 @@
 /** Writes a file piece by piece, and flushes what was written meanwhile, so that little is left to flush at its end. */
 import type { FileHandle } from 'node:fs/promises';
 import { asJobtailError } from '../../errors.ts';
+import { writeAll } from '../../write-all.ts';
 
 const FLUSH_BYTES = 128 * 1024 * 1024;
 
@@ -22,7 +23,7 @@ export class FileWriter {
    * @throws JobtailError disk-full, permission, local-io: for these bytes, or for flushing earlier ones
    */
   async write(bytes: Buffer): Promise<void> {
-    this.#writing = this.#try(() => writeAll(this.#handle, bytes));
+    this.#writing = this.#try(() => writeAll(this.#handle, bytes, null));
     await this.#writing;
     this.#unflushedBytes += bytes.length;
     if (this.#unflushedBytes < FLUSH_BYTES) return;
@@ -50,11 +51,5 @@ export class FileWriter {
     });
     done.catch(() => {});
     return done;
-  }
-}
-
-async function writeAll(handle: FileHandle, bytes: Buffer): Promise<void> {
-  for (let written = 0; written < bytes.length; ) {
-    written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten;
   }
 }

@@ -43,7 +43,7 @@ describe('a long backlog full of cut characters', () => {
     expect(mirror().equals(TEXT)).toBe(true);
     // Its beginning, that of a second reading, its name, the listing, the file.
     expect(remote.calls).toBe(5);
-    expect(remote.textBytes).toBeLessThan(2.1 * LONG_BYTES);
+    expect(remote.textBytes).toBeLessThan(1.3 * LONG_BYTES);
     expect(remote.rawBytes).toBe(TEXT.length);
     expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ position: TEXT.length, listedName: `/${NAME}.txt` });
     remote.files.set(NAME, Buffer.concat([TEXT, Buffer.from('více\n')]));

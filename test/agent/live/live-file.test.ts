@@ -24,10 +24,10 @@ describe('what is appended', () => {
     const place = new LivePlace();
     const piece = Buffer.alloc(1024 * 1024, 'x');
     await place.during(async (file) => {
-      for (let count = 0; count < 20; count++) await file.append(piece);
+      for (let count = 0; count < 70; count++) await file.append(piece);
     });
     const positions = place.commits.map(({ position }) => position / piece.length);
-    expect(positions).toEqual([0, 8, 16, 20]);
+    expect(positions).toEqual([0, 32, 64, 70]);
   });
 
   test('is taken back if it cannot be flushed: the system may hold it for clean', async () => {
