@@ -15,6 +15,8 @@ import type { OpenMirrors } from './open-mirrors.ts';
 
 /** Bytes appended before they are flushed and committed within one long append. */
 const COMMIT_BYTES = 32 * 1024 * 1024;
+/** Of these, so many at a time are flushed while more are appended, so that little is left to wait for. */
+const AHEAD_BYTES = 8 * 1024 * 1024;
 
 export interface LiveFileOptions {
   readonly mirrors: OpenMirrors;
@@ -40,6 +42,9 @@ export class LiveFile {
   #proven: number;
   #changed = false;
   #unflushed = 0;
+  /** The part of `#unflushed` that is being flushed, or was. */
+  #ahead = 0;
+  #flushingAhead: Promise<void> = Promise.resolve();
   #appended = 0;
   readonly #mirror: Mirror;
   readonly #options: LiveFileOptions;
@@ -126,6 +131,7 @@ export class LiveFile {
     this.#unflushed += bytes.length;
     await this.#options.checkpoint('append:written');
     if (this.#unflushed >= COMMIT_BYTES) this.#options.commit(await this.settle());
+    else if (this.#unflushed - this.#ahead >= AHEAD_BYTES) this.#flushAhead();
   }
 
   /** Appends `width` bytes that stand for ones that cannot be had; says so before they are there. */
@@ -235,7 +241,15 @@ export class LiveFile {
 
   /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
   async close(mayStayOpen = false): Promise<void> {
+    await this.#flushingAhead.catch(() => {});
     await this.#options.mirrors.giveBack(this.#mirror, { grew: mayStayOpen && this.#appended > 0 });
+  }
+
+  /** Whether it failed is told by the flush that is waited for. */
+  #flushAhead(): void {
+    this.#ahead = this.#unflushed;
+    this.#flushingAhead = this.#flushingAhead.then(() => this.#mirror.flush());
+    this.#flushingAhead.catch(() => {});
   }
 
   #touch(): void {
@@ -248,7 +262,11 @@ export class LiveFile {
    * promised is taken back, and written anew when it comes again.
    */
   async #flush(): Promise<void> {
+    const ahead = this.#flushingAhead;
+    this.#flushingAhead = Promise.resolve();
+    this.#ahead = 0;
     try {
+      await ahead;
       await this.#mirror.flush();
       this.#unflushed = 0;
     } catch (error) {

@@ -45,6 +45,26 @@ describe('what is appended', () => {
     expect(disk.openHandles).toBe(0);
   });
 
+  test('is taken back, too, if a flush failed that nobody waited for', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const openFile = disk.open.bind(disk);
+    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
+    disk.flushFailures = 1;
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    const failed = place.during(
+      async (file) => {
+        for (let count = 0; count < 10; count++) await file.append(piece);
+      },
+      { openFile },
+    );
+    await expect(failed).rejects.toMatchObject({ code: 'local-io' });
+    expect(disk.flushFailures).toBe(0);
+    expect(place.read()).toBe('safe');
+    expect(place.committed.position).toBe(4);
+    expect(disk.openHandles).toBe(0);
+  });
+
   test('is not committed by the next flush if it could not even be taken back', async () => {
     const place = new LivePlace();
     const disk = new ModelDisk();
