@@ -14,11 +14,12 @@ export const MEASUREMENTS: readonly Measurement[] = [
   resultByPackage,
   resultMemory,
   firstPoll,
+  // Before those that leave thousands of files to be removed.
+  directLarge,
+  directMany,
   quietJobs,
   costOfAJob,
   growingJobs,
   manyJobs,
-  directLarge,
-  directMany,
   durability,
 ];

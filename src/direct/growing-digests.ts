@@ -29,6 +29,11 @@ export class GrowingDigests {
     this.#looking.catch(() => {});
   }
 
+  /** Whether it followed the file while that grew. */
+  has(inode: number): boolean {
+    return this.#growing.has(inode);
+  }
+
   /** The digest of a file that is whole, and was only added to; undefined if it was not followed. */
   async take(inode: number): Promise<FileDigest | undefined> {
     const growing = this.#growing.get(inode);

@@ -99,6 +99,7 @@ export class RsyncArrivals<File extends DirectFile> {
   }
 
   async #digestOf(at: string, { ino }: Stats): Promise<FileDigest | undefined> {
+    if (!this.#digests.has(ino)) return undefined;
     // After the file was seen to be there: what happened to it before has left its trace.
     return (await isPartialUnused(at)) ? this.#digests.take(ino) : undefined;
   }
