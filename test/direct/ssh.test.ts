@@ -284,19 +284,23 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(place.digested).toEqual(['11/a']);
   });
 
-  it('says no digest of what came first where a file is rewritten on its way, and rsync sends it again', async () => {
-    const place = new SshPlace();
-    place.put('11/large', Buffer.alloc(12_000_000, 'the first'));
-    const second = Buffer.alloc(9_000_000, 'another one');
-    const lent = await method(place);
-    const fetching = place.fetch(place.transfer(), lent, ['11/large'], { bytesPerSecond: 6_000_000 });
-    const grown = () => place.files(path.join(place.arrival, 'growing')).map((name) => path.join('growing', name));
-    // So much that it is hashed while it comes.
-    await until('a part of it', () => grown().some((name) => sizeOf(path.join(place.arrival, name)) > 4_500_000));
-    place.put('11/large', second);
-    await fetching;
-    expect(place.came.get('11/large')?.equals(second)).toBe(true);
-  });
+  it.skipIf(!fs.existsSync('/proc/self/fd'))(
+    'says no digest of what came first where a file is rewritten on its way, and rsync sends it again',
+    async () => {
+      const place = new SshPlace();
+      place.put('11/large', Buffer.alloc(12_000_000, 'the first'));
+      const second = Buffer.alloc(9_000_000, 'another one');
+      const { port, goOn } = await holdingWay(sshd.port, 6_000_000);
+      const lent = await method(place, { host: `127.0.0.1:${port}` });
+      const fetching = place.fetch(place.transfer(), lent, ['11/large']);
+      const growing = `${path.join(place.arrival, 'growing')}/`;
+      await Promise.race([fetching, until('the file to be read while it grows', () => openFilesIn(growing) > 0)]);
+      place.put('11/large', second);
+      goOn();
+      await fetching;
+      expect(place.came.get('11/large')?.equals(second)).toBe(true);
+    },
+  );
 
   describe('checks the host key', () => {
     it('trusts a new host, and never one whose key changed', async () => {
