@@ -12,8 +12,8 @@ export interface Content {
   /** Bytes of the text. */
   readonly length: number;
   /**
-   * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It is (a part of)
-   * `space` if that is given, is large enough, and the bytes are not in memory.
+   * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It may be (a part of)
+   * `space`, if that is given and is large enough: bytes that are not in memory need no other then.
    */
   read(start: number, end: number, space?: Buffer): Promise<Buffer>;
   /** Gives the memory or the file back. Called exactly once, by whoever received the content. */

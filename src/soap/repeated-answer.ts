@@ -55,7 +55,7 @@ export interface WrittenRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The requests of quiet jobs. */
+/** Of each job, the request with which its last poll began. */
 export class WrittenRequests {
   readonly #written = new Map<JobId, WrittenRequest>();
 

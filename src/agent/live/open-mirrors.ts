@@ -1,7 +1,7 @@
 /**
- * The mirrors that stay open from one poll to the next: those that grew at the last one. A poll that brings nothing, or
- * fails, closes its mirrors, and a job that is no longer followed has none, so that there is nothing to be looked
- * through for what could be closed.
+ * The mirrors that stay open from one poll to the next: those that grew at the last one. One that brings nothing, or
+ * fails, is closed, and a job that is no longer followed has none, so that there is nothing to be looked through for what
+ * could be closed.
  *
  * On a network file system none stays open: there it is the opening of a file that asks how it stands.
  */
