@@ -88,8 +88,9 @@ export class HeldTexts implements Lifted {
     return this.#inside && this.#hasReplaced && this.#spilled.length + this.#tail.length >= enoughBytes;
   }
 
-  /** What there is of the text that comes in. Whoever takes it releases it. */
+  /** What there is of the text that comes in; those before are given back. Whoever takes it releases it. */
   async endEarly(): Promise<Content> {
+    await this.discard();
     this.end();
     await this.flush();
     const text = this.#texts.at(-1);

@@ -71,6 +71,23 @@ test('a directory that is not there is told', async () => {
   await held.close();
 });
 
+test('a text that is ended early is all that is left of its answer', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 10, enoughBytes: 50 });
+  held.begin();
+  held.bytes(Buffer.alloc(100, 'x'));
+  await held.flush();
+  held.end();
+  held.begin();
+  held.bytes(Buffer.from(`\ufffd${'y'.repeat(100)}`));
+  await held.flush();
+  expect(held.hasEnough).toBe(true);
+  const text = await held.endEarly();
+  await held.close();
+  expect((await text.read(0, text.length)).toString()).toBe(`\ufffd${'y'.repeat(100)}`);
+  await text.release();
+  expect(openFilesIn(directory)).toBe(0);
+});
+
 test('bytes that come when the writer was given back leave nothing open', async () => {
   const writer = contentWriter({ directory, memoryBytes: 10 });
   await writer.write(Buffer.alloc(100));
