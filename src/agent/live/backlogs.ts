@@ -9,9 +9,9 @@ import type { LiveFile } from './live-file.ts';
 /** Text of a backlog that is long. */
 const LONG_BYTES = 16 * 1024 * 1024;
 /** A mirror of this part of it is next to nothing: raw bytes begin with the file. */
-const MIRRORED_PART = 1 / 16;
+const MIRRORED_PART = 1 / 256;
 /** What of the text is enough once it is known to be long: that of the mirror, three times as long at most, and more. */
-const ENOUGH_PART = 1 / 4;
+const ENOUGH_PART = 1 / 16;
 
 export class Backlogs {
   readonly #longBytes: number;

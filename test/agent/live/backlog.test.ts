@@ -43,7 +43,7 @@ describe('a long backlog full of cut characters', () => {
     expect(mirror().equals(TEXT)).toBe(true);
     // Its beginning, that of a second reading, its name, the listing, the file.
     expect(remote.calls).toBe(5);
-    expect(remote.textBytes).toBeLessThan(1.3 * LONG_BYTES);
+    expect(remote.textBytes).toBeLessThan(1.1 * LONG_BYTES);
     expect(remote.rawBytes).toBe(TEXT.length);
     expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ position: TEXT.length, listedName: `/${NAME}.txt` });
     remote.files.set(NAME, Buffer.concat([TEXT, Buffer.from('více\n')]));
@@ -84,6 +84,19 @@ describe('a long backlog full of cut characters', () => {
     expect(mirror().equals(TEXT.subarray(0, LONG_BYTES * 2))).toBe(true);
     for (let polls = 0; polls < 2; polls++) await poll();
     expect(mirror().equals(TEXT)).toBe(true);
+  });
+
+  test('is read as text where the service does not tell the name of a file without its text', async () => {
+    const { remote, poll, mirror } = setUp();
+    const readParts = remote.readParts.bind(remote);
+    remote.readParts = async (jobId, wanted, ...rest) => {
+      if (wanted.some(({ offset }) => offset > TEXT.length)) throw new JobtailError('fault', 'no such offset');
+      return await readParts(jobId, wanted, ...rest);
+    };
+    expect(await poll()).toBe('fault');
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.rawBytes).toBe(0);
   });
 
   test('goes on where it was when the download breaks in its midst', async () => {
