@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { CuttableLine, missingForSsh, Sshd } from '../direct/sshd.ts';
 import { until } from '../support/e2e-until.ts';
 import { ResultsE2e } from '../support/results-place.ts';
@@ -141,7 +141,8 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(left.filter((name) => name.endsWith('.partial') || name.startsWith('.direct'))).toEqual([]);
   });
 
-  it('end their key when the job is unwatched, also at once', async (context) => {
+  /** A running agent that has brought the result of the job, and holds a key for the next ones. */
+  async function withOpenKey(context: TestContext) {
     const e2e = await ResultsE2e.start(context, { sshd });
     const { place, sandbox } = e2e;
     e2e.put('a.dat', 'a');
@@ -149,6 +150,11 @@ describe.skipIf(missing !== undefined)(title, () => {
     const running = await place.run();
     await until('the result to be there', () => fs.existsSync(e2e.result('a.dat')));
     expect(sandbox.openKeys).toHaveLength(1);
+    return { e2e, place, sandbox, running };
+  }
+
+  it('end their key when the job is unwatched, also at once', async (context) => {
+    const { e2e, place, sandbox, running } = await withOpenKey(context);
     expect((await place.agent('unwatch', '501')).code).toBe(0);
     expect(sandbox.openKeys).toEqual([]);
     e2e.put('b.dat', 'b');
@@ -160,13 +166,7 @@ describe.skipIf(missing !== undefined)(title, () => {
   });
 
   it('end their key when the state is removed under the running agent', async (context) => {
-    const e2e = await ResultsE2e.start(context, { sshd });
-    const { place, sandbox } = e2e;
-    e2e.put('a.dat', 'a');
-    await place.agent('watch', '501');
-    const running = await place.run();
-    await until('the result to be there', () => fs.existsSync(e2e.result('a.dat')));
-    expect(sandbox.openKeys).toHaveLength(1);
+    const { place, sandbox, running } = await withOpenKey(context);
     for (const name of ['agent.db', 'agent.db-wal', 'agent.db-shm']) fs.rmSync(path.join(place.state, name));
     await running.says('beginning anew');
     expect(sandbox.openKeys).toEqual([]);
