@@ -23,7 +23,7 @@ export type OpenFile = (file: string, flags: number, mode: number) => Promise<Mi
 const SMALL_BYTES = 4 * 1024;
 /**
  * Written in one call. The kernel takes memory for a larger one in larger blocks, and where a virtual machine gives its
- * free memory back to the host, these are the ones that have to be asked for again, at ten times the cost of the call.
+ * free memory back to the host, these are the ones that have to be asked for again, which takes longer than the writing.
  */
 const WRITTEN_BYTES = 64 * 1024;
 
