@@ -1,14 +1,22 @@
 /**
  * How the service turns the bytes of a live file into text (field notes 1): independent blocks of 1,024 bytes, counted
- * from the offset asked for. Pure: model tests use it without a server.
+ * from the offset asked for; or one decoder from there to the end; or one character a byte. Pure: model tests use it
+ * without a server.
  */
+import { TextDecoder } from 'node:util';
 import iconv from 'iconv-lite';
 
-export type CodePage = 'windows-1250' | 'windows-1252';
+/** The name of a single-byte encoding. */
+export type CodePage = `windows-${number}` | `iso-8859-${number}` | `cp${number}`;
 
 export interface DecodingOptions {
-  /** One character a byte, by this code page; UTF-8 blocks when left out. */
+  /** One character a byte, by this code page; UTF-8 when left out. */
   readonly codePage?: CodePage | undefined;
+  /**
+   * One decoder from the offset to the end: no block edges cut a character, but a byte-order mark at the offset
+   * vanishes, and that of UTF-16 makes UTF-16 of all that follows. Default false: blocks.
+   */
+  readonly stream?: boolean;
   /** A byte-order mark at the very beginning vanishes. Default false. */
   readonly swallowBom?: boolean;
   /** Bytes of a block. Default 1,024. */
@@ -24,14 +32,14 @@ export const BLOCK_BYTES = 1024;
 
 /** The text handed out for a file with `bytes` when it is asked for from `offset` on; empty if that is past the end. */
 export function decodeBytes(bytes: Buffer, offset: number, options: DecodeBytesOptions = {}): string {
-  const decode = readDecoder(options);
+  const decoder = readDecoder(options);
   let position = offset;
   let text = '';
   for (const length of options.readLengths ?? []) {
-    text += decode(bytes.subarray(position, position + length));
+    text += decoder.decode(bytes.subarray(position, position + length));
     position += length;
   }
-  return text + decode(bytes.subarray(position));
+  return text + decoder.decode(bytes.subarray(position)) + decoder.end();
 }
 
 /**
@@ -42,15 +50,23 @@ export async function* decodeBlocks(
   reads: AsyncIterable<Buffer> | Iterable<Buffer>,
   options: DecodingOptions = {},
 ): AsyncGenerator<string> {
-  const decode = readDecoder(options);
-  for await (const read of reads) yield decode(read);
+  const decoder = readDecoder(options);
+  for await (const read of reads) yield decoder.decode(read);
+  yield decoder.end();
 }
 
-function readDecoder(options: DecodingOptions): (read: Buffer) => string {
+interface ReadDecoder {
+  decode(read: Buffer): string;
+  /** What is left when nothing follows. */
+  end(): string;
+}
+
+function readDecoder(options: DecodingOptions): ReadDecoder {
+  if (options.stream) return streamDecoder();
   const blockBytes = options.blockBytes ?? BLOCK_BYTES;
   const decodeBlock = blockDecoder(options.codePage);
   let atStart = options.swallowBom === true;
-  return (read) => {
+  const decode = (read: Buffer) => {
     let start = 0;
     if (atStart && read.length > 0) {
       atStart = false;
@@ -64,6 +80,34 @@ function readDecoder(options: DecodingOptions): (read: Buffer) => string {
     }
     return text;
   };
+  return { decode, end: () => '' };
+}
+
+/** Bytes that a byte-order mark has at most. */
+const LONGEST_MARK_BYTES = 3;
+
+/** One decoder to the end; which one is decided by the first bytes, as soon as there are enough. */
+function streamDecoder(): ReadDecoder {
+  let decoder: TextDecoder | undefined;
+  let head = Buffer.alloc(0);
+  const begin = () => {
+    decoder = new TextDecoder(encodingOf(head));
+    return decoder.decode(head, { stream: true });
+  };
+  return {
+    decode(read) {
+      if (decoder !== undefined) return decoder.decode(read, { stream: true });
+      head = Buffer.concat([head, read]);
+      return head.length < LONGEST_MARK_BYTES ? '' : begin();
+    },
+    end: () => (decoder === undefined ? begin() : '') + (decoder?.decode() ?? ''),
+  };
+}
+
+function encodingOf(head: Buffer): string {
+  if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
+  if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
+  return 'utf-8';
 }
 
 type BlockDecoder = (bytes: Buffer, start: number, end: number) => string;

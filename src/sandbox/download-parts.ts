@@ -4,7 +4,7 @@ import { relative } from 'node:path';
 import type { LiveFileName } from '../job.ts';
 import { FILE_TYPES, type FileType } from '../soap/contract.ts';
 import type { SubmittedJob, SubmittedTask } from './cluster.ts';
-import { BLOCK_BYTES, decodeBlocks } from './decoding.ts';
+import { BLOCK_BYTES, type DecodingOptions, decodeBlocks } from './decoding.ts';
 import { type FaultRule, staleBytes } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import { openWithin, readRange, visibleSize } from './job-files.ts';
@@ -104,8 +104,7 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
       end: part.size,
       ...(habits.shortReads && { readBytes: shortReads() }),
     });
-    const codePage = habits.decoding === 'utf-8-blocks' ? undefined : habits.decoding;
-    for await (const text of decodeBlocks(reads, { codePage, swallowBom: habits.swallowBom })) yield escapeText(text);
+    for await (const text of decodeBlocks(reads, decodingOf(habits))) yield escapeText(text);
     yield '</content>';
   } else {
     yield habits.emptyContent === 'empty'
@@ -116,6 +115,11 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
   yield offsetElement(part, habits);
   yield textElement('fileType', part.fileType) + textElement('submittedTaskInfoId', part.task.taskId);
   yield '</JobFileContentExt>';
+}
+
+function decodingOf({ decoding, swallowBom }: SandboxHabits): DecodingOptions {
+  if (decoding === 'utf-8-stream') return { stream: true };
+  return { codePage: decoding === 'utf-8-blocks' ? undefined : decoding, swallowBom };
 }
 
 /** Lengths of irregular reads, the same each time. */

@@ -3,12 +3,16 @@
  * the most spec-like server; a test or a person changes them while the sandbox runs.
  */
 import { JobtailError } from '../errors.ts';
+import type { CodePage } from './decoding.ts';
 
 export interface SandboxHabits {
   // Live files (field notes 1)
-  /** How the text of live files is made: independent UTF-8 blocks of 1,024 bytes, or one character a byte. */
-  decoding: 'utf-8-blocks' | 'windows-1250' | 'windows-1252';
-  /** A byte-order mark at the offset asked for vanishes. */
+  /**
+   * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the end,
+   * which goes by a byte-order mark there; or one character a byte, by a code page.
+   */
+  decoding: 'utf-8-blocks' | 'utf-8-stream' | CodePage;
+  /** A byte-order mark at the offset asked for vanishes, though the text is made in blocks. */
   swallowBom: boolean;
   /** Reads are cut short at irregular lengths, so that blocks are shorter than 1,024 bytes. */
   shortReads: boolean;
