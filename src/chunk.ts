@@ -3,6 +3,8 @@
  * byte it could not decode stands there as U+FFFD (field notes 1), so a chunk is certain only where there is none.
  */
 
+export const REPLACEMENT_CHARACTER = '\ufffd';
+
 /** U+FFFD in UTF-8. */
 export const REPLACEMENT: Buffer = Buffer.from([0xef, 0xbf, 0xbd]);
 

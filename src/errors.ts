@@ -56,6 +56,7 @@ export const ERROR_POLICIES = {
   malformed: policy(true, EXIT.service),
   'unexpected-answer': policy(true, EXIT.service),
   fault: policy(true, EXIT.service),
+  stuck: policy(true, EXIT.service),
   'not-found': policy(true, EXIT.notFound),
   // Signing in
   'session-lost': policy(true, EXIT.signIn, true),

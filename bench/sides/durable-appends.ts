@@ -91,7 +91,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     commit: (write, withinMs) => commits.commit(write, withinMs),
     quietFiles: new QuietFiles(mirrorDirectory, false),
     encoding: new TextEncoding('auto', store.habits),
-    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000 }),
+    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
     rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
     backlogs: new Backlogs(),
     batches: new BatchReader(store.habits),

@@ -7,6 +7,7 @@ import { follow } from './live/follow.ts';
 import { LiveFile } from './live/live-file.ts';
 import { type QuietPoll, saysTheSame } from './live/quiet-files.ts';
 import type { Follow, FollowEnd } from './live/recipe.ts';
+import { type Exchange, isUnfinished, stuckError } from './live/stuck.ts';
 import type { PollContext, PollOptions } from './poll-context.ts';
 import type { Part, PartRequest } from './ports.ts';
 
@@ -23,9 +24,7 @@ export class Course {
   #end: FollowEnd | undefined;
   #error: JobtailError | undefined;
   #notedQuiet = false;
-  /** The offsets that were asked for, and the parts that came. */
-  readonly #asked: number[] = [];
-  readonly #parts: Part[] = [];
+  readonly #exchanges: Exchange[] = [];
 
   constructor(row: LiveFileRow, context: PollContext, options: PollOptions) {
     this.name = keyText(row);
@@ -71,8 +70,7 @@ export class Course {
 
   begin(): Promise<void> {
     return this.#guard(async () => {
-      const { quietFiles, encoding } = this.#context;
-      this.#quiet = this.#options.final ? undefined : await quietFiles?.of(this.row, encoding);
+      this.#quiet = this.#options.final ? undefined : await this.#context.quietFiles?.of(this.row);
       if (this.#quiet === undefined) await this.#open();
       else this.#asks = this.#quiet.offset;
     });
@@ -86,9 +84,7 @@ export class Course {
 
   /** Takes from the answers what it asked for; from now on it is the one to give that back. */
   take(batch: Batch): void {
-    const part = batch.parts.get(this.name);
-    this.#asked.push(this.#asks ?? 0);
-    if (part !== undefined) this.#parts.push(part);
+    this.#exchanges.push({ offset: this.#asks ?? 0, part: batch.parts.get(this.name) });
   }
 
   /** Goes on with what it took. */
@@ -109,12 +105,13 @@ export class Course {
     if (file !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(file);
     await this.#guardEnd(async () => void (await file?.settle()));
     await this.#guardEnd(() => this.#noteQuiet());
-    for (const part of this.#parts) await this.#guardEnd(() => part.content.release());
+    await this.#guardEnd(() => this.#noteStuck());
+    for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
     await this.#guardEnd(async () => file?.close(this.#error === undefined));
   }
 
   get #hasBeginning(): boolean {
-    return this.#parts.some(({ isBeginning }) => isBeginning === true);
+    return this.#exchanges.some(({ part }) => part?.isBeginning === true);
   }
 
   /** It was quiet, and is no longer. */
@@ -165,12 +162,25 @@ export class Course {
 
   /** A poll of one question that found the mirror to be all there is, or no file, is how quiet ones go. */
   async #noteQuiet(): Promise<void> {
-    const [offset, ...more] = this.#asked;
+    const [exchange, ...more] = this.#exchanges;
     const end = this.#end;
     if (this.#options.final || this.#file === undefined || this.#file.changed || this.#error !== undefined) return;
-    if (offset === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
-    const { quietFiles, encoding } = this.#context;
-    const went = { offset, part: this.#parts[0], end, codePage: encoding.codePage };
-    this.#notedQuiet = (await quietFiles?.note(this.row, went)) === true;
+    if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
+    const went = { ...exchange, end };
+    this.#notedQuiet = (await this.#context.quietFiles?.note(this.row, went)) === true;
+  }
+
+  /** A file that has work left poll after poll, and does not grow, says so. */
+  async #noteStuck(): Promise<void> {
+    const file = this.#file;
+    const { witnesses } = this.#context;
+    if (file === undefined || this.#error !== undefined) return;
+    if (!isUnfinished(this.#end)) witnesses.clear(file, 'stuck');
+    else if (witnesses.longSeen(file, 'stuck')) this.#fail(await stuckError(this.#end, this.#exchanges));
+  }
+
+  #fail(error: JobtailError): void {
+    this.#error = error;
+    this.#end = undefined;
   }
 }

@@ -37,6 +37,8 @@ const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 /** How long a file has to look shorter, and to end inside a character, before it is acted upon (field notes 1). */
 const STALE_MS = 5_000;
 const TAIL_MS = 30_000;
+/** A live file that has work left, and cannot do it, says so after this time. */
+const STUCK_MS = 60_000;
 /** Results of a job that are on their way at a time: while one is written, the next one is asked for. */
 const RESULTS_AT_A_TIME = 8;
 
@@ -151,7 +153,7 @@ export function buildEngine({
     commit: (write, withinMs) => commits.commit(write, withinMs),
     quietFiles: new QuietFiles(mirror.directory, onNetwork),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
-    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS }),
+    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS }),
     rawBytes: new RawBytes({
       remote: patient,
       newContent: () => contentWriter({ directory: spillDirectory(config) }),

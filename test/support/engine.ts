@@ -62,7 +62,7 @@ export class Engine {
       store: this.store,
       quietFiles: new QuietFiles(this.#mirrorDirectory, false),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
-      witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000 }),
+      witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       backlogs: new Backlogs(options.longBacklogBytes),
       batches: new BatchReader(this.store.habits),

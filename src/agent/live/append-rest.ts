@@ -4,13 +4,15 @@
  * of the same width that stand for them.
  */
 import { HALF_BLOCK_BYTES } from './blocks.ts';
-import { proveEncoding } from './encoding-proof.ts';
+import { CodePage } from './code-page.ts';
+import type { Decode } from './explain.ts';
+import { passAscii, tellFamily } from './family.ts';
 import { fillInexact } from './inexact.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
 import { merge } from './merge.ts';
 import { alignDown } from './offsets.ts';
-import { type Reading, Utf8Reading } from './reading.ts';
+import { EncodedReading, type Reading, Utf8Reading } from './reading.ts';
 import type { Answer, Follow, FollowContext, FollowEnd } from './recipe.ts';
 
 const APPEND_BYTES = 1024 * 1024;
@@ -19,23 +21,26 @@ const BEHIND_ALL_BYTES = 2 ** 50;
 /** Undecodable stretches that are filled in one poll: each costs some calls. */
 const MOST_FILLS = 8;
 
-/** `answer` stands at the end of the mirror. */
-export async function* appendRest(file: LiveFile, answer: Answer, context: FollowContext): Follow<FollowEnd> {
-  const { encoding } = context;
-  let { reading } = answer;
-  if (reading.atEnd()) return 'current';
+/** How the text behind the mirror is read, and whether that is proven for what is beyond ASCII. */
+interface AppendContext extends FollowContext {
+  readonly decode: Decode;
+  readonly proven: boolean;
+}
 
-  // Before anything is appended, make sure that its bytes are counted as the service counts them.
-  for (let before = -1; before < file.length && !reading.atEnd(); ) {
-    before = file.length;
-    const proven = yield* proveEncoding({ position: file.length }, reading, encoding);
-    if (proven === 'again') return 'witness';
-    reading = proven;
-    await appendCertain(file, reading);
-    // A character that a code page does not have may tell it from others.
-    if (encoding.codePage === undefined) break;
+/** `answer` stands at the end of the mirror. */
+export async function* appendRest(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
+  let { reading } = answer;
+  // Before anything beyond ASCII is appended, make sure that its bytes are counted as the service counts them.
+  if (!context.proven) {
+    await passAscii(reading, (bytes) => file.append(bytes));
+    const family = yield* tellFamily(file.length, reading);
+    if (family === 'again') return 'witness';
+    if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
+    if (family === 'utf-8') context.encoding.learnUtf8();
   }
+  await appendCertain(file, reading);
   if (reading.atEnd()) return 'current';
+  if (reading instanceof EncodedReading) return yield* appendEncoded(file, reading, context);
   const isFirstBlock = file.length - answer.offset < HALF_BLOCK_BYTES;
   if (isFirstBlock || !(reading instanceof Utf8Reading)) return yield* appendUndecodable(file, reading, context);
 
@@ -51,6 +56,24 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Follo
   if (other.atEnd()) return 'current';
   if ((await other.peek(1)).length > 0) return 'witness';
   return yield* appendUndecodable(file, other, context);
+}
+
+/** The text goes on with a character of which the code pages, or UTF-16, give no certain bytes. */
+async function* appendEncoded(file: LiveFile, text: EncodedReading, context: AppendContext): Follow<FollowEnd> {
+  const { encoding, rawBytes, final } = context;
+  // Behind what a mark had made UTF-16, it is asked for without the mark.
+  if (!(text.encoder instanceof CodePage)) return 'witness';
+  // Fewer may have what comes than had what came.
+  const left = encoding.codePagesOf(await text.text());
+  if (left.names.length < text.encoder.names.length) {
+    const rest = text.as(left);
+    await appendCertain(file, rest);
+    if (rest.atEnd()) return 'current';
+    return yield* appendEncoded(file, rest as EncodedReading, context);
+  }
+  if (await rawBytes.extend(file, text, context)) return 'current';
+  if (rawBytes.areRefused(file, final)) throw encoding.undecided(left);
+  return 'raw';
 }
 
 /** The raw bytes of a long backlog; `answer` is only the beginning of its text, which stands at the end of the mirror. */
@@ -86,8 +109,8 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 }
 
 /** `text` stands where the mirror ends, and nothing more can be told from it. */
-async function* appendUndecodable(file: LiveFile, text: Reading, context: FollowContext): Follow<FollowEnd> {
-  const { encoding, witnesses, rawBytes, final } = context;
+async function* appendUndecodable(file: LiveFile, text: Reading, context: AppendContext): Follow<FollowEnd> {
+  const { decode, witnesses, rawBytes, final } = context;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
@@ -102,7 +125,7 @@ async function* appendUndecodable(file: LiveFile, text: Reading, context: Follow
   // There is nothing but the text: what it cannot say is left open, at its width.
   let rest = text;
   for (let fills = 0; fills < MOST_FILLS; fills++) {
-    const filled = yield* fillInexact(file, rest, encoding);
+    const filled = yield* fillInexact(file, rest, decode);
     if (typeof filled === 'string') return filled;
     await appendCertain(file, filled);
     if (filled.atEnd()) return 'current';

@@ -3,30 +3,30 @@
  * a service uses cannot always be told from the text that came so far; as long as they agree on it, they do as one.
  */
 import iconv from 'iconv-lite';
+import type { Encoder } from './encoder.ts';
 
 const BYTES = 256;
+const ASCII_BYTES = 128;
 /** Code units of UTF-16. */
 const UNITS = 65_536;
 const NO_BYTE = -1;
 
 /** One code page, or several of which it is not known yet which it is. */
-export class CodePage {
+export class CodePage implements Encoder {
   readonly names: readonly string[];
+  readonly unitBytes = 1;
   /** The byte of each character, where all of them have it and agree. */
-  readonly #byteOf: Int16Array;
+  readonly #byteOf = new Int16Array(UNITS).fill(NO_BYTE);
 
   /** Throws RangeError if one of `names` is not that of a single-byte encoding. */
   constructor(names: readonly string[]) {
     this.names = names;
-    const [first, ...others] = names.map(byteTable);
-    this.#byteOf = first ?? new Int16Array(UNITS).fill(NO_BYTE);
-    for (const other of others)
-      this.#byteOf.forEach((byte, unit) => {
-        if (byte !== other[unit]) this.#byteOf[unit] = NO_BYTE;
-      });
+    for (let byte = 0; byte < ASCII_BYTES; byte++) this.#byteOf[byte] = byte;
+    const [first, ...others] = names.map(tableOf);
+    for (const [unit, byte] of first ?? [])
+      if (others.every((other) => other.get(unit) === byte)) this.#byteOf[unit] = byte;
   }
 
-  /** The bytes of `text` up to the first character of which it is not certain. */
   encode(text: string): Buffer {
     const bytes = Buffer.allocUnsafe(text.length);
     for (let index = 0; index < text.length; index++) {
@@ -38,15 +38,46 @@ export class CodePage {
   }
 }
 
-/** As in .NET, a byte that the code page leaves undefined is the control character of the same number. */
-function byteTable(name: string): Int16Array {
+/** Those of `names` that have all characters of `text`. */
+export function codePagesWith(text: string, names: readonly string[]): string[] {
+  const units = new Set<number>();
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit >= ASCII_BYTES) units.add(unit);
+  }
+  return names.filter((name) => {
+    const table = tableOf(name);
+    return [...units].every((unit) => table.has(unit));
+  });
+}
+
+/** Whether the code page shows `bytes` as `text`, as far as both go. */
+export function showsAs(name: string, bytes: Buffer, text: string): boolean {
+  const table = tableOf(name);
+  const length = Math.min(bytes.length, text.length);
+  for (let index = 0; index < length; index++) {
+    const unit = text.charCodeAt(index);
+    if ((unit < ASCII_BYTES ? unit : table.get(unit)) !== bytes[index]) return false;
+  }
+  return true;
+}
+
+const tables = new Map<string, ReadonlyMap<number, number>>();
+
+/** The bytes of the characters beyond ASCII. */
+function tableOf(name: string): ReadonlyMap<number, number> {
+  const known = tables.get(name);
+  if (known !== undefined) return known;
   const bytes = Buffer.from(Array.from({ length: BYTES }, (_, byte) => byte));
   const characters = iconv.encodingExists(name) ? iconv.decode(bytes, name) : '';
-  if (characters.length !== BYTES) throw new RangeError(`${name} is no single-byte code page`);
-  const table = new Int16Array(UNITS).fill(NO_BYTE);
-  for (const byte of bytes) {
+  const isAsciiFirst = characters.startsWith(bytes.toString('latin1', 0, ASCII_BYTES));
+  if (characters.length !== BYTES || !isAsciiFirst) throw new RangeError(`${name} is no single-byte code page`);
+  const table = new Map<number, number>();
+  for (let byte = ASCII_BYTES; byte < BYTES; byte++) {
     const unit = characters.charCodeAt(byte);
-    table[unit === 0xfffd ? byte : unit] = byte;
+    // As in .NET, a byte that the code page leaves undefined is the control character of the same number.
+    table.set(unit === 0xfffd ? byte : unit, byte);
   }
+  tables.set(name, table);
   return table;
 }

@@ -5,6 +5,7 @@
 import { BYTE_ORDER_MARK, startsAlike } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import { HALF_BLOCK_BYTES } from './blocks.ts';
+import type { Decode } from './explain.ts';
 import { findEnd, type Same } from './find-end.ts';
 import { commonRegions } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
@@ -15,7 +16,9 @@ import type { Answer, Follow, FollowContext } from './recipe.ts';
 /** Questions about stretches of which nothing could be told. */
 const MOST_SHIFTS = 16;
 
-type CompareContext = Pick<FollowContext, 'encoding' | 'final'>;
+interface CompareContext extends Pick<FollowContext, 'final'> {
+  readonly decode: Decode;
+}
 
 /** `again`: the file changed while it was looked at. */
 export async function* compare(
@@ -64,12 +67,12 @@ interface SecondReading {
 async function* readAgain(
   file: LiveFile,
   position: number,
-  { encoding }: CompareContext,
+  { decode }: CompareContext,
 ): Follow<SecondReading | Difference | 'again'> {
   const offset = await alignDown(file, position);
   const part = yield offset;
   if (part === undefined) return 'again';
-  const reading = encoding.reading(part.content);
+  const reading = decode(part.content);
   const passed = [{ start: 0, length: offset }];
   const found = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
     passed.push({ start, length: end - start });
@@ -85,7 +88,7 @@ async function* readAgain(
 async function* findShift(
   file: LiveFile,
   unproven: readonly InexactRegion[],
-  { encoding }: CompareContext,
+  { decode }: CompareContext,
 ): Follow<Difference | 'again' | undefined> {
   // Behind one that the mirror ends in, nothing of it could be shifted.
   const count = unproven.filter(({ start, length }) => start + length < file.length).length;
@@ -97,10 +100,10 @@ async function* findShift(
     const to = unproven[next]?.start ?? file.length;
     if (end >= to) continue;
     const different = fromFirst(unproven.slice(first), { kind: 'different', at: end });
-    const from = encoding.keepsMark ? end : await fromBehind(file, end, to);
+    const from = await fromBehind(file, end, to);
     const part = yield from;
     if (part === undefined) return 'again';
-    const reading = encoding.reading(part.content);
+    const reading = decode(part.content);
     const replaced = await reading.skipUncertain();
     const found = await match(reading, file, { from: Math.max(from, end), to });
     if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same') return different;

@@ -1,12 +1,11 @@
 /**
- * How a service turns the bytes of a file into text: most decode UTF-8, older ones a single-byte code page, and some
- * swallow a byte-order mark at the offset (field notes 1). It is the same for all files, so what was learned from one
- * holds for the others, and is kept.
+ * How a service turns the bytes of a file into text: most decode UTF-8, older ones a single-byte code page (field notes
+ * 1). Which of both is proven anew for each file, by what its mirror has or by a question; which code page, no question
+ * can tell: only bytes of a mirror can, or the configuration. What one file proved holds for the others, until the agent
+ * ends or something says otherwise.
  */
 import { JobtailError } from '../../errors.ts';
-import type { Content } from '../ports.ts';
-import { CodePage } from './code-page.ts';
-import { CodePageReading, type Reading, Utf8Reading } from './reading.ts';
+import { CodePage, codePagesWith, showsAs } from './code-page.ts';
 
 /** What was learned about a service, kept from start to start. */
 export interface HabitStore {
@@ -14,91 +13,95 @@ export interface HabitStore {
   set(name: string, value: string): void;
 }
 
+/** How characters beyond ASCII are decoded. */
+export type Family = 'utf-8' | 'code-page';
+
 const ENCODING_HABIT = 'text-encoding';
-const MARK_HABIT = 'byte-order-mark';
+const AUTO = 'auto';
 const UTF8 = 'utf-8';
 /** Between the code pages of a habit that were not told apart yet. */
 const OR = ' or ';
-/** The code pages that old servers are known to use, most likely first. */
-const KNOWN_CODE_PAGES = ['windows-1250', 'windows-1252', 'windows-1251', 'windows-1253', 'windows-1254'];
+/** The code pages that a service may use if nothing else is known of it. */
+const KNOWN_CODE_PAGES: readonly string[] = [
+  ...[1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258].map((number) => `windows-${number}`),
+  ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16].map((number) => `iso-8859-${number}`),
+];
 
 export class TextEncoding {
   readonly #setting: string;
   readonly #habits: HabitStore;
-  #codePage: CodePage | undefined;
-  #proven = false;
+  readonly #known: readonly string[];
+  /** What was proven since this agent started: what was learned before may hold no longer. */
+  #proven: readonly string[] = [];
 
   /** `setting` is service.contentEncoding: auto, utf-8, or the name of a single-byte code page. */
   constructor(setting: string, habits: HabitStore) {
     this.#setting = setting;
     this.#habits = habits;
-    const names = setting === 'auto' ? habits.get(ENCODING_HABIT) : setting;
-    if (names !== undefined && names !== UTF8) this.#codePage = new CodePage(names.split(OR));
+    const isAnother = setting !== AUTO && setting !== UTF8 && !KNOWN_CODE_PAGES.includes(setting);
+    this.#known = isAnother ? [...KNOWN_CODE_PAGES, setting] : KNOWN_CODE_PAGES;
   }
 
-  /** Whether it was proven since this agent started: what was learned before may hold no longer. */
-  get proven(): boolean {
-    return this.#proven;
+  /** How the last text beyond ASCII was decoded; undefined if none came since the agent started. */
+  get family(): Family | undefined {
+    const [name] = this.#proven;
+    return name === undefined ? undefined : name === UTF8 ? UTF8 : 'code-page';
   }
 
-  /** The code page in use; undefined for UTF-8. */
-  get codePage(): CodePage | undefined {
-    return this.#codePage;
-  }
-
-  /** Whether the service is known to hand out byte-order marks like any other character. */
-  get keepsMark(): boolean {
-    return this.#codePage !== undefined || this.#habits.get(MARK_HABIT) === 'kept';
-  }
-
-  reading(content: Content): Reading {
-    return this.#codePage === undefined ? new Utf8Reading(content) : new CodePageReading(content, this.#codePage);
-  }
-
-  learnMark(habit: 'kept' | 'swallowed'): void {
-    this.#habits.set(MARK_HABIT, habit);
-  }
-
-  /** Asks for a proof again: a file differs from its mirror, perhaps for the service decodes in another way by now. */
-  doubt(): void {
-    this.#proven = false;
-  }
-
+  /** UTF-8 was proven. @throws JobtailError if the configuration says something else */
   learnUtf8(): void {
     this.#learn([UTF8]);
   }
 
-  /** Learns from text that a code page brought about; throws if it cannot be told which one. */
-  learnCodePage(text: string): void {
-    const fits = (name: string) => isWhole(new CodePage([name]), text);
-    const isSet = this.#setting !== 'auto' && this.#setting !== UTF8;
-    const fitting = isSet && fits(this.#setting) ? [this.#setting] : KNOWN_CODE_PAGES.filter(fits);
-    // All text before was common to those that are in use.
-    const inUse = fitting.filter((name) => this.#codePage?.names.includes(name));
-    const names = inUse.length > 0 ? inUse : fitting;
-    if (names.length === 0 || !isWhole(new CodePage(names), text)) throw cannotBeTold(names);
-    this.#learn(names);
+  /** The code pages that show `bytes` as the beginning of `text`. */
+  codePagesShowing(bytes: Buffer, text: string): string[] {
+    return this.#known.filter((name) => showsAs(name, bytes, text));
   }
 
-  /** Throws if the configuration says something else. */
+  /** That one of `names` is in use was proven. @throws JobtailError if the configuration says something else */
+  learnCodePages(names: readonly string[]): void {
+    const still = names.filter((name) => this.#proven.includes(name));
+    this.#learn(still.length > 0 ? still : names);
+  }
+
+  /**
+   * The code pages that `text` can be of, less those that were proven not to be in use. @throws JobtailError if there is
+   * none, or the configuration says something else
+   */
+  codePagesOf(text: string): CodePage {
+    const able = codePagesWith(text, this.#known);
+    // What was proven says nothing any more where the text cannot be of it.
+    const proven = able.filter((name) => this.#proven.includes(name));
+    const names = proven.length > 0 ? proven : able;
+    if (names.length === 0) throw cannotBeTold(names);
+    this.#holdAgainstSetting(names);
+    return new CodePage(names.includes(this.#setting) ? [this.#setting] : names);
+  }
+
+  /** What to say where code pages are left that would give different bytes. */
+  undecided({ names }: CodePage): JobtailError {
+    return cannotBeTold(names);
+  }
+
   #learn(names: readonly string[]): void {
-    if (this.#setting !== 'auto' && !names.includes(this.#setting)) {
-      const found = names.join(OR);
-      throw new JobtailError('unexpected-answer', `the service decodes files as ${found}, not as ${this.#setting}`, {
-        hint: `set service.contentEncoding to auto or to ${found}`,
-      });
-    }
-    this.#codePage = names[0] === UTF8 ? undefined : new CodePage(names);
-    this.#proven = true;
-    this.#habits.set(ENCODING_HABIT, names.join(OR));
+    this.#holdAgainstSetting(names);
+    this.#proven = names;
+    const habit = names.join(OR);
+    if (this.#habits.get(ENCODING_HABIT) !== habit) this.#habits.set(ENCODING_HABIT, habit);
+  }
+
+  #holdAgainstSetting(names: readonly string[]): void {
+    if (this.#setting === AUTO || names.includes(this.#setting)) return;
+    const found = names.join(OR);
+    throw new JobtailError('unexpected-answer', `the service decodes files as ${found}, not as ${this.#setting}`, {
+      hint: `set service.contentEncoding to auto or to ${found}`,
+    });
   }
 }
-
-const isWhole = (codePage: CodePage, text: string) => codePage.encode(text).length === text.length;
 
 function cannotBeTold(names: readonly string[]): JobtailError {
   const which = names.length === 0 ? 'that is none of those known' : `that cannot be told: ${names.join(OR)}`;
   return new JobtailError('unexpected-answer', `the service decodes files with a single-byte code page ${which}`, {
-    hint: `set service.contentEncoding to the code page of the server, for example ${KNOWN_CODE_PAGES[0]}`,
+    hint: `set service.contentEncoding to the code page of the server, for example ${names[0] ?? 'windows-1250'}`,
   });
 }

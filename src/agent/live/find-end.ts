@@ -2,14 +2,17 @@
  * Where in an answer a mirror ends that ends in bytes which the service could not decode: the text says nothing of how
  * many of them it has.
  */
-import { BYTE_ORDER_MARK, startsAlike, widthOfLead } from '../../chunk.ts';
+import { StringDecoder } from 'node:string_decoder';
+import { BYTE_ORDER_MARK, REPLACEMENT_CHARACTER, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import { goesOnLike } from './alike.ts';
-import type { TextEncoding } from './encoding.ts';
-import { regionsBefore } from './inexact-regions.ts';
+import { Utf16 } from './encoder.ts';
+import { type Decode, readUnknown } from './explain.ts';
+import { overlaps, regionsBefore } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { type Difference, match } from './match.ts';
-import { alignDown } from './offsets.ts';
+import { alignDown, mayBeUtf16Mark } from './offsets.ts';
+import { EncodedReading, Utf8Reading } from './reading.ts';
 import type { Answer, Follow, FollowContext } from './recipe.ts';
 
 /** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
@@ -29,10 +32,10 @@ const MOST_PROBES = 8;
 export async function* findEnd(
   file: LiveFile,
   { answer, unproven, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
-  { encoding, final }: Pick<FollowContext, 'encoding' | 'final'>,
+  { decode, final }: Pick<FollowContext, 'final'> & { readonly decode: Decode },
 ): Follow<Same | Difference | 'again'> {
   const { reading } = answer;
-  if (reading.atEnd() && replaced <= file.length - at && !final) return { kind: 'same', answer, unproven };
+  if (reading.atEnd() && !final && (await isAllShown(file, at, replaced))) return { kind: 'same', answer, unproven };
 
   // Perhaps it ends in a character that is not complete yet, that a block edge cut, or that stands behind those bytes.
   const last = await alignDown(file, file.length - 1);
@@ -40,7 +43,7 @@ export async function* findEnd(
   if (widthOfLead(tail[0] ?? 0) > 1) {
     const part = yield last;
     if (part === undefined) return 'again';
-    const whole = encoding.reading(part.content);
+    const whole = decode(part.content);
     const begun = whole.fork();
     const left = regionsBefore(unproven, last);
     const onward = await goesOnLike(begun, reading);
@@ -56,15 +59,45 @@ export async function* findEnd(
     }
   }
 
-  const part = yield file.length;
-  if (part === undefined) return 'again';
-  const rest = encoding.reading(part.content);
+  const asked = yield* readBehind(file, decode);
+  if (asked === 'again') return asked;
+  const { reading: rest } = asked;
+  // Bytes that were taken for a mark of UTF-16.
+  if (rest instanceof EncodedReading && rest.encoder instanceof Utf16) return { kind: 'same', answer: asked, unproven };
   const onward = await goesOnLike(rest, reading);
   if (onward === undefined) return reading.atEnd() ? 'again' : { kind: 'different', at };
   const uncertain = !rest.atEnd() && (await rest.peek(1)).length === 0;
   const behind = onward === 'earlier' || (onward === 'alike' && uncertain);
-  const end: Same = { kind: 'same', answer: behind ? { offset: file.length, reading: rest } : answer, unproven };
-  return (yield* findText(file, { at, undecodable: at + replaced }, encoding)) ?? end;
+  const end: Same = { kind: 'same', answer: behind ? asked : answer, unproven };
+  return (yield* findText(file, { at, undecodable: at + replaced }, decode)) ?? end;
+}
+
+/** Whether the bytes end with no character that could go on. */
+const isWhole = (bytes: Buffer) => new StringDecoder('utf8').write(bytes).length === bytes.toString().length;
+
+/** Whether `replaced` replacement characters are what the service shows of the mirror from `at` on, and nothing more. */
+async function isAllShown(file: LiveFile, at: number, replaced: number): Promise<boolean> {
+  if (file.unknownUntil(at) !== undefined) return replaced <= file.length - at;
+  const there = await file.read(at, file.length);
+  // More of a character that is begun is shown no otherwise.
+  return isWhole(there) && there.toString() === REPLACEMENT_CHARACTER.repeat(replaced);
+}
+
+/** An answer that stands where the mirror ends, asked for from where no mark can stand. */
+async function* readBehind(file: LiveFile, decode: Decode): Follow<Answer | 'again'> {
+  const offset = await alignDown(file, file.length - 1);
+  const known = await file.read(offset, file.length);
+  const shown = Buffer.from(known.toString());
+  // What a character begins may be shown together with what follows it, so that it cannot be told where it ends.
+  const isKnown = isWhole(known) && !file.row.inexact.some((region) => overlaps(region, offset, file.length));
+  if (!isKnown) return yield* readUnknown(file.length, decode);
+  const part = yield offset;
+  if (part === undefined) return 'again';
+  const reading = decode(part.content);
+  if (!(reading instanceof Utf8Reading)) return yield* readUnknown(file.length, decode);
+  if (!(await part.content.read(0, shown.length)).equals(shown)) return 'again';
+  reading.advance(shown.length);
+  return { offset, reading };
 }
 
 /**
@@ -75,15 +108,16 @@ export async function* findEnd(
 async function* findText(
   file: LiveFile,
   { at, undecodable }: { readonly at: number; readonly undecodable: number },
-  encoding: TextEncoding,
+  decode: Decode,
 ): Follow<Difference | 'again' | undefined> {
   const to = file.length;
   for (let from = Math.max(Math.min(undecodable, to - 1), to - MOST_PROBES); from < to; from++) {
     // It may be a mark, and swallowed.
-    if (startsAlike(await file.read(from, Math.min(to, from + BYTE_ORDER_MARK.length)), BYTE_ORDER_MARK)) continue;
+    const there = await file.read(from, Math.min(to, from + BYTE_ORDER_MARK.length));
+    if (startsAlike(there, BYTE_ORDER_MARK) || mayBeUtf16Mark(there, 0)) continue;
     const part = yield from;
     if (part === undefined) return 'again';
-    const found = await match(encoding.reading(part.content), file, { from, to });
+    const found = await match(decode(part.content), file, { from, to });
     if (found.kind !== 'same') return { kind: found.kind, at };
   }
   return undefined;

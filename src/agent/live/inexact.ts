@@ -2,8 +2,10 @@
  * Undecodable bytes without access to raw bytes: what they are is not to be had, but how many there are is, so that the
  * mirror does not drift. Asked from further and further on, the service at last answers with what follows them.
  */
+
 import { goesOnLike } from './alike.ts';
-import type { TextEncoding } from './encoding.ts';
+import { findMark } from './byte-order-mark.ts';
+import { type Decode, readMarked } from './explain.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
 import { askFrom } from './offsets.ts';
@@ -12,6 +14,8 @@ import type { Follow, FollowEnd } from './recipe.ts';
 
 /** Questions for one stretch; each halves it at least, but for the longest ones. */
 const MOST_PROBES = 24;
+/** Marks of UTF-16 in a row. */
+const MOST_MARKS = 8;
 /** Bytes of an answer into which no block edge falls (field notes 1). */
 const UNCUT_BYTES = 1020;
 
@@ -19,14 +23,14 @@ const UNCUT_BYTES = 1020;
  * Fills the mirror where `text`, which stands at its end, is uncertain. A reading that stands behind what was filled,
  * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed.
  */
-export async function* fillInexact(file: LiveFile, text: Reading, encoding: TextEncoding): Follow<Reading | FollowEnd> {
-  const measured = yield* measure(file, text, encoding);
+export async function* fillInexact(file: LiveFile, text: Reading, decode: Decode): Follow<Reading | FollowEnd> {
+  const measured = yield* measure(file, text, decode);
   if (typeof measured === 'string') return measured;
   const { width, next } = measured;
   if (width === 0) return next;
   const nothingBehind = text.fork();
   const replaced = await nothingBehind.skipUncertain();
-  if (nothingBehind.atEnd() && !(yield* isStillThere(file, replaced, encoding))) return 'witness';
+  if (nothingBehind.atEnd() && !(yield* isStillThere(file, replaced, decode))) return 'witness';
   await file.appendInexact(width);
   return next;
 }
@@ -37,15 +41,28 @@ interface Measured {
   readonly next: Reading | FollowEnd;
 }
 
-async function* measure(file: LiveFile, text: Reading, encoding: TextEncoding): Follow<Measured | FollowEnd> {
+async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<Measured | FollowEnd> {
   let behind = text;
   let width = 0;
+  let misses = 0;
   for (let probes = 0; probes < MOST_PROBES; probes++) {
     const part = yield file.length + width;
     if (part === undefined) return 'absent';
-    const reading = encoding.reading(part.content);
-    const onward = await goesOnLike(reading, behind);
-    if (onward === undefined) return 'witness';
+    const reading = decode(part.content);
+    let onward = await goesOnLike(reading, behind);
+    if (onward === undefined || (await reading.peek(1)).length > 0) {
+      // What is undecodable may be taken for a mark, too, and then the text is no longer that of UTF-8.
+      const { mark } = yield* findMark(part.content, file.length + width, Buffer.alloc(0));
+      if (mark === 'again') onward = undefined;
+      else if (mark !== 'none') return { width, next: readMarked(part.content, mark) };
+    }
+    if (onward === undefined) {
+      if (++misses > MOST_MARKS) return 'witness';
+      // If it is a mark, its bytes are undecodable for sure.
+      width++;
+      continue;
+    }
+    misses = 0;
     const rest = reading.fork();
     const replaced = onward === 'unmarked' ? 0 : await rest.skipUncertain();
     // A character that a block edge had cut stands whole here.
@@ -61,11 +78,11 @@ async function* measure(file: LiveFile, text: Reading, encoding: TextEncoding): 
 }
 
 /** A text that ends in what is filled has nothing behind it that could show whether it is still the same file. */
-async function* isStillThere(file: LiveFile, replaced: number, encoding: TextEncoding): Follow<boolean> {
+async function* isStillThere(file: LiveFile, replaced: number, decode: Decode): Follow<boolean> {
   const from = await askFrom(file);
   const part = yield from;
   if (part === undefined) return false;
-  const reading = encoding.reading(part.content);
+  const reading = decode(part.content);
   const found = await match(reading, file, { from, to: file.length });
   if (found.kind !== 'same') return false;
   const asBefore = !found.aligned || (await reading.skipUncertain()) === replaced;

@@ -9,7 +9,7 @@ import type { InexactRegion, LiveFileRow } from '../../store/rows.ts';
 import type { ByJob } from '../by-job.ts';
 import { type Doubt, doubtOf } from './doubt.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
-import { maskRegions, regionsBefore, withRegion } from './inexact-regions.ts';
+import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
 import { FINGERPRINT_BYTES, type Mirror, type MirrorLook } from './mirror.ts';
 import type { OpenMirrors } from './open-mirrors.ts';
 
@@ -120,6 +120,12 @@ export class LiveFile {
   async read(start: number, end: number): Promise<Buffer> {
     const bytes = await this.#mirror.read(start, Math.max(start, Math.min(end, this.#length)));
     return maskRegions(bytes, start, this.#row.inexact);
+  }
+
+  /** Where the inexact region ends that covers a position; undefined if none does. */
+  unknownUntil(position: number): number | undefined {
+    const region = this.#row.inexact.find((each) => overlaps(each, position, position + 1));
+    return region && region.start + region.length;
   }
 
   async append(bytes: Buffer): Promise<void> {

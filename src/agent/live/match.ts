@@ -9,6 +9,8 @@ import { fewestReplacements, MOST_BYTES_A_REPLACEMENT } from './replacements.ts'
 /** Bytes with a position: a mirror, or raw bytes in memory. */
 export interface Bytes {
   read(start: number, end: number): Promise<Buffer>;
+  /** Where the stretch ends that covers a position and of which only the width is known; undefined if none does. */
+  unknownUntil?(position: number): number | undefined;
 }
 
 /**
@@ -44,7 +46,14 @@ export async function match(
       const common = commonLength(read, there);
       reading.advance(common);
       at += common;
-      if (common < read.length) return { kind: 'different', at };
+      if (common === read.length) continue;
+      // The text may show by now what it did not when the bytes were put there.
+      const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
+      const rest = await reading.peek(until - at);
+      if (until === at || rest.length < until - at) return { kind: 'different', at };
+      onPassed(at, until);
+      reading.advance(rest.length);
+      at = until;
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };

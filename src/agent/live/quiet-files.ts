@@ -15,8 +15,6 @@ export interface QuietPoll {
   /** The answer's text, one character a byte; null if there was no such file. */
   readonly text: string | null;
   readonly end: FollowEnd;
-  /** How the text was read. */
-  readonly codePage: unknown;
 }
 
 /** Longer answers are not kept. */
@@ -45,10 +43,9 @@ export class QuietFiles {
   }
 
   /** The last poll of the file, if it was quiet and the mirror is as it was then. */
-  async of(row: LiveFileRow, { codePage }: { readonly codePage: unknown }): Promise<QuietPoll | undefined> {
+  async of(row: LiveFileRow): Promise<QuietPoll | undefined> {
     const quiet = this.#jobs.get(row.jobId)?.polls.get(keyText(row));
-    if (quiet === undefined || quiet.codePage !== codePage) return undefined;
-    if (row.rotation !== null || row.inexact.length > 0) return undefined;
+    if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
     try {
       const { ino, mtimeNs, size } = await this.#lookAt(mirrorPath(this.#mirrorDirectory, row.jobId, row), EXACT);
       const asLeft = String(mtimeNs) === row.modifiedNs && String(ino) === row.inode && Number(size) === row.position;

@@ -2,13 +2,16 @@
  * The raw bytes of a listed file while they arrive: it is taken for the live file only if the mirror is its beginning
  * and its next bytes, decoded, are what the service shows as text. The first thing that says otherwise ends it.
  */
+import { startsAlike } from '../../chunk.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import type { Sink } from '../ports.ts';
+import { MARKS } from './byte-order-mark.ts';
+import { CodePage } from './code-page.ts';
 import { maskRegions, overlaps } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
 import { match } from './match.ts';
-import type { Reading } from './reading.ts';
+import { EncodedReading, type Reading } from './reading.ts';
 
 /** The listed file is not the one that is looked for. */
 export class AnotherFile extends Error {}
@@ -80,11 +83,37 @@ export class RawArrival {
   async #handOnHead(): Promise<void> {
     if (this.#head === undefined || this.#shown === undefined) return;
     const head = this.#head.view();
-    const read = async (start: number, end: number) => head.subarray(start, end);
-    const to = Math.min(this.#shown.comparedBytes, head.length);
-    // The text may be older than the raw bytes, and then ends before them.
-    if ((await match(this.#shown.text.fork(), { read }, { from: 0, to })).kind === 'different') throw new AnotherFile();
+    if (!(await isShownAs(this.#shown, head, this.#length === 0))) throw new AnotherFile();
     this.#head = undefined;
     await this.#sink(head);
   }
+}
+
+/** Whether the text is what a service shows of `head`, which is all there is if nothing is mirrored yet. */
+async function isShownAs({ text, comparedBytes }: ShownText, head: Buffer, isBeginning: boolean): Promise<boolean> {
+  const compared = head.subarray(0, comparedBytes);
+  const asBytes = [compared];
+  const mark = isBeginning && MARKS.find(({ bytes }) => startsAlike(bytes, compared.subarray(0, bytes.length)));
+  // A mark that was swallowed, or that made UTF-16 of what follows it.
+  if (mark)
+    asBytes.push(
+      mark.encoder === undefined
+        ? compared.subarray(mark.bytes.length)
+        : mark.encoder.decode(compared.subarray(mark.bytes.length)),
+    );
+  for (const bytes of asBytes) {
+    const read = async (start: number, end: number) => bytes.subarray(start, end);
+    for (const reading of readingsOf(text)) {
+      // The text may be older than the raw bytes, and then ends before them.
+      const found = await match(reading, { read }, { from: 0, to: bytes.length });
+      if (found.kind !== 'different') return true;
+    }
+  }
+  return false;
+}
+
+/** Of several code pages, one has to show all of it. */
+function readingsOf(text: Reading): Reading[] {
+  if (!(text instanceof EncodedReading && text.encoder instanceof CodePage)) return [text.fork()];
+  return text.encoder.names.map((name) => text.as(new CodePage([name])));
 }

@@ -4,13 +4,13 @@
  */
 import { REPLACEMENT, standsAt } from '../../chunk.ts';
 import type { Content } from '../ports.ts';
-import type { CodePage } from './code-page.ts';
+import type { Encoder } from './encoder.ts';
 
 /** Bytes of text that are read in one go, and how many are always in sight unless the text ends before. */
 const WINDOW_BYTES = 1024 * 1024;
 const SIGHT_BYTES = 1024;
-/** Bytes of text that are turned into those of a code page in one go. */
-const CODE_PAGE_WINDOW_BYTES = 256 * 1024;
+/** Bytes of text that are encoded in one go. */
+const ENCODED_WINDOW_BYTES = 256 * 1024;
 
 /** Text from where a reading stands on, as it was handed out: all of it (`whole`), or at least SIGHT_BYTES. */
 export interface TextWindow {
@@ -27,12 +27,14 @@ export interface Reading {
   skipUncertain(): Promise<number>;
   /** Nothing follows. */
   atEnd(): boolean;
-  /** Bytes of text that follow; not the bytes of the file if a code page is in use. */
+  /** Bytes of text that follow; not the bytes of the file if it is no UTF-8. */
   remaining(): number;
   /** Another reading that stands where this one stands. */
   fork(): Reading;
-  /** The same text from here on, taken as that of a code page, or of UTF-8; itself if it is taken so. */
-  as(codePage: CodePage | undefined): Reading;
+  /** Text from here on, as much as is in sight. */
+  text(): Promise<string>;
+  /** The same text from here on, taken as that of another decoder. */
+  as(encoder: Encoder): Reading;
 }
 
 /** The text of a service that decodes UTF-8: its bytes are the file's, up to a U+FFFD. */
@@ -55,8 +57,12 @@ export class Utf8Reading implements Reading {
     return new Utf8Reading(this.#content, this.#at);
   }
 
-  as(codePage: CodePage | undefined): Reading {
-    return codePage === undefined ? this : new CodePageReading(this.#content, codePage, this.#at);
+  async text(): Promise<string> {
+    return wholeCharacters(await this.window());
+  }
+
+  as(encoder: Encoder): Reading {
+    return new EncodedReading(this.#content, encoder, this.#at);
   }
 
   /** What is in sight from here on; good until the next call. */
@@ -109,39 +115,38 @@ export class Utf8Reading implements Reading {
   }
 }
 
-/** The text of an older service that decodes a single-byte code page: one character is one byte (field notes 1). */
-export class CodePageReading implements Reading {
+/** The text of a decoder whose bytes have to be made anew: of a code page, or of UTF-16. */
+export class EncodedReading implements Reading {
+  readonly encoder: Encoder;
   readonly #content: Content;
-  readonly #codePage: CodePage;
   /** Where the text goes on behind what was encoded. */
-  #textAt = 0;
+  #textAt: number;
   /** Text that was encoded, and the last of its bytes: those that follow. */
   #text = '';
   #bytes: Buffer = Buffer.alloc(0);
   #uncertain = false;
 
   /** `textAt` is a position in the text, in bytes of UTF-8. */
-  constructor(content: Content, codePage: CodePage, textAt = 0) {
+  constructor(content: Content, encoder: Encoder, textAt = 0) {
     this.#content = content;
-    this.#codePage = codePage;
+    this.encoder = encoder;
     this.#textAt = textAt;
   }
 
-  fork(): CodePageReading {
-    const fork = new CodePageReading(this.#content, this.#codePage, this.#textAt);
+  fork(): EncodedReading {
+    const fork = new EncodedReading(this.#content, this.encoder, this.#textAt);
     fork.#text = this.#text;
     fork.#bytes = this.#bytes;
     fork.#uncertain = this.#uncertain;
     return fork;
   }
 
-  as(codePage: CodePage | undefined): Reading {
-    if (codePage === this.#codePage) return this;
-    const ahead = Buffer.byteLength(this.#text.slice(this.#text.length - this.#bytes.length));
-    const at = this.#textAt - ahead;
-    return codePage === undefined
-      ? new Utf8Reading(this.#content, at)
-      : new CodePageReading(this.#content, codePage, at);
+  async text(): Promise<string> {
+    return wholeCharacters(await this.#window(this.#here()));
+  }
+
+  as(encoder: Encoder): Reading {
+    return new EncodedReading(this.#content, encoder, this.#here());
   }
 
   async peek(max: number): Promise<Buffer> {
@@ -173,20 +178,30 @@ export class CodePageReading implements Reading {
     return this.#bytes.length + this.#content.length - this.#textAt;
   }
 
+  /** Where the text goes on behind the bytes that were passed. */
+  #here(): number {
+    const units = this.#bytes.length / this.encoder.unitBytes;
+    return this.#textAt - Buffer.byteLength(this.#text.slice(this.#text.length - units));
+  }
+
   async #load(): Promise<void> {
-    const window = await this.#content.read(this.#textAt, this.#textAt + CODE_PAGE_WINDOW_BYTES);
-    // A window may cut a character: what belongs to it comes with the next one.
-    const cut = this.#textAt + window.length < this.#content.length ? wholeCharacters(window) : window.length;
-    const text = window.toString('utf8', 0, cut);
-    this.#bytes = this.#codePage.encode(text);
-    this.#uncertain = this.#bytes.length < text.length;
-    this.#text = this.#uncertain ? text.slice(0, this.#bytes.length) : text;
-    this.#textAt += this.#uncertain ? Buffer.byteLength(this.#text) : cut;
+    const text = wholeCharacters(await this.#window(this.#textAt));
+    this.#bytes = this.encoder.encode(text);
+    const units = this.#bytes.length / this.encoder.unitBytes;
+    this.#uncertain = units < text.length;
+    this.#text = text.slice(0, units);
+    this.#textAt += Buffer.byteLength(this.#text);
+  }
+
+  async #window(at: number): Promise<TextWindow> {
+    const bytes = await this.#content.read(at, at + ENCODED_WINDOW_BYTES);
+    return { bytes, whole: at + bytes.length >= this.#content.length };
   }
 }
 
-function wholeCharacters(window: Buffer): number {
-  let end = window.length - 1;
-  while (end > 0 && ((window[end] ?? 0) & 0xc0) === 0x80) end--;
-  return end;
+/** A window may cut a character: what belongs to it comes with the next one. */
+function wholeCharacters({ bytes, whole }: TextWindow): string {
+  let end = bytes.length;
+  if (!whole) for (end--; end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80; ) end--;
+  return bytes.toString('utf8', 0, end);
 }

@@ -14,6 +14,8 @@ export interface WitnessOptions {
   readonly staleMs: number;
   /** How long the same end inside a character has to be seen before its raw bytes are fetched. */
   readonly tailMs: number;
+  /** How long a file may have work left that it cannot do before it is said. */
+  readonly stuckMs: number;
 }
 
 interface Seen {
@@ -21,7 +23,8 @@ interface Seen {
   readonly length: number;
 }
 
-export type Sight = 'difference' | 'tail';
+/** stuck: work was left that could not be done. */
+export type Sight = 'difference' | 'tail' | 'stuck';
 
 export class Witnesses {
   readonly #options: WitnessOptions;
@@ -40,10 +43,11 @@ export class Witnesses {
     return true;
   }
 
-  /** Whether the mirror has had the same length for `tailMs` while the file ended inside a character. */
-  longSeen(file: LiveFile, sight: Sight): boolean {
+  /** Whether the mirror has had the same length for long while a file ended inside a character, or was stuck. */
+  longSeen(file: LiveFile, sight: 'tail' | 'stuck'): boolean {
     const seen = this.#look(file, sight);
-    return seen !== undefined && this.#options.now() - seen.since >= this.#options.tailMs;
+    const longMs = sight === 'tail' ? this.#options.tailMs : this.#options.stuckMs;
+    return seen !== undefined && this.#options.now() - seen.since >= longMs;
   }
 
   clear(file: LiveFile, sight: Sight): void {

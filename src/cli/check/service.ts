@@ -76,12 +76,10 @@ export async function checkLiveFiles({ remote, jobId, files, lastAnswer, signal 
 /** What the agent has learned about this service so far. */
 export function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): Finding[] {
   const encoding = habits.get('text-encoding');
-  const mark = habits.get('byte-order-mark');
   const limit = habits.get('batch-limit');
   const setting = contentEncoding === 'auto' ? '' : ` (service.contentEncoding: ${contentEncoding})`;
   return [
     note(`text is ${encoding ?? 'not known yet: nothing beyond ASCII came'}${setting}`),
-    ...(mark === undefined ? [] : [note(`a byte-order mark is ${mark}`)]),
     note(limit === undefined ? 'no limit to the files of one call was met' : `at most ${limit} files in one call`),
   ];
 }

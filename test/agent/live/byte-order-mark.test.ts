@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { findMark, Marked } from '../../../src/agent/live/byte-order-mark.ts';
-import { TextEncoding } from '../../../src/agent/live/encoding.ts';
 import { BYTE_ORDER_MARK } from '../../../src/chunk.ts';
+import type { DecodeBytesOptions } from '../../../src/sandbox/decoding.ts';
 import { drive, textOf } from '../../support/drive.ts';
 import { MemoryContent } from '../../support/memory-content.ts';
 import { ALL_ATOMS } from '../model/content.ts';
@@ -13,16 +13,11 @@ const runs = fc.array(
 );
 const content = runs.map((each) => Buffer.concat(each.flatMap(([atom, times]) => Array<Buffer>(times).fill(atom))));
 
-async function find(bytes: Buffer, swallowBom: boolean) {
-  const habits = new Map<string, string>();
-  const encoding = new TextEncoding('auto', {
-    get: (name) => habits.get(name),
-    set: (name, to) => habits.set(name, to),
-  });
+async function find(bytes: Buffer, decoding: DecodeBytesOptions, at: (question: number) => Buffer = () => bytes) {
   const asked: number[] = [];
-  const decoding = { swallowBom };
-  const { mark } = await drive(findMark(textOf(bytes, 0, decoding), encoding), bytes, decoding, asked);
-  return { mark, asked, habits };
+  const recipe = findMark(textOf(bytes, 0, decoding), 0, Buffer.alloc(0));
+  const { mark } = await drive(recipe, at, decoding, asked);
+  return { mark: typeof mark === 'string' ? mark : mark.bytes.toString('hex'), asked };
 }
 
 const isMarked = (bytes: Buffer) => bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
@@ -37,9 +32,9 @@ describe('a byte-order mark that is swallowed', () => {
         fc.pre(!behindMark.toString().startsWith('\ufffd'));
         // Hundreds of one character, then undecodable bytes: no text of the service can tell (docs/guarantees.md).
         fc.pre(!/^(.)\1{299}[^\ufffd]*\ufffd/u.test(behindMark.toString()));
-        const { mark, asked } = await find(bytes, swallowBom);
-        expect(mark).toBe(swallowBom && isMarked(bytes) ? 'swallowed' : 'none');
-        expect(asked.length).toBeLessThanOrEqual(2);
+        const { mark, asked } = await find(bytes, { swallowBom });
+        expect(mark).toBe(swallowBom && isMarked(bytes) ? 'efbbbf' : 'none');
+        expect(asked.length).toBeLessThanOrEqual(4);
       }),
       { numRuns: 500 },
     );
@@ -56,16 +51,42 @@ describe('a byte-order mark that is swallowed', () => {
     ['few byte-order marks', Buffer.from(`x${'\ufeff'.repeat(378)}`)],
     ['the same few bytes', Buffer.alloc(6_001, Buffer.from('x\xff\xff', 'latin1'))],
   ])('is found before a long text of %s', async (_, rest) => {
-    for (const swallowBom of [true, false]) {
-      expect((await find(rest, swallowBom)).mark).toBe('none');
+    for (const decoding of [{ swallowBom: true }, { swallowBom: false }, { stream: true }]) {
+      expect((await find(rest, decoding)).mark).toBe('none');
       const marked = Buffer.concat([BYTE_ORDER_MARK, rest]);
-      expect((await find(marked, swallowBom)).mark).toBe(swallowBom ? 'swallowed' : 'none');
+      const isSwallowed = decoding.swallowBom !== false;
+      expect((await find(marked, decoding)).mark).toBe(isSwallowed ? 'efbbbf' : 'none');
     }
   });
 
-  test('once it was seen, is never looked for again', async () => {
-    expect((await find(Buffer.from('\ufefftext'), false)).habits.get('byte-order-mark')).toBe('kept');
-    expect((await find(Buffer.from('\ufefftext'), true)).habits.get('byte-order-mark')).toBe('swallowed');
+  test.each([
+    ['fffe', 'utf16le'],
+    ['feff', 'utf16be'],
+  ])('%s is found by what UTF-16 makes of the text behind it', async (mark, encoding) => {
+    for (const text of ['a', 'line of a log\n', 'žluťoučký kůň\n'.repeat(300), '日本語', '𝄞 clef', 'abc\0def']) {
+      const little = Buffer.from(text, 'utf16le');
+      const bytes = Buffer.concat([Buffer.from(mark, 'hex'), encoding === 'utf16le' ? little : little.swap16()]);
+      expect((await find(bytes, { stream: true })).mark).toBe(mark);
+      // A service that decodes blocks shows it as what it is there: undecodable.
+      expect((await find(bytes, {})).mark).toBe('none');
+    }
+  });
+
+  test('is never made up because the file changed meanwhile, but by what stands there then', async () => {
+    const change = fc.record({ call: fc.nat(2), to: content, share: fc.nat(100) });
+    await fc.assert(
+      fc.asyncProperty(content, change, fc.boolean(), async (rest, { call, to, share }, stream) => {
+        const before = Buffer.concat([Buffer.from('A'), rest]);
+        const after = Buffer.concat([
+          before.subarray(0, Math.floor((share / 100) * before.length)),
+          Buffer.from('B'),
+          to,
+        ]);
+        const { mark } = await find(before, { stream }, (question) => (question < call ? before : after));
+        expect(['none', 'again']).toContain(mark);
+      }),
+      { numRuns: 1_000 },
+    );
   });
 
   test('is put back before the text', async () => {

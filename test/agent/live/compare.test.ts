@@ -7,11 +7,12 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { compare } from '../../../src/agent/live/compare.ts';
-import { TextEncoding } from '../../../src/agent/live/encoding.ts';
 import { overlaps } from '../../../src/agent/live/inexact-regions.ts';
 import type { LiveFile } from '../../../src/agent/live/live-file.ts';
 import { askFrom } from '../../../src/agent/live/offsets.ts';
+import { Utf8Reading } from '../../../src/agent/live/reading.ts';
 import type { Answer } from '../../../src/agent/live/recipe.ts';
+import type { Content } from '../../../src/agent/ports.ts';
 import { REPLACEMENT } from '../../../src/chunk.ts';
 import { keyText } from '../../../src/job.ts';
 import { BLOCK_BYTES, decodeBytes } from '../../../src/sandbox/decoding.ts';
@@ -57,13 +58,12 @@ function positionOf({ offset, reading }: Answer, bytes: Buffer, swallowBom: bool
 }
 
 /** A poll up to the comparison. */
-async function* pollOf(file: LiveFile, { swallowBom, final }: Situation): ReturnType<typeof compare> {
-  const encoding = new TextEncoding('utf-8', new Map());
-  encoding.learnMark(swallowBom ? 'swallowed' : 'kept');
+async function* pollOf(file: LiveFile, { final }: Situation): ReturnType<typeof compare> {
+  const decode = (text: Content) => new Utf8Reading(text);
   const offset = await askFrom(file);
   const part = yield offset;
   if (part === undefined) return 'again';
-  return yield* compare(file, { offset, reading: encoding.reading(part.content) }, { encoding, final });
+  return yield* compare(file, { offset, reading: decode(part.content) }, { decode, final });
 }
 
 interface Situation {

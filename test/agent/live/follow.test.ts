@@ -152,6 +152,8 @@ describe('text to bytes', () => {
     remote.files.set(NAME, text);
     await poll();
     expect(mirror().equals(text)).toBe(true);
+    // Which code page it is, only bytes that are there can tell.
+    await poll();
     expect(engine.store.habits.get('text-encoding')).toBe('windows-1250');
     const again = start();
     remote.files.set(NAME, Buffer.concat([text, text]));
@@ -203,15 +205,13 @@ describe('text to bytes', () => {
   });
 
   test('a service that was upgraded from a code page to UTF-8 is found out, and nothing wrong stays', async () => {
-    const { remote, poll, pass, mirror } = setUp();
+    const { remote, poll, mirror } = setUp();
     const bytes = Buffer.from('žluťoučký kůň\n'.repeat(20));
     remote.decoding = { codePage: 'windows-1250' };
     remote.files.set(NAME, bytes.subarray(0, 100));
     await poll();
     remote.decoding = {};
     remote.files.set(NAME, bytes);
-    expect(await poll()).toBe('witness');
-    pass(6_000);
     expect(await poll()).toBe('current');
     expect(mirror().equals(bytes)).toBe(true);
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CodePage } from '../../../src/agent/live/code-page.ts';
-import { CodePageReading, type Reading, Utf8Reading } from '../../../src/agent/live/reading.ts';
+import { EncodedReading, type Reading, Utf8Reading } from '../../../src/agent/live/reading.ts';
 import { type CodePage as CodePageName, charactersOf } from '../../../src/sandbox/decoding.ts';
 import { textOf } from '../../support/drive.ts';
 import { MemoryContent } from '../../support/memory-content.ts';
@@ -55,7 +55,7 @@ describe('text of a code page', () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), fc.integer({ min: 1, max: 50 }), async (array, step) => {
         const content = Buffer.from(array);
-        const reading = new CodePageReading(textOf(content, 0, { codePage }), new CodePage([codePage]));
+        const reading = new EncodedReading(textOf(content, 0, { codePage }), new CodePage([codePage]));
         expect(await readAll(reading, step)).toBe(content.toString('latin1'));
       }),
     );
@@ -63,13 +63,13 @@ describe('text of a code page', () => {
 
   test('is uncertain at a character that it does not have', async () => {
     const text = Buffer.from('a日b\ufffdc𝄞d');
-    const reading = new CodePageReading(new MemoryContent(text), new CodePage(['windows-1250']));
+    const reading = new EncodedReading(new MemoryContent(text), new CodePage(['windows-1250']));
     expect(await readAll(reading, 10)).toBe('a?b?c?d');
   });
 
   test('is the same across the windows in which it is read', async () => {
     const content = Buffer.alloc(300_000, Buffer.from([0x61, 0xe9, 0x80, 0x20, 0xf8]));
-    const reading = new CodePageReading(
+    const reading = new EncodedReading(
       textOf(content, 0, { codePage: 'windows-1250' }),
       new CodePage(['windows-1250']),
     );

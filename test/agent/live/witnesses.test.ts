@@ -5,7 +5,7 @@ import { LivePlace } from '../../support/live-place.ts';
 
 async function setUp(work: (witnesses: Witnesses, file: LiveFile, pass: (ms: number) => void) => Promise<void>) {
   let now = 1_000_000;
-  const witnesses = new Witnesses({ now: () => now, staleMs: 5_000, tailMs: 10_000 });
+  const witnesses = new Witnesses({ now: () => now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 });
   const place = new LivePlace();
   await place.during(async (file) => {
     await file.append(Buffer.from('text'));

@@ -1,6 +1,7 @@
 /** What can happen while files are followed, as data: generated, shrunk and printed by fast-check. */
 import fc from 'fast-check';
 import type { ErrorCode } from '../../../src/errors.ts';
+import type { CodePage } from '../../../src/sandbox/decoding.ts';
 import type { Tear } from '../../support/model-disk.ts';
 import { type Piece, piece } from './content.ts';
 
@@ -21,6 +22,9 @@ export type Change =
 
 /** What a person does to a mirror. */
 export type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
+
+/** How the service makes text of bytes: in blocks, with one decoder to the end, or by a code page. */
+export type Decoding = 'blocks' | 'blocks-swallow' | 'stream' | CodePage;
 
 /** A poll, one of a final pass, or a complete pass. */
 export type Work = 'poll' | 'final' | 'pass';
@@ -49,6 +53,8 @@ export type Action =
       readonly restart: boolean;
     }
   | { readonly do: 'lose-state' }
+  /** From now on the service decodes in another way. */
+  | { readonly do: 'upgrade'; readonly to: Decoding }
   /** Faults, poison and a full disk are over. */
   | { readonly do: 'calm' };
 
@@ -128,16 +134,32 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('raw-access' as const), given: fc.boolean() }) },
   { weight: 1, arbitrary: fc.constant({ do: 'lose-state' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('upgrade' as const),
+      to: fc.constantFrom<Decoding[]>('blocks', 'blocks-swallow', 'stream', 'windows-1252'),
+    }),
+  },
   { weight: 2, arbitrary: fc.constant({ do: 'calm' as const }) },
 );
 
 export const actions: fc.Arbitrary<Action[]> = fc.array(action, { minLength: 2, maxLength: 16 });
 
+export const CODE_PAGES: readonly CodePage[] = [
+  'windows-1250',
+  'windows-1251',
+  'windows-1252',
+  'iso-8859-2',
+  'iso-8859-15',
+];
+
 /** How the service is, and how the agent is set. */
 export interface Setting {
   readonly rawAccess: boolean;
-  readonly swallowBom: boolean;
-  readonly codePage: 'none' | 'windows-1250' | 'windows-1252';
+  readonly decoding: Decoding;
+  /** What an earlier agent learned of the service: nothing, how it decodes, or how it did before it was upgraded. */
+  readonly learned: 'nothing' | 'rightly' | 'wrongly';
   /** Whether the agent has to find out how the service decodes, or is told the code page. */
   readonly contentEncoding: 'auto' | 'set';
   readonly shortRead: number | null;
@@ -151,9 +173,12 @@ export interface Setting {
 
 export const setting: fc.Arbitrary<Setting> = fc.record({
   rawAccess: fc.constantFrom(true, true, true, false),
-  swallowBom: fc.boolean(),
-  codePage: fc.constantFrom('none', 'none', 'none', 'none', 'windows-1250', 'windows-1252'),
-  contentEncoding: fc.constantFrom('auto', 'set'),
+  decoding: fc.oneof(
+    { weight: 2, arbitrary: fc.constantFrom<Decoding[]>('blocks', 'blocks-swallow', 'stream') },
+    { weight: 1, arbitrary: fc.constantFrom<Decoding[]>(...CODE_PAGES) },
+  ),
+  learned: fc.constantFrom('nothing', 'nothing', 'rightly', 'wrongly'),
+  contentEncoding: fc.constantFrom('auto', 'auto', 'set'),
   shortRead: fc.constantFrom(null, null, null, 700),
   overlapBytes: fc.constantFrom(256, 64, 24),
   longBacklogBytes: fc.constantFrom(undefined, 2_000, 100),

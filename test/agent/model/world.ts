@@ -12,8 +12,8 @@ import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { memoryDirectory } from '../../support/temp-directory.ts';
-import type { Action, Change, Setting, Work } from './actions.ts';
-import { ALL_ATOMS, bytesOf, type Piece, TEXT_ATOMS } from './content.ts';
+import { type Action, type Change, CODE_PAGES, type Decoding, type Setting, type Work } from './actions.ts';
+import { ALL_ATOMS, bytesOf, type Piece } from './content.ts';
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** Two tasks with two files each; the paths that the service gives are the same for both tasks. */
@@ -22,6 +22,10 @@ const KEYS = ['9001', '9002'].flatMap((taskId) =>
 );
 /** A stale size is shown for less than the five seconds that the engine wants to see it. */
 const STALE_MS = 4_000;
+
+/** So many polls, so far apart, are enough for every mirror (docs/guarantees.md). */
+const POLLS_TO_BE_EQUAL = 10;
+const BETWEEN_POLLS_MS = 15_000;
 
 /** A remote file as the model knows it. */
 interface Subject {
@@ -55,17 +59,14 @@ export class World {
   #stepsLeft: number | undefined;
   #killed = false;
   #race: { calls: number; change: Change } | undefined;
+  #decoding: Decoding;
 
   constructor(setting: Setting) {
     this.#setting = setting;
     this.#directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
-    const { codePage, swallowBom, shortRead } = setting;
+    this.#decoding = setting.decoding;
     this.#remote.rawAccess = setting.rawAccess;
-    this.#remote.decoding = {
-      codePage: codePage === 'none' ? undefined : codePage,
-      swallowBom: swallowBom && codePage === 'none',
-      ...(shortRead === null ? {} : { readLengths: [shortRead] }),
-    };
+    this.#decodeAs(setting.decoding);
     this.#remote.beforeCall = () => this.#beforeCall();
     this.#disk.beforeStep = () => this.#step();
     this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
@@ -79,6 +80,10 @@ export class World {
       edited: false,
       promised: new Map(),
     }));
+    this.#engine = this.#start();
+    const learned = learnedBefore(setting);
+    if (learned !== undefined) this.#engine.store.habits.set('text-encoding', learned);
+    this.#engine.kill();
     this.#engine = this.#start();
   }
 
@@ -124,9 +129,32 @@ export class World {
         for (const subject of this.#subjects) this.#forgetPromises(subject);
         this.#engine = this.#start();
         return;
+      case 'upgrade':
+        // A setting that is no longer true is an error, whatever it leads to.
+        if (this.#contentEncoding !== 'auto') return;
+        // One code page in the place of another cannot be found out while the agent runs (docs/guarantees.md).
+        if (!isUtf8(this.#decoding) && !isUtf8(action.to)) return;
+        return this.#decodeAs(action.to);
       case 'calm':
         return this.#calm();
     }
+  }
+
+  #decodeAs(decoding: Decoding): void {
+    const { shortRead } = this.#setting;
+    this.#decoding = decoding;
+    this.#remote.decoding = {
+      codePage: isUtf8(decoding) ? undefined : decoding,
+      swallowBom: decoding === 'blocks-swallow',
+      stream: decoding === 'stream',
+      ...(shortRead === null ? {} : { readLengths: [shortRead] }),
+    };
+  }
+
+  /** The setting of the agent. */
+  get #contentEncoding(): string {
+    const { contentEncoding, decoding } = this.#setting;
+    return contentEncoding === 'auto' || isUtf8(decoding) ? 'auto' : decoding;
   }
 
   /** After each action. */
@@ -143,9 +171,27 @@ export class World {
     }
   }
 
+  /** Everything calm: against a service that holds still, every mirror becomes equal by ordinary polls alone. */
+  async checkProgress(): Promise<void> {
+    this.#calm();
+    if (!this.#remote.rawAccess) return;
+    let reason: string | undefined = 'is not polled';
+    for (let polls = 0; polls < POLLS_TO_BE_EQUAL && reason !== undefined; polls++) {
+      this.#now += BETWEEN_POLLS_MS;
+      const polled = await this.#unlessExpected(() => this.#engine.poll());
+      this.#noteEnds(polled);
+      this.check();
+      reason = this.#subjects
+        .filter(({ name }) => !isMarkAlone(this.#remote.files.get(name)))
+        .map((subject) => this.#reasonAgainst(subject, polled))
+        .find((each) => each !== undefined);
+    }
+    if (reason !== undefined) throw new Error(`no progress: ${reason}`);
+  }
+
   /** At the end: everything calm, and time enough. */
   async checkEnd(): Promise<void> {
-    this.#calm();
+    await this.checkProgress();
     let reason: string | undefined = 'is not polled';
     for (let passes = 0; passes < 4 && reason !== undefined; passes++) {
       this.#now += 700_000;
@@ -160,15 +206,21 @@ export class World {
   }
 
   /** Why a mirror is not what it should be in the end. */
-  #reasonAgainst(subject: Subject): string | undefined {
+  #reasonAgainst(subject: Subject, polled?: Polled): string | undefined {
     const remote = this.#remote.files.get(subject.name);
     if (remote === undefined) return undefined;
     const mirror = this.#mirror(subject);
-    if (this.#setting.rawAccess && this.#regions(subject).length > 0) return `${subject.name} is still inexact`;
+    // What could not be had exactly is asked for again every ten minutes only.
+    const isSoon = polled !== undefined;
+    if (this.#setting.rawAccess && !isSoon && this.#regions(subject).length > 0)
+      return `${subject.name} is still inexact`;
     // A character that the end of the file cuts waits for its rest, where there is nothing but text.
     const missing = this.#setting.rawAccess ? 0 : 3;
     if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
-    return `${subject.name} is not complete\n${shown(mirror)}\n${shown(remote)}`;
+    // Code pages that nothing tells apart: the file says so, and stays a prefix.
+    if (!this.#setting.rawAccess && !isUtf8(this.#decoding)) return undefined;
+    const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
+    return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
   }
 
   end(): void {
@@ -177,7 +229,7 @@ export class World {
   }
 
   #start(): Engine {
-    const { overlapBytes, keepGenerations, codePage, longBacklogBytes } = this.#setting;
+    const { overlapBytes, keepGenerations, longBacklogBytes } = this.#setting;
     const engine = new Engine({
       directory: this.#directory,
       remote: this.#remote,
@@ -187,7 +239,7 @@ export class World {
       overlapBytes,
       keepGenerations,
       longBacklogBytes,
-      contentEncoding: this.#setting.contentEncoding === 'auto' || codePage === 'none' ? 'auto' : codePage,
+      contentEncoding: this.#contentEncoding,
       newContent: () => memoryWriter(this.#remote),
     });
     engine.watch(this.#subjects.map(({ key }) => key));
@@ -265,9 +317,8 @@ export class World {
   }
 
   #bytes(subject: Subject, piece: Piece): Buffer {
-    const atoms = this.#setting.codePage === 'none' ? ALL_ATOMS : TEXT_ATOMS;
     const everyBytes = Math.floor(this.#setting.overlapBytes / 3);
-    return bytesOf(piece, { letter: subject.letter, atoms, everyBytes });
+    return bytesOf(piece, { letter: subject.letter, atoms: ALL_ATOMS, everyBytes });
   }
 
   #stale(subject: Subject, share: number): void {
@@ -434,6 +485,21 @@ export class World {
       if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);
     }
   }
+}
+
+/** How an earlier agent found the service to decode. */
+function learnedBefore({ learned, decoding }: Setting): string | undefined {
+  const name = isUtf8(decoding) ? 'utf-8' : decoding;
+  if (learned === 'nothing') return undefined;
+  return learned === 'rightly' ? name : (['utf-8', ...CODE_PAGES].find((other) => other !== name) ?? name);
+}
+
+const isUtf8 = (decoding: Decoding): decoding is 'blocks' | 'blocks-swallow' | 'stream' =>
+  decoding === 'blocks' || decoding === 'blocks-swallow' || decoding === 'stream';
+
+/** A file that shows no text though it has bytes (docs/guarantees.md): the complete pass finds it. */
+function isMarkAlone(content: Buffer | undefined): boolean {
+  return content !== undefined && ['efbbbf', 'fffe', 'feff'].includes(content.toString('hex'));
 }
 
 /** Made longer or shorter than what was there before; what is added has the letter of the generation. */
