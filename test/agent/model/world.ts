@@ -171,18 +171,23 @@ export class World {
     }
   }
 
-  /** Everything calm: against a service that holds still, every mirror becomes equal by ordinary polls alone. */
+  /**
+   * Everything calm: against a service that holds still, every mirror becomes equal by ordinary polls alone. Where raw
+   * bytes are refused, it may stop, but then it says so.
+   */
   async checkProgress(): Promise<void> {
     this.#calm();
-    if (!this.#remote.rawAccess) return;
     let reason: string | undefined = 'is not polled';
     for (let polls = 0; polls < POLLS_TO_BE_EQUAL && reason !== undefined; polls++) {
       this.#now += BETWEEN_POLLS_MS;
       const polled = await this.#unlessExpected(() => this.#engine.poll());
       this.#noteEnds(polled);
       this.check();
+      // Without raw bytes, each poll finds out about some of the undecodable stretches only.
+      if (!this.#remote.rawAccess && (polled?.appended ?? 0) > 0) polls = 0;
       reason = this.#subjects
         .filter(({ name }) => !isMarkAlone(this.#remote.files.get(name)))
+        .filter(({ name }) => this.#remote.rawAccess || polled?.errors.has(name) !== true)
         .map((subject) => this.#reasonAgainst(subject, polled))
         .find((each) => each !== undefined);
     }
@@ -217,8 +222,8 @@ export class World {
     // A character that the end of the file cuts waits for its rest, where there is nothing but text.
     const missing = this.#setting.rawAccess ? 0 : 3;
     if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
-    // Code pages that nothing tells apart: the file says so, and stays a prefix.
-    if (!this.#setting.rawAccess && !isUtf8(this.#decoding)) return undefined;
+    // Code pages that nothing tells apart.
+    if (!this.#setting.rawAccess && !isUtf8(this.#decoding) && polled === undefined) return undefined;
     const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
     return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
   }
