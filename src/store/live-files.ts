@@ -14,6 +14,7 @@ interface RawLiveFile {
   inexact: string;
   inode: string | null;
   modified_ns: string | null;
+  boot_id: string | null;
   rotation: LiveFileRow['rotation'];
   relative_path: string | null;
   listed_name: string | null;
@@ -31,7 +32,7 @@ export class LiveFiles {
     this.#ofJob = db.prepare<[string], RawLiveFile>('SELECT * FROM live_files WHERE job_id = ?');
     this.#save = db.prepare(`
       UPDATE live_files SET position = @position, generation = @generation, fingerprint = @fingerprint, inexact = @inexact,
-        inode = @inode, modified_ns = @modifiedNs, rotation = @rotation, relative_path = @relativePath, listed_name = @listedName,
+        inode = @inode, modified_ns = @modifiedNs, boot_id = @bootId, rotation = @rotation, relative_path = @relativePath, listed_name = @listedName,
         grown_at = @grownAt, verified = @verified, error = @error
       WHERE job_id = @jobId AND task_id = @taskId AND file = @file`);
     this.#saveError = db.prepare('UPDATE live_files SET error = ? WHERE job_id = ? AND task_id = ? AND file = ?');
@@ -62,6 +63,7 @@ function rowOf(raw: RawLiveFile): LiveFileRow {
     inexact: JSON.parse(raw.inexact) as InexactRegion[],
     inode: raw.inode,
     modifiedNs: raw.modified_ns,
+    bootId: raw.boot_id,
     rotation: raw.rotation,
     relativePath: raw.relative_path,
     listedName: raw.listed_name,

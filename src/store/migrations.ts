@@ -127,4 +127,6 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX jobs_by_revision ON jobs (revision);
   CREATE INDEX requests_open ON requests (request_id) WHERE answer IS NULL;
   `,
+  // The boot of the machine on which bytes are being appended that are not committed yet.
+  'ALTER TABLE live_files ADD COLUMN boot_id TEXT;',
 ];

@@ -47,6 +47,8 @@ export interface LiveFileRow extends LiveFileKey {
   /** Inode and modification time of the mirror after the last write of the agent; without the time, it is in doubt. */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
+  /** While bytes are appended behind the position: the boot of the machine on which that was begun. */
+  readonly bootId: string | null;
   /** How far the keeping of the old generation has come, if one is under way. */
   readonly rotation: 'copying' | 'copied' | null;
   /** The path the service gave with its text, and the listed name proven to hold its raw bytes. */

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { asStoreError, isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
@@ -35,6 +35,30 @@ function errorOf(work: () => unknown): JobtailError {
   }
   throw new Error('nothing was thrown');
 }
+
+describe('a quick transaction', () => {
+  it('is as whole as any, and after it the disk is waited for again', () => {
+    const pragmas = vi.spyOn(Database.prototype, 'pragma');
+    onTestFinished(() => pragmas.mockRestore());
+    const store = openStore(temporaryDirectory());
+    const db = pragmas.mock.contexts[0] as Database.Database;
+    const waits = () => db.pragma('synchronous', { simple: true });
+    const order = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
+    store.quickTransaction(() => {
+      expect(waits()).toBe(1);
+      store.jobs.watch(order, NOW);
+    });
+    expect(waits()).toBe(2);
+    const failed = () =>
+      store.quickTransaction(() => {
+        store.jobs.unwatch(JOB, 'ended');
+        throw new Error('no');
+      });
+    expect(failed).toThrow('no');
+    expect([waits(), store.jobs.get(JOB)?.state]).toEqual([2, 'watched']);
+    store.close();
+  });
+});
 
 describe('a broken database', () => {
   it.each([

@@ -19,6 +19,7 @@ export const NEW_ROW: LiveFileRow = {
   inexact: [],
   inode: null,
   modifiedNs: null,
+  bootId: null,
   rotation: null,
   relativePath: null,
   listedName: null,
