@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { Place, readIfThere } from '../support/e2e-place.ts';
@@ -28,7 +28,7 @@ it.for(rounds)('survives $kills kills under load (JOBTAIL_SEED=$seed)', PATIENCE
   const place = Place.make(context);
   const { job, sandbox } = await startJob(place, round.seed);
   const mirrors = mirrorsOf(place, job);
-  context.onTestFailed(() => keepEvidence(place, round.seed));
+  keepEvidenceIfFailed(place, context, round.seed);
   const random = randomFrom(round.seed);
 
   let growing = 0;
@@ -56,6 +56,13 @@ interface MirrorPair {
 }
 
 /** The mirrors, the files of the cluster, the state and each agent's log outlive a test that failed. */
+function keepEvidenceIfFailed(place: Place, { task, onTestFinished }: TestContext, seed: number): void {
+  // It runs before the place is cleared, which was asked for earlier; what is said of failed tests comes later.
+  onTestFinished(() => {
+    if (task.result?.state === 'fail') keepEvidence(place, seed);
+  });
+}
+
 function keepEvidence(place: Place, seed: number): void {
   const kept = fs.mkdtempSync(path.join(os.tmpdir(), `jobtail-kill-${seed}-`));
   fs.cpSync(place.directory, kept, { recursive: true });
