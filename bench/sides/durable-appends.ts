@@ -9,6 +9,7 @@ import { BatchReader } from '../../src/agent/batch.ts';
 import { ByJob } from '../../src/agent/by-job.ts';
 import { systemClock } from '../../src/agent/clock.ts';
 import { Backlogs } from '../../src/agent/live/backlogs.ts';
+import { readBootId } from '../../src/agent/live/boot-id.ts';
 import { TextEncoding } from '../../src/agent/live/encoding.ts';
 import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
 import { QuietFiles } from '../../src/agent/live/quiet-files.ts';
@@ -96,7 +97,14 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     backlogs: new Backlogs(),
     batches: new BatchReader(store.habits),
     now: Date.now,
-    liveFiles: { mirrors, overlapBytes: 256, keepGenerations: 5, checkpoint: () => {}, settled: new ByJob() },
+    liveFiles: {
+      mirrors,
+      overlapBytes: 256,
+      keepGenerations: 5,
+      checkpoint: () => {},
+      settled: new ByJob(),
+      bootId: readBootId(),
+    },
   };
   const signal = new AbortController().signal;
   const round = async () => {

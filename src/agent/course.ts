@@ -128,7 +128,8 @@ export class Course {
     quietFiles?.forget(this.row);
     const commit = (row: LiveFileRow) => store.transaction(() => store.liveFiles.save(row));
     this.#asks = undefined;
-    this.#file = await LiveFile.open(this.row, { ...liveFiles, commit });
+    const mark = (row: LiveFileRow) => store.quickTransaction(() => store.liveFiles.save(row));
+    this.#file = await LiveFile.open(this.row, { ...liveFiles, commit, mark });
     this.#steps = follow(this.#file, { ...this.#context, final, signal });
     await this.#advance(undefined);
   }

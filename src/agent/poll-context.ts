@@ -10,7 +10,7 @@ import type { Remote } from './ports.ts';
 export interface PollContext extends Omit<FollowContext, 'signal' | 'final'> {
   readonly store: Store;
   readonly batches: BatchReader;
-  readonly liveFiles: Omit<LiveFileOptions, 'commit'>;
+  readonly liveFiles: Omit<LiveFileOptions, 'commit' | 'mark'>;
   readonly backlogs: Backlogs;
   readonly now: () => number;
   /** What quiet files look like; without it, every mirror is opened at every poll. */

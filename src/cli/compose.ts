@@ -6,6 +6,7 @@ import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { systemClock } from '../agent/clock.ts';
 import type { FinalPassOptions } from '../agent/final-pass.ts';
 import { Backlogs } from '../agent/live/backlogs.ts';
+import { readBootId } from '../agent/live/boot-id.ts';
 import { TextEncoding } from '../agent/live/encoding.ts';
 import { OpenMirrors } from '../agent/live/open-mirrors.ts';
 import { QuietFiles } from '../agent/live/quiet-files.ts';
@@ -168,6 +169,8 @@ export function buildEngine({
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},
       settled: new ByJob(),
+      // Of files of other hosts, this one's memory is not the truth.
+      bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },
   };
   const direct = transfers.directOf(config);

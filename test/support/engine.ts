@@ -36,6 +36,8 @@ export interface EngineOptions {
   readonly newContent?: () => ContentWriter;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes?: number | undefined;
+  /** The boot of the machine; null where it is not known. */
+  readonly bootId?: string | null;
 }
 
 export class Engine {
@@ -73,6 +75,7 @@ export class Engine {
         keepGenerations: options.keepGenerations ?? 5,
         checkpoint: options.checkpoint ?? (() => {}),
         settled: new ByJob(),
+        bootId: options.bootId === undefined ? 'this boot' : options.bootId,
       },
     };
   }

@@ -58,6 +58,11 @@ export class LivePlace {
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
       settled: this.settled,
+      bootId: 'this boot',
+      mark: (row) => {
+        this.onStep('mark');
+        this.commits.push(row);
+      },
       ...options,
     });
   }

@@ -26,6 +26,8 @@ export class ModelDisk {
   shortWrites = false;
   /** How many of the next flushes fail. */
   flushFailures = 0;
+  /** Told of each that did, with the path of the file: what was not flushed before may be lost from now on. */
+  onFlushFailure: (file: string) => void = () => {};
   /** Called before each call on a handle and in the middle of a write; if it throws, the call does nothing. */
   beforeStep: (step: string) => Promise<void> = async () => {};
   /** Handles that were not closed. */
@@ -118,6 +120,7 @@ export class ModelDisk {
     const { size } = await handle.stat();
     if (this.flushFailures > 0) {
       this.flushFailures--;
+      this.onFlushFailure(file);
       const from = Math.min(state.safe, state.overwritten);
       const onDisk = Buffer.alloc(Math.max(0, size - from));
       state.durable.copy(onDisk, 0, from, state.safe);

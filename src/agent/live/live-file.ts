@@ -2,12 +2,15 @@
  * One live file while it is polled: its committed row, its mirror, and how much of the mirror may be trusted.
  *
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
- * position; what is ahead was never promised, and is compared with the remote file like everything else.
+ * position. Before the first of them is appended, the row is marked with the boot of the machine, so that the next start
+ * on the same boot knows what a kill left for as it was written, and promises it. What else is ahead was never promised,
+ * and is compared with the remote file like everything else.
  */
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { InexactRegion, LiveFileRow } from '../../store/rows.ts';
 import type { ByJob } from '../by-job.ts';
 import { type Doubt, doubtOf } from './doubt.ts';
+import { Flushing } from './flushing.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
 import { FINGERPRINT_BYTES, type Mirror, type MirrorLook } from './mirror.ts';
@@ -15,8 +18,6 @@ import type { OpenMirrors } from './open-mirrors.ts';
 
 /** Bytes appended before they are flushed and committed within one long append. */
 const COMMIT_BYTES = 32 * 1024 * 1024;
-/** Of these, so many at a time are flushed while more are appended, so that little is left to wait for. */
-const AHEAD_BYTES = 8 * 1024 * 1024;
 
 export interface LiveFileOptions {
   readonly mirrors: OpenMirrors;
@@ -24,8 +25,12 @@ export interface LiveFileOptions {
   readonly overlapBytes: number;
   /** Old generations that are kept of a rewritten file. */
   readonly keepGenerations: number;
+  /** The boot of the machine; null if it is not known, or what was written on it need not be there. */
+  readonly bootId: string | null;
   /** Commits a row durably. */
   readonly commit: (row: LiveFileRow) => void;
+  /** Commits a row so that a kill does not take it back, though a power loss may. */
+  readonly mark: (row: LiveFileRow) => void;
   /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
   /** The live files whose mirrors this process has left as committed; kept by the caller from poll to poll. */
@@ -41,19 +46,17 @@ export class LiveFile {
   /** How far the mirror was committed, compared or appended by this agent. */
   #proven: number;
   #changed = false;
-  #unflushed = 0;
-  /** The part of `#unflushed` that is being flushed, or was. */
-  #ahead = 0;
-  #flushingAhead: Promise<void> = Promise.resolve();
   #appended = 0;
   readonly #mirror: Mirror;
+  readonly #flushing: Flushing;
   readonly #options: LiveFileOptions;
 
   private constructor(row: LiveFileRow, mirror: Mirror, look: MirrorLook, options: LiveFileOptions) {
     this.jobId = row.jobId;
     this.key = { taskId: row.taskId, file: row.file };
-    this.#row = { ...row, inexact: regionsBefore(row.inexact, look.length) };
+    this.#row = { ...row, bootId: null, inexact: regionsBefore(row.inexact, look.length) };
     this.#mirror = mirror;
+    this.#flushing = new Flushing(mirror, () => this.#unmark());
     this.#length = look.length;
     this.#options = options;
     this.#doubt = doubtOf(row, look, options.settled.get(row.jobId, keyText(row)) === true);
@@ -67,7 +70,11 @@ export class LiveFile {
       const finished = await finishRotation(row, { mirror, keep: keptOf(row, options), ...options });
       const look = await mirror.look();
       const { inode, modifiedNs, length } = look;
-      if (finished.inode !== null || length > 0) return new LiveFile(finished, mirror, look, options);
+      if (finished.inode !== null || length > 0) {
+        const file = new LiveFile(finished, mirror, look, options);
+        if (finished.bootId !== null && finished.bootId === options.bootId) await file.#promiseWritten();
+        return file;
+      }
       // The first bytes of a new mirror have to be known as its own, should a kill come before they are committed.
       const begun = { ...finished, inode, modifiedNs };
       options.commit(begun);
@@ -129,15 +136,20 @@ export class LiveFile {
   }
 
   async append(bytes: Buffer): Promise<void> {
+    await this.#mark();
     this.#touch();
-    await this.#mirror.write(this.#length, bytes);
-    this.#length += bytes.length;
-    this.#proven = this.#length;
-    this.#appended += bytes.length;
-    this.#unflushed += bytes.length;
+    try {
+      await this.#mirror.write(this.#length, bytes);
+    } catch (error) {
+      // What fitted is there to stay.
+      const look = await this.#mirror.look().catch(() => undefined);
+      this.#noteAppended(Math.max(0, (look?.length ?? 0) - this.#length));
+      throw error;
+    }
+    this.#noteAppended(bytes.length);
     await this.#options.checkpoint('append:written');
-    if (this.#unflushed >= COMMIT_BYTES) this.#options.commit(await this.settle());
-    else if (this.#unflushed - this.#ahead >= AHEAD_BYTES) this.#flushAhead();
+    if (this.#flushing.bytes >= COMMIT_BYTES) this.#options.commit(await this.settle());
+    else this.#flushing.flushAhead();
   }
 
   /** Appends `width` bytes that stand for ones that cannot be had; says so before they are there. */
@@ -150,6 +162,9 @@ export class LiveFile {
   /** Puts the raw bytes into the inexact regions, in their order. */
   async mend(pieces: readonly Buffer[]): Promise<void> {
     this.#touch();
+    // A kill may leave some of them there: then the bytes are others than those that were committed, and no edit.
+    this.#row = { ...this.#row, fingerprint: null };
+    this.#options.commit(this.#row);
     for (const [index, { start }] of this.#row.inexact.entries())
       await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
     await this.#options.checkpoint('mend:written');
@@ -164,11 +179,11 @@ export class LiveFile {
     if (length < this.#row.position) {
       const fingerprint = await this.#mirror.fingerprint(length);
       const inexact = regionsBefore(this.#row.inexact, length);
-      this.#row = { ...this.#row, position: length, fingerprint, modifiedNs: null, inexact };
+      this.#row = { ...this.#row, position: length, fingerprint, modifiedNs: null, bootId: null, inexact };
       this.#options.commit(this.#row);
     }
     await this.#mirror.cut(length);
-    this.#unflushed = Math.max(0, this.#unflushed - (this.#length - length));
+    this.#flushing.removed(this.#length - length);
     this.#length = length;
     this.#proven = Math.min(this.#proven, length);
   }
@@ -234,7 +249,7 @@ export class LiveFile {
     const position = this.#proven;
     const fingerprint = await this.#mirror.fingerprint(position);
     const { inode, modifiedNs } = await this.#mirror.look();
-    this.#row = { ...this.#row, position, fingerprint, inode, modifiedNs };
+    this.#row = { ...this.#row, position, fingerprint, inode, modifiedNs, bootId: null };
     await this.#options.checkpoint('settle:flushed');
     return this.#row;
   }
@@ -247,15 +262,40 @@ export class LiveFile {
 
   /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
   async close(mayStayOpen = false): Promise<void> {
-    await this.#flushingAhead.catch(() => {});
+    await this.#flushing.end();
     await this.#options.mirrors.giveBack(this.#mirror, { grew: mayStayOpen && this.#appended > 0 });
   }
 
-  /** Whether it failed is told by the flush that is waited for. */
-  #flushAhead(): void {
-    this.#ahead = this.#unflushed;
-    this.#flushingAhead = this.#flushingAhead.then(() => this.#mirror.flush());
-    this.#flushingAhead.catch(() => {});
+  /** A kill left bytes behind the position that were appended on this boot: the system has them as they were written. */
+  async #promiseWritten(): Promise<void> {
+    if (this.#doubt !== 'none' || this.#length <= this.#row.position || !(await this.hasItsFingerprint())) return;
+    this.#touch();
+    this.#flushing.added(this.#length - this.#row.position);
+    this.#proven = this.#length;
+    await this.settle();
+  }
+
+  /** Before anything is appended, the row has to say so: nothing stands behind its position that is not proven. */
+  async #mark(): Promise<void> {
+    const { bootId, mark, checkpoint } = this.#options;
+    if (bootId === null || this.#row.bootId === bootId) return;
+    const row = await this.settle();
+    await checkpoint('append:mark');
+    mark({ ...row, bootId });
+    this.#row = { ...row, bootId };
+  }
+
+  /** A flush failed: no start may take what is not promised for right, whatever the system still shows of it. */
+  #unmark(): void {
+    this.#row = { ...this.#row, bootId: null };
+    this.#options.commit(this.#row);
+  }
+
+  #noteAppended(width: number): void {
+    this.#length += width;
+    this.#proven = this.#length;
+    this.#appended += width;
+    this.#flushing.added(width);
   }
 
   #touch(): void {
@@ -268,21 +308,16 @@ export class LiveFile {
    * promised is taken back, and written anew when it comes again.
    */
   async #flush(): Promise<void> {
-    const ahead = this.#flushingAhead;
-    this.#flushingAhead = Promise.resolve();
-    this.#ahead = 0;
     try {
-      await ahead;
-      await this.#mirror.flush();
-      this.#unflushed = 0;
+      await this.#flushing.flush();
     } catch (error) {
-      const flushed = Math.max(0, this.#length - this.#unflushed);
+      const flushed = Math.max(0, this.#length - this.#flushing.bytes);
       this.#proven = Math.min(this.#row.position, flushed);
       await this.#mirror.cut(this.#proven);
       const { inode, modifiedNs, length } = await this.#mirror.look();
       this.#length = length;
       this.#proven = length;
-      this.#unflushed = 0;
+      this.#flushing.removed(this.#flushing.bytes);
       this.#row = { ...this.#row, inode, modifiedNs };
       throw error;
     }

@@ -41,8 +41,15 @@ export type Action =
   | { readonly do: 'race'; readonly calls: number; readonly change: Change }
   /** The service hands out raw bytes, or refuses to. */
   | { readonly do: 'raw-access'; readonly given: boolean }
-  /** Work that is killed at one of its steps, perhaps by a power loss. */
-  | { readonly do: 'crash'; readonly step: number; readonly tear: Tear; readonly where: number; readonly work: Work }
+  /** Work that is killed at one of its steps, perhaps by a power loss; and what changes before the next start. */
+  | {
+      readonly do: 'crash';
+      readonly step: number;
+      readonly tear: Tear;
+      readonly where: number;
+      readonly work: Work;
+      readonly meanwhile: readonly Change[];
+    }
   | { readonly do: 'full'; readonly room: number }
   | { readonly do: 'flush-fails'; readonly times: number }
   | {
@@ -115,6 +122,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       tear: fc.constantFrom('kept', 'kept', 'lost', 'cut', 'zeroed'),
       where,
       work,
+      meanwhile: fc.array(change, { maxLength: 2 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('full' as const), room: fc.oneof(fc.nat(20), fc.nat(3000)) }) },

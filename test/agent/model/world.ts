@@ -43,6 +43,10 @@ interface Subject {
   edited: boolean;
   /** The committed position in each generation of the mirror, as last seen. */
   readonly promised: Map<number, number>;
+  /** Bytes that were in each generation of the mirror when a kill came that left them as they were written. */
+  readonly written: Map<number, number>;
+  /** A power loss or a flush that failed may have damaged what was written, and it was not polled with success since. */
+  mayBeDamaged: boolean;
 }
 
 export class World {
@@ -55,6 +59,7 @@ export class World {
   #now = 1_700_000_000_000;
   #letters = 0;
   #edits = 0;
+  #boots = 0;
   /** Steps until the engine is killed; undefined while it is not to be. */
   #stepsLeft: number | undefined;
   #killed = false;
@@ -69,6 +74,7 @@ export class World {
     this.#decodeAs(setting.decoding);
     this.#remote.beforeCall = () => this.#beforeCall();
     this.#disk.beforeStep = () => this.#step();
+    this.#disk.onFlushFailure = (file) => this.#noteDamage(file);
     this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
       key,
       name: keyText(key),
@@ -79,6 +85,8 @@ export class World {
       unsettled: false,
       edited: false,
       promised: new Map(),
+      written: new Map(),
+      mayBeDamaged: false,
     }));
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
@@ -244,6 +252,7 @@ export class World {
       overlapBytes,
       keepGenerations,
       longBacklogBytes,
+      bootId: `boot ${this.#boots}`,
       contentEncoding: this.#contentEncoding,
       newContent: () => memoryWriter(this.#remote),
     });
@@ -360,7 +369,7 @@ export class World {
     else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'final')));
   }
 
-  async #crash({ step, tear, where, work }: Extract<Action, { do: 'crash' }>): Promise<void> {
+  async #crash({ step, tear, where, work, meanwhile }: Extract<Action, { do: 'crash' }>): Promise<void> {
     this.#stepsLeft = step;
     this.#disk.shortWrites = true;
     await this.#work(work).catch((error: unknown) => {
@@ -371,10 +380,32 @@ export class World {
     this.#disk.shortWrites = false;
     this.#engine.kill();
     if (tear !== 'kept') {
+      this.#boots++;
       this.#disk.powerLoss(tear, where);
-      for (const subject of this.#subjects) subject.unsettled = true;
+      for (const subject of this.#subjects) {
+        subject.unsettled = true;
+        subject.mayBeDamaged = true;
+      }
     }
     this.#engine = this.#start();
+    for (const row of this.#engine.store.liveFiles.ofJob(JOB)) this.#noteWritten(row);
+    for (const change of meanwhile) this.#change(change);
+  }
+
+  /** After a kill: what stands in the mirror has to stay, there or in an old generation, unless it may be damaged. */
+  #noteWritten(row: LiveFileRow): void {
+    const subject = this.#subjects.find(({ name }) => name === keyText(row));
+    if (subject === undefined) return;
+    const before = subject.written.get(row.generation) ?? 0;
+    if (subject.mayBeDamaged) subject.written.delete(row.generation);
+    else subject.written.set(row.generation, Math.max(before, this.#mirror(subject).length));
+  }
+
+  #noteDamage(file: string): void {
+    const subject = this.#subjects.find(({ key }) => this.#engine.mirror(key) === file);
+    if (subject === undefined) return;
+    subject.mayBeDamaged = true;
+    subject.written.clear();
   }
 
   /**
@@ -403,7 +434,9 @@ export class World {
     for (const error of polled?.errors.values() ?? []) if (error.code === 'internal') throw error;
     for (const subject of this.#subjects) {
       const end = polled?.ends.get(subject.name);
-      if (end === 'current' || end === 'tail' || end === 'raw') subject.unsettled = false;
+      if (end !== 'current' && end !== 'tail' && end !== 'raw') continue;
+      subject.unsettled = false;
+      subject.mayBeDamaged = false;
     }
   }
 
@@ -456,6 +489,8 @@ export class World {
   #checkMirror(subject: Subject, row: LiveFileRow): void {
     const mirror = this.#mirror(subject);
     if (!subject.edited && row.position > mirror.length) fail(subject, 'is shorter than promised', row, mirror);
+    if (!subject.edited && row.rotation === null && mirror.length < (subject.written.get(row.generation) ?? 0))
+      fail(subject, 'has lost what a kill left', row, mirror, subject.generations);
     if (subject.unsettled) return;
     const regions = this.#regions(subject);
     const masked = (bytes: Buffer) => {
@@ -483,8 +518,9 @@ export class World {
       }
       const kept = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
       if (kept === undefined) fail(subject, `has lost its generation ${back}`, row);
-      const promised = subject.promised.get(row.generation - back) ?? 0;
-      if (kept.length < promised) fail(subject, `kept too little of generation ${back}: ${promised}`, kept);
+      const number = row.generation - back;
+      const wanted = Math.max(subject.promised.get(number) ?? 0, subject.written.get(number) ?? 0);
+      if (kept.length < wanted) fail(subject, `kept too little of generation ${back}: ${wanted}`, kept);
       // What stood for an undecodable byte when it was kept still does.
       const fits = (content: Buffer) => kept.every((byte, index) => byte === content[index] || byte === 0x3f);
       if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);

@@ -1,0 +1,302 @@
+/**
+ * What a kill leaves behind the committed position. On the same boot of the machine the system has it as it was written,
+ * so it counts like what was promised: if the file was rewritten meanwhile, it is kept. Else it says nothing.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { readBootId } from '../../../src/agent/live/boot-id.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText } from '../../../src/job.ts';
+import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
+import { memoryWriter } from '../../support/memory-content.ts';
+import { ModelDisk } from '../../support/model-disk.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+const NAME = keyText(STDOUT);
+
+class Place {
+  readonly remote = new ModelRemote();
+  readonly disk = new ModelDisk();
+  readonly directory = temporaryDirectory();
+  now = 1_000_000;
+  #step: string | undefined;
+  engine: Engine;
+
+  constructor(options: Partial<EngineOptions> = {}) {
+    this.engine = this.start(options);
+    onTestFinished(() => this.engine.kill());
+  }
+
+  start(options: Partial<EngineOptions> = {}): Engine {
+    this.#step = undefined;
+    this.engine = new Engine({
+      directory: this.directory,
+      remote: this.remote,
+      disk: this.disk,
+      now: () => this.now,
+      newContent: () => memoryWriter(this.remote),
+      checkpoint: (step) => {
+        if (this.#step === undefined || !step.startsWith(this.#step)) return;
+        // From now on it takes no step more.
+        this.#step = '';
+        this.engine.kill();
+        throw new JobtailError('aborted', 'it was killed');
+      },
+      ...options,
+    });
+    this.engine.watch([STDOUT]);
+    return this.engine;
+  }
+
+  has(content: string | Buffer): void {
+    this.remote.files.set(NAME, Buffer.from(content));
+  }
+
+  async polls(count = 3): Promise<void> {
+    for (let polls = 0; polls < count; polls++, this.now += 6_000) {
+      const { errors } = await this.engine.poll();
+      expect([...errors.values()]).toEqual([]);
+    }
+  }
+
+  /** A poll that is killed when it comes to a step. */
+  async killedAt(step: string): Promise<void> {
+    this.#step = step;
+    await expect(this.engine.poll()).rejects.toThrow();
+    expect(this.#step).toBe('');
+  }
+
+  /** The mirror, or one of its old generations. */
+  read(generationsBack = 0): string | undefined {
+    const file = this.engine.mirror(STDOUT);
+    const at = generationsBack === 0 ? file : `${file}.${generationsBack}`;
+    return fs.existsSync(at) ? fs.readFileSync(at, 'latin1') : undefined;
+  }
+
+  get row() {
+    return this.engine.store.liveFiles.ofJob(JOB)[0];
+  }
+}
+
+const LONG = 'line of the log\n'.repeat(100);
+
+describe('what a kill left in a mirror, on the same boot', () => {
+  test.each([
+    ['of the first poll', '', 'first content\n', ['another and longer content\n']],
+    ['of the first poll, of a file that is shorter now', '', 'first content\n', ['new\n']],
+    ['of the first poll, of a file that is empty now', '', 'first content\n', ['']],
+    ['of a later poll', LONG, `${LONG}more`, [`other ${LONG} and more`]],
+    ['of a later poll, of a file rewritten as far as it was committed', LONG, `${LONG}more`, [`${LONG}else and more`]],
+    ['of a later poll, of a file truncated to what was committed', LONG, `${LONG}more`, [LONG]],
+    ['of a later poll, of a file that was rewritten twice', LONG, `${LONG}more`, ['second', 'third and last']],
+  ])('is kept if the file was rewritten: %s', async (_, committed, written, rewritten) => {
+    const place = new Place();
+    place.has(committed);
+    await place.polls();
+    place.has(written);
+    await place.killedAt('append:written');
+    expect(place.read()).toBe(written);
+
+    place.start();
+    expect(place.row).toMatchObject({ position: committed.length, generation: 1 });
+    for (const content of rewritten) {
+      place.has(content);
+      await place.polls(1);
+    }
+    await place.polls();
+    expect([place.read(), place.read(1), place.read(2)]).toEqual([rewritten.at(-1), written, undefined]);
+    expect(place.row).toMatchObject({ generation: 2, bootId: null });
+  });
+
+  test('is kept however often it is killed before that is seen', async () => {
+    const place = new Place();
+    place.has('first content\n');
+    await place.killedAt('append:written');
+    place.has('another and longer content\n');
+    // A new generation takes two polls; one that was begun goes on with the first.
+    const kills = [
+      ['settle:flush', 0],
+      ['settle:flushed', 0],
+      ['rotation:begin', 1],
+      ['rotation:copied', 1],
+      ['rotation:cut', 0],
+    ] as const;
+    for (const [step, pollsBefore] of kills) {
+      place.start();
+      await place.polls(pollsBefore);
+      await place.killedAt(step);
+    }
+    place.start();
+    await place.polls();
+    expect([place.read(), place.read(1), place.read(2)]).toEqual([
+      'another and longer content\n',
+      'first content\n',
+      undefined,
+    ]);
+  });
+
+  test('starts no generation if the file only went on', async () => {
+    const place = new Place();
+    place.has(LONG);
+    await place.polls();
+    place.has(`${LONG}more`);
+    await place.killedAt('append:written');
+    place.start();
+    place.has(`${LONG}more and more`);
+    const { textBytes } = place.remote;
+    await place.polls(1);
+    expect([place.read(), place.read(1)]).toEqual([`${LONG}more and more`, undefined]);
+    // It is promised before anything is asked, so no more than the overlap is asked for again.
+    expect(place.remote.textBytes - textBytes).toBeLessThan(300);
+    expect(place.row).toMatchObject({ generation: 1, position: LONG.length + 13 });
+  });
+
+  test('is kept if somebody had changed the mirror before, and it had been mended', async () => {
+    const place = new Place();
+    place.has(LONG);
+    await place.polls();
+    fs.truncateSync(place.engine.mirror(STDOUT), 700);
+    place.has(`${LONG}more`);
+    await place.killedAt('append:written');
+    expect(place.read()).toBe(`${LONG}more`);
+    place.start();
+    place.has('another content\n');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', `${LONG}more`]);
+  });
+
+  test('is kept with the undecodable bytes that could be had at last', async () => {
+    const place = new Place();
+    place.remote.rawAccess = false;
+    place.has(Buffer.from('before \xff after\n', 'latin1'));
+    for (let polls = 0; polls < 5; polls++, place.now += 700_000) await place.engine.poll(true);
+    expect(place.read()).toBe('before ? after\n');
+    place.remote.rawAccess = true;
+    await place.killedAt('mend:written');
+    expect(place.read()).toBe('before \xff after\n');
+    place.start();
+    place.has('another content\n');
+    await place.polls(4);
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', 'before \xff after\n']);
+    expect(place.row).toMatchObject({ generation: 2, inexact: [] });
+  });
+
+  test('is not what somebody appended while no agent ran', async () => {
+    const place = new Place();
+    place.has(LONG);
+    await place.polls();
+    place.engine.kill();
+    fs.appendFileSync(place.engine.mirror(STDOUT), 'junk');
+    place.start();
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual([LONG, undefined]);
+  });
+});
+
+describe('without a kill', () => {
+  test('what was appended, and could not be committed, is kept if the file is rewritten', async () => {
+    const place = new Place();
+    const db = new Database(path.join(place.directory, 'state', 'agent.db'));
+    db.exec(`CREATE TRIGGER broken BEFORE UPDATE ON live_files WHEN NEW.position > 0
+      BEGIN SELECT RAISE(ABORT, 'it cannot be written'); END`);
+    place.has('first content\n');
+    await expect(place.engine.poll()).rejects.toMatchObject({ code: 'store' });
+    expect(place.read()).toBe('first content\n');
+    db.exec('DROP TRIGGER broken');
+    db.close();
+    place.has('another content\n');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', 'first content\n']);
+  });
+
+  test('what fitted on a full disk is promised, and kept if the file is rewritten', async () => {
+    const place = new Place();
+    place.disk.room = 8;
+    place.has('too much content\n');
+    expect((await place.engine.poll()).errors.get(NAME)).toMatchObject({ code: 'disk-full' });
+    expect(place.read()).toBe('too much');
+    expect(place.row).toMatchObject({ position: 8 });
+    place.disk.room = Number.POSITIVE_INFINITY;
+    place.has('another content\n');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', 'too much']);
+  });
+});
+
+describe('what may be damaged is taken back', () => {
+  async function killed(options: Partial<EngineOptions> = {}): Promise<Place> {
+    const place = new Place(options);
+    place.has(LONG);
+    await place.polls();
+    place.has(`${LONG}more`);
+    await place.killedAt('append:written');
+    return place;
+  }
+
+  test.each([
+    ['after another start of the machine', undefined, 'another boot'],
+    ['where the boot is not known any more', undefined, null],
+    ['where the boot is never known', null, null],
+  ])('%s', async (_, before, after) => {
+    const place = await killed(before === undefined ? {} : { bootId: before });
+    place.start({ bootId: after });
+    place.has('another content\n');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', LONG]);
+  });
+
+  test('after a power loss, also if the next start is killed before it saw that', async () => {
+    const place = await killed();
+    fs.writeFileSync(place.engine.mirror(STDOUT), `${LONG}\0\0\0\0`);
+    const bootId = 'another boot';
+    for (let starts = 0; starts < 3; starts++) {
+      place.start({ bootId }).kill();
+      place.start({ bootId });
+      place.remote.failures.push(new JobtailError('unavailable', 'it is down'));
+      await expect(place.engine.poll()).rejects.toThrow('it is down');
+      place.engine.kill();
+    }
+    place.start({ bootId });
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual([`${LONG}more`, undefined]);
+    // What is appended on this boot is as safe as ever.
+    place.has(`${LONG}more and more`);
+    await place.killedAt('append:written');
+    place.start({ bootId });
+    place.has('another content\n');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', `${LONG}more and more`]);
+  });
+
+  test('if its flush failed, whatever the system still shows of it', async () => {
+    const place = new Place();
+    place.has('safe');
+    await place.polls();
+    place.has('safe and lost');
+    place.disk.flushFailures = 1;
+    place.disk.beforeStep = async (step) => {
+      if (step !== 'truncate') return;
+      place.engine.kill();
+      throw new JobtailError('aborted', 'it was killed');
+    };
+    await expect(place.engine.poll()).rejects.toThrow();
+    place.disk.beforeStep = async () => {};
+    expect(place.read()).toBe('safe and lost');
+    place.start();
+    place.has('another');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another', 'safe']);
+  });
+});
+
+test('the boot of the machine is what the system says, and not known where it says nothing', () => {
+  const file = path.join(temporaryDirectory(), 'boot_id');
+  expect(readBootId(file)).toBeNull();
+  fs.writeFileSync(file, '\n');
+  expect(readBootId(file)).toBeNull();
+  fs.writeFileSync(file, '5c9e1d1c-3f4e-4c0e-9a3e-0d3c5a1f2b10\n');
+  expect(readBootId(file)).toBe('5c9e1d1c-3f4e-4c0e-9a3e-0d3c5a1f2b10');
+});
