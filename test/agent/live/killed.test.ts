@@ -271,6 +271,27 @@ describe('what may be damaged is taken back', () => {
     expect([place.read(), place.read(1)]).toEqual(['another content\n', `${LONG}more and more`]);
   });
 
+  test('if somebody had changed it, and the kill came while that was taken back: what is promised yet is kept', async () => {
+    const place = new Place();
+    place.has(LONG);
+    await place.polls();
+    const changed = Buffer.from(LONG).fill('#', 700, 710);
+    fs.writeFileSync(place.engine.mirror(STDOUT), changed);
+    place.disk.beforeStep = async (step) => {
+      if (step !== 'truncate') return;
+      place.engine.kill();
+      throw new JobtailError('aborted', 'it was killed');
+    };
+    await expect(place.engine.poll()).rejects.toThrow();
+    place.disk.beforeStep = async () => {};
+    expect(place.read()).toBe(changed.toString());
+    place.start();
+    expect(place.row?.position).toBe(700);
+    place.has('another content\n');
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual(['another content\n', LONG.slice(0, 700)]);
+  });
+
   test('if its flush failed, whatever the system still shows of it', async () => {
     const place = new Place();
     place.has('safe');
