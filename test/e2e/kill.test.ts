@@ -19,7 +19,7 @@ import { PATIENCE, until } from '../support/e2e-until.ts';
 const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? 20);
 const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** More kills than these take another job, so that its files stay of a size. */
-const KILLS_A_JOB = 20;
+const KILLS_A_JOB = 10;
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
 
 const HALF = Math.ceil(KILLS / 2);
