@@ -4,6 +4,7 @@
  * Nothing is taken over from earlier polls, so a service that decodes in another way by now is found out by itself.
  */
 import { isAscii } from 'node:buffer';
+import { StringDecoder } from 'node:string_decoder';
 import type { Content, Part } from '../ports.ts';
 import { findMark, type Mark, Marked, mayBeMark } from './byte-order-mark.ts';
 import type { Family, TextEncoding } from './encoding.ts';
@@ -98,19 +99,23 @@ async function* familyOf(
   const showing = await familyShowing(known, { text, encoding });
   if (showing === 'ascii' && file.length === from + known.length) return showing;
   // A file that was rewritten may look like one that is decoded in another way by now.
-  if (showing !== 'ascii' && showing === (encoding.family ?? showing)) return showing ?? 'ascii';
+  if (showing !== undefined && showing !== 'ascii' && showing === (encoding.family ?? showing)) return showing;
   const told = yield* tellFamily(from, text);
   return told === 'ascii' ? (showing ?? told) : told;
 }
 
-/** The one that shows what is known; undefined if none does. */
+/** The one that shows what is known; undefined if none does for sure. */
 async function familyShowing(
   known: Buffer,
   { text, encoding }: Pick<Asked, 'text' | 'encoding'>,
 ): Promise<Family | 'ascii' | undefined> {
   const read = async (start: number, end: number) => known.subarray(start, end);
   const found = await match(text.fork(), { read }, { from: 0, to: known.length });
-  if (found.kind === 'same') return isAscii(known) ? 'ascii' : 'utf-8';
-  if (found.kind === 'shorter') return isAscii(known.subarray(0, found.at)) ? 'ascii' : 'utf-8';
+  if (found.kind !== 'different') {
+    const shown = found.kind === 'same' ? known : known.subarray(0, found.at);
+    if (isAscii(shown)) return 'ascii';
+    // A byte in which it ends may be the beginning of a character, or all of one.
+    return isAscii(Buffer.from(new StringDecoder('utf8').write(shown))) ? undefined : 'utf-8';
+  }
   return encoding.codePagesShowing(known, await text.text()).length > 0 ? 'code-page' : undefined;
 }
