@@ -29,6 +29,12 @@ export interface ContentWriter {
   discard(): Promise<void>;
 }
 
+/** Room on a disk that is left free. */
+export interface Reserve {
+  /** @throws JobtailError disk-full if writing so many bytes more would use it */
+  require(bytes: number): Promise<void>;
+}
+
 /** A position in a live file from which the service is asked for the rest. */
 export interface PartRequest extends LiveFileKey {
   /** Byte position in the remote file. */

@@ -14,6 +14,7 @@ import { RawBytes } from '../agent/live/raw-bytes.ts';
 import { Witnesses } from '../agent/live/witnesses.ts';
 import type { PollContext } from '../agent/poll-context.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
+import { DiskReserve } from '../agent/results/limits.ts';
 import { printable } from '../agent/results/names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
@@ -89,6 +90,7 @@ export async function connect(
     http,
     session,
     spillDirectory: spillDirectory(config),
+    reserve: spillReserve(config),
     maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
     ...(auth.sessionFaultPattern === null ? {} : { sessionFaultPattern: new RegExp(auth.sessionFaultPattern, 'i') }),
     onCall: (event) => {
@@ -99,6 +101,8 @@ export async function connect(
   });
   return { remote, session, close: () => http.close() };
 }
+
+const spillReserve = (config: Config) => new DiskReserve(spillDirectory(config), config.mirror.minFreeBytes);
 
 /** What the configuration says is to be followed. */
 export function ordersOf(config: Config): WatchOrder[] {
@@ -157,7 +161,7 @@ export function buildEngine({
     witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS }),
     rawBytes: new RawBytes({
       remote: patient,
-      newContent: () => contentWriter({ directory: spillDirectory(config) }),
+      newContent: () => contentWriter({ directory: spillDirectory(config), reserve: spillReserve(config) }),
       now: systemClock.monotonic,
     }),
     backlogs: new Backlogs(),

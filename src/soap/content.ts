@@ -5,16 +5,21 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Content, ContentWriter } from '../agent/ports.ts';
+import type { Content, ContentWriter, Reserve } from '../agent/ports.ts';
 import { REPLACEMENT } from '../chunk.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { GrowingBuffer } from '../growing-buffer.ts';
 import { writeAll } from '../write-all.ts';
 import type { Lifted } from './lifted.ts';
 
-export interface HoldOptions {
-  /** Where the temporary file is made, if one is needed. */
+/** Where a temporary file is made, if one is needed. */
+export interface SpillPlace {
   readonly directory: string;
+  /** What is left free there; nothing if left out. */
+  readonly reserve?: Reserve | undefined;
+}
+
+export interface HoldOptions extends SpillPlace {
   /** A text is held in memory up to this size. */
   readonly memoryBytes: number;
   /** So much of a text is enough if some of it could not be decoded; all of it if left out. */
@@ -24,6 +29,8 @@ export interface HoldOptions {
 /** When many texts of one answer fill this many times `memoryBytes`, the next ones go to the file earlier. */
 const TEXTS_IN_MEMORY = 16;
 const MIN_SPILL_BYTES = 64 * 1024;
+/** What stays in memory of all texts of one answer, in the same measure: texts that are short are never spilled. */
+const MOST_IN_MEMORY = 4 * TEXTS_IN_MEMORY;
 
 /** The texts of one answer. They share one temporary file, so that an answer never needs more than one. */
 export class HeldTexts implements Lifted {
@@ -41,7 +48,7 @@ export class HeldTexts implements Lifted {
 
   constructor(options: HoldOptions) {
     this.#options = options;
-    this.#file = new SpillFile(options.directory);
+    this.#file = new SpillFile(options);
   }
 
   begin(): void {
@@ -61,6 +68,10 @@ export class HeldTexts implements Lifted {
     const tail = this.#tail.take();
     this.#memoryBytes += tail.length;
     this.#texts.push(new HeldText(this.#file, this.#spilled, tail));
+    if (this.#memoryBytes <= MOST_IN_MEMORY * this.#options.memoryBytes) return;
+    throw new JobtailError('answer-too-large', `the answer has ${this.#texts.length} texts and more`, {
+      hint: 'fewer files are asked for at once; if it stays so, look at what the service sends',
+    });
   }
 
   /**
@@ -152,14 +163,14 @@ class HeldText implements Content {
 
 /** A temporary file without a name: a crash leaves nothing of it. Closed when the last of its users has closed it. */
 class SpillFile {
-  readonly #directory: string;
+  readonly #place: SpillPlace;
   #handle: FileHandle | undefined;
   #length = 0;
   #users = 1;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(directory: string) {
-    this.#directory = directory;
+  constructor(place: SpillPlace) {
+    this.#place = place;
   }
 
   retain(): void {
@@ -178,8 +189,10 @@ class SpillFile {
   /** Begins to write, and says where the bytes will stand; they stay as they are until the next call resolves. */
   async append(bytes: Buffer): Promise<number> {
     await this.#writing;
+    const { directory, reserve } = this.#place;
     try {
-      this.#handle ??= await openUnnamed(this.#directory);
+      await reserve?.require(bytes.length);
+      this.#handle ??= await openUnnamed(directory);
     } catch (error) {
       throw asJobtailError(error);
     }
@@ -238,9 +251,10 @@ async function openUnnamed(directory: string): Promise<FileHandle> {
 /** Holds bytes that are not trusted yet the same way: in memory, or in an unlinked temporary file. */
 export function contentWriter({
   directory,
+  reserve,
   memoryBytes = 1024 * 1024,
-}: Partial<HoldOptions> & { readonly directory: string }): ContentWriter {
-  const held = new HeldTexts({ directory, memoryBytes });
+}: Partial<HoldOptions> & SpillPlace): ContentWriter {
+  const held = new HeldTexts({ directory, reserve, memoryBytes });
   held.begin();
   return {
     async write(bytes) {

@@ -7,6 +7,7 @@ import type {
   PartRequest,
   Parts,
   Remote,
+  Reserve,
   Session,
   Sink,
   TransferMethod,
@@ -52,6 +53,8 @@ export interface SoapRemoteOptions {
   readonly session: Session;
   /** Where texts go that are too long for the memory. */
   readonly spillDirectory: string;
+  /** What is left free there; nothing if left out. */
+  readonly reserve?: Reserve;
   /** A text is held in memory up to this size; 1 MiB if left out. */
   readonly memoryBytes?: number;
   /** Bytes of an answer besides the content of files. */
@@ -105,10 +108,10 @@ export class SoapRemote implements Remote {
     known?: KnownAnswer,
   ): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
-    const { spillDirectory, memoryBytes = DEFAULT_MEMORY_BYTES } = this.#options;
+    const { spillDirectory: directory, reserve, memoryBytes = DEFAULT_MEMORY_BYTES } = this.#options;
     const [only, ...others] = wanted;
     const enoughBytes = others.length === 0 ? only?.enoughBytes : undefined;
-    const held = new HeldTexts({ directory: spillDirectory, memoryBytes, enoughBytes });
+    const held = new HeldTexts({ directory, reserve, memoryBytes, enoughBytes });
     try {
       const fields = { taskFileOffsets: taskFileOffsets(wanted) };
       const again = known === undefined ? undefined : { wanted, known };

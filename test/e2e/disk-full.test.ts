@@ -2,10 +2,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { orderOf, submitQuietJob, taskOf } from '../support/e2e-job.ts';
 import { SmallDisk } from '../support/e2e-mount.ts';
-import { Place, resultsOf } from '../support/e2e-place.ts';
+import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
+import { entry, NAMESPACE, partsResponse } from '../support/wire-envelopes.ts';
+import { bodyOf, startHttpServer } from '../support/wire-server.ts';
+
+const SANDBOX_PARTS = partsResponse(entry('|')).replaceAll(NAMESPACE, 'http://sandbox.example.org/');
 
 /** Lines that are all different, `kib` KiB of them. */
 const text = (kib: number) =>
@@ -137,6 +141,86 @@ describe.concurrent('a full disk', PATIENCE, () => {
     expect(fs.readFileSync(place.mirrorOf(job.jobId, task.taskId, 'stdout')).equals(text(700))).toBe(true);
   });
 });
+
+it(
+  'endless text leaves the reserve of the disk under the state alone, and other jobs go on',
+  PATIENCE,
+  async (context) => {
+    const place = Place.make(context);
+    const reserve = 24 * 2 ** 20;
+    SmallDisk.mount(context, place.state, (reserve + 16 * 2 ** 20) / 1024);
+    const free = () => {
+      const { bavail, bsize } = fs.statfsSync(place.state);
+      return bavail * bsize;
+    };
+    const { sandbox, job, task, mirror } = await startJob(place, text(1));
+    const hostile = await sandbox.submit({ tasks: [{}] });
+    const { files: hostileFiles } = taskOf(hostile);
+    fs.writeFileSync(hostileFiles.stdout, 'its own text\n');
+    const service = await endlessFor(hostile.jobId, `${sandbox.baseUrl}/FileTransferWs`);
+    context.onTestFinished(() => service.close());
+    place.configure(sandbox, {
+      service: { fileTransferUrl: service.url },
+      watch: [orderOf(job), orderOf(hostile)],
+      mirror: { directory: place.mirror, minFreeBytes: reserve },
+      results: { enabled: false },
+    });
+    let leastFree = Number.POSITIVE_INFINITY;
+    const looking = setInterval(() => {
+      leastFree = Math.min(leastFree, free());
+    }, 2);
+    context.onTestFinished(() => clearInterval(looking));
+    const agent = await place.run();
+
+    const said = await agent.says(`job ${hostile.jobId} failed: less than mirror.minFreeBytes would stay free`);
+    expect(said).toMatchObject({ level: 'error', code: 'disk-full', hint: expect.stringContaining('free some space') });
+    expect(said['err']).toContain(place.state);
+    await until('another try', () => agent.log.some(({ msg }) => msg === 'still failing'));
+    // The database needs a little of it, and what is on its way when the end of the room is seen.
+    expect(leastFree).toBeGreaterThan(reserve - 4 * 2 ** 20);
+    // Given back: a text too long for the memory finds room.
+    fs.appendFileSync(task.files.stdout, text(3 * 1024));
+    await place.mirrored(job, 'stdout');
+    expect(fs.statSync(mirror).size).toBeGreaterThan(2 ** 20);
+    const hostileMirror = place.mirrorOf(hostile.jobId, taskOf(hostile).taskId, 'stdout');
+    expect(readIfThere(hostileMirror)?.length ?? 0).toBe(0);
+
+    service.behave();
+    await place.mirrored(hostile, 'stdout');
+    const { jobs } = await place.status();
+    expect(jobs.flatMap(({ files }) => files.map(({ generation }) => generation)).every((at) => at === 1)).toBe(true);
+  },
+);
+
+/** The service of a sandbox, but for one job: its live files have no end. */
+async function endlessFor(jobId: string, url: string) {
+  let isEndless = true;
+  const block = Buffer.alloc(256 * 1024, 'endless\n');
+  const server = await startHttpServer(async (request, response) => {
+    const body = await bodyOf(request);
+    const isOfJob =
+      body.includes(`submittedJobInfoId>${jobId}<`) && body.includes('DownloadPartsOfJobFilesFromCluster');
+    if (isOfJob && isEndless) {
+      response.writeHead(200, { 'content-type': 'text/xml' });
+      response.write(SANDBOX_PARTS.split('|')[0]);
+      while (!response.destroyed) {
+        if (!response.write(block)) await new Promise((resolve) => setImmediate(resolve));
+      }
+      return;
+    }
+    const { 'content-type': type = '', soapaction = '' } = request.headers;
+    const headers = { 'content-type': type, soapaction: String(soapaction) };
+    const answer = await fetch(url, { method: 'POST', headers, body });
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+    response.end(Buffer.from(await answer.arrayBuffer()));
+  });
+  return {
+    ...server,
+    behave() {
+      isEndless = false;
+    },
+  };
+}
 
 it('a mirror directory that becomes read-only is waited out', PATIENCE, async (context) => {
   const place = Place.make(context);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
 import { contentWriter, HeldTexts } from '../../src/soap/content.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 
@@ -60,6 +61,48 @@ test('many texts of one answer fill neither the memory nor the table of open fil
   await held.discard();
   await held.close();
   expect(openFilesIn(directory)).toBe(0);
+});
+
+test('so many short texts that no memory is enough are refused', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 1_000 });
+  let texts = 0;
+  const more = async () => {
+    for (; texts < 1_000; texts += 1) {
+      held.begin();
+      held.bytes(Buffer.alloc(900));
+      await held.flush();
+      held.end();
+    }
+  };
+  await expect(more()).rejects.toMatchObject({ code: 'answer-too-large' });
+  expect(texts * 900).toBeLessThanOrEqual(64 * 1_000);
+  await held.discard();
+  await held.close();
+});
+
+test('what would take the room that is to stay free is refused, and the room taken so far is given back', async () => {
+  const asked: number[] = [];
+  const outOfRoom = new JobtailError('disk-full', 'it is to stay free');
+  const reserve = {
+    async require(bytes: number) {
+      asked.push(bytes);
+      if (asked.length > 3) throw outOfRoom;
+    },
+  };
+  const held = new HeldTexts({ directory, reserve, memoryBytes: 10 });
+  held.begin();
+  for (let piece = 0; piece < 3; piece += 1) {
+    held.bytes(Buffer.alloc(100));
+    await held.flush();
+  }
+  expect(openFilesIn(directory)).toBe(1);
+  held.bytes(Buffer.alloc(100));
+  await expect(held.flush()).rejects.toBe(outOfRoom);
+  expect(asked).toEqual([100, 100, 100, 100]);
+  await held.discard();
+  await held.close();
+  expect(openFilesIn(directory)).toBe(0);
+  expect(readdirSync(directory)).toEqual([]);
 });
 
 test('a directory that is not there is told', async () => {

@@ -6,7 +6,7 @@ import type { JobId } from '../../job.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import type { Clock, DirectFile, DirectOrder, DirectTransfer, Remote, TransferMethod } from '../ports.ts';
 import type { Leases } from './leases.ts';
-import { type DiskReserve, outOfRoom } from './limits.ts';
+import type { DiskReserve } from './limits.ts';
 
 export interface DirectOptions {
   readonly leases: Leases;
@@ -111,7 +111,7 @@ export class DirectResults {
   async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
     const { jobId, files, remote, jobDirectory, clock, signal } = turn;
     const { leases } = this.#options;
-    if (!(await turn.reserve.hasRoomFor(0))) throw outOfRoom();
+    await turn.reserve.require(0);
     const lease = await leases.take(jobId, remote, signal);
     if (lease === null) throw noMethod();
     const { method } = lease;
@@ -141,11 +141,11 @@ export class DirectResults {
         signal: room.signal,
       });
     } catch (error) {
-      throw room.isOut ? outOfRoom() : error;
+      throw room.isOut ? turn.reserve.outOfRoom() : error;
     } finally {
       room.dispose();
     }
-    if (room.isOut) throw outOfRoom();
+    if (room.isOut) throw turn.reserve.outOfRoom();
   }
 
   #transferOf({ protocol }: TransferMethod): DirectTransfer {

@@ -2,10 +2,10 @@
 import fs from 'node:fs/promises';
 import { JobtailError } from '../../errors.ts';
 import { sleep } from '../clock.ts';
-import type { Clock } from '../ports.ts';
+import type { Clock, Reserve } from '../ports.ts';
 
-/** Keeps some room on the disk free (`mirror.minFreeBytes`). */
-export class DiskReserve {
+/** Keeps some room on the disk of a directory free (`mirror.minFreeBytes`). */
+export class DiskReserve implements Reserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
 
@@ -20,13 +20,17 @@ export class DiskReserve {
     const { bavail, bsize } = await fs.statfs(this.#directory);
     return bavail * bsize - bytes >= this.#minFreeBytes;
   }
-}
 
-/** The reserve begins. */
-export function outOfRoom(): JobtailError {
-  return new JobtailError('disk-full', 'less than mirror.minFreeBytes would stay free', {
-    hint: 'free some space, or lower mirror.minFreeBytes',
-  });
+  /** The reserve begins. */
+  outOfRoom(): JobtailError {
+    return new JobtailError('disk-full', `less than mirror.minFreeBytes would stay free in ${this.#directory}`, {
+      hint: 'free some space, or lower mirror.minFreeBytes; the agent goes on by itself',
+    });
+  }
+
+  async require(bytes: number): Promise<void> {
+    if (!(await this.hasRoomFor(bytes))) throw this.outOfRoom();
+  }
 }
 
 /** Holds all downloads together to so many bytes a second (`results.bandwidthLimit`). */

@@ -4,7 +4,6 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import type { LookOptions } from './context.ts';
 import { clearStaging } from './direct-results.ts';
-import { outOfRoom } from './limits.ts';
 import { isOfOneFile, Placement } from './placement.ts';
 import { type DueResult, type ProvenLink, TOO_LARGE } from './plan.ts';
 import { downloadByService } from './service-download.ts';
@@ -133,7 +132,7 @@ export class Look {
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') return downloaded;
       if (downloaded === 'too-large') this.#placement.leftOut(row, tooLarge(options.maxFileBytes));
-      else if (downloaded === 'no-room') this.#placement.failed(row, outOfRoom());
+      else if (downloaded === 'no-room') this.#placement.failed(row, reserve.outOfRoom());
       else await this.#placement.settle([{ result, path: downloaded.file, digest: downloaded }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);

@@ -128,7 +128,7 @@ describe('what is fetched', () => {
     expect(place.remote.downloads).toEqual([]);
     expect(place.row('/11/a')).toMatchObject({
       state: 'failed',
-      reason: 'less than mirror.minFreeBytes would stay free',
+      reason: `less than mirror.minFreeBytes would stay free in ${place.mirror}`,
     });
     place.restarted();
     place.now += 2 * MINUTE_MS;
