@@ -3,7 +3,12 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that measure the memory or the pauses of their own process; no other file ran in it before. */
-const MEASURING = ['test/soap/streaming.test.ts', 'test/soap/broken-answers.test.ts', 'test/sandbox/streaming.test.ts'];
+const MEASURING = [
+  'test/soap/streaming.test.ts',
+  'test/soap/broken-answers.test.ts',
+  'test/sandbox/streaming.test.ts',
+  'test/agent/results/hostile-listings.test.ts',
+];
 
 /**
  * Files that take longest, the longest first: begun last, one of them would be left to a single core. vitest orders by

@@ -46,7 +46,7 @@ const end = await results.sync(jobId, { remote, final: true, signal });
 const seconds = (performance.now() - startedMs) / 1000;
 await transfers.endAll(remote, signal);
 await connection.close();
-const sha256 = store.results.ofJob(jobId).at(-1)?.sha256 ?? null;
+const sha256 = [...store.results.ofJob(jobId)].at(-1)?.sha256 ?? null;
 close();
 const figures: SyncFigures = { seconds, files: end.changed, bytes: end.bytes, sha256 };
 process.stdout.write(`${JSON.stringify(figures)}\n`);

@@ -7,7 +7,7 @@ import { EXIT } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import { sleep } from './clock.ts';
-import { listedFiles } from './live/candidates.ts';
+import { candidatesAmong, listedFiles } from './live/candidates.ts';
 import type { FollowEnd } from './live/recipe.ts';
 import { type Polled, pollJob } from './poll.ts';
 import type { PollContext } from './poll-context.ts';
@@ -110,7 +110,8 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: FinalPassOp
   for (const row of rows) {
     const { taskId, file } = row;
     // A listed file that is proven to be another live file is not this one.
-    const free = listed.filter((name) => [undefined, keyText(row)].includes(owners.get(name)));
+    const fitting = await candidatesAmong(listed, row.relativePath, row.listedName);
+    const free = fitting.filter((name) => [undefined, keyText(row)].includes(owners.get(name)));
     const reason = reasonAgainst(row, ends.get(keyText(row))) ?? (await proveOne(row, free, options));
     if (reason !== undefined) openEnds.push({ taskId, file, reason });
   }

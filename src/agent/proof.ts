@@ -92,7 +92,7 @@ export async function proveMirror(
   if (bytes < row.position && row.rotation === null)
     return unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`);
   if (bytes === 0) return { proof: { outcome: 'equal', bytes, remoteBytes: 0 }, listedName: null };
-  const fitting = candidatesAmong(listed, row.relativePath, row.listedName);
+  const fitting = await candidatesAmong(listed, row.relativePath, row.listedName);
   const candidates = row.listedName !== null && fitting[0] === row.listedName ? fitting.slice(0, 1) : fitting;
   const found: { readonly proof: Proof; readonly listedName: string }[] = [];
   for (const listedName of candidates) {

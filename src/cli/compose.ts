@@ -16,6 +16,7 @@ import type { PollContext } from '../agent/poll-context.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
 import { DiskReserve } from '../agent/results/limits.ts';
 import { printable } from '../agent/results/names.ts';
+import type { Refusals } from '../agent/results/passed-over.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
@@ -43,6 +44,8 @@ const TAIL_MS = 30_000;
 const STUCK_MS = 60_000;
 /** Results of a job that are on their way at a time: while one is written, the next one is asked for. */
 const RESULTS_AT_A_TIME = 8;
+/** Of many names that are refused, so many stand in the log. */
+const MOST_NAMED = 3;
 
 /** Told what happens, for the metrics. */
 export interface Observer {
@@ -103,6 +106,13 @@ export async function connect(
 }
 
 const spillReserve = (config: Config) => new DiskReserve(spillDirectory(config), config.mirror.minFreeBytes);
+
+/** One line, however many they are. */
+function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
+  const named = fresh.slice(0, MOST_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
+  if (count === 1) return `the result ${fresh[0]?.name} of job ${jobId} is refused: ${fresh[0]?.reason}`;
+  return `${count} results of job ${jobId} are refused (agent status ${jobId}), among them ${named.join('; ')}`;
+}
 
 /** What the configuration says is to be followed. */
 export function ordersOf(config: Config): WatchOrder[] {
@@ -192,8 +202,7 @@ export function buildEngine({
       observer?.fetched(bytes, changed);
       if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
     },
-    onRefused: (jobId, name, reason) =>
-      log.warn({ jobId, file: name, reason }, `the result ${name} of job ${jobId} is refused: ${reason}`),
+    onRefused: (jobId, refusals) => log.warn({ jobId, refused: refusals.count }, refusalText(jobId, refusals)),
     onFallback: (jobId, reason) =>
       log.warn({ jobId, err: reason }, `results of job ${jobId} come by SOAP, not directly: ${reason}`),
   });

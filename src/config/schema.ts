@@ -119,7 +119,10 @@ function pollSection() {
 }
 
 function resultsSection(directory: string) {
-  const globs = () => listOf(text('a pattern such as *.dat (put it in quotes)'), 'patterns such as ["**"]');
+  const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuick, {
+    error: 'a pattern with at most two ** before its end',
+  });
+  const globs = () => listOf(glob, 'patterns such as ["**"]');
   return section({
     enabled: trueOrFalse().prefault(true),
     intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
@@ -132,6 +135,12 @@ function resultsSection(directory: string) {
     shareRoots: pathPairs(directory).prefault({}),
     ssh: orEmpty(sshSection(directory)),
   }).transform(({ intervalSeconds: intervalMs, ...rest }) => ({ ...rest, intervalMs }));
+}
+
+/** With more, some names would take seconds each: there are as many ways to match as there are pairs, triples, ... of their parts. */
+function isQuick(glob: string): boolean {
+  const [, ...beforeEnd] = glob.replace(/\/$/, '').split('/').reverse();
+  return beforeEnd.filter((part) => /^\*\*+$/.test(part)).length <= 2;
 }
 
 function sshSection(directory: string) {

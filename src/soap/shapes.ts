@@ -16,6 +16,8 @@ const FILE_OF = new Map<unknown, LiveFileName>(
   Object.entries(FILE_TYPE_OF).map(([file, type]) => [type, file as LiveFileName]),
 );
 
+const LONGEST_PATH = 4_096;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The result element of a response; null if absent, nil or empty. */
@@ -62,7 +64,7 @@ export async function partsOf(result: Fields | null, { wanted, texts }: PartsQue
     const fields = fieldsOf(entry);
     if (fields === null) continue;
     const content = contentOf(fields['content'], texts);
-    const relativePath = textOf(fields['relativePath']);
+    const relativePath = pathOf(fields['relativePath']);
     const request = requestOf(fields, missing);
     if (request === undefined) {
       refused.push(content);
@@ -105,6 +107,12 @@ function protocolOf(value: unknown): TransferMethod['protocol'] {
   const protocol = PROTOCOLS.find((known) => known === text);
   if (protocol === undefined && text !== null) throw malformed('a transfer protocol that the contract does not know');
   return protocol ?? null;
+}
+
+/** One that is longer than any system's is none: it would be held against each listed name. */
+function pathOf(value: unknown): string | null {
+  const path = textOf(value);
+  return path === null || path.length > LONGEST_PATH ? null : path;
 }
 
 function textOf(value: unknown): string | null {

@@ -129,4 +129,34 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // The boot of the machine on which bytes are being appended that are not committed yet.
   'ALTER TABLE live_files ADD COLUMN boot_id TEXT;',
+  // The results of a job are counted as they change: how many there are, the cluster decides. Of `unkept`
+  // ones there is nothing else.
+  `
+  CREATE TABLE result_counts (
+    job_id TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    state  TEXT NOT NULL,
+    kept   INTEGER NOT NULL,
+    unkept INTEGER NOT NULL DEFAULT 0,
+    bytes  INTEGER NOT NULL,
+    PRIMARY KEY (job_id, state)
+  ) STRICT, WITHOUT ROWID;
+  INSERT INTO result_counts (job_id, state, kept, bytes)
+    SELECT job_id, state, count(*), coalesce(sum(bytes), 0) FROM result_files GROUP BY job_id, state;
+  CREATE TRIGGER result_added AFTER INSERT ON result_files BEGIN
+    INSERT INTO result_counts (job_id, state, kept, bytes) VALUES (new.job_id, new.state, 1, coalesce(new.bytes, 0))
+      ON CONFLICT DO UPDATE SET kept = kept + 1, bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER result_removed AFTER DELETE ON result_files BEGIN
+    UPDATE result_counts SET kept = kept - 1, bytes = bytes - coalesce(old.bytes, 0)
+      WHERE job_id = old.job_id AND state = old.state;
+  END;
+  CREATE TRIGGER result_changed AFTER UPDATE OF state, bytes ON result_files BEGIN
+    UPDATE result_counts SET kept = kept - 1, bytes = bytes - coalesce(old.bytes, 0)
+      WHERE job_id = old.job_id AND state = old.state;
+    INSERT INTO result_counts (job_id, state, kept, bytes) VALUES (new.job_id, new.state, 1, coalesce(new.bytes, 0))
+      ON CONFLICT DO UPDATE SET kept = kept + 1, bytes = bytes + excluded.bytes;
+  END;
+  CREATE INDEX result_files_linked ON result_files (job_id) WHERE live IS NOT NULL;
+  CREATE INDEX result_files_not_synced ON result_files (job_id) WHERE reason IS NOT NULL;
+  `,
 ];

@@ -28,7 +28,9 @@ export class Totals {
 
   constructor(db: SqliteDatabase) {
     this.#jobs = db.prepare<[], StateCount>('SELECT state, count(*) AS count FROM jobs GROUP BY state');
-    this.#results = db.prepare<[], StateCount>('SELECT state, count(*) AS count FROM result_files GROUP BY state');
+    this.#results = db.prepare<[], StateCount>(
+      'SELECT state, sum(kept + unkept) AS count FROM result_counts GROUP BY state HAVING count > 0',
+    );
     this.#sums = db.prepare<[], Sums>(`
       WITH watched AS (SELECT * FROM jobs WHERE state IN ('watched', 'ending')),
         files AS (SELECT * FROM live_files WHERE job_id IN (SELECT job_id FROM watched))

@@ -227,6 +227,11 @@ const WRONG_VALUES: Case[] = [
     'exclude: [1]',
     'results.exclude[0]: expected a pattern such as *.dat (put it in quotes), found 1 (number)',
   ],
+  [
+    'results',
+    'exclude: ["**/a/**/b/**", "**/a/**/b/**/c"]',
+    'results.exclude[1]: expected a pattern with at most two ** before its end, found "**/a/**/b/**/c" (text)',
+  ],
   ['results', 'maxFileBytes: 10 XB', 'results.maxFileBytes: expected a number of bytes from 1 to'],
   ['results', 'maxFileBytes: lots', 'found "lots" (text)'],
   ['results', 'bandwidthLimit: 1', 'results.bandwidthLimit: expected a number of bytes from 1024'],

@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { SoapRemote } from '../../src/soap/remote.ts';
+import { slowness, watchTurns } from '../support/turns.ts';
 import { BROKEN, type Broken } from '../support/wire-broken.ts';
 import { createRemote, JOB, SESSION_CODE, TASK } from '../support/wire-remote.ts';
 import { startTcpServer, until } from '../support/wire-server.ts';
 
 const signal = new AbortController().signal;
-const PIECE = Buffer.alloc(1024 * 1024);
 const closing: { close(): Promise<void> }[] = [];
 const startBytes = process.memoryUsage().rss;
 
@@ -45,34 +44,6 @@ async function suffer({
   const blockedMs = turns.longestMs();
   await until(() => server.open() <= 2);
   return { error, blockedMs, connections: server.connections() };
-}
-
-/** The longest turn of the event loop, in processor time: a busy machine that lets the process wait does not count. */
-function watchTurns(): { longestMs(): number } {
-  let longest = 0;
-  let before = process.cpuUsage();
-  let immediate = setImmediate(function turn() {
-    const { user, system } = process.cpuUsage(before);
-    longest = Math.max(longest, (user + system) / 1000);
-    before = process.cpuUsage();
-    immediate = setImmediate(turn);
-  });
-  return {
-    longestMs: () => {
-      clearImmediate(immediate);
-      return longest;
-    },
-  };
-}
-
-/** How much longer a fixed work takes now than the 100 ms it takes on an idle machine; neighbours slow a processor, too. */
-function slowness(): number {
-  const before = process.cpuUsage();
-  const hash = createHash('sha256');
-  for (let piece = 0; piece < 160; piece += 1) hash.update(PIECE);
-  hash.digest();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000 / 100;
 }
 
 function isEnd(data: Buffer): boolean {

@@ -4,8 +4,12 @@
  */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { Slices } from '../../slices.ts';
 import { endsWith, partsOf } from '../path-parts.ts';
 import type { Remote } from '../ports.ts';
+
+/** No system has a longer one. */
+const LONGEST_PATH = 4_096;
 
 /** The service has no such file, or will not hand it out: other names may still do. */
 export function refusesFile(error: JobtailError): boolean {
@@ -23,12 +27,19 @@ export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSig
 }
 
 /** The listed names that end in the path the service gave with the text; the proven one first. */
-export function candidatesAmong(
+export async function candidatesAmong(
   listed: readonly string[],
   relativePath: string | null,
   proven: string | null,
-): string[] {
+): Promise<string[]> {
   const wanted = partsOf(relativePath ?? '');
-  const fitting = listed.filter((name) => endsWith(partsOf(name), wanted));
+  const last = wanted.at(-1);
+  if (last === undefined) return [];
+  const fitting: string[] = [];
+  const slices = new Slices();
+  for (const name of listed) {
+    if (name.length <= LONGEST_PATH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
+    await slices.next();
+  }
   return proven !== null && fitting.includes(proven) ? [proven, ...fitting.filter((name) => name !== proven)] : fitting;
 }

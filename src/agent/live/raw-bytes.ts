@@ -149,7 +149,7 @@ export class RawBytes {
 
   async #candidates(file: LiveFile, signal: AbortSignal): Promise<string[]> {
     const listed = await listedFiles(this.#options.remote, file.jobId, signal);
-    return candidatesAmong(listed, file.row.relativePath, file.row.listedName);
+    return await candidatesAmong(listed, file.row.relativePath, file.row.listedName);
   }
 
   /** Goes through the listed files that may be the live file; the proven one is enough. */

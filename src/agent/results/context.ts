@@ -9,6 +9,7 @@ import type { Ledger } from './ledger.ts';
 import type { DiskReserve, Throttle } from './limits.ts';
 import type { Patterns } from './listing.ts';
 import type { LiveLinks } from './live-links.ts';
+import type { Refusals } from './passed-over.ts';
 import type { Progress } from './progress.ts';
 
 export interface ResultsOptions extends Patterns {
@@ -34,8 +35,8 @@ export interface ResultsContext {
   readonly direct?: DirectResults;
   /** Told of each file that was fetched, changed or not. */
   readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
-  /** Told once of each name that is refused. */
-  readonly onRefused?: (jobId: JobId, name: string, reason: string) => void;
+  /** Told once a look, if names are refused that were not before. */
+  readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
   /** Told once a look if files that should have come directly come by SOAP. */
   readonly onFallback?: (jobId: JobId, reason: string) => void;
   readonly onProgress?: (progress: ResultPassRow) => void;

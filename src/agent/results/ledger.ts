@@ -3,8 +3,9 @@
  * safely in their directories.
  */
 import path from 'node:path';
-import { keyText } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
 import { Slices } from '../../slices.ts';
+import type { UnkeptNames } from '../../store/result-files.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { FileDigest } from '../ports.ts';
@@ -26,6 +27,7 @@ export interface LedgerOptions {
 export class Ledger {
   readonly #options: LedgerOptions;
   #rows: ResultRow[] = [];
+  #forgotten: ResultRow[] = [];
   #directories = new Set<string>();
   #oldestAt = 0;
   #flushing: Promise<void> = Promise.resolve();
@@ -36,33 +38,55 @@ export class Ledger {
 
   /** Takes a row in, to be saved with others; `target` is what was put in its place, if anything was. */
   add(row: ResultRow, target?: string): void {
-    if (this.#rows.length === 0) this.#oldestAt = this.#options.now();
+    this.#begin();
     this.#rows.push(row);
     if (target !== undefined) this.#directories.add(path.dirname(target));
   }
 
+  /** A row that is to go; if it is taken in anew besides, it stays. */
+  forget(row: ResultRow): void {
+    this.#begin();
+    this.#forgotten.push(row);
+  }
+
+  /** How many names of a job have no row. */
+  setUnkept(jobId: JobId, unkept: UnkeptNames): void {
+    const { store } = this.#options;
+    store.transaction(() => store.results.setUnkept(jobId, unkept));
+  }
+
   /** Saves what was taken in, if it is much or waits for long. */
   async keepUp(): Promise<void> {
-    const isOld = this.#rows.length > 0 && this.#options.now() - this.#oldestAt >= LONGEST_WAIT_MS;
-    if (this.#rows.length >= MANY_ROWS || isOld) await this.flush();
+    const waiting = this.#rows.length + this.#forgotten.length;
+    if (waiting === 0) return;
+    if (waiting >= MANY_ROWS || this.#options.now() - this.#oldestAt >= LONGEST_WAIT_MS) await this.flush();
   }
 
   /** Saves what was taken in. */
   flush(): Promise<void> {
     this.#flushing = this.#flushing.then(async () => {
-      const rows = this.#rows;
-      const directories = this.#directories;
+      const [rows, forgotten, directories] = [this.#rows, this.#forgotten, this.#directories];
       this.#rows = [];
+      this.#forgotten = [];
       this.#directories = new Set();
       const { store, onNetwork } = this.#options;
       await flushAll(directories, onNetwork);
-      const slices = new Slices();
-      for (let at = 0; at < rows.length; at += MANY_ROWS) {
-        store.transaction(() => store.results.saveAll(rows.slice(at, at + MANY_ROWS)));
-        await slices.next();
-      }
+      await this.#inTransactions(forgotten, (some) => store.results.forgetAll(some));
+      await this.#inTransactions(rows, (some) => store.results.saveAll(some));
     });
     return this.#flushing;
+  }
+
+  async #inTransactions(rows: readonly ResultRow[], work: (some: readonly ResultRow[]) => void): Promise<void> {
+    const slices = new Slices();
+    for (let at = 0; at < rows.length; at += MANY_ROWS) {
+      this.#options.store.transaction(() => work(rows.slice(at, at + MANY_ROWS)));
+      await slices.next();
+    }
+  }
+
+  #begin(): void {
+    if (this.#rows.length + this.#forgotten.length === 0) this.#oldestAt = this.#options.now();
   }
 }
 

@@ -1,13 +1,17 @@
 /** What is to be done with each listed name: fetched to a path of its own, left out by a pattern, or refused. */
 import path from 'node:path';
-import ignore from 'ignore';
-import { partsOf } from '../path-parts.ts';
+import ignore, { type Ignore } from 'ignore';
 import type { FileCalls } from './file-calls.ts';
 import { resultPath } from './names.ts';
+import { TakenPaths } from './taken-paths.ts';
 
-export type Verdict =
-  | { readonly kind: 'fetch'; readonly parts: readonly string[] }
-  | { readonly kind: 'left-out' | 'refused'; readonly reason: string };
+/** A name of which nothing is fetched. */
+export interface PassedOver {
+  readonly kind: 'left-out' | 'refused';
+  readonly reason: string;
+}
+
+export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | PassedOver;
 
 export interface JudgeOptions extends Patterns {
   /** Names that differ by upper and lower case only are one file where the mirrors are. */
@@ -20,54 +24,58 @@ export interface Patterns {
   readonly exclude: readonly string[];
 }
 
-/** The verdict on each name; of names that would get in each other's way, the first one has it. */
-export function judgeNames(names: Iterable<string>, patterns: JudgeOptions): Map<string, Verdict> {
-  const options = { allowRelativePaths: true, ignorecase: false };
-  const include = ignore(options).add([...patterns.include]);
-  const exclude = ignore(options).add([...patterns.exclude]);
-  const taken = new TakenPaths(patterns.foldsCase);
-  const verdicts = new Map<string, Verdict>();
-  for (const name of names) {
-    if (verdicts.has(name)) continue;
-    const found = resultPath(name);
-    verdicts.set(name, 'refused' in found ? { kind: 'refused', reason: found.refused } : judge(found.parts));
-  }
-  return verdicts;
+/** Why a pattern leaves a name out; other reasons do not begin like these. */
+const NOT_INCLUDED = { kind: 'left-out', reason: 'results.include does not name it' } as const;
+const EXCLUDED = { kind: 'left-out', reason: 'results.exclude names it' } as const;
 
-  function judge(parts: readonly string[]): Verdict {
+export function isOfPatterns(reason: string | null): boolean {
+  return reason === NOT_INCLUDED.reason || reason === EXCLUDED.reason;
+}
+
+/** The verdict on the names of one listing, each asked for once: of those in each other's way, the first one has it. */
+export class Judge {
+  readonly #include: Patterned;
+  readonly #exclude: Patterned;
+  readonly #taken: TakenPaths;
+
+  constructor({ include, exclude, foldsCase }: JudgeOptions) {
+    this.#include = patterned(include);
+    this.#exclude = patterned(exclude);
+    this.#taken = new TakenPaths(foldsCase);
+  }
+
+  verdictOn(name: string): Verdict {
+    const found = resultPath(name);
+    if ('refused' in found) return { kind: 'refused', reason: found.refused };
+    const { parts } = found;
     const relative = parts.join('/');
-    if (!include.ignores(relative)) return { kind: 'left-out', reason: 'results.include does not name it' };
-    if (exclude.ignores(relative)) return { kind: 'left-out', reason: 'results.exclude names it' };
-    const reason = taken.take(parts);
+    if (!this.#include(relative)) return NOT_INCLUDED;
+    if (this.#exclude(relative)) return EXCLUDED;
+    const reason = this.#taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
   }
 }
 
-/** The paths that are spoken for. Those that differ by Unicode normalisation only are one file on some file systems. */
-class TakenPaths {
-  readonly #foldsCase: boolean;
-  readonly #files = new Set<string>();
-  readonly #directories = new Set<string>();
+/** Whether one of some patterns is of a path. */
+type Patterned = (relative: string) => boolean;
 
-  constructor(foldsCase: boolean) {
-    this.#foldsCase = foldsCase;
-  }
+/** The library keeps what it found of each path, and of each directory above it: so many characters of them, at most. */
+const MOST_REMEMBERED = 4 * 1024 * 1024;
 
-  /** Takes a path, or says why it cannot be had. */
-  take(parts: readonly string[]): string | undefined {
-    const normal = parts.join('/').normalize('NFC');
-    const path = this.#foldsCase ? normal.toLowerCase().normalize('NFC') : normal;
-    if (this.#files.has(path)) return 'it names the same file as another result';
-    if (this.#directories.has(path)) return 'another result needs a directory of this name';
-    const above = partsOf(path).slice(0, -1);
-    const directories = above.map((_, index) => above.slice(0, index + 1).join('/'));
-    if (directories.some((directory) => this.#files.has(directory))) {
-      return 'another result is a file where this one needs a directory';
+function patterned(patterns: readonly string[]): Patterned {
+  if (patterns.length === 0) return () => false;
+  if (patterns.includes('**') && patterns.every((pattern) => !pattern.startsWith('!'))) return () => true;
+  const fresh = () => ignore({ allowRelativePaths: true, ignorecase: false }).add([...patterns]);
+  let rules: Ignore = fresh();
+  let remembered = 0;
+  return (relative) => {
+    remembered += relative.length * relative.split('/').length;
+    if (remembered > MOST_REMEMBERED) {
+      rules = fresh();
+      remembered = 0;
     }
-    this.#files.add(path);
-    for (const directory of directories) this.#directories.add(directory);
-    return undefined;
-  }
+    return rules.ignores(relative);
+  };
 }
 
 /**

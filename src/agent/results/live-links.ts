@@ -5,6 +5,7 @@
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
+import { Slices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { mirrorPath } from '../live/mirror.ts';
 import { endsWith, partsOf } from '../path-parts.ts';
@@ -17,7 +18,8 @@ export interface LiveLinksOptions {
   readonly calls: FileCalls;
   /** Of the job. */
   readonly liveFiles: readonly LiveFileRow[];
-  readonly results: Iterable<ResultRow>;
+  /** The listed names that are live files, each with what `keyText` writes of it. */
+  readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
 }
 
 /** The live files of a job, and the results that are links to them. */
@@ -25,26 +27,27 @@ export class LiveLinks {
   readonly #mirrorDirectory: string;
   readonly #calls: FileCalls;
   /** By the last part of the path that the service gave with the text. */
-  readonly #byLastPart = new Map<string, LiveFileRow[]>();
+  readonly #byLastPart = new Map<string, { readonly parts: readonly string[]; readonly row: LiveFileRow }[]>();
   readonly #byKey = new Map<string, LiveFileRow>();
   /** The names that are links, by the key of the live file. */
   readonly #linked = new Map<string, string>();
 
-  constructor({ mirrorDirectory, calls, liveFiles, results }: LiveLinksOptions) {
+  constructor({ mirrorDirectory, calls, liveFiles, linked }: LiveLinksOptions) {
     this.#mirrorDirectory = mirrorDirectory;
     this.#calls = calls;
     for (const row of liveFiles) {
       this.#byKey.set(keyText(row), row);
-      const last = partsOf(row.relativePath ?? '').at(-1);
-      if (last !== undefined) this.#byLastPart.set(last, [...(this.#byLastPart.get(last) ?? []), row]);
+      const parts = partsOf(row.relativePath ?? '');
+      const last = parts.at(-1);
+      if (last !== undefined) this.#byLastPart.set(last, [...(this.#byLastPart.get(last) ?? []), { parts, row }]);
     }
-    for (const { live, name } of results) if (live !== null) this.#linked.set(live, name);
+    for (const { live, name } of linked) this.#linked.set(live, name);
   }
 
   /** The live files that a listed path could be, by its end: their paths are relative to a task that has no name. */
   candidates(parts: readonly string[]): readonly LiveFileRow[] {
     const sameName = this.#byLastPart.get(parts.at(-1) ?? '') ?? [];
-    return sameName.filter((row) => endsWith(parts, partsOf(row.relativePath ?? '')));
+    return sameName.filter(({ parts: end }) => endsWith(parts, end)).map(({ row }) => row);
   }
 
   /** The live file that a name is already proven to be, without fetching it; `final` wants the proof of this pass. */
@@ -62,7 +65,11 @@ export class LiveLinks {
   async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
     const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
     const same: LiveFileRow[] = [];
-    for (const live of free) if (await this.#isSame(arrived, live)) same.push(live);
+    const slices = new Slices();
+    for (const live of free) {
+      if (await this.#isSame(arrived, live)) same.push(live);
+      await slices.next();
+    }
     if (same.length <= 1) return same[0];
     // Two tasks wrote the same so far: the directory of a link that is proven already tells them apart.
     const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));

@@ -48,7 +48,7 @@ export class Look {
   }
 
   /** Puts a link to a mirror in the place of a result. */
-  link({ live, ...result }: ProvenLink): Promise<void> {
+  link({ result, live }: ProvenLink): Promise<void> {
     return this.#placement.link(result, live);
   }
 

@@ -1,37 +1,58 @@
-/** What one look at a job's results has to do: the listing held against the ledger, in one go over both. */
+/**
+ * What one look at a job's results has to do: the ledger and the listing held against each other, name by name. Both are
+ * as long as the cluster likes, so it is done in slices, and of what is not due nothing is kept.
+ */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
+import { Slices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
-import { judgeNames, type Patterns, type Verdict } from './listing.ts';
+import { partsOf } from '../path-parts.ts';
+import type { Ledger } from './ledger.ts';
+import { Judge, type Patterns } from './listing.ts';
 import type { LiveLinks } from './live-links.ts';
+import { PassedOverNames, type Refusals } from './passed-over.ts';
 
-/** A result that is to be fetched. */
-export interface DueResult {
+/** A result that is to be fetched. Little is kept of each, for there may be many. */
+export class DueResult {
   readonly row: ResultRow;
+  /** `results/` of the job. */
+  readonly #directory: string;
+
+  constructor(row: ResultRow, directory: string) {
+    this.row = row;
+    this.#directory = directory;
+  }
+
   /** Its path below `results/`. */
-  readonly parts: readonly string[];
-  readonly target: string;
+  get parts(): readonly string[] {
+    return partsOf(this.row.name);
+  }
+
+  get target(): string {
+    return path.join(this.#directory, ...this.parts);
+  }
 }
 
 /** A result that is proven to be a live file, without fetching it. */
-export interface ProvenLink extends DueResult {
+export interface ProvenLink {
+  readonly result: DueResult;
   readonly live: LiveFileRow;
 }
 
 export interface Plan {
-  /** Rows that are new or changed by the listing or the configuration alone. */
-  readonly changed: readonly ResultRow[];
-  /** Those of them that are refused from now on. */
-  readonly refused: readonly ResultRow[];
   readonly due: readonly DueResult[];
   readonly links: readonly ProvenLink[];
+  readonly refusals: Refusals;
 }
 
 export interface PlanOptions {
   readonly jobId: ResultRow['jobId'];
-  readonly listed: readonly string[];
-  /** The ledger, by name. */
-  readonly rows: ReadonlyMap<string, ResultRow>;
+  /** The names of the listing; those that have rows are taken out. */
+  readonly left: Set<string>;
+  /** The rows of the job, in slices. */
+  readonly rows: Iterable<ResultRow>;
+  /** Takes what the listing alone changes. */
+  readonly ledger: Ledger;
   readonly links: LiveLinks;
   readonly patterns: Patterns;
   readonly foldsCase: boolean;
@@ -44,57 +65,133 @@ export interface PlanOptions {
 
 /** Live files that a reason names. */
 const MOST_NAMED = 3;
+/** Files that are here and no longer listed: so many rows of them are kept. */
+const MOST_GONE = 200_000;
 
-export function planLook(options: PlanOptions): Plan {
-  const { listed, rows, patterns, foldsCase } = options;
-  const changed: ResultRow[] = [];
-  const refused: ResultRow[] = [];
-  const due: DueResult[] = [];
-  const links: ProvenLink[] = [];
-  // Of names that get in each other's way, the one that was there first stays.
-  const first = listed.filter((name) => rows.has(name) && rows.get(name)?.state !== 'refused');
-  for (const [name, verdict] of judgeNames([...first, ...listed], { ...patterns, foldsCase })) {
-    const before = rows.get(name);
-    const row = rowFor(name, before, verdict, options);
-    if (row !== before) changed.push(row);
-    if (row !== before && row.state === 'refused') refused.push(row);
-    if (verdict.kind !== 'fetch') continue;
-    const result = { row, parts: verdict.parts, target: path.join(options.directory, ...verdict.parts) };
-    const live = options.links.proven(row, verdict.parts, options.final);
-    if (live !== undefined) {
-      if (row.state !== 'linked' || row.live !== keyText(live)) links.push({ ...result, live });
-    } else if (isDue(row, options)) due.push(result);
+/** The names of a listing, each once. */
+export async function distinct(names: readonly string[]): Promise<Set<string>> {
+  const slices = new Slices();
+  const found = new Set<string>();
+  for (const name of names) {
+    found.add(name);
+    await slices.next();
   }
-  return { changed, refused, due: bestProofFirst(due, options.links), links };
+  return found;
 }
 
-function rowFor(name: string, before: ResultRow | undefined, verdict: Verdict, options: PlanOptions): ResultRow {
-  const { jobId, intervalMs, now } = options;
-  const fresh = { jobId, name, bytes: null, sha256: null, live: null, listedAt: now, fetchedAt: null };
-  const row: ResultRow = before ?? { ...fresh, state: 'listed', reason: null, dueAt: now, intervalMs };
-  if (verdict.kind !== 'fetch') {
-    const { kind: state, reason } = verdict;
-    return before?.state === state && before.reason === reason ? before : { ...row, state, reason };
+export async function planLook(options: PlanOptions): Promise<Plan> {
+  const { rows, left, ledger } = options;
+  const planning = new Planning(options);
+  const slices = new Slices();
+  // Of names that get in each other's way, the one that was there first stays.
+  for (const row of rows) {
+    planning.know(row);
+    await ledger.keepUp();
+    await slices.next();
   }
-  const isAllowedNow = row.state === 'refused' || (row.state === 'left-out' && !isLeftOutBySize(row));
-  if (isAllowedNow) return { ...row, state: 'listed', reason: null, dueAt: now, intervalMs };
-  const live = before === undefined ? options.links.candidates(verdict.parts) : [];
-  if (live.length === 0) return row;
-  // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
-  return { ...row, reason: waitsForProof(live.map(keyText)), dueAt: now + intervalMs };
+  for (const name of left) {
+    planning.meet(name);
+    await ledger.keepUp();
+    await slices.next();
+  }
+  const plan = planning.end();
+  await ledger.flush();
+  return plan;
+}
+
+class Planning {
+  readonly #options: PlanOptions;
+  readonly #judge: Judge;
+  readonly #passedOver: PassedOverNames;
+  /** By what they may prove: the position of the live file that each may be. */
+  readonly #due = new Map<number, DueResult[]>();
+  readonly #links: ProvenLink[] = [];
+  #gone = 0;
+
+  constructor(options: PlanOptions) {
+    const { jobId, patterns, foldsCase, ledger } = options;
+    this.#options = options;
+    this.#judge = new Judge({ ...patterns, foldsCase });
+    this.#passedOver = new PassedOverNames(jobId, ledger);
+  }
+
+  /** A row of the ledger. */
+  know(row: ResultRow): void {
+    const { ledger, left } = this.#options;
+    if (this.#passedOver.takeFormer(row)) return;
+    if (!left.delete(row.name)) {
+      this.#lose(row);
+      return;
+    }
+    const verdict = this.#judge.verdictOn(row.name);
+    if (verdict.kind === 'fetch') this.#plan(row, verdict.parts);
+    else if (!this.#passedOver.add(row, verdict)) ledger.forget(row);
+  }
+
+  /** A listed name that is new, or was passed over. */
+  meet(name: string): void {
+    const { ledger, links, intervalMs, now } = this.#options;
+    const verdict = this.#judge.verdictOn(name);
+    const fresh = this.#fresh(name);
+    if (verdict.kind !== 'fetch') {
+      this.#passedOver.add(fresh, verdict);
+      return;
+    }
+    const former = this.#passedOver.admit(name);
+    const live = links.candidates(verdict.parts);
+    let row: ResultRow = { ...fresh, ...former, state: 'listed', reason: null, dueAt: now, intervalMs };
+    // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
+    if (former === undefined && live.length > 0) row = { ...row, reason: waitsForProof(live), dueAt: now + intervalMs };
+    ledger.add(row);
+    this.#plan(row, verdict.parts);
+  }
+
+  end(): Plan {
+    // Live files with much content come first: what they prove helps to tell the others apart.
+    const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
+    return { due, links: this.#links, refusals: this.#passedOver.settle() };
+  }
+
+  #plan(row: ResultRow, parts: readonly string[]): void {
+    const { links, final, directory } = this.#options;
+    const live = links.proven(row, parts, final);
+    if (live !== undefined) {
+      const isLinked = row.state === 'linked' && row.live === keyText(live);
+      if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
+    } else if (isDue(row, this.#options)) {
+      const weight = links.candidates(parts).reduce((most, { position }) => Math.max(most, position), -1);
+      const alike = this.#due.get(weight) ?? [];
+      alike.push(new DueResult(row, directory));
+      this.#due.set(weight, alike);
+    }
+  }
+
+  /** A file that is not listed any more: what is here of it is as it was fetched, else there is nothing to be said of it. */
+  #lose(row: ResultRow): void {
+    const { ledger } = this.#options;
+    const isHere = row.sha256 !== null || row.live !== null;
+    if (!isHere || this.#gone >= MOST_GONE) {
+      ledger.forget(row);
+      return;
+    }
+    this.#gone += 1;
+    const state = row.live === null ? 'synced' : 'linked';
+    if (row.state !== state) ledger.add({ ...row, state, reason: null });
+  }
+
+  #fresh(name: string): ResultRow {
+    const { jobId, intervalMs, now } = this.#options;
+    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null };
+    return { jobId, name, state: 'listed', ...nothing, listedAt: now, dueAt: now, intervalMs };
+  }
 }
 
 /** A listed path names no task (field notes 4), so with several tasks it could be the file of any of them. */
-function waitsForProof([only = '', ...others]: readonly string[]): string {
+function waitsForProof(live: readonly LiveFileRow[]): string {
+  const [only = '', ...others] = live.slice(0, MOST_NAMED).map(keyText);
   if (others.length === 0) return `waits for the proof that it is the live file ${only}`;
-  const more = others.length < MOST_NAMED ? '' : `, and ${others.length + 1 - MOST_NAMED} more`;
-  const named = [only, ...others].slice(0, MOST_NAMED).join(', ');
-  return `waits for the proof which live file it is: ${named}${more}`;
-}
-
-/** Left out by what it is, not by its name: tried again when it is due. */
-function isLeftOutBySize({ reason }: ResultRow): boolean {
-  return reason !== null && !reason.startsWith('results.');
+  const more = live.length > MOST_NAMED ? `, and ${live.length - MOST_NAMED} more` : '';
+  return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
 
 function isDue(row: ResultRow, { final, now }: PlanOptions): boolean {
@@ -105,10 +202,3 @@ function isDue(row: ResultRow, { final, now }: PlanOptions): boolean {
 
 /** How the reason begins for a file beyond `results.maxFileBytes`. */
 export const TOO_LARGE = 'larger than results.maxFileBytes';
-
-/** Live files with much content come first: what they prove helps to tell the others apart. */
-function bestProofFirst(due: readonly DueResult[], links: LiveLinks): DueResult[] {
-  const weight = ({ parts }: DueResult) => Math.max(-1, ...links.candidates(parts).map(({ position }) => position));
-  const weighed = due.map((result) => ({ result, weight: weight(result) }));
-  return weighed.sort((a, b) => b.weight - a.weight).map(({ result }) => result);
-}

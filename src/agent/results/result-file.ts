@@ -15,6 +15,9 @@ export interface Arrived extends FileDigest {
 /** Readable for the group, as the mirrors are. */
 export const FILE_MODE = 0o640;
 
+/** Of a directory that is read. */
+const ENTRIES_AT_ONCE = 512;
+
 /** A path for a temporary file in `directory`. */
 function partialPath(directory: string): string {
   return path.join(directory, partialName(randomBytes(8).toString('hex')));
@@ -62,9 +65,14 @@ export async function placeLink(text: string, target: string): Promise<void> {
 
 /** Removes the temporary files and links that a kill left below `directory`; follows no link. */
 export async function clearPartials(directory: string): Promise<void> {
-  const entries = await fs.readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
-  for (const entry of entries) {
-    if (!entry.isDirectory() && isPartialName(entry.name))
-      await fs.rm(path.join(entry.parentPath, entry.name), { force: true });
+  const left = [directory];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    // Entry by entry: there may be more than fit into the memory.
+    const entries = await fs.opendir(next, { bufferSize: ENTRIES_AT_ONCE }).catch(() => []);
+    for await (const entry of entries) {
+      const file = path.join(next, entry.name);
+      if (entry.isDirectory()) left.push(file);
+      else if (isPartialName(entry.name)) await fs.rm(file, { force: true });
+    }
   }
 }

@@ -15,8 +15,7 @@ import { DiskReserve, Throttle } from './limits.ts';
 import { ignoresCase } from './listing.ts';
 import { LiveLinks } from './live-links.ts';
 import { Look } from './look.ts';
-import { printable } from './names.ts';
-import { planLook } from './plan.ts';
+import { distinct, planLook } from './plan.ts';
 import { Progress } from './progress.ts';
 import { clearPartials } from './result-file.ts';
 
@@ -65,22 +64,24 @@ export class Results {
     if (listed.length > 0) await makeDirectories(mirrorDirectory, directory);
     const foldsCase = await ignoresCase(calls, directory);
 
-    // What the listing alone changes is kept in one transaction.
-    const rows = new Map(store.results.ofJob(jobId).map((row) => [row.name, row]));
-    const liveFiles = store.liveFiles.ofJob(jobId);
-    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, results: rows.values() });
+    const left = await distinct(listed);
+    const links = new LiveLinks({
+      ...{ mirrorDirectory, calls },
+      liveFiles: store.liveFiles.ofJob(jobId),
+      linked: store.results.links(jobId).filter(({ name }) => left.has(name)),
+    });
+    const ledger = new Ledger({ store, now, onNetwork });
     const { intervalMs } = options;
-    const plan = planLook({
-      ...{ jobId, listed, rows, links, directory, intervalMs, foldsCase },
+    const plan = await planLook({
+      ...{ jobId, left, ledger, links, directory, intervalMs, foldsCase },
+      rows: store.results.ofJob(jobId),
       patterns: options,
       final: pass.final,
       now: startedAt,
     });
-    if (plan.changed.length > 0) store.transaction(() => store.results.saveAll(plan.changed));
-    for (const { name, reason } of plan.refused) onRefused?.(jobId, printable(name), reason ?? '');
+    if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     const progress = new Progress({ store, jobId, now, onProgress }, plan.due.length);
-    const ledger = new Ledger({ store, now, onNetwork });
     const look = new Look({ ...context, jobId, directory, pass, links, ledger, progress });
     await allInTurn([
       async () => {

@@ -30,15 +30,15 @@ function setUp() {
 describe('the listed names', () => {
   const listed = ['/9001/out/stdout.txt', '9002///stdout.txt', '/stdout.txt', '/9001/stdout.txt.bak', '/notstdout.txt'];
 
-  test('that may be a live file end in its path, however they are written', () => {
-    expect(candidatesAmong(listed, '/stdout.txt', null)).toEqual(listed.slice(0, 3));
-    expect(candidatesAmong(listed, 'out/stdout.txt', null)).toEqual(listed.slice(0, 1));
-    expect(candidatesAmong(listed, null, null)).toEqual([]);
+  test('that may be a live file end in its path, however they are written', async () => {
+    expect(await candidatesAmong(listed, '/stdout.txt', null)).toEqual(listed.slice(0, 3));
+    expect(await candidatesAmong(listed, 'out/stdout.txt', null)).toEqual(listed.slice(0, 1));
+    expect(await candidatesAmong(listed, null, null)).toEqual([]);
   });
 
-  test('are tried in their order, the proven one first', () => {
-    expect(candidatesAmong(listed, '/stdout.txt', '/stdout.txt')[0]).toBe('/stdout.txt');
-    expect(candidatesAmong(listed, '/stdout.txt', '/gone.txt')).toEqual(listed.slice(0, 3));
+  test('are tried in their order, the proven one first', async () => {
+    expect((await candidatesAmong(listed, '/stdout.txt', '/stdout.txt'))[0]).toBe('/stdout.txt');
+    expect(await candidatesAmong(listed, '/stdout.txt', '/gone.txt')).toEqual(listed.slice(0, 3));
   });
 });
 

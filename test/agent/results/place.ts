@@ -123,7 +123,8 @@ export class ResultsPlace {
       mirrorDirectory: this.mirror,
       options: OPTIONS,
       now: () => this.now,
-      onRefused: (_job, name, reason) => this.told.push(`${name}: ${reason}`),
+      onRefused: (_job, { count, fresh }) =>
+        this.told.push(`${count} refused: ${fresh.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`),
       onFallback: (_job, reason) => this.told.push(`fallback: ${reason}`),
       ...context,
     });
@@ -135,7 +136,7 @@ export class ResultsPlace {
   }
 
   row(name: string): ResultRow | undefined {
-    return this.store.results.ofJob(JOB).find((row) => row.name === name);
+    return [...this.store.results.ofJob(JOB)].find((row) => row.name === name);
   }
 
   /** The path of a result here. */

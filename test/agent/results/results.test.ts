@@ -250,6 +250,81 @@ describe('a file that fails', () => {
   });
 });
 
+describe('a file that is listed no more', () => {
+  it('stays here with its row, as it was; where it comes back it is looked at again, and is no change', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'a');
+    place.remote.set('/11/b', 'b');
+    await place.sync();
+    const before = place.row('/11/a');
+    place.remote.files.clear();
+    expect(await place.sync(true)).toMatchObject({ listed: 0, fetched: 0, failed: 0 });
+    expect(place.tree()).toEqual(['11/a', '11/b']);
+    expect(place.row('/11/a')).toEqual(before);
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 2, synced: 2, failed: 0, bytes: 2 });
+    place.remote.set('/11/a', 'a');
+    place.now += MINUTE_MS;
+    expect(await place.sync()).toMatchObject({ listed: 1, fetched: 1, changed: 0 });
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 2, synced: 2 });
+  });
+
+  it('has failed no more: what is here of it is good, and of what is not here nothing is said', async () => {
+    const place = new ResultsPlace({ options: { ...OPTIONS, maxFileBytes: 5 } });
+    for (const name of ['/11/here', '/11/grown', '/11/never', '/11/large']) place.remote.set(name, 'x');
+    place.remote.set('/11/large', 'too large');
+    place.remote.files.set('/11/never', new JobtailError('fault', 'no access'));
+    await place.sync();
+    place.remote.files.set('/11/here', new JobtailError('fault', 'no access'));
+    place.remote.set('/11/grown', 'too large');
+    expect(await place.sync(true)).toMatchObject({ failed: 2, leftOut: 2 });
+    place.remote.files.clear();
+    expect(await place.sync()).toMatchObject({ failed: 0, refused: 0, leftOut: 0 });
+    expect([...place.store.results.ofJob(JOB)].map(({ name, state, reason }) => [name, state, reason])).toEqual([
+      ['/11/grown', 'synced', null],
+      ['/11/here', 'synced', null],
+    ]);
+    expect(place.store.results.notSynced(JOB, 10)).toEqual([]);
+  });
+
+  it('makes room: its link may stand under another name, and its path be a directory', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', 'live\n', { listedName: '/11/stdout.txt' });
+    place.remote.set('/11/stdout.txt', 'live\n');
+    place.remote.set('/11/refused/..', 'x');
+    await place.sync();
+    place.remote.files.clear();
+    place.remote.set('/12/stdout.txt', 'live\n');
+    expect(await place.sync(true)).toMatchObject({ failed: 0, refused: 0 });
+    place.now += MINUTE_MS;
+    await place.sync();
+    expect(place.row('/12/stdout.txt')).toMatchObject({ state: 'linked', live: '9001/stdout' });
+    expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'linked' });
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 2, synced: 2, linked: 2 });
+  });
+});
+
+describe('names that are passed over', () => {
+  it('have a hundred examples of each reason, and are counted; one that is wanted from now on is a result', async () => {
+    const patterns = { include: ['*.dat'], exclude: ['tmp/'] };
+    const place = new ResultsPlace({ options: { ...OPTIONS, ...patterns } });
+    const names = (prefix: string, suffix: string) => Array.from({ length: 150 }, (_, at) => `${prefix}${at}${suffix}`);
+    place.remote.listedToo = [...names('/11/../', ''), ...names('/11/\\', ''), ...names('/tmp/', '.dat')];
+    for (const name of names('/11/', '.txt')) place.remote.set(name, 'text');
+    expect(await place.sync()).toMatchObject({ listed: 600, fetched: 0, refused: 300, leftOut: 300 });
+    expect([...place.store.results.ofJob(JOB)]).toHaveLength(400);
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 600, refused: 300, failed: 300, leftOut: 300 });
+    expect(place.told).toEqual([expect.stringMatching(/^300 refused: /)]);
+    place.restarted();
+    place.remote.listedToo = names('/11/../', '').slice(20);
+    // Others of the same ones are examples now.
+    expect(await place.sync()).toMatchObject({ listed: 280, fetched: 150, refused: 130, leftOut: 0 });
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 280, synced: 150, refused: 130, leftOut: 0 });
+    place.remote.listedToo = [];
+    expect(await place.sync()).toMatchObject({ listed: 150, refused: 0 });
+    expect(place.store.results.counts(JOB)).toMatchObject({ listed: 150, synced: 150, failed: 0, bytes: 600 });
+  });
+});
+
 describe('what a kill leaves behind', () => {
   it('is cleared at the first look of the next process', async () => {
     const place = new ResultsPlace();

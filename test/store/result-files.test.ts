@@ -1,0 +1,88 @@
+/** The ledger of the results: what it counts is what it holds, whatever was done to it in whichever order. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { JobId } from '../../src/job.ts';
+import type { ResultRow, ResultState } from '../../src/store/rows.ts';
+import { Store } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const JOBS = ['501', '502'] as JobId[];
+const STATES: ResultState[] = ['listed', 'synced', 'in-flux', 'linked', 'failed', 'refused', 'left-out'];
+
+function openStore() {
+  const directory = temporaryDirectory();
+  const store = new Store({ directory, service: 'x', owner: true, now: () => 0 });
+  for (const jobId of JOBS) {
+    store.jobs.watch({ jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' }, 0);
+  }
+  return store;
+}
+
+const rowOf = (jobId: JobId, name: string, state: ResultState, bytes: number | null): ResultRow => ({
+  ...{ jobId, name, state, bytes },
+  ...{ reason: null, sha256: null, live: null, listedAt: 0, fetchedAt: null, dueAt: 0, intervalMs: 1 },
+});
+
+it('counts what it holds, after any changes', () => {
+  const store = openStore();
+  const job = fc.constantFrom(...JOBS);
+  const name = fc.constantFrom('/a', '/b', '/c', '');
+  const row = fc.tuple(job, name, fc.constantFrom(...STATES), fc.option(fc.nat(1_000)));
+  const change = fc.oneof(
+    fc.record({ save: fc.array(row, { maxLength: 4 }) }),
+    fc.record({ forget: fc.array(fc.tuple(job, name), { maxLength: 4 }) }),
+    fc.record({ unkept: fc.tuple(job, fc.nat(5), fc.nat(5)) }),
+  );
+  let unkept = new Map(JOBS.map((jobId) => [jobId, { refused: 0, 'left-out': 0 }]));
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 12 }), (changes) => {
+      for (const one of changes) {
+        if ('save' in one) store.results.saveAll(one.save.map((fields) => rowOf(...fields)));
+        else if ('forget' in one) store.results.forgetAll(one.forget.map(([jobId, at]) => ({ jobId, name: at })));
+        else {
+          const [jobId, refused, leftOut] = one.unkept;
+          unkept = unkept.set(jobId, { refused, 'left-out': leftOut });
+          store.results.setUnkept(jobId, { refused, 'left-out': leftOut });
+        }
+        const totals: Record<string, number> = {};
+        for (const jobId of JOBS) {
+          const rows = [...store.results.ofJob(jobId)];
+          const { refused = 0, 'left-out': leftOut = 0 } = unkept.get(jobId) ?? {};
+          const of = (...states: ResultState[]) => rows.filter(({ state }) => states.includes(state)).length;
+          expect(store.results.counts(jobId)).toEqual({
+            listed: rows.length + refused + leftOut,
+            synced: of('synced', 'in-flux', 'linked'),
+            linked: of('linked'),
+            inFlux: of('in-flux'),
+            queued: of('listed'),
+            failed: of('failed', 'refused') + refused,
+            refused: of('refused') + refused,
+            leftOut: of('left-out') + leftOut,
+            bytes: rows.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0),
+          });
+          for (const { state } of rows) totals[state] = (totals[state] ?? 0) + 1;
+          if (refused > 0) totals['refused'] = (totals['refused'] ?? 0) + refused;
+          if (leftOut > 0) totals['left-out'] = (totals['left-out'] ?? 0) + leftOut;
+        }
+        expect(store.totals.read().results).toEqual(totals);
+      }
+    }),
+    { numRuns: 60 },
+  );
+  store.close();
+});
+
+it('hands its rows out in the order of their names, however many there are, and takes changes meanwhile', () => {
+  const store = openStore();
+  const [jobId = '' as never] = JOBS;
+  const names = ['', '\0', '\0\0', ...Array.from({ length: 1_498 }, (_, at) => `/${at}`), 'ü', '\u{1F600}'];
+  store.results.saveAll(names.map((name) => rowOf(jobId, name, 'synced', 1)));
+  const seen: string[] = [];
+  for (const { name } of store.results.ofJob(jobId)) {
+    seen.push(name);
+    store.results.forgetAll([{ jobId, name }]);
+  }
+  expect(seen).toEqual([...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
+  expect(store.results.counts(jobId)).toMatchObject({ listed: 0, bytes: 0 });
+  store.close();
+});
