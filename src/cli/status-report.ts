@@ -9,7 +9,7 @@ import type { JobRow, LeaseRow, LiveFileRow, ResultPassRow, ResultRow } from '..
 import type { Store } from '../store/store.ts';
 import { bytesPerSecond } from './results-progress.ts';
 
-/** Results with a reason that are reported. */
+/** Results with a reason that are reported; the others are counted. */
 const MOST_NOT_SYNCED = 1_000;
 
 export type Report = ReturnType<typeof reportOf>;

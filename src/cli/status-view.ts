@@ -128,7 +128,7 @@ function fileLines(file: JobReport['files'][number]): string[] {
 }
 
 function resultLines({ results }: JobReport): string[] {
-  const { lastLook, transferMethod, notSynced } = results;
+  const { lastLook, transferMethod, notSynced, failed, leftOut } = results;
   const lines: string[] = [];
   if (lastLook !== null) {
     const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastLook;
@@ -144,7 +144,8 @@ function resultLines({ results }: JobReport): string[] {
   }
   for (const { name, state, reason } of notSynced.slice(0, MOST_LINES))
     lines.push(`  ${printable(name)}: ${state}: ${printable(reason ?? '')}`);
-  if (notSynced.length > MOST_LINES) lines.push('  ... and more (agent status JOB --json has them)');
+  const more = Math.max(notSynced.length, failed + leftOut) - MOST_LINES;
+  if (more > 0) lines.push(`  ... and ${showCount(more)} more (agent status JOB --json names some of each kind)`);
   return lines;
 }
 

@@ -2,6 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import type { JobId } from '../../src/job.ts';
+import { Store } from '../../src/store/store.ts';
 import { ResultsE2e } from '../support/results-place.ts';
 
 it('everything is there, or left out as the configuration wants it: 0, and status names what is left out', async (context) => {
@@ -49,6 +51,35 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
   expect(stdout).not.toContain('\u202E');
   // Told once: the next pass says it no more.
   expect((await e2e.place.agent('sync', '501')).stderr).toBe('');
+});
+
+it('a hundred thousand results failed: status counts all, and names some', async (context) => {
+  const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
+  const { place } = e2e;
+  await place.agent('watch', '501');
+  const store = new Store({ directory: place.state, service: 'x', owner: true, now: Date.now });
+  const jobId = '501' as JobId;
+  const nothing = { bytes: null, sha256: null, live: null, fetchedAt: null } as const;
+  const row = {
+    jobId,
+    state: 'failed',
+    reason: 'no access',
+    ...nothing,
+    listedAt: 1,
+    dueAt: 1,
+    intervalMs: 1,
+  } as const;
+  store.results.saveAll(Array.from({ length: 100_000 }, (_, at) => ({ ...row, name: `/11/${'x'.repeat(200)}${at}` })));
+  store.results.setUnkept(jobId, { refused: 7, 'left-out': 3 });
+  store.close();
+  const told = await place.agent('status', '501', '--json');
+  const [job] = JSON.parse(told.stdout).jobs;
+  expect(job.results).toMatchObject({ listed: 100_010, synced: 0, failed: 100_007, refused: 7, leftOut: 3 });
+  expect(job.results.notSynced).toHaveLength(1_000);
+  const { stdout } = await place.agent('status', '501');
+  expect(stdout).toContain('results: 0 of 100010 (0 B), 100007 failed, 3 left out');
+  expect(stdout).toContain('... and 99,990 more');
+  expect(stdout.split('\n').length).toBeLessThan(40);
 });
 
 it('there is no room: 1, and status says so; with room again, it comes', async (context) => {
