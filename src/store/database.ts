@@ -103,7 +103,7 @@ function migrate(db: SqliteDatabase, file: string, now: number): void {
     const backup = `${file}.before-v${MIGRATIONS.length}.${stamp(now)}`;
     // Under its name only once it is whole; one that a kill tore is made anew.
     const partial = `${file}.before-v${MIGRATIONS.length}.partial`;
-    fs.rmSync(partial, { force: true });
+    for (const suffix of ['', '-journal']) fs.rmSync(partial + suffix, { force: true });
     db.prepare('VACUUM INTO ?').run(partial);
     fs.renameSync(partial, backup);
   }

@@ -10,6 +10,7 @@ const COLUMNS = `lease_id AS leaseId, job_id AS jobId, state, protocol, host, ba
 export type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'basePath' | 'username' | 'publicKey'>;
 
 export class TransferLeases {
+  readonly #forget;
   readonly #ask;
   readonly #open;
   readonly #end;
@@ -20,6 +21,7 @@ export class TransferLeases {
   readonly #last;
 
   constructor(db: SqliteDatabase) {
+    this.#forget = db.prepare("DELETE FROM transfer_leases WHERE state IN ('ended', 'unknown') AND job_id = ?");
     this.#ask = db.prepare("INSERT INTO transfer_leases (job_id, state, asked_at) VALUES (?, 'asked', ?)");
     this.#open = db.prepare(`
       UPDATE transfer_leases SET state = 'open', protocol = @protocol, host = @host, base_path = @basePath,
@@ -39,8 +41,9 @@ export class TransferLeases {
     );
   }
 
-  /** Notes that a method is about to be asked for; the id of the lease. */
+  /** Notes that a method is about to be asked for; the id of the lease. Those before that are over are forgotten. */
   ask(jobId: JobId, now: number): number {
+    this.#forget.run(jobId);
     return Number(this.#ask.run(jobId, now).lastInsertRowid);
   }
 

@@ -93,7 +93,7 @@ it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
   expect(store.results.counts(jobId)).toMatchObject({ listed: 30_000, synced: 30_000 });
   store.close();
   // Every copy that has its name is whole.
-  for (const backup of backupsIn(directory).filter((name) => !name.endsWith('.partial'))) {
+  for (const backup of backupsIn(directory).filter((name) => !name.includes('.partial'))) {
     const copy = new Database(path.join(directory, backup), { readonly: true });
     expect(copy.pragma('quick_check', { simple: true })).toBe('ok');
     expect(copy.prepare('SELECT count(*) AS rows FROM result_files').get()).toEqual({ rows: 30_000 });

@@ -7,6 +7,8 @@ import type { Store } from '../../store/store.ts';
 import { showBytes } from '../show.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
+/** Of a name. */
+const MOST_SHOWN = 200;
 /** A live file that is asked for a second time is no larger. */
 const MOST_AGAIN = 64 * 1024;
 
@@ -38,7 +40,7 @@ export async function checkListing({ remote, jobId, signal }: CallOptions): Prom
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;
   if (first === undefined) found.push(note('an empty list: it may not be submitted yet, or have written nothing'));
-  else found.push(note(`names begin ${formOf(first)}: ${printable(first)}`));
+  else found.push(note(`names begin ${formOf(first)}: ${printable(first.slice(0, MOST_SHOWN))}`));
   return found;
 }
 

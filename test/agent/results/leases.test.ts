@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Log, TransferMethod } from '../../../src/agent/ports.ts';
 import { Leases } from '../../../src/agent/results/leases.ts';
@@ -164,6 +165,22 @@ describe('a lease', () => {
     place.server.failure = new JobtailError('interrupted', 'the connection broke');
     await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'interrupted' });
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown', reason: 'the connection broke' });
+  });
+
+  it('that is over is remembered until the next one is asked for, however often that is', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(OTHER, place.server, signal);
+    for (const code of ['fault', 'interrupted', 'timeout', 'fault'] as const) {
+      place.server.failure = new JobtailError(code, 'not now');
+      await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code });
+    }
+    const db = new Database(path.join(place.directory, 'agent.db'), { readonly: true });
+    const rows = db.prepare('SELECT job_id, state FROM transfer_leases ORDER BY lease_id').all();
+    db.close();
+    expect(rows).toEqual([
+      { job_id: OTHER, state: 'open' },
+      { job_id: JOB, state: 'ended' },
+    ]);
   });
 
   it('is still recorded and given back when the agent is stopped while it asks', async () => {
