@@ -19,6 +19,7 @@ export class ResultFiles {
   readonly #notSynced;
   readonly #save;
   readonly #forget;
+  readonly #unkept;
   readonly #setUnkept;
   readonly #counts;
 
@@ -42,9 +43,12 @@ export class ResultFiles {
       ON CONFLICT DO UPDATE SET state = @state, reason = @reason, bytes = @bytes, sha256 = @sha256, live = @live,
         listed_at = @listedAt, fetched_at = @fetchedAt, due_at = @dueAt, interval_ms = @intervalMs`);
     this.#forget = db.prepare('DELETE FROM result_files WHERE job_id = ? AND name = ?');
+    this.#unkept = db.prepare<[string, string], { unkept: number }>(
+      'SELECT unkept FROM result_counts WHERE job_id = ? AND state = ?',
+    );
     this.#setUnkept = db.prepare(`
       INSERT INTO result_counts (job_id, state, kept, unkept, bytes) VALUES (@jobId, @state, 0, @unkept, 0)
-      ON CONFLICT DO UPDATE SET unkept = @unkept WHERE unkept <> @unkept`);
+      ON CONFLICT DO UPDATE SET unkept = @unkept`);
     // total() is 0 of nothing, where sum() is null.
     this.#counts = db.prepare<[string], ResultCounts>(`
       SELECT total(names) AS listed, total(names) FILTER (WHERE state IN ('synced', 'in-flux', 'linked')) AS synced,
@@ -98,7 +102,10 @@ export class ResultFiles {
 
   /** How many listed names have no row. */
   setUnkept(jobId: JobId, unkept: UnkeptNames): void {
-    for (const [state, count] of Object.entries(unkept)) this.#setUnkept.run({ jobId, state, unkept: count });
+    for (const [state, count] of Object.entries(unkept)) {
+      // Mostly nothing changed, and then nothing is written.
+      if (count !== (this.#unkept.get(jobId, state)?.unkept ?? 0)) this.#setUnkept.run({ jobId, state, unkept: count });
+    }
   }
 
   counts(jobId: JobId): ResultCounts {

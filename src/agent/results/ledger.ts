@@ -51,8 +51,7 @@ export class Ledger {
 
   /** How many names of a job have no row. */
   setUnkept(jobId: JobId, unkept: UnkeptNames): void {
-    const { store } = this.#options;
-    store.transaction(() => store.results.setUnkept(jobId, unkept));
+    this.#options.store.results.setUnkept(jobId, unkept);
   }
 
   /** Saves what was taken in, if it is much or waits for long. */
