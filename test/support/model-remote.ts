@@ -15,6 +15,8 @@ export class ModelRemote implements Remote {
   /** Live files that fail every call they are in. */
   readonly poisoned = new Set<string>();
   decoding: DecodeBytesOptions = {};
+  /** Makes the text in its own way. */
+  decodeWith: ((bytes: Buffer, offset: number) => string) | undefined;
   /** Whether whole files can be listed and downloaded. */
   rawAccess = true;
   /** Fails the next calls, one error each. */
@@ -42,7 +44,7 @@ export class ModelRemote implements Remote {
     const parts = wanted.flatMap((request): Part[] => {
       const bytes = this.#seen(keyText(request));
       if (bytes === undefined) return [];
-      const text = Buffer.from(decodeBytes(bytes, request.offset, this.decoding), 'utf8');
+      const text = Buffer.from(this.#decode(bytes, request.offset), 'utf8');
       const { taskId, file, offset, enoughBytes } = request;
       const enough = wanted.length === 1 ? beginningOf(text, enoughBytes) : undefined;
       const content = new MemoryContent(enough ?? text, this);
@@ -53,10 +55,14 @@ export class ModelRemote implements Remote {
     return { parts: parts.reverse(), refused: 0, fingerprint };
   }
 
+  #decode(bytes: Buffer, offset: number): string {
+    return this.decodeWith?.(bytes, offset) ?? decodeBytes(bytes, offset, this.decoding);
+  }
+
   #fingerprintOf(wanted: readonly PartRequest[]): string {
     const texts = wanted.map((request) => {
       const bytes = this.#seen(keyText(request));
-      return bytes === undefined ? null : decodeBytes(bytes, request.offset, this.decoding);
+      return bytes === undefined ? null : this.#decode(bytes, request.offset);
     });
     return hash('sha256', JSON.stringify([wanted, texts]));
   }

@@ -36,6 +36,8 @@ const COMPARED_FAR_BYTES = 1024 * 1024;
 const REFUSALS = 2;
 const STEP_BYTES = 1024 * 1024;
 
+type Which = 'behind' | 'inside';
+
 /** What the listed files have that may be the live file. */
 interface Found {
   /** The listed name; undefined if there is more than one. */
@@ -49,8 +51,8 @@ interface Found {
 
 export class RawBytes {
   readonly #options: RawBytesOptions;
-  /** When the raw bytes of a live file may be fetched again. */
-  readonly #notBefore = new ByJob<number>();
+  /** When the raw bytes of a live file may be fetched again: those behind its mirror, and those of inexact regions. */
+  readonly #notBefore = { behind: new ByJob<number>(), inside: new ByJob<number>() };
   /** How often in a row they could not be had. */
   readonly #refusals = new ByJob<number>();
 
@@ -87,11 +89,11 @@ export class RawBytes {
 
   /** Puts the raw bytes into the inexact regions of the mirror, if they can be had by now. */
   async mend(file: LiveFile, pass: RawBytesPass): Promise<void> {
-    if (!this.#isTime(file, pass)) return;
+    if (!this.#isTime(file, 'inside', pass)) return;
     const found = await this.#find(file, undefined, pass.signal);
     await found?.rest.release();
     if (found?.pieces === undefined) {
-      this.#wait(file, LONGEST_WAIT_MS);
+      this.#wait(file, 'inside', LONGEST_WAIT_MS);
     } else {
       await file.mend(found.pieces);
       this.#count(file, true);
@@ -104,16 +106,17 @@ export class RawBytes {
   }
 
   forgetJob(jobId: JobId): void {
-    this.#notBefore.forgetJob(jobId);
+    this.#notBefore.behind.forgetJob(jobId);
+    this.#notBefore.inside.forgetJob(jobId);
     this.#refusals.forgetJob(jobId);
   }
 
-  #isTime(file: LiveFile, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#notBefore.get(file.jobId, keyText(file.key)) ?? 0);
+  #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
+    return final || this.#options.now() >= (this.#notBefore[which].get(file.jobId, keyText(file.key)) ?? 0);
   }
 
-  #wait(file: LiveFile, waitMs: number): void {
-    this.#notBefore.set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
+  #wait(file: LiveFile, which: Which, waitMs: number): void {
+    this.#notBefore[which].set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
   }
 
   #count(file: LiveFile, worked: boolean): void {
@@ -124,12 +127,12 @@ export class RawBytes {
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
   async #attempt(file: LiveFile, text: Reading, pass: RawBytesPass, append: () => Promise<void>): Promise<boolean> {
-    if (!this.#isTime(file, pass)) return false;
+    if (!this.#isTime(file, 'behind', pass)) return false;
     const before = file.length;
     await append();
     const worked = file.length > before;
     const bytes = file.length + (worked ? 0 : text.remaining());
-    this.#wait(file, Math.min(LONGEST_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000));
+    this.#wait(file, 'behind', Math.min(LONGEST_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000));
     this.#count(file, worked);
     return worked;
   }

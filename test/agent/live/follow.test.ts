@@ -1,14 +1,15 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { keyText, type LiveFileKey } from '../../../src/job.ts';
-import { Engine, STDOUT } from '../../support/engine.ts';
+import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import type { DecodeBytesOptions } from '../../../src/sandbox/decoding.ts';
+import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
 
-function setUp(options: { contentEncoding?: string; keepGenerations?: number } = {}) {
+function setUp(options: { contentEncoding?: string; keepGenerations?: number; overlapBytes?: number } = {}) {
   const remote = new ModelRemote();
   let time = 1_000_000;
   const directory = temporaryDirectory();
@@ -214,6 +215,121 @@ describe('text to bytes', () => {
     remote.files.set(NAME, bytes);
     expect(await poll()).toBe('current');
     expect(mirror().equals(bytes)).toBe(true);
+  });
+});
+
+describe('how a service decodes', () => {
+  const BEGINNINGS = ['', '\ufeff', '\ufeff\ufeff', 'x', 'č', '日', '𝄞'].map((text) => Buffer.from(text));
+  BEGINNINGS.push(Buffer.from([0xff]), Buffer.from([0xc5]), Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff]));
+  const DECODINGS: [string, DecodeBytesOptions][] = [
+    ['blocks', {}],
+    ['blocks that swallow a mark', { swallowBom: true }],
+    ['one decoder to the end', { stream: true }],
+    ...(['windows-1250', 'windows-1252', 'windows-1251', 'iso-8859-2', 'iso-8859-15'] as const).map(
+      (codePage): [string, DecodeBytesOptions] => [codePage, { codePage }],
+    ),
+  ];
+
+  /** Polls files that begin so until each mirror is equal, or a few times. */
+  async function mirrorsOf(beginnings: readonly Buffer[], how: DecodeBytesOptions, learned: string | undefined) {
+    return removedDirectory(async (directory) => {
+      const remote = new ModelRemote();
+      let now = 1_000_000;
+      const engine = new Engine({ directory, remote, now: () => now });
+      if (learned !== undefined) engine.store.habits.set('text-encoding', learned);
+      remote.decoding = how;
+      const files = beginnings.map((beginning, index) => ({
+        key: { ...STDOUT, taskId: String(1 + index) as TaskId },
+        bytes: Buffer.concat([beginning, Buffer.from(`line ${index} č\n`), Buffer.from('a\xb9 \xe9\n', 'latin1')]),
+      }));
+      engine.watch(files.map(({ key }) => key));
+      for (const { key, bytes } of files) remote.files.set(keyText(key), bytes);
+      for (let polls = 0; polls < 6; polls++, now += 12_000) await engine.poll();
+      const mirrors = files.map(({ key }) => fs.readFileSync(engine.mirror(key)));
+      engine.kill();
+      return files.map(({ bytes }, index) => [bytes.toString('latin1'), mirrors[index]?.toString('latin1')]);
+    });
+  }
+
+  test.each(DECODINGS)('%s: every beginning is mirrored in a few polls, whatever was learned', async (_, how) => {
+    for (const beginning of BEGINNINGS)
+      for (const [bytes, mirror] of await mirrorsOf([beginning], how, undefined)) expect(mirror).toBe(bytes);
+    for (const learned of ['utf-8', 'windows-1250', 'windows-1252', 'iso-8859-2'])
+      for (const [bytes, mirror] of await mirrorsOf(BEGINNINGS, how, learned)) expect(mirror).toBe(bytes);
+  });
+
+  test.each([
+    ['iso-8859-2', [0x61, 0xb9]],
+    ['iso-8859-15', [0x61, 0xa4]],
+  ] as const)('%s is not taken for another code page that has the same character', async (codePage, array) => {
+    const { remote, engine, poll, mirror } = setUp();
+    remote.decoding = { codePage };
+    remote.files.set(NAME, Buffer.from(array));
+    await poll();
+    expect(mirror()).toEqual(Buffer.from(array));
+    await poll();
+    const learned = engine.store.habits.get('text-encoding')?.split(' or ');
+    expect(learned).toContain(codePage);
+    expect(learned).not.toContain('windows-1250');
+  });
+
+  test('a code page that nothing tells is an error of the file where raw bytes are refused, and never a guess', async () => {
+    const { remote, engine, pass, mirror } = setUp();
+    remote.decoding = { codePage: 'iso-8859-2' };
+    remote.rawAccess = false;
+    remote.files.set(NAME, Buffer.from([0x61, 0xb9]));
+    for (let polls = 0; polls < 3; polls++) {
+      await engine.poll();
+      pass(12_000);
+    }
+    const { errors } = await engine.poll();
+    expect(errors.get(NAME)).toMatchObject({
+      code: 'unexpected-answer',
+      hint: expect.stringContaining('contentEncoding'),
+    });
+    expect(mirror()).toEqual(Buffer.from('a'));
+  });
+
+  test.each<[string, DecodeBytesOptions, string, DecodeBytesOptions]>([
+    ['UTF-8', {}, 'windows-1252', { codePage: 'windows-1252' }],
+    ['windows-1252', { codePage: 'windows-1252' }, 'UTF-8', {}],
+  ])('that was %s, is %s by now: proven again where the mirror shows nothing beyond ASCII', async (...change) => {
+    const [, before, , after] = change;
+    const bytesOf = (text: string, { codePage }: DecodeBytesOptions) => Buffer.from(text, codePage ? 'latin1' : 'utf8');
+    const { remote, poll, mirror } = setUp({ overlapBytes: 24 });
+    remote.decoding = before;
+    const start = bytesOf(`é${'x'.repeat(3_000)}`, before);
+    remote.files.set(NAME, start);
+    await poll();
+    await poll();
+    expect(mirror()).toEqual(start);
+    remote.decoding = after;
+    const whole = Buffer.concat([start, bytesOf('é\n', after)]);
+    remote.files.set(NAME, whole);
+    await poll();
+    expect(mirror()).toEqual(whole);
+  });
+
+  test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {
+    const { remote, engine, pass, mirror } = setUp();
+    remote.files.set(NAME, Buffer.from('text'));
+    // From another offset than the first one, it shows something else each time.
+    let calls = 0;
+    remote.decodeWith = (bytes, offset) => (offset === 0 ? bytes.toString() : `nonsense ${calls++}`);
+    const codes: (string | undefined)[] = [];
+    for (let polls = 0; polls < 8; polls++) {
+      const { errors, ends } = await engine.poll();
+      codes.push(errors.get(NAME)?.code ?? ends.get(NAME));
+      pass(10_000);
+    }
+    expect(codes).toEqual([...Array(6).fill('witness'), 'stuck', 'stuck']);
+    const [row] = engine.store.liveFiles.ofJob(JOB);
+    expect(row?.error?.message).toMatch(/from 0: 4 bytes of text that begin with 74657874; from 1: \d+ bytes/);
+    expect(mirror()).toHaveLength(0);
+    remote.decodeWith = undefined;
+    await engine.poll();
+    expect(mirror()).toEqual(Buffer.from('text'));
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.error).toBeNull();
   });
 });
 
