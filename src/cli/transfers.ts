@@ -2,14 +2,16 @@
  * Direct transfers of the owner of the state: the temporary keys in use, which outlive a change of the configuration,
  * and the loop that gives back what nobody uses any more.
  */
+import os from 'node:os';
 import path from 'node:path';
 import { systemClock } from '../agent/clock.ts';
 import type { Log, Remote } from '../agent/ports.ts';
 import { DirectResults } from '../agent/results/direct-results.ts';
 import { Leases } from '../agent/results/leases.ts';
 import type { Config } from '../config/config.ts';
+import { guardedPathsOf } from '../config/guarded-paths.ts';
 import { PrivateDirectory } from '../direct/private-directory.ts';
-import { ShareTransfer } from '../direct/share.ts';
+import { ShareTransfer, type ShareTransferOptions } from '../direct/share.ts';
 import { SshTransfer } from '../direct/ssh-transfer.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
@@ -22,6 +24,17 @@ const PAUSE_MS = 60_000;
 export interface TransfersOptions {
   readonly store: Store;
   readonly log: Log;
+}
+
+/** The shares of a configuration, with what no share may hold in this environment. */
+export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareTransferOptions {
+  const { RUNTIME_DIRECTORY, CREDENTIALS_DIRECTORY, XDG_RUNTIME_DIR } = environment;
+  // Shares may be mounted beside the private keys there.
+  const keys = XDG_RUNTIME_DIR === undefined ? undefined : path.join(XDG_RUNTIME_DIR, 'jobtail-keys');
+  const ofUser = ['.ssh', '.gnupg'].map((name) => path.join(os.homedir(), name));
+  const directories = [RUNTIME_DIRECTORY?.split(':')[0], CREDENTIALS_DIRECTORY, keys, ...ofUser];
+  const guarded = directories.filter((directory) => directory !== undefined && path.isAbsolute(directory)) as string[];
+  return { roots: config.results.shareRoots, guarded: [...guardedPathsOf(config), ...guarded] };
 }
 
 export class Transfers {
@@ -38,8 +51,9 @@ export class Transfers {
   }
 
   /** The direct way as a configuration wants it; undefined if it wants SOAP alone. */
-  directOf({ results, state }: Config): DirectResults | undefined {
-    const { transfer, directAboveBytes: aboveBytes, shareRoots, ssh } = results;
+  directOf(config: Config): DirectResults | undefined {
+    const { results, state } = config;
+    const { transfer, directAboveBytes: aboveBytes, ssh } = results;
     if (transfer === 'soap') return undefined;
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
     return new DirectResults({
@@ -47,7 +61,7 @@ export class Transfers {
       wanted: transfer,
       aboveBytes,
       transfers: {
-        NetworkShare: new ShareTransfer({ roots: shareRoots }),
+        NetworkShare: new ShareTransfer(sharesOf(config, process.env)),
         SftpScp: new SshTransfer({ ...ssh, knownHostsFile, directory: this.#directory }),
       },
     });

@@ -101,7 +101,7 @@ export interface ResultsConfig {
   readonly directAboveBytes: number;
   /** Bytes a second, of all results together. */
   readonly bandwidthLimit: number | null;
-  /** Where directories of the cluster are mounted here: local paths by paths of the server. */
+  /** Where directories of the cluster are mounted here: local paths by paths of the server. Nothing else is read. */
   readonly shareRoots: Readonly<Record<string, string>>;
   readonly ssh: SshConfig;
 }

@@ -4,8 +4,10 @@
  */
 import * as z from 'zod';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
 import { HOST_KEY_CHECKS, LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './config.ts';
+import { guardedPathsOf } from './guarded-paths.ts';
 import {
   contentEncoding,
   duration,
@@ -47,15 +49,27 @@ export function configSchema(directory: string) {
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
-  }).superRefine(({ service, auth }, context) => {
-    if (service?.baseUrl === null && auth?.method !== undefined && auth.method !== 'session-code') {
-      context.addIssue({
-        code: 'custom',
-        path: ['service', 'baseUrl'],
-        message: 'the address of the sign-in, which starts with http:// or https://',
-      });
-    }
-  }, EVEN_IF_OTHERS_FAIL);
+  })
+    .superRefine(({ service, auth }, context) => {
+      if (service?.baseUrl === null && auth?.method !== undefined && auth.method !== 'session-code') {
+        context.addIssue({
+          code: 'custom',
+          path: ['service', 'baseUrl'],
+          message: 'the address of the sign-in, which starts with http:// or https://',
+        });
+      }
+    }, EVEN_IF_OTHERS_FAIL)
+    .superRefine((config, context) => {
+      // What is missing is told first.
+      if (context.issues.length > 0) return;
+      const guarded = guardedPathsOf(config);
+      for (const [there, root] of Object.entries(config.results.shareRoots)) {
+        const reason = reasonAgainstRoot(root, guarded);
+        if (reason === undefined) continue;
+        const message = `a directory with files of the cluster and nothing else (${reason})`;
+        context.addIssue({ code: 'custom', path: ['results', 'shareRoots', there], message, params: { found: root } });
+      }
+    });
 }
 
 /** A section that may be left out, or left empty, as it is when all its keys are commented out. */

@@ -1,6 +1,7 @@
 /**
- * NetworkShare: the job's directory on the cluster is mounted here (spec 2.2). It is read as it is, but never beyond the
- * mount: a link on the share may lead to any file of this machine.
+ * NetworkShare: the job's directory on the cluster is mounted here (spec 2.2). Which directories of this machine are
+ * mounts of the cluster, the configuration alone says: the service names a path, and a link on the share may lead to any
+ * file of this machine. So nothing is opened that does not lie below such a root once links are followed.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -9,12 +10,15 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { writeAll } from '../write-all.ts';
 import { prepareDirectory } from './staging.ts';
 
 export interface ShareTransferOptions {
-  /** Local paths by paths of the server. A path that none of them covers is taken as it is. */
+  /** Local paths by paths of the server. What none of them covers is not read. */
   readonly roots: Readonly<Record<string, string>>;
+  /** What no root may hold, or lie in. */
+  readonly guarded: readonly string[];
 }
 
 const READ_BYTES = 1024 * 1024;
@@ -23,17 +27,18 @@ const MANY_FILES = 500;
 const MANY_BYTES = 32 * 1024 * 1024;
 /** A file that changes while it is read is read again, so often. */
 const MOST_READS = 3;
+const MOST_SHOWN = 200;
 
 export class ShareTransfer implements DirectTransfer {
-  readonly #roots: Readonly<Record<string, string>>;
+  readonly #options: ShareTransferOptions;
 
-  constructor({ roots }: ShareTransferOptions) {
-    this.#roots = roots;
+  constructor(options: ShareTransferOptions) {
+    this.#options = options;
   }
 
   async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
     const { directory, files } = order;
-    const share = await this.#shareOf(order.method.sharedBasepath);
+    const share = await shareOf(order.method.sharedBasepath, this.#options);
     await prepareDirectory(directory);
     const options = { ...order, ...paceOf(order), root: share.root };
     let arrivals: DirectArrival<File>[] = [];
@@ -55,29 +60,69 @@ export class ShareTransfer implements DirectTransfer {
     await handOver();
     order.onWay('share');
   }
+}
 
-  /** Where the job's directory is here, and what must not be left. */
-  async #shareOf(basePath: string | null): Promise<{ readonly base: string; readonly root: string }> {
-    if (basePath === null || !path.posix.isAbsolute(basePath) || basePath.includes('\0')) {
-      throw new JobtailError('unexpected-answer', 'the transfer method of the service names no path of a share', {
-        hint: 'report it to the operators of the service; results come by SOAP',
-      });
-    }
-    const there = path.posix.normalize(basePath).replace(/\/$/, '');
-    const covering = Object.keys(this.#roots)
-      .map((root) => ({ root, end: path.posix.normalize(root).replace(/\/$/, '') }))
-      .filter(({ end }) => there === end || there.startsWith(`${end}/`))
-      .sort((a, b) => b.end.length - a.end.length)[0];
-    const local = covering === undefined ? undefined : this.#roots[covering.root];
-    const base = local === undefined ? there : path.join(local, there.slice(covering?.end.length));
-    try {
-      return { base: await fs.realpath(base), root: await fs.realpath(local ?? base) };
-    } catch {
-      throw new JobtailError('local-io', `the share ${base} is not mounted here`, {
-        hint: 'mount it, or say in results.shareRoots where it is',
-      });
-    }
+interface Root {
+  readonly there: string;
+  readonly here: string;
+}
+
+/** The root that covers a path of the server; of several the longest. */
+export function coveringRoot(basePath: string, roots: ShareTransferOptions['roots']): Root | undefined {
+  const covering = Object.entries(roots)
+    .map(([there, here]) => ({ there: withoutSlash(there), here }))
+    .filter(({ there }) => isWithin(there || '/', withoutSlash(basePath) || '/'));
+  return covering.sort((a, b) => b.there.length - a.there.length)[0];
+}
+
+const withoutSlash = (directory: string) => path.posix.normalize(directory).replace(/\/$/, '');
+
+/** What a root leads to. @throws JobtailError if it is not there, or may not be one */
+export async function openRoot(root: string, guarded: readonly string[]): Promise<string> {
+  const real = await fs.realpath(root).catch(() => {
+    throw notMounted(root);
+  });
+  const found = await Promise.all(guarded.map((file) => fs.realpath(file).catch(() => file)));
+  const reason = reasonAgainstRoot(real, [...guarded, ...found]);
+  if (reason === undefined) return real;
+  const led = real === root ? '' : `, which leads to ${real}`;
+  throw new JobtailError('config', `the share ${root}${led} is not read: ${reason}`, {
+    hint: 'name a directory with files of the cluster and nothing else in results.shareRoots',
+  });
+}
+
+function notMounted(directory: string): JobtailError {
+  return new JobtailError('local-io', `the share ${directory} is not mounted here`, {
+    hint: 'mount it, or say in results.shareRoots where it is',
+  });
+}
+
+/** Where the job's directory is here, and what must not be left. */
+async function shareOf(basePath: string | null, { roots, guarded }: ShareTransferOptions) {
+  if (basePath === null || !path.posix.isAbsolute(basePath) || /\p{Cc}/u.test(basePath)) {
+    throw new JobtailError('unexpected-answer', 'the transfer method of the service names no path of a share', {
+      hint: 'report it to the operators of the service; results come by SOAP',
+    });
   }
+  const covering = coveringRoot(basePath, roots);
+  if (covering === undefined) throw notCovered(basePath);
+  const root = await openRoot(covering.here, guarded);
+  const local = path.join(root, withoutSlash(basePath).slice(covering.there.length));
+  const base = await fs.realpath(local).catch(() => {
+    throw notMounted(local);
+  });
+  if (isWithin(root, base)) return { base, root };
+  throw new JobtailError('unexpected-answer', `the share ${local} leads out of ${root}, and is not read`, {
+    hint: 'if that is meant, name the directory that it leads to in results.shareRoots',
+  });
+}
+
+/** The service offers a share that nobody allowed it to name. */
+export function notCovered(basePath: string): JobtailError {
+  const shown = basePath.length > MOST_SHOWN ? `${basePath.slice(0, MOST_SHOWN)}...` : basePath;
+  return new JobtailError('config', `the service names the share ${shown}, and results.shareRoots does not cover it`, {
+    hint: 'if it is mounted here, say where: results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}',
+  });
 }
 
 interface CopyOptions {
@@ -133,16 +178,21 @@ async function copyOnce(from: fs.FileHandle, target: string, { onPiece, signal }
   }
 }
 
-/** Opens a file for reading if it lies within the root once links are followed: what is open cannot be swapped. */
+/** Opens a regular file for reading if it lies within the root once links are followed. */
 async function openWithin(root: string, file: string): Promise<fs.FileHandle | undefined> {
-  const handle = await fs.open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
+  const real = await fs.realpath(file).catch(() => '');
+  // Opening alone may do something to what is no file: a device, a pipe.
+  const isFile = isWithin(root, real) && (await fs.lstat(real).catch(() => undefined))?.isFile() === true;
+  if (!isFile) return undefined;
+  const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
+  const handle = await fs.open(real, flags).catch(() => undefined);
   if (handle === undefined) return undefined;
-  // Where it cannot be said, it may be anywhere.
-  const real = await fs
+  // What is open cannot be swapped any more. Where it cannot be said, it may be anywhere.
+  const opened = await fs
     .readlink(`/proc/self/fd/${handle.fd}`)
-    .catch(() => fs.realpath(file))
+    .catch(() => fs.realpath(real))
     .catch(() => '');
-  if (real.startsWith(root === '/' ? root : `${root}/`)) return handle;
+  if (isWithin(root, opened)) return handle;
   await handle.close();
   return undefined;
 }

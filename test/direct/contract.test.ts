@@ -25,7 +25,7 @@ afterAll(() => sshd?.stop());
 type Make = (place: TransferPlace) => Promise<Made>;
 
 const share: Make = async (place) => ({
-  transfer: new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') } }),
+  transfer: new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] }),
   method: { serverHostname: null, sharedBasepath: '/scratch/jobs/501', protocol: 'NetworkShare', credentials: null },
 });
 

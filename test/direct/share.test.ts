@@ -1,24 +1,143 @@
 /** A mounted share: what the contract of all direct transfers does not say. */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { TransferMethod } from '../../src/agent/ports.ts';
 import { ShareTransfer } from '../../src/direct/share.ts';
 import { TransferPlace } from './transfers.ts';
+
+const methodOf = (sharedBasepath: string): TransferMethod => ({
+  serverHostname: null,
+  sharedBasepath,
+  protocol: 'NetworkShare',
+  credentials: null,
+});
 
 it('a copy keeps to the bandwidth, over all its files together', async () => {
   const place = new TransferPlace();
   const names = ['11/a', '11/b', '11/c', '11/d'];
   for (const name of names) place.put(name, Buffer.alloc(150_000, name));
-  const transfer = new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') } });
-  const method = {
-    serverHostname: null,
-    sharedBasepath: '/scratch/jobs/501',
-    protocol: 'NetworkShare',
-    credentials: null,
-  } as const;
+  const transfer = new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
   const startedMs = performance.now();
-  await place.fetch(transfer, method, names, { bytesPerSecond: 1_000_000 });
+  await place.fetch(transfer, methodOf('/scratch/jobs/501'), names, { bytesPerSecond: 1_000_000 });
   // A busy machine only makes it longer.
   expect(performance.now() - startedMs).toBeGreaterThan(590);
   expect(place.progress).toEqual([150_000, 300_000, 450_000, 600_000]);
   expect([...place.came.keys()]).toEqual(names);
+});
+
+/** A place with a share, and with a state and a secret beside it. */
+function guardedPlace() {
+  const place = new TransferPlace();
+  const at = (name: string) => path.join(place.directory, name);
+  const secret = at('secrets/token');
+  fs.mkdirSync(path.dirname(secret));
+  fs.writeFileSync(secret, 'a secret');
+  fs.mkdirSync(at('state'));
+  fs.writeFileSync(at('state/agent.db'), 'a secret');
+  place.put('11/a', 'a');
+  const guarded = [at('state'), secret];
+  const shareOf = (roots: Record<string, string>) => new ShareTransfer({ roots, guarded });
+  return { place, at, secret, shareOf };
+}
+
+describe('what no root covers is not read, whatever the service names', () => {
+  const names = ['token', 'agent.db', 'passwd', 'hostname', 'environ', '11/a', '501/11/a', 'state/agent.db'];
+
+  it.each<[string, (at: (name: string) => string) => string]>([
+    ['the directory itself', (at) => at('cluster/jobs/501')],
+    ['the state', (at) => at('state')],
+    ['a secret', (at) => at('secrets')],
+    ['everything', () => '/'],
+    ['/etc', () => '/etc'],
+    ['a process', () => '/proc/self'],
+    ['a way up', (at) => `/scratch/jobs/..${'/..'.repeat(20)}${at('secrets')}`],
+    ['a way up to a neighbour', () => '/scratch/../secrets'],
+    ['a longer name', () => '/scratch-more/jobs/501'],
+    ['slashes', (at) => `//${at('secrets')}`],
+    ['a path of Windows', () => '\\\\scratch\\jobs'],
+    ['a relative path', () => 'scratch/jobs/501'],
+    ['a NUL', () => '/scratch\0/jobs'],
+    ['a line break', () => '/scratch\n/jobs'],
+    ['nothing', () => ''],
+  ])('%s', async (_, basePathOf) => {
+    const { place, at, shareOf } = guardedPlace();
+    const transfer = shareOf({ '/scratch': at('cluster') });
+    await expect(place.fetch(transfer, methodOf(basePathOf(at)), names)).rejects.toThrow(
+      /results\.shareRoots does not cover it|names no path of a share/,
+    );
+    expect(place.files(place.jobDirectory)).toEqual([]);
+  });
+
+  it('says what to configure', async () => {
+    const { place, shareOf } = guardedPlace();
+    await expect(place.fetch(shareOf({}), methodOf('/scratch/jobs/501'), ['11/a'])).rejects.toMatchObject({
+      code: 'config',
+      message: 'the service names the share /scratch/jobs/501, and results.shareRoots does not cover it',
+      hint: expect.stringContaining('results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}'),
+    });
+  });
+});
+
+describe('a root is not read if it leads', () => {
+  it.each<[string, (at: (name: string) => string) => string]>([
+    ['to the whole machine', () => '/'],
+    ['to /etc', () => '/etc'],
+    ['to /proc', () => '/proc'],
+    ['into /proc', () => '/proc/self'],
+    ['to the state', (at) => at('state')],
+    ['to what holds the state', (at) => at('')],
+    ['to what holds a secret', (at) => at('secrets')],
+    ['up to it', (at) => `${at('cluster')}/../secrets`],
+  ])('%s, as it is and by a link', async (_, rootOf) => {
+    const { place, at, shareOf } = guardedPlace();
+    fs.symlinkSync(rootOf(at), at('link'));
+    for (const root of [rootOf(at), at('link')]) {
+      const fetched = place.fetch(shareOf({ '/scratch': root }), methodOf('/scratch'), ['token', 'agent.db', 'passwd']);
+      await expect(fetched).rejects.toMatchObject({
+        code: 'config',
+        message: expect.stringContaining('is not read: it '),
+      });
+    }
+    expect(place.files(place.jobDirectory)).toEqual([]);
+  });
+
+  it('to what holds a state that is reached by a link', async () => {
+    const { place, at } = guardedPlace();
+    fs.symlinkSync(at('secrets'), at('state-link'));
+    const transfer = new ShareTransfer({ roots: { '/scratch': at('secrets') }, guarded: [at('state-link')] });
+    await expect(place.fetch(transfer, methodOf('/scratch'), ['token'])).rejects.toThrow('is not read: it ');
+  });
+});
+
+it('links and odd files that a job plants on the share lead to nothing beyond it', async () => {
+  const { place, at, secret, shareOf } = guardedPlace();
+  const planted: Record<string, string> = {
+    absolute: secret,
+    relative: path.relative(path.join(place.cluster, '11'), secret),
+    process: '/proc/self/environ',
+    password: '/etc/passwd',
+    device: '/dev/zero',
+    neighbour: at('state'),
+    loop: 'loop',
+    twice: 'absolute',
+  };
+  for (const [name, to] of Object.entries(planted)) fs.symlinkSync(to, path.join(place.cluster, '11', name));
+  fs.symlinkSync('a', path.join(place.cluster, '11', 'fine'));
+  execFileSync('mkfifo', [path.join(place.cluster, '11', 'pipe')]);
+  const names = [...Object.keys(planted), 'neighbour/agent.db', 'pipe', 'fine', 'a'].map((name) => `11/${name}`);
+  await place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/501'), names);
+  expect(Object.fromEntries([...place.came].map(([name, content]) => [name, content.toString()]))).toEqual({
+    '11/fine': 'a',
+    '11/a': 'a',
+  });
+});
+
+it('a directory of a job that is a link out of the share is refused, with words', async () => {
+  const { place, at, shareOf } = guardedPlace();
+  fs.symlinkSync(at('secrets'), at('cluster/jobs/502'));
+  const fetched = place.fetch(shareOf({ '/scratch': at('cluster') }), methodOf('/scratch/jobs/502'), ['token']);
+  await expect(fetched).rejects.toThrow(/leads out of .*cluster, and is not read/);
+  expect(place.came.size).toBe(0);
 });

@@ -206,4 +206,27 @@ describe('results from a mounted share', () => {
     expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0, EndFileTransfer: 1 });
     expect((await statusOf(e2e)).results.lastLook).toMatchObject({ way: 'share', fallback: null });
   });
+
+  it('that no shareRoots covers come by SOAP; status and check say what to configure', async (context) => {
+    const e2e = await ResultsE2e.start(context, { habits: { transferProtocol: 'NetworkShare' } });
+    const { place, sandbox } = e2e;
+    // What the service names is a directory of this machine, with a file of the same name.
+    const named = path.join(e2e.runtime, 'private');
+    fs.mkdirSync(path.join(named, '501', '11'), { recursive: true });
+    fs.writeFileSync(path.join(named, '501', '11', 'a.dat'), 'a secret of this machine');
+    Object.assign(sandbox.habits, { sharedRoot: named });
+    e2e.put('a.dat', 'a result');
+    await place.agent('watch', '501');
+    expect((await place.agent('sync', '501')).code).toBe(0);
+    expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a result');
+    const said = `the service names the share ${named}/501, and results.shareRoots does not cover it`;
+    expect((await statusOf(e2e)).results.lastLook).toMatchObject({
+      way: 'soap',
+      fallback: expect.stringContaining(said),
+    });
+    expect((await place.agent('status', '501')).stdout).toContain('results.shareRoots: {PATH OF THE CLUSTER');
+    const { stdout } = await place.agent('check');
+    expect(stdout).toContain(said);
+    expect(stdout).toContain('results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}');
+  });
 });

@@ -11,6 +11,7 @@ import { checkAgent, checkConfigFile, checkDirectory } from '../check/machine.ts
 import { checkClock, checkName, checkNamespace, checkTcp, checkTls, placesOf } from '../check/network.ts';
 import { OverheardClient } from '../check/overheard-client.ts';
 import { checkListing, checkLiveFiles, checkSignIn, habitsOf, type KnownFile } from '../check/service.ts';
+import { checkShares } from '../check/shares.ts';
 import { connect } from '../compose.ts';
 import { type ConfigOption, configurationOf } from '../configuration.ts';
 import { stopSignals } from '../stop-signals.ts';
@@ -48,6 +49,16 @@ async function checkAll(findings: Findings, options: CheckOptions, signal: Abort
   });
   await findings.step('mirrors', () => checkDirectory(found.mirror.directory, 'mirror.directory', agentRuns));
   await findings.step('state', () => checkDirectory(found.state.directory, 'state.directory', agentRuns));
+  if (found.results.transfer !== 'soap') {
+    await findings.step('shares', async () => {
+      const store = storeIfReadable(found);
+      try {
+        return await checkShares(found, store);
+      } finally {
+        store?.close();
+      }
+    });
+  }
   if (await checkWay(findings, found)) {
     await findings.step('namespace', () => checkNamespace(found, signal));
     await checkService(findings, found, { ...options, signal });

@@ -1,0 +1,22 @@
+/**
+ * Which directories of this machine may be a root of shares (`results.shareRoots`): the service names the files below
+ * one, so it must not hold what the service is not to know. Paths are absolute and normalized; the same is asked of them
+ * as they are written, and of what they lead to once links are followed.
+ */
+
+/** What tells of the machine, not of a cluster. */
+const OF_THE_MACHINE = ['/boot', '/dev', '/etc', '/proc', '/sys'];
+
+/** Whether `file` is `directory`, or lies in it. */
+export function isWithin(directory: string, file: string): boolean {
+  return file === directory || file.startsWith(directory.endsWith('/') ? directory : `${directory}/`);
+}
+
+/** Why a directory may not be a root; undefined if it may. `guarded` are files and directories of the agent. */
+export function reasonAgainstRoot(root: string, guarded: readonly string[]): string | undefined {
+  if (root === '/') return 'it is all of this machine';
+  const around = [...OF_THE_MACHINE, ...guarded].find((directory) => isWithin(directory, root));
+  if (around !== undefined) return `it is${around === root ? '' : ' within'} ${around}, which no service may read`;
+  const inside = guarded.find((file) => isWithin(root, file));
+  return inside === undefined ? undefined : `it holds ${inside}, which no service may read`;
+}
