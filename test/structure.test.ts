@@ -21,11 +21,12 @@ interface Allowed {
 }
 
 const RULES: Readonly<Record<string, Allowed>> = {
-  agent: { types: ['store'] },
+  agent: { values: ['programs'], types: ['store'] },
   soap: { values: ['http'], types: ['agent/ports.ts'] },
-  signin: { values: ['http'], types: ['agent/ports.ts'] },
-  direct: { values: ['http'], types: ['agent/ports.ts'] },
+  signin: { values: ['http', 'programs'], types: ['agent/ports.ts'] },
+  direct: { values: ['programs'], types: ['agent/ports.ts'] },
   http: {},
+  programs: {},
   store: {},
   config: {},
   service: { types: ['agent/ports.ts'] },

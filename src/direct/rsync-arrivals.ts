@@ -7,9 +7,11 @@
  * ever came into the partial directory of this run: rsync changes a file nowhere else once it was written.
  */
 import { lstatSync, type Stats } from 'node:fs';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectOrder, FileDigest } from '../agent/ports.ts';
+import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { Slices } from '../slices.ts';
 import { GrowingDigests } from './growing-digests.ts';
@@ -23,7 +25,10 @@ export interface RsyncArrivalsOptions<File extends DirectFile> {
   /** Where they are when they are whole, and before; the partial directories are prepared. */
   readonly arrival: string;
   readonly growing: string;
+  readonly host: string;
+  readonly maxFileBytes: number | null;
   readonly onFiles: DirectOrder<File>['onFiles'];
+  readonly onTooLarge: DirectOrder<File>['onTooLarge'];
   readonly signal: AbortSignal;
 }
 
@@ -69,6 +74,7 @@ export class RsyncArrivals<File extends DirectFile> {
     const { signal } = this.#ended;
     while (!signal.aborted) {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
+      await this.#checkGrowing();
       const told = this.#told;
       this.#told = [];
       const missing = await this.#handOver(told);
@@ -76,9 +82,26 @@ export class RsyncArrivals<File extends DirectFile> {
     }
   }
 
+  /** What the other side said of a size, rsync took its word for. */
+  async #checkGrowing(): Promise<void> {
+    const { growing, host, maxFileBytes } = this.#options;
+    if (maxFileBytes === null) return;
+    for (const name of await fs.readdir(growing).catch(() => [])) {
+      if (!this.#isTooLarge(regularFile(path.join(growing, name)))) continue;
+      throw new JobtailError('unexpected-answer', `${host} sends more of a file than it said, and than is allowed`, {
+        hint: 'report it to the operators of the cluster; results come by SOAP',
+      });
+    }
+  }
+
+  #isTooLarge(stat: Stats | undefined): boolean {
+    const { maxFileBytes } = this.#options;
+    return stat !== undefined && maxFileBytes !== null && stat.size > maxFileBytes;
+  }
+
   /** Hands over those of the files that stand there; the names of the others. */
   async #handOver(names: readonly string[]): Promise<string[]> {
-    const { files, arrival, onFiles } = this.#options;
+    const { files, arrival, onFiles, onTooLarge } = this.#options;
     const slices = new Slices();
     const arrivals: DirectArrival<File>[] = [];
     const missing: string[] = [];
@@ -89,7 +112,11 @@ export class RsyncArrivals<File extends DirectFile> {
       const at = path.join(arrival, name);
       const stat = regularFile(at);
       if (stat === undefined) missing.push(name);
-      else {
+      else if (this.#isTooLarge(stat)) {
+        files.delete(name);
+        await fs.rm(at, { force: true });
+        onTooLarge(file);
+      } else {
         files.delete(name);
         arrivals.push({ file, path: at, digest: await this.#digestOf(at, stat) });
       }

@@ -1,7 +1,10 @@
 /** The standard output of rsync: progress in lines that end in a carriage return, files that came, files left out. */
+import { JobtailError } from '../errors.ts';
 
 /** What rsync is asked to say of each file once its bytes have come; the number makes it say it after, not before. */
 export const OUT_FORMAT = '+%b %n';
+
+const MOST_LINE = 65_536;
 
 export interface RsyncNews {
   onBytes(bytes: number): void;
@@ -18,9 +21,12 @@ export class RsyncOutput {
     this.#news = news;
   }
 
-  take(text: string): void {
-    const lines = (this.#rest + text).split(/[\r\n]/);
+  /** It is ASCII: what is beyond is escaped. */
+  take(bytes: Buffer): void {
+    const lines = (this.#rest + bytes.toString('latin1')).split(/[\r\n]/);
     this.#rest = lines.pop() ?? '';
+    // No name is as long; the other side can have it print what it likes.
+    if (this.#rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'rsync says a line without an end');
     for (const line of lines) {
       const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
       const large = /^(.*) is over max-size$/.exec(line)?.[1];

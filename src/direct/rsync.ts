@@ -3,21 +3,26 @@
  * was right; what was cut off waits beside it, and is the beginning of the next try: rsync compares it block by block,
  * so a damaged beginning is mended, and of a file that is here already only what changed travels.
  */
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { outputOf, type ProgramEnd, runProgram } from './program.ts';
+import { type ProgramEnd, runProgram } from '../programs/program.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { OUT_FORMAT, RsyncOutput } from './rsync-output.ts';
 import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
 import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
-const TIMEOUT_SECONDS = 300;
-/** Files of one run; the higher number where rsync need not check them with the square of it. */
-const FILES_A_RUN = 1_000;
-const MANY_FILES_A_RUN = 20_000;
+/** Files of one run: rsync checks that each name of the other side was asked for, with the square of their number. */
+const FILES_A_RUN = 5_000;
+/**
+ * rsync itself ends a connection that is idle. That it brings nothing takes longer to say: while it compares a large file
+ * that is here with the one there, nothing comes.
+ */
+const IDLE_TIMES = 6;
 /** Tries in a row that brought something, and were cut off again. */
 const MOST_CUTS = 5;
+const MOST_SHOWN = 200;
 
 /** Exit codes of rsync. */
 const SOME_FAILED = [23, 24];
@@ -28,29 +33,22 @@ export async function fetchByRsync<File extends DirectFile>(order: SshOrder<File
     order,
     arrival: path.join(order.directory, 'rsync'),
     growing: path.join(order.directory, 'growing'),
-    trust: await trustsSenders(order.signal),
     before: 0,
     now: 0,
   };
   for (const directory of [run.arrival, run.growing]) await makeOwnDirectory(directory);
-  const filesARun = run.trust.length > 0 ? MANY_FILES_A_RUN : FILES_A_RUN;
-  for (let at = 0; at < order.files.length; at += filesARun) {
-    const refused = await bring(order.files.slice(at, at + filesARun), run);
-    if (refused !== undefined) return refused;
+  try {
+    for (let at = 0; at < order.files.length; at += FILES_A_RUN) {
+      const refused = await bring(order.files.slice(at, at + FILES_A_RUN), run);
+      if (refused !== undefined) return refused;
+    }
+    return undefined;
+  } catch (error) {
+    // What it sent besides is not kept to go on from.
+    const isHostile = error instanceof JobtailError && error.code === 'unexpected-answer';
+    if (isHostile) for (const at of [run.arrival, run.growing]) await fs.rm(at, { recursive: true, force: true });
+    throw error;
   }
-  return undefined;
-}
-
-/**
- * The option that leaves out a check of rsync 3.2.5 and later, if it has it: that each name in the list of the other
- * side was asked for, which takes time with the square of their number. It protects a directory that has other files;
- * here it is a directory for this run alone, of which only the files that were asked for are taken.
- */
-async function trustsSenders(signal: AbortSignal): Promise<string[]> {
-  const said = await outputOf('rsync', ['--version'], signal);
-  const [major = 0, minor = 0, patch = 0] = /version v?(\d+)\.(\d+)\.(\d+)/.exec(said)?.slice(1).map(Number) ?? [];
-  const isNew = major > 3 || (major === 3 && (minor > 2 || (minor === 2 && patch >= 5)));
-  return isNew ? ['--trust-sender'] : [];
 }
 
 interface Run<File extends DirectFile> {
@@ -58,7 +56,6 @@ interface Run<File extends DirectFile> {
   /** Where files have their names, and where they grow. */
   readonly arrival: string;
   readonly growing: string;
-  readonly trust: readonly string[];
   /** Bytes of earlier runs, and of this one. */
   before: number;
   now: number;
@@ -96,14 +93,18 @@ async function runRsync<File extends DirectFile>(files: Map<string, File>, run: 
   const { order, arrival, growing } = run;
   const names = [...files.keys()];
   const large = new Map<string, File>();
+  const asked = withDirectories(names);
   await preparePartialDirectories(arrival, names);
-  const arrivals = new RsyncArrivals({ ...order, files, arrival, growing });
+  const arrivals = new RsyncArrivals({ ...order, host: order.access.host, files, arrival, growing });
   const output = new RsyncOutput({
     onBytes: (bytes) => {
       run.now = Math.max(run.now, bytes);
       order.onBytes(run.before + run.now);
     },
-    onFile: (name) => arrivals.tell(name),
+    onFile: (name) => {
+      if (!asked.has(name)) throw unasked(name, order.access.host);
+      arrivals.tell(name);
+    },
     onTooLarge: (name) => {
       const file = files.get(name);
       if (file !== undefined) large.set(name, file);
@@ -114,7 +115,10 @@ async function runRsync<File extends DirectFile>(files: Map<string, File>, run: 
       command: 'rsync',
       args: argsOf(run),
       input: Buffer.from(names.map((name) => `${name}\0`).join('')),
-      onOutput: (text) => output.take(text),
+      talk: async (said) => {
+        for await (const bytes of said) output.take(bytes);
+      },
+      limit: { idleMs: order.idleMs * IDLE_TIMES, progress: async () => (await bytesBelow(growing)) - files.size },
       signal: arrivals.signal,
     });
   } finally {
@@ -123,7 +127,26 @@ async function runRsync<File extends DirectFile>(files: Map<string, File>, run: 
   }
 }
 
-function argsOf<File extends DirectFile>({ order, arrival, growing, trust }: Run<File>): string[] {
+/** What rsync may tell of: the files, and directories with a slash: those they are in, and what turns out to be one. */
+function withDirectories(names: readonly string[]): Set<string> {
+  const all = new Set(['./', ...names]);
+  for (const name of names) {
+    for (let at = name.length; at > 0 && !all.has(`${name.slice(0, at)}/`); at = name.lastIndexOf('/', at - 1)) {
+      all.add(`${name.slice(0, at)}/`);
+    }
+  }
+  return all;
+}
+
+/** rsync 3.2.5 and later refuse such a name themselves, before its file comes. */
+function unasked(name: string, host: string): JobtailError {
+  const shown = JSON.stringify(name.slice(0, MOST_SHOWN));
+  return new JobtailError('unexpected-answer', `${host} sends a file that nobody asked for: ${shown}`, {
+    hint: 'report it to the operators of the cluster; results come by SOAP',
+  });
+}
+
+function argsOf<File extends DirectFile>({ order, arrival, growing }: Run<File>): string[] {
   const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = order;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,
@@ -131,12 +154,11 @@ function argsOf<File extends DirectFile>({ order, arrival, growing, trust }: Run
     '--ignore-times',
     '--files-from=-',
     '--from0',
-    ...trust,
     `--temp-dir=${path.resolve(growing)}`,
     `--partial-dir=${PARTIAL_DIRECTORY}`,
     `--copy-dest=${path.resolve(presentDirectory)}`,
     '--chmod=D700,F640',
-    `--timeout=${TIMEOUT_SECONDS}`,
+    `--timeout=${Math.ceil(order.idleMs / 1000)}`,
     `--out-format=${OUT_FORMAT}`,
     '--info=progress2,skip1',
     '--no-human-readable',

@@ -1,148 +1,181 @@
-/** scp in its old protocol, and sftp: one connection a file, whole files only; for keys that may not use rsync. */
-import { randomBytes } from 'node:crypto';
+/**
+ * The receiving end of the old scp protocol: `scp -f FILE...` on the other side sends the files it was asked for, in that
+ * order. The program `scp` opens a connection for each file, which takes longer than most files, and it writes what the
+ * other side sends; here hundreds of files share a connection, and not a byte is taken that was not announced.
+ */
+import { createHash, randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile } from '../agent/ports.ts';
-import { JobtailError } from '../errors.ts';
-import { LinkedAbort } from '../linked-abort.ts';
-import { type ProgramEnd, runProgram } from './program.ts';
-import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
-import { lengthOf } from './staging.ts';
+import type { DirectFile, FileDigest } from '../agent/ports.ts';
+import { runProgram } from '../programs/program.ts';
+import { writeAll } from '../write-all.ts';
+import { Arrivals } from './arrivals.ts';
+import { type OnPiece, paceOf } from './pace.ts';
+import { NotScp, ScpRecords } from './scp-records.ts';
+import { brokeOff, connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
 
-/** One file: how the program is called, and what it says if it is the file that cannot be had. */
-interface Tool {
-  readonly name: string;
-  readonly canName: (remote: string) => boolean;
+const FILES_A_SESSION = 1_000;
+/** A command of more than 128 KiB is refused by Linux. */
+const COMMAND_CHARACTERS = 64_000;
+/** The exit code of ssh where the connection was lost. */
+const CONNECTION_LOST = 255;
+const YES = '\0';
+const NO = '\u0001not wanted\n';
+
+/** A file, and how the other side is told of it. */
+interface Named<File> {
+  readonly file: File;
+  readonly word: string;
   /** Whether the other side has to take quotes away, which not every forced command does. */
-  readonly isQuoted: (remote: string) => boolean;
-  readonly run: (remote: string, local: string, order: Called) => Promise<ProgramEnd>;
-  readonly fileFailure: RegExp;
+  readonly isQuoted: boolean;
 }
 
-interface Called {
-  readonly configFile: string;
-  readonly bytesPerSecond: number | null;
-  readonly signal: AbortSignal;
+interface Run<File extends DirectFile> {
+  readonly order: SshOrder<File>;
+  readonly onPiece: OnPiece;
+  readonly arrivals: Arrivals<File>;
+  /** Whether the other side ever answered. */
+  works: boolean;
+  hasBrought: boolean;
 }
 
-const kilobits = (bytesPerSecond: number | null) =>
-  bytesPerSecond === null ? [] : ['-l', String(Math.max(1, Math.round((bytesPerSecond * 8) / 1000)))];
-
-const SCP: Tool = {
-  name: 'scp',
-  // A shell on the other side reads the path; what cannot be quoted simply is left to SOAP.
-  canName: (remote) => !/['\p{Cc}\uFFFD]/u.test(remote),
-  isQuoted: (remote) => !/^[A-Za-z0-9_./+=:@%,-]+$/.test(remote),
-  run: (remote, local, { configFile, bytesPerSecond, signal }) => {
-    const word = SCP.isQuoted(remote) ? `'${remote}'` : remote;
-    // -T: the name that comes back is not used, for the target is a file.
-    const args = [
-      '-O',
-      '-T',
-      '-q',
-      '-F',
-      configFile,
-      ...kilobits(bytesPerSecond),
-      '--',
-      `${HOST_ALIAS}:${word}`,
-      local,
-    ];
-    return runProgram({ command: 'scp', args, signal });
-  },
-  fileFailure: /^scp: .*: (?:No such file|Permission denied|not a regular file|Is a directory)/im,
-};
-
-const SFTP: Tool = {
-  name: 'sftp',
-  // sftp takes its commands apart, and expands patterns.
-  canName: (remote) => !/["'\\*?[\]\p{Cc}\uFFFD]/u.test(remote),
-  isQuoted: () => false,
-  run: (remote, local, { configFile, bytesPerSecond, signal }) => {
-    const args = ['-q', '-F', configFile, ...kilobits(bytesPerSecond), '-b', '-', '--', HOST_ALIAS];
-    return runProgram({ command: 'sftp', args, input: Buffer.from(`get "${remote}" "${local}"\n`), signal });
-  },
-  fileFailure: /File ".*" not found|remote open.*(?:No such file|Permission denied)|not a regular file/i,
-};
-
-export function fetchByScp<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
-  return fetchEach(SCP, order);
+export async function fetchByScp<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
+  const run = { order, onPiece: paceOf(order), arrivals: new Arrivals(order), works: false, hasBrought: false };
+  try {
+    return await fetchSessions(sessionsOf(order), run);
+  } finally {
+    if (!order.signal.aborted) await run.arrivals.handOver();
+  }
 }
 
-export function fetchBySftp<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
-  return fetchEach(SFTP, order);
-}
-
-/** How often the growing file is looked at. */
-const LOOK_MS = 300;
-const TOO_LARGE = 'too-large';
-
-async function fetchEach<File extends DirectFile>(tool: Tool, order: SshOrder<File>): Promise<string | undefined> {
-  let bytes = 0;
-  let works = false;
-  for (const file of order.files) {
-    const remote = `${order.access.basePath}/${file.parts.join('/')}`;
-    if (!tool.canName(remote)) continue;
-    const local = path.resolve(order.directory, randomBytes(8).toString('hex'));
-    try {
-      const end = await fetchOne(tool, { remote, local, before: bytes, order });
-      if (end === TOO_LARGE) order.onTooLarge(file);
-      else if (end.code === 0) {
-        if (!works) order.onWay(tool.name);
-        works = true;
-        bytes += (await lengthOf(local)) ?? 0;
-        order.onBytes(bytes);
-        await order.onFiles([{ file, path: local }]);
-      } else if (!tool.fileFailure.test(end.said)) {
-        const failure = connectionFailure(end.said, order.access.host);
-        if (failure !== undefined) throw failure;
-        // A forced command that knows no quotes: the others may come.
-        if (tool.isQuoted(remote)) continue;
-        if (works) throw broken(end, order.access.host);
-        return lastLine(end.said);
-      }
-    } finally {
-      await fs.rm(local, { force: true });
+/** Resolves with the reason if the key may not do this. */
+async function fetchSessions<File extends DirectFile>(
+  sessions: Named<File>[][],
+  run: Run<File>,
+): Promise<string | undefined> {
+  const { host } = run.order.access;
+  let isOneByOne = false;
+  // More are added on the way.
+  for (const session of sessions) {
+    if (isOneByOne && session.length > 1) {
+      sessions.push(...session.map((one) => [one]));
+      continue;
     }
+    const { answered, code, said } = await fetchSession(session, run);
+    const left = session.slice(answered);
+    if (left.length === 0) continue;
+    const failure = connectionFailure(said, host);
+    if (failure !== undefined) throw failure;
+    if (session.length > 1 && code !== CONNECTION_LOST) {
+      // A forced command that allows one file at a time, perhaps.
+      isOneByOne = true;
+      sessions.push(...left.map((one) => [one]));
+    } else if (!run.works) return lastLine(said);
+    else if (session[0]?.isQuoted !== true) throw brokeOff(said, host);
   }
   return undefined;
 }
 
-interface OneFile<File extends DirectFile> {
-  readonly remote: string;
-  readonly local: string;
-  /** Bytes of the files before. */
-  readonly before: number;
-  readonly order: SshOrder<File>;
+/** The files that can be named, as sessions bring them. */
+function sessionsOf<File extends DirectFile>({ files, access }: SshOrder<File>): Named<File>[][] {
+  const sessions: Named<File>[][] = [];
+  const quoted: Named<File>[][] = [];
+  let open: Named<File>[] = [];
+  let characters = 0;
+  for (const file of files) {
+    const remote = `${access.basePath}/${file.parts.join('/')}`;
+    // A shell on the other side reads the path; what cannot be quoted simply is left to SOAP.
+    if (/['\p{Cc}\uFFFD]/u.test(remote)) continue;
+    const isQuoted = !/^[A-Za-z0-9_./+=:@%,-]+$/.test(remote);
+    const named = { file, word: isQuoted ? `'${remote}'` : remote, isQuoted };
+    // Without a shell, one quoted name may be taken for several: by itself, that does not mix up the others.
+    if (isQuoted) quoted.push([named]);
+    else {
+      characters += remote.length + 1;
+      if (open.length === 0 || open.length >= FILES_A_SESSION || characters > COMMAND_CHARACTERS) {
+        open = [];
+        characters = remote.length + 1;
+        sessions.push(open);
+      }
+      open.push(named);
+    }
+  }
+  return [...sessions, ...quoted];
 }
 
-async function fetchOne<File extends DirectFile>(
-  tool: Tool,
-  one: OneFile<File>,
-): Promise<ProgramEnd | typeof TOO_LARGE> {
-  const { remote, local, before, order } = one;
-  const stop = new LinkedAbort(order.signal);
-  const isTooLarge = (length = 0) => order.maxFileBytes !== null && length > order.maxFileBytes;
-  const look = async () => {
-    const length = await lengthOf(local);
-    order.onBytes(before + (length ?? 0));
-    if (isTooLarge(length)) stop.abort(TOO_LARGE);
+/** Brings files over one connection, as far as the other side answers for them. */
+async function fetchSession<File extends DirectFile>(session: readonly Named<File>[], run: Run<File>) {
+  const { configFile, maxFileBytes, idleMs, signal } = run.order;
+  let answered = 0;
+  const talk = async (output: AsyncIterable<Buffer>, reply: (bytes: string) => void) => {
+    const records = new ScpRecords(output);
+    // Where nothing will be refused, no round trip is waited for.
+    const isAgreed = maxFileBytes === null;
+    reply(YES.repeat(isAgreed ? 1 + 2 * session.length : 1));
+    for (const { file } of session) {
+      if (!(await receive(file, records, run, isAgreed ? () => {} : reply))) return;
+      run.works = true;
+      answered += 1;
+    }
   };
-  const looking = setInterval(() => look().catch((error: unknown) => stop.abort(error)), LOOK_MS);
+  const args = ['-F', configFile, '-T', '--', HOST_ALIAS, 'scp', '-f', ...session.map(({ word }) => word)];
   try {
-    const end = await tool.run(remote, local, { ...order, signal: stop.signal });
-    return isTooLarge(await lengthOf(local)) ? TOO_LARGE : end;
+    const { code, said } = await runProgram({ command: 'ssh', args, talk, limit: { idleMs }, signal });
+    return { answered, code, said };
   } catch (error) {
-    if (!stop.signal.aborted || order.signal.aborted) throw error;
-    if (stop.signal.reason !== TOO_LARGE) throw stop.signal.reason;
-    return TOO_LARGE;
-  } finally {
-    clearInterval(looking);
-    stop.release();
+    if (!(error instanceof NotScp)) throw error;
+    return { answered, code: null, said: error.message };
   }
 }
 
-function broken(end: ProgramEnd, host: string): JobtailError {
-  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(end.said)}`, {
-    hint: 'the next try begins with this file again',
-  });
+/** Brings one file, or learns that it cannot be had. False if the other side ended before. */
+async function receive<File extends DirectFile>(
+  file: File,
+  records: ScpRecords,
+  run: Run<File>,
+  reply: (bytes: string) => void,
+): Promise<boolean> {
+  const { order } = run;
+  const record = await records.next();
+  if (record.kind !== 'file') return record.kind === 'missing';
+  if (record.name !== file.parts.at(-1)) throw new NotScp(record.name);
+  if (order.maxFileBytes !== null && record.bytes > order.maxFileBytes) {
+    reply(NO);
+    order.onTooLarge(file);
+    return true;
+  }
+  reply(YES);
+  const local = path.resolve(order.directory, randomBytes(8).toString('hex'));
+  let isTaken = false;
+  try {
+    const digest = await receiveBytes(record.bytes, records, local, run.onPiece);
+    if (digest.bytes < record.bytes) return false;
+    if (await records.isWhole()) {
+      if (!run.hasBrought) order.onWay('scp');
+      run.hasBrought = true;
+      isTaken = true;
+      await run.arrivals.add({ file, path: local, digest }, digest.bytes);
+    }
+    reply(YES);
+    return true;
+  } finally {
+    if (!isTaken) await fs.rm(local, { force: true });
+  }
+}
+
+async function receiveBytes(count: number, records: ScpRecords, local: string, onPiece: OnPiece): Promise<FileDigest> {
+  const handle = await fs.open(local, 'wx', 0o600);
+  try {
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const piece of records.bytes(count)) {
+      hash.update(piece);
+      await writeAll(handle, piece, bytes);
+      bytes += piece.length;
+      await onPiece(piece.length);
+    }
+    return { bytes, sha256: hash.digest('hex') };
+  } finally {
+    await handle.close();
+  }
 }

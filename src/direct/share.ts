@@ -7,11 +7,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
+import type { DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
 import { writeAll } from '../write-all.ts';
+import { Arrivals } from './arrivals.ts';
+import { type OnPiece, paceOf } from './pace.ts';
 import { prepareDirectory } from './staging.ts';
 
 export interface ShareTransferOptions {
@@ -22,9 +23,6 @@ export interface ShareTransferOptions {
 }
 
 const READ_BYTES = 1024 * 1024;
-/** Handed over together. */
-const MANY_FILES = 500;
-const MANY_BYTES = 32 * 1024 * 1024;
 /** A file that changes while it is read is read again, so often. */
 const MOST_READS = 3;
 const MOST_SHOWN = 200;
@@ -40,24 +38,16 @@ export class ShareTransfer implements DirectTransfer {
     const { directory, files } = order;
     const share = await shareOf(order.method.sharedBasepath, this.#options);
     await prepareDirectory(directory);
-    const options = { ...order, ...paceOf(order), root: share.root };
-    let arrivals: DirectArrival<File>[] = [];
-    let bytes = 0;
-    const handOver = async () => {
-      await order.onFiles(arrivals);
-      arrivals = [];
-      bytes = 0;
-    };
+    const options = { ...order, onPiece: paceOf(order), root: share.root };
+    const arrivals = new Arrivals(order);
     for (const file of files) {
       const arrived = path.join(directory, randomBytes(8).toString('hex'));
       const copied = await copy(path.join(share.base, ...file.parts), arrived, options);
       if (copied === 'too-large') order.onTooLarge(file);
       if (typeof copied === 'string') continue;
-      arrivals.push({ file, path: arrived, digest: copied });
-      bytes += copied.bytes;
-      if (arrivals.length >= MANY_FILES || bytes >= MANY_BYTES) await handOver();
+      await arrivals.add({ file, path: arrived, digest: copied }, copied.bytes);
     }
-    await handOver();
+    await arrivals.handOver();
     order.onWay('share');
   }
 }
@@ -128,8 +118,7 @@ export function notCovered(basePath: string): JobtailError {
 interface CopyOptions {
   readonly root: string;
   readonly maxFileBytes: number | null;
-  /** Called with the bytes of each piece; waits where the bandwidth is limited. */
-  readonly onPiece: (bytes: number) => Promise<void>;
+  readonly onPiece: OnPiece;
   readonly signal: AbortSignal;
 }
 
@@ -195,19 +184,4 @@ async function openWithin(root: string, file: string): Promise<fs.FileHandle | u
   if (isWithin(root, opened)) return handle;
   await handle.close();
   return undefined;
-}
-
-/** Reports the bytes of all files together, and holds them to the limit. */
-function paceOf({ bytesPerSecond, onBytes, signal }: Pick<DirectOrder, 'bytesPerSecond' | 'onBytes' | 'signal'>) {
-  let bytes = 0;
-  const startedMs = performance.now();
-  return {
-    async onPiece(more: number): Promise<void> {
-      bytes += more;
-      onBytes(bytes);
-      if (bytesPerSecond === null) return;
-      const earlyMs = startedMs + (bytes / bytesPerSecond) * 1000 - performance.now();
-      if (earlyMs > 0) await sleep(earlyMs, undefined, { signal }).catch(() => {});
-    },
-  };
 }

@@ -6,8 +6,8 @@
 import path from 'node:path';
 import type { DirectFile, DirectOrder, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+import { NotInstalled, printedBy } from '../programs/program.ts';
 import type { PrivateDirectory } from './private-directory.ts';
-import { NotInstalled, outputOf } from './program.ts';
 
 export interface SshOptions {
   readonly hostKeys: 'accept-new' | 'strict';
@@ -32,10 +32,14 @@ export interface SshAccess {
 export interface SshOrder<File extends DirectFile> extends DirectOrder<File> {
   readonly access: SshAccess;
   readonly configFile: string;
+  /** A program that brings nothing for so long is ended. */
+  readonly idleMs: number;
 }
 
 const CONNECT_SECONDS = 20;
 const ALIVE_SECONDS = 15;
+/** For a question to a program of this machine. */
+const ANSWER_MS = 10_000;
 
 /** The access of a method. @throws JobtailError `unexpected-answer` if it is not complete, or not safe to use */
 export function accessOf({ serverHostname, sharedBasepath, credentials }: TransferMethod): SshAccess {
@@ -48,7 +52,7 @@ export function accessOf({ serverHostname, sharedBasepath, credentials }: Transf
   if (typeof username !== 'string' || !/^[A-Za-z0-9_][A-Za-z0-9._@+-]*\$?$/.test(username)) throw unusable('user name');
   if (typeof privateKey !== 'string' || !privateKey.includes('PRIVATE KEY-----')) throw unusable('private key');
   const basePath = sharedBasepath ?? '';
-  if (basePath === '' || basePath.startsWith('-') || /[\p{Cc}]/u.test(basePath)) throw unusable('base path');
+  if (basePath === '' || /^[-:]|\p{Cc}/u.test(basePath)) throw unusable('base path');
   return { host, port, username, privateKey, basePath: basePath.replace(/\/+$/, '') };
 }
 
@@ -66,11 +70,12 @@ const CIPHERS = [
 
 /** A setting for those of them that this machine has. */
 async function ciphersOf(signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
-  const said = await outputOf('ssh', ['-Q', 'cipher'], signal).catch((error: unknown) => {
-    if (error instanceof NotInstalled) return '';
+  const asked = { command: 'ssh', args: ['-Q', 'cipher'], limit: { totalMs: ANSWER_MS }, mostBytes: 65_536, signal };
+  const said = await printedBy(asked).catch((error: unknown) => {
+    if (error instanceof NotInstalled) return { printed: '' };
     throw error;
   });
-  const known = new Set(said.split('\n'));
+  const known = new Set(said.printed.toString().split('\n'));
   const ciphers = CIPHERS.filter((cipher) => known.has(cipher));
   return ciphers.length === 0 ? {} : { Ciphers: ciphers.join(',') };
 }
@@ -172,4 +177,11 @@ export function connectionFailure(said: string, host: string): JobtailError | un
 export function lastLine(said: string): string {
   const lines = said.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
   return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'it said nothing';
+}
+
+/** The connection ended in the middle. */
+export function brokeOff(said: string, host: string): JobtailError {
+  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(said)}`, {
+    hint: 'what came is kept, and the next try goes on behind it',
+  });
 }

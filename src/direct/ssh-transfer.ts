@@ -5,16 +5,22 @@
  */
 import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+import { NotInstalled } from '../programs/program.ts';
 import type { PrivateDirectory } from './private-directory.ts';
-import { NotInstalled } from './program.ts';
 import { fetchByRsync } from './rsync.ts';
-import { fetchByScp, fetchBySftp } from './scp.ts';
+import { fetchByScp } from './scp.ts';
+import { fetchBySftp } from './sftp.ts';
 import { accessOf, type SshOptions, type SshOrder, withConfiguration } from './ssh-access.ts';
 import { prepareDirectory } from './staging.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
+  /** A transfer that brings nothing for so long is ended; `IDLE_MS` if left out. */
+  readonly idleMs?: number;
 }
+
+/** Longer than a file system of a cluster takes to come back after a hiccup. */
+export const IDLE_MS = 5 * 60_000;
 
 /** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */
 type Way = <File extends DirectFile>(order: SshOrder<File>) => Promise<string | undefined>;
@@ -32,7 +38,8 @@ export class SshTransfer implements DirectTransfer {
     const access = accessOf(order.method);
     await prepareDirectory(order.directory);
     const options = { ...this.#options, signal: order.signal };
-    await withConfiguration(access, options, (configFile) => tryWays({ ...order, access, configFile }));
+    const { idleMs = IDLE_MS } = this.#options;
+    await withConfiguration(access, options, (configFile) => tryWays({ ...order, access, configFile, idleMs }));
   }
 }
 
@@ -43,6 +50,7 @@ async function tryWays<File extends DirectFile>(order: SshOrder<File>): Promise<
   for (const name of new Set([...first, ...names])) {
     const refused = await WAYS[name]?.(order).catch((error: unknown) => {
       if (error instanceof NotInstalled) return error.message;
+      if (error instanceof JobtailError && error.code === 'timeout') throw stoodStill(order.access.host, error);
       throw error;
     });
     if (refused === undefined) return;
@@ -50,5 +58,11 @@ async function tryWays<File extends DirectFile>(order: SshOrder<File>): Promise<
   }
   throw new JobtailError('unexpected-answer', `no way of SSH leads to the files of ${order.access.host}`, {
     hint: refusals.join('; '),
+  });
+}
+
+function stoodStill(host: string, { message }: JobtailError): JobtailError {
+  return new JobtailError('interrupted', `the transfer from ${host} stood still: ${message}, and was ended`, {
+    hint: 'see that the host and its file system are well; what came is kept',
   });
 }

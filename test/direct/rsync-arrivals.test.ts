@@ -18,6 +18,9 @@ function arrivalsOf(...names: readonly string[]) {
     files: new Map(names.map((name) => [name, fileOf(name)])),
     arrival: directory,
     growing: path.join(directory, 'growing'),
+    host: 'host',
+    maxFileBytes: null,
+    onTooLarge: () => {},
     onFiles: async (files) => void came.push(...files.map(({ file }) => file.name)),
     signal: new AbortController().signal,
   });
@@ -57,6 +60,9 @@ async function digestAfter(happens: (growing: string, partial: string) => string
     files: new Map([['11/large', fileOf('11/large')]]),
     arrival,
     growing: path.dirname(growing),
+    host: 'host',
+    maxFileBytes: null,
+    onTooLarge: () => {},
     onFiles: async ([come]) => {
       digest = come?.digest;
     },

@@ -123,10 +123,10 @@ describe('a secret that a program prints', () => {
   });
 
   it.each([
-    ['is not there', () => ['/nowhere/program', SECRET], 'cannot be started (ENOENT)'],
+    ['is not there', () => ['/nowhere/program', SECRET], 'is not installed'],
     ['is no program', () => [path('fine'), SECRET], 'cannot be started (EACCES)'],
     ['is a directory', () => [path(''), SECRET], 'cannot be started (EACCES)'],
-    ['cannot be given its arguments', () => ['/bin/echo', `${SECRET}\0`], 'cannot be started'],
+    ['cannot be given its arguments', () => ['/bin/echo', `${SECRET}\0`], 'cannot be started (ERR_INVALID_ARG_VALUE)'],
   ])('is refused if the program %s', async (_what, words, said) => {
     const argv = words();
     const error = await failureOf(secretOf({ kind: 'command', argv, timeoutMs: 30_000 }).read(NEVER), [SECRET]);

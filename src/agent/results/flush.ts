@@ -1,11 +1,13 @@
 /** Waits until files are on the disk. */
-import { execFile } from 'node:child_process';
 import os from 'node:os';
+import { runProgram } from '../../programs/program.ts';
 import { flushPath } from '../directories.ts';
 
 /** So many are flushed with their whole file system: one commit of its journal costs less than one for each. */
 const MANY = 32;
 const AT_A_TIME = 8;
+/** Of gigabytes that a slow disk has not written yet. */
+const SYNC_MS = 10 * 60_000;
 
 /**
  * Waits until the bytes of files, or the names in directories, are on the disk; they are all of one file system. On a
@@ -32,8 +34,11 @@ function doesSyncfsTell(): boolean {
  * Node.js has no syncfs, `sync -f` of coreutils is it. False if it is not there, failed, or said that it ignores `-f`:
  * then each is flushed by itself.
  */
-function flushFileSystemOf(file: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    execFile('sync', ['-f', '--', file], (error, _, said) => resolve(error === null && said === ''));
-  });
+async function flushFileSystemOf(file: string): Promise<boolean> {
+  const { signal } = new AbortController();
+  const limit = { totalMs: SYNC_MS };
+  return runProgram({ command: 'sync', args: ['-f', '--', file], limit, signal }).then(
+    ({ code, said }) => code === 0 && said === '',
+    () => false,
+  );
 }

@@ -1,0 +1,158 @@
+/** sftp, for keys that may do nothing else: whole files, many over one connection. */
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { DirectFile } from '../agent/ports.ts';
+import { LinkedAbort } from '../linked-abort.ts';
+import { type ProgramEnd, type ProgramOptions, runProgram } from '../programs/program.ts';
+import { Arrivals } from './arrivals.ts';
+import { brokeOff, connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
+import { lengthOf } from './staging.ts';
+
+const FILES_A_SESSION = 1_000;
+const FILE_FAILURE = /File ".*" not found|remote open.*(?:No such file|Permission denied)|not a regular file/i;
+/** What it prints before each command. */
+const ECHO = 'sftp> get ';
+
+interface Wanted<File> {
+  readonly file: File;
+  readonly remote: string;
+  readonly local: string;
+}
+
+interface Run<File extends DirectFile> {
+  readonly order: SshOrder<File>;
+  readonly arrivals: Arrivals<File>;
+  /** Of whole files. */
+  bytes: number;
+  works: boolean;
+}
+
+const TOO_LARGE = 'too-large';
+
+/** Resolves with the reason if the key may not do this. */
+export async function fetchBySftp<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
+  const run = { order, arrivals: new Arrivals(order), bytes: 0, works: false };
+  let left = order.files
+    .map((file) => ({
+      file,
+      remote: `${order.access.basePath}/${file.parts.join('/')}`,
+      local: path.resolve(order.directory, randomBytes(8).toString('hex')),
+    }))
+    // sftp takes its commands apart, and expands patterns.
+    .filter(({ remote }) => !/["'\\*?[\]\p{Cc}\uFFFD]/u.test(remote));
+  try {
+    while (left.length > 0) {
+      const answered = await fetchSession(left.slice(0, FILES_A_SESSION), run);
+      if (typeof answered === 'string') return answered;
+      left = left.slice(answered);
+    }
+    return undefined;
+  } finally {
+    if (!order.signal.aborted) await run.arrivals.handOver();
+  }
+}
+
+/** Brings files up to the first that cannot be had; resolves with their number, or the reason if the key may not. */
+async function fetchSession<File extends DirectFile>(
+  wanted: readonly Wanted<File>[],
+  run: Run<File>,
+): Promise<number | string> {
+  const { order } = run;
+  const stop = new LinkedAbort(order.signal);
+  let begun = 0;
+  const talk = async (output: AsyncIterable<Buffer>) => {
+    let rest = '';
+    for await (const bytes of output) {
+      const lines = (rest + bytes.toString('latin1')).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        if (!line.startsWith(ECHO)) continue;
+        await take(wanted[begun - 1], run);
+        begun += 1;
+      }
+    }
+  };
+  const progress = async () => {
+    const length = await growthOf(wanted[begun - 1], run, stop);
+    return begun + run.bytes + length;
+  };
+  try {
+    const end = await runSftp({ wanted, order, talk, progress, signal: stop.signal });
+    if (end.code === 0) {
+      await take(wanted[begun - 1], run);
+      return wanted.length;
+    }
+    return begun > 0 && FILE_FAILURE.test(end.said) ? begun : refusalOf(end, run);
+  } catch (error) {
+    if (order.signal.aborted || !stop.signal.aborted) throw error;
+    const found = wanted[begun - 1];
+    if (stop.signal.reason !== TOO_LARGE || found === undefined) throw stop.signal.reason;
+    order.onTooLarge(found.file);
+    return begun;
+  } finally {
+    stop.release();
+  }
+}
+
+interface SftpOptions<File extends DirectFile> extends Pick<ProgramOptions, 'talk' | 'signal'> {
+  readonly wanted: readonly Wanted<File>[];
+  readonly order: SshOrder<File>;
+  readonly progress: () => Promise<number>;
+}
+
+function runSftp<File extends DirectFile>({
+  wanted,
+  order,
+  progress,
+  ...rest
+}: SftpOptions<File>): Promise<ProgramEnd> {
+  const { configFile, bytesPerSecond, idleMs } = order;
+  const kilobits = bytesPerSecond === null ? null : Math.max(1, Math.round((bytesPerSecond * 8) / 1000));
+  const limit = kilobits === null ? [] : ['-l', String(kilobits)];
+  const commands = wanted.map(({ remote, local }) => `get "${remote}" "${local}"\n`);
+  return runProgram({
+    ...rest,
+    command: 'sftp',
+    args: ['-q', '-F', configFile, ...limit, '-b', '-', '--', HOST_ALIAS],
+    input: Buffer.from(commands.join('')),
+    limit: { idleMs, progress },
+  });
+}
+
+/** Takes over a file that is whole. */
+async function take<File extends DirectFile>(one: Wanted<File> | undefined, run: Run<File>): Promise<void> {
+  if (one === undefined) return;
+  const { order } = run;
+  const bytes = (await lengthOf(one.local)) ?? 0;
+  if (order.maxFileBytes !== null && bytes > order.maxFileBytes) {
+    await fs.rm(one.local, { force: true });
+    order.onTooLarge(one.file);
+    return;
+  }
+  if (!run.works) order.onWay('sftp');
+  run.works = true;
+  run.bytes += bytes;
+  order.onBytes(run.bytes);
+  await run.arrivals.add({ file: one.file, path: one.local }, bytes);
+}
+
+/** The length of the file that grows now; it is told, and one that is too large stops the program. */
+async function growthOf<File extends DirectFile>(one: Wanted<File> | undefined, run: Run<File>, stop: LinkedAbort) {
+  const { order } = run;
+  const length = (one && (await lengthOf(one.local))) ?? 0;
+  try {
+    order.onBytes(run.bytes + length);
+    if (order.maxFileBytes !== null && length > order.maxFileBytes) stop.abort(TOO_LARGE);
+  } catch (error) {
+    stop.abort(error);
+  }
+  return length;
+}
+
+function refusalOf<File extends DirectFile>({ said }: ProgramEnd, { order, works }: Run<File>): string {
+  const failure = connectionFailure(said, order.access.host);
+  if (failure !== undefined) throw failure;
+  if (works) throw brokeOff(said, order.access.host);
+  return lastLine(said);
+}
