@@ -14,7 +14,7 @@ import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-ac
 import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
 /** Files of one run: rsync checks that each name of the other side was asked for, with the square of their number. */
-const FILES_A_RUN = 5_000;
+const FILES_A_RUN = 10_000;
 /**
  * rsync itself ends a connection that is idle. That it brings nothing takes longer to say: while it compares a large file
  * that is here with the one there, nothing comes.
@@ -26,6 +26,7 @@ const MOST_SHOWN = 200;
 
 /** Exit codes of rsync. */
 const SOME_FAILED = [23, 24];
+const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 
 export async function fetchByRsync<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
@@ -82,7 +83,7 @@ async function bring<File extends DirectFile>(files: readonly File[], run: Run<F
     kept = await bytesBelow(run.arrival);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
     if (isCut) order.onWay('rsync');
-    const failure = failureOf(end, order);
+    const failure = end.code === TIMED_OUT ? stoodStill(order) : failureOf(end, order);
     if (!isCut && end.code !== NO_CONNECTION && failure === undefined) return lastLine(end.said);
     if (!isCut || ++cuts >= MOST_CUTS) throw failure ?? wasCut(end, order);
   }
@@ -174,6 +175,10 @@ function argsOf<File extends DirectFile>({ order, arrival, growing }: Run<File>)
 /** A path as a word of `--rsh`, which rsync takes apart itself. */
 function inRsh(file: string): string {
   return `'${file.replaceAll("'", "''")}'`;
+}
+
+function stoodStill<File extends DirectFile>({ idleMs }: SshOrder<File>): JobtailError {
+  return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
 }
 
 function failureOf<File extends DirectFile>(end: ProgramEnd, { access }: SshOrder<File>): JobtailError | undefined {

@@ -61,6 +61,7 @@ async function fetchSession<File extends DirectFile>(
   const { order } = run;
   const stop = new LinkedAbort(order.signal);
   let begun = 0;
+  let isWhole = false;
   const talk = async (output: AsyncIterable<Buffer>) => {
     let rest = '';
     for await (const bytes of output) {
@@ -81,6 +82,7 @@ async function fetchSession<File extends DirectFile>(
     const end = await runSftp({ wanted, order, talk, progress, signal: stop.signal });
     if (end.code === 0) {
       await take(wanted[begun - 1], run);
+      isWhole = true;
       return wanted.length;
     }
     return begun > 0 && FILE_FAILURE.test(end.said) ? begun : refusalOf(end, run);
@@ -92,6 +94,8 @@ async function fetchSession<File extends DirectFile>(
     return begun;
   } finally {
     stop.release();
+    const last = wanted[begun - 1];
+    if (!isWhole && last !== undefined) await fs.rm(last.local, { force: true });
   }
 }
 

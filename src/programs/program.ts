@@ -57,8 +57,9 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
       stop.abort(error);
     }
     child.stdin.end();
-    // What it says now, nobody wants to hear.
+    // What it says now, nobody wants to hear; its end is still waited for.
     child.stdout.destroy();
+    clock.go();
   };
   try {
     const [end] = await Promise.all([endOf(child, stop.signal), talking()]);

@@ -60,7 +60,7 @@ const IMPLEMENTATIONS: [name: string, way: string, make: Make, skipped: string |
   ['a mounted share', 'share', share, undefined],
   ['SSH, any command', 'rsync', ssh('all'), missing],
   ['SSH, rsync only', 'rsync', ssh(['rsync']), missing],
-  ['SSH, scp -O only', 'scp', ssh(['scp']), missing],
+  ['SSH, scp only', 'scp', ssh(['scp']), missing],
   ['SSH, SFTP only', 'sftp', ssh('sftp'), missing],
 ];
 

@@ -4,40 +4,15 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-transfer.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';
 import { openFilesIn } from '../support/wire-files.ts';
+import { commandLines, type LendOptions, SshPlace } from './ssh-place.ts';
 import { CuttableLine, missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
-import { TransferPlace } from './transfers.ts';
 
 const missing = missingForSsh();
 const title = missing === undefined ? 'a transfer by SSH' : `a transfer by SSH (skipped: ${missing})`;
-
-class SshPlace extends TransferPlace {
-  readonly runtime = path.join(this.directory, 'runtime');
-  readonly knownHosts = path.join(this.directory, 'known_hosts');
-  readonly privateDirectory: PrivateDirectory;
-
-  constructor() {
-    super();
-    fs.mkdirSync(this.runtime, { mode: 0o700 });
-    const environment = { RUNTIME_DIRECTORY: this.runtime };
-    this.privateDirectory = new PrivateDirectory({ stateDirectory: this.directory, environment });
-  }
-
-  transfer(options: Partial<SshTransferOptions> = {}): SshTransfer {
-    return new SshTransfer({
-      hostKeys: 'accept-new',
-      knownHostsFile: this.knownHosts,
-      pinnedKeys: [],
-      directory: this.privateDirectory,
-      ...options,
-    });
-  }
-}
 
 describe.skipIf(missing !== undefined)(title, () => {
   let sshd: Sshd;
@@ -46,19 +21,7 @@ describe.skipIf(missing !== undefined)(title, () => {
   });
   afterAll(() => sshd.stop());
 
-  async function method(
-    place: TransferPlace,
-    options: { host?: string; allow?: boolean; command?: string; format?: SandboxHabits['keyFormat'] } = {},
-  ): Promise<TransferMethod> {
-    const { privateKey, publicKey } = await createKeyPair(options.format ?? 'ed25519-openssh');
-    if (options.allow !== false) sshd.allow(publicKey, options.command);
-    return {
-      serverHostname: options.host ?? sshd.host,
-      sharedBasepath: `${place.cluster}/`,
-      protocol: 'SftpScp',
-      credentials: { username: process.env['USER'] ?? 'root', privateKey, publicKey },
-    };
-  }
+  const method = (place: SshPlace, options: LendOptions = {}) => place.lend(sshd, options);
 
   it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)('takes keys as servers write them: %s', async (format) => {
     const place = new SshPlace();
@@ -215,14 +178,19 @@ describe.skipIf(missing !== undefined)(title, () => {
     expect(place.came.get('12/large')).toHaveLength(8_000_000);
   });
 
-  it('brings many files in few goes', async () => {
+  it.each([
+    ['rsync', 2_000],
+    ['scp', 1_200],
+    ['sftp', 1_200],
+  ] as const)('brings many files in few goes, by %s', async (way, count) => {
     const place = new SshPlace();
-    const names = Array.from({ length: 2_000 }, (_, number) => `11/d${number % 7}/f${number}`);
+    const names = Array.from({ length: count }, (_, number) => `11/d${number % 7}/f${number}`);
     for (const name of names) place.put(name, name);
     const line = await CuttableLine.to(sshd.port);
     const lent = await method(place, { host: `127.0.0.1:${line.port}` });
-    await place.fetch(place.transfer(), lent, names);
-    expect(place.came.size).toBe(names.length);
+    await place.fetch(place.transfer(), lent, names, { way });
+    expect(place.ways.at(-1)).toBe(way);
+    for (const name of names) expect(place.came.get(name)?.toString(), name).toBe(name);
     expect(line.connections).toBeLessThanOrEqual(2);
     expect(place.batches.length).toBeLessThan(100);
   });
@@ -380,11 +348,18 @@ describe.skipIf(missing !== undefined)(title, () => {
     ['no host', { serverHostname: null }, 'host name'],
     ['an option for a host', { serverHostname: '-oProxyCommand=id' }, 'host name'],
     ['a line break in the host', { serverHostname: 'host\nProxyCommand id' }, 'host name'],
+    ['a user in the host', { serverHostname: 'root@host' }, 'host name'],
+    ['a placeholder in the host', { serverHostname: '%h' }, 'host name'],
+    ['a command in the host', { serverHostname: '$(id)' }, 'host name'],
+    ['an address that is none', { serverHostname: '[::1' }, 'host name'],
+    ['an option for a port', { serverHostname: 'host:-1' }, 'host name'],
+    ['port 0', { serverHostname: 'host:0' }, 'host name'],
     ['a blank in the host', { serverHostname: 'host -oProxyCommand=id' }, 'host name'],
     ['no such port', { serverHostname: 'host:99999' }, 'host name'],
     ['no base path', { sharedBasepath: null }, 'base path'],
     ['an option for a base path', { sharedBasepath: '--delete' }, 'base path'],
     ['a line break in the base path', { sharedBasepath: '/a\nb' }, 'base path'],
+    ['a module of a daemon for a base path', { sharedBasepath: ':module' }, 'base path'],
     ['no credentials', { credentials: null }, 'user name'],
     [
       'a line break in the user',
@@ -392,6 +367,13 @@ describe.skipIf(missing !== undefined)(title, () => {
       'user name',
     ],
     ['an option for a user', { credentials: { username: '-l', privateKey: 'x', publicKey: null } }, 'user name'],
+    ...['-oProxyCommand=id', 'a b', '$(id)', '`id`', '%u', 'a;id', 'a"b', '../a', ''].map(
+      (username): [string, Partial<TransferMethod>, string] => [
+        `the user ${JSON.stringify(username)}`,
+        { credentials: { username, privateKey: 'x', publicKey: null } },
+        'user name',
+      ],
+    ),
     ['no private key', { credentials: { username: 'alice', privateKey: null, publicKey: null } }, 'private key'],
   ])('refuses a method with %s', async (_, wrong, what) => {
     const place = new SshPlace();
@@ -405,17 +387,3 @@ describe.skipIf(missing !== undefined)(title, () => {
 
 /** The length of a file; 0 if it is gone. */
 const sizeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-
-/** The command lines of all processes. */
-function commandLines(): string[] {
-  return fs
-    .readdirSync('/proc')
-    .filter((name) => /^[0-9]+$/.test(name))
-    .map((pid) => {
-      try {
-        return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      } catch {
-        return '';
-      }
-    });
-}

@@ -1,0 +1,296 @@
+/** Hosts that fall silent, flood, lie, or send what nobody asked for; each behind a real sshd. */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { until } from '../support/e2e-until.ts';
+import { commandLines, SshPlace } from './ssh-place.ts';
+import { CuttableLine, missingForSsh, Sshd } from './sshd.ts';
+
+const missing = missingForSsh();
+const title = missing === undefined ? 'a host' : `a host (skipped: ${missing})`;
+const WAYS = ['rsync', 'scp', 'sftp'] as const;
+type Way = (typeof WAYS)[number];
+
+/** Nothing of a transfer runs any more, and nothing of it lies anywhere. */
+async function expectNothingLeft(place: SshPlace): Promise<void> {
+  await until('its programs to end', () => !commandLines().some((line) => line.includes(place.runtime)));
+  expect(place.files(place.runtime)).toEqual([]);
+  expect(fs.readdirSync(place.directory).filter((name) => name.startsWith('evil'))).toEqual([]);
+}
+
+describe.skipIf(missing !== undefined)(title, () => {
+  let sshd: Sshd;
+  beforeAll(async () => {
+    sshd = await Sshd.start();
+  });
+  afterAll(() => sshd.stop());
+
+  /** What a key may do: everything, but rsync or scp only where the others are to be tried. */
+  const only = (place: SshPlace, way: Way) =>
+    way === 'sftp'
+      ? 'internal-sftp'
+      : place.script(
+          'only',
+          `case "$SSH_ORIGINAL_COMMAND" in ${way}*) exec sh -c "$SSH_ORIGINAL_COMMAND";; esac`,
+          'echo "not allowed" >&2; exit 1',
+        );
+
+  it('that falls silent in the middle is given up, whichever way, with words', async () => {
+    const silent = async (way: Way) => {
+      const place = new SshPlace();
+      const line = await CuttableLine.to(sshd.port);
+      line.silentAfterBytes = 1_000_000;
+      place.put('11/large', Buffer.alloc(5_000_000, 'large'));
+      const lent = await place.lend(sshd, { host: `127.0.0.1:${line.port}`, command: only(place, way) });
+      await expect(place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/large'], { way })).rejects.toMatchObject({
+        code: 'interrupted',
+        message: expect.stringMatching(
+          /^the transfer from 127\.0\.0\.1 stood still: the program \w+ (did|brought) nothing/,
+        ),
+      });
+      expect(place.came.size).toBe(0);
+      await expectNothingLeft(place);
+    };
+    await Promise.all(WAYS.map(silent));
+  });
+
+  it('whose sshd is frozen is given up, whichever way', async () => {
+    const frozen: number[] = [];
+    onTestFinished(() => {
+      for (const pid of frozen) process.kill(pid, 'SIGKILL');
+    });
+    const freeze = async (way: Way) => {
+      const place = new SshPlace();
+      place.put('11/a', 'a');
+      const note = path.join(place.directory, 'parent');
+      const go = path.join(place.directory, 'go');
+      const wait = `n=0; until [ -e ${go} ] || [ $n -gt 300 ]; do sleep 0.1; n=$((n + 1)); done`;
+      const command = place.script('freezing', `echo $PPID > ${note}`, wait, 'exec sh -c "$SSH_ORIGINAL_COMMAND"');
+      const lent = await place.lend(sshd, { command });
+      const fetched = place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/a'], { way });
+      fetched.catch(() => {});
+      await until('the session', () => fs.existsSync(note) && fs.readFileSync(note, 'utf8').endsWith('\n'));
+      const pid = Number(fs.readFileSync(note, 'utf8'));
+      frozen.push(pid);
+      process.kill(pid, 'SIGSTOP');
+      fs.writeFileSync(go, '');
+      await expect(fetched).rejects.toMatchObject({
+        message: expect.stringMatching(/^the transfer from 127\.0\.0\.1 stood still: /),
+      });
+      await expectNothingLeft(place);
+    };
+    await Promise.all(WAYS.map(freeze));
+  });
+
+  it('that is slow, but goes on, may take several times as long, whichever way', async () => {
+    const slow = async (way: Way) => {
+      const place = new SshPlace();
+      place.put('11/large', Buffer.alloc(8_000_000, 'large'));
+      const lent = await place.lend(sshd, { command: only(place, way) });
+      const startedMs = performance.now();
+      const options = { way, bytesPerSecond: 1_000_000 };
+      await place.fetch(place.transfer({ idleMs: 3_000 }), lent, ['11/large'], options);
+      expect(performance.now() - startedMs).toBeGreaterThan(6_000);
+      expect(place.came.get('11/large')).toHaveLength(8_000_000);
+    };
+    await Promise.all(WAYS.map(slow));
+  });
+
+  it.each<[string, Way, string]>([
+    ['floods the standard error', 'scp', 'yes "flood flood" >&2'],
+    ['floods the standard error', 'sftp', 'yes "flood flood" >&2'],
+    ['floods the standard error', 'rsync', 'yes "flood flood" >&2'],
+    ['says nothing', 'rsync', 'exec sleep 100'],
+    ['floods with random bytes', 'rsync', 'exec cat /dev/urandom'],
+    ['floods with random bytes', 'scp', 'exec cat /dev/urandom'],
+    ['floods with random bytes', 'sftp', 'exec cat /dev/urandom'],
+    ['floods with lines', 'scp', 'yes'],
+    ['says a line without an end', 'scp', `exec tr '\\0' C < /dev/zero`],
+    ['has endless refusals', 'scp', `yes "$(printf '\\001no such file')"`],
+    ['answers, and goes on saying nothing', 'scp', `trap '' PIPE; printf '\\001no\\n'; exec sleep 100`],
+  ])('that %s instead of %s ends, and leaves nothing', async (_, way, command) => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    place.hostIs(command);
+    const lent = await place.lend(sshd, { allow: false });
+    await place.fetch(place.transfer({ idleMs: 1_000 }), lent, ['11/a'], { way }).catch(() => {});
+    expect(place.came.size).toBe(0);
+    expect(place.files(place.arrival)).toEqual([]);
+    await expectNothingLeft(place);
+  });
+
+  it('that sends lines without end before it names its protocol cannot be reached', async () => {
+    const server = net.createServer((socket) => {
+      const more = () => {
+        while (socket.writable && socket.write('this is a banner\r\n'.repeat(100)));
+      };
+      socket.on('error', () => {}).on('drain', more);
+      more();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const place = new SshPlace();
+    const { port } = server.address() as net.AddressInfo;
+    const lent = await place.lend(sshd, { host: `127.0.0.1:${port}` });
+    await expect(place.fetch(place.transfer(), lent, ['11/a'])).rejects.toMatchObject({ code: 'unreachable' });
+    await expectNothingLeft(place);
+  });
+
+  describe('that answers scp', () => {
+    const file = (name: string, content: string) => `printf 'C0644 ${content.length} ${name}\\n${content}\\000'`;
+
+    it.each<[string, string]>([
+      ['with another file', file('evil', 'evil')],
+      ['with a way up', file('../evil', 'evil')],
+      ['with an absolute name', file('/tmp/evil', 'evil')],
+      ['with a directory', `printf 'D0755 0 a\\n'; ${file('a', 'evil')}`],
+      ['with a time first', `printf 'T0 0 0 0\\n'; ${file('a', 'evil')}`],
+      ['with a negative length', `printf 'C0644 -1 a\\nevil\\000'`],
+      ['with a length beyond numbers', `printf 'C0644 99999999999999999999 a\\nevil\\000'`],
+      ['with fewer bytes than it said', `printf 'C0644 100 a\\nevil'`],
+      ['with more bytes than it said', `printf 'C0644 1 a\\nevil\\000'`],
+      ['with bytes, and no end of them', `printf 'C0644 4 a\\nevil'; cat /dev/zero`.replace('cat', 'tr "\\0" x <')],
+      ['with bytes that it takes back', `printf 'C0644 4 a\\nevil\\001read error\\n'`],
+      ['with a fatal error', `printf '\\002no\\n'`],
+      ['with a greeting', 'echo welcome'],
+    ])('%s brings nothing', async (_, command) => {
+      const place = new SshPlace();
+      place.hostIs(command);
+      const lent = await place.lend(sshd, { allow: false });
+      await place.fetch(place.transfer({ idleMs: 5_000 }), lent, ['11/a'], { way: 'scp' }).catch(() => {});
+      expect(place.came.size).toBe(0);
+      expect(place.files(place.arrival)).toEqual([]);
+      expect(place.files(place.results)).toEqual([]);
+      await expectNothingLeft(place);
+    });
+
+    it('with more files than were asked for brings those that were', async () => {
+      const place = new SshPlace();
+      const command = `${file('a', 'aaa')}; while :; do ${file('b', 'evil')}; done`;
+      place.hostIs(command);
+      const lent = await place.lend(sshd, { allow: false });
+      await place.fetch(place.transfer({ idleMs: 5_000 }), lent, ['11/a'], { way: 'scp' });
+      expect([...place.came].map(([name, content]) => [name, content.toString()])).toEqual([['11/a', 'aaa']]);
+      expect(place.files(place.arrival)).toEqual([]);
+      await expectNothingLeft(place);
+    });
+
+    it('with one file at a time only, brings all of them', async () => {
+      const place = new SshPlace();
+      for (const name of ['a', 'b', 'c']) place.put(`11/${name}`, name);
+      const command = place.script(
+        'one',
+        'case "$SSH_ORIGINAL_COMMAND" in "scp -f "*" "*) echo "one at a time" >&2; exit 1;; esac',
+        'exec $SSH_ORIGINAL_COMMAND',
+      );
+      const lent = await place.lend(sshd, { command });
+      await place.fetch(place.transfer(), lent, ['11/a', '11/b', '11/missing', '11/c'], { way: 'scp' });
+      expect([...place.came.keys()]).toEqual(['11/a', '11/b', '11/c']);
+    });
+
+    it('with a petabyte is refused where that is too large, and told of while it comes where nothing is', async () => {
+      const place = new SshPlace();
+      place.hostIs(`printf 'C0644 999999999999999 a\\n'; exec cat /dev/zero`);
+      const lent = await place.lend(sshd, { allow: false });
+      await place.fetch(place.transfer(), lent, ['11/a'], { way: 'scp', maxFileBytes: 1_000 });
+      expect(place.tooLarge).toEqual(['11/a']);
+      const isFull = new Error('the reserve of the disk begins');
+      const onBytes = (bytes: number) => {
+        if (bytes > 3_000_000) throw isFull;
+      };
+      await expect(place.fetch(place.transfer(), lent, ['11/a'], { way: 'scp', onBytes })).rejects.toBe(isFull);
+      expect(place.files(place.arrival)).toEqual([]);
+      await expectNothingLeft(place);
+    });
+  });
+
+  it('whose file grows for ever while sftp reads it is stopped at what is allowed', async () => {
+    const place = new SshPlace();
+    place.put('11/a', Buffer.alloc(1_000));
+    place.put('11/b', 'b');
+    const growing = fs.openSync(path.join(place.cluster, '11/a'), 'a');
+    const growth = setInterval(() => fs.writeSync(growing, Buffer.alloc(1_000_000)), 20);
+    onTestFinished(() => {
+      clearInterval(growth);
+      fs.closeSync(growing);
+    });
+    const lent = await place.lend(sshd, { command: 'internal-sftp' });
+    const options = { way: 'sftp', maxFileBytes: 2_000_000, bytesPerSecond: 4_000_000 };
+    await place.fetch(place.transfer(), lent, ['11/a', '11/b'], options);
+    expect(place.tooLarge).toEqual(['11/a']);
+    expect([...place.came.keys()]).toEqual(['11/b']);
+    expect(place.files(place.arrival)).toEqual([]);
+  });
+
+  describe('that sends by rsync', () => {
+    /** A server that reads other names than it was asked for, of the same length. */
+    function swapping(place: SshPlace, from: string, to: string): void {
+      const script = `
+        const { spawn } = require('node:child_process');
+        const server = spawn('sh', ['-c', process.env.SSH_ORIGINAL_COMMAND], { stdio: ['pipe', 'inherit', 'inherit'] });
+        server.stdin.on('error', () => {});
+        process.stdin.on('data', (bytes) => {
+          server.stdin.write(Buffer.from(bytes.toString('latin1').replaceAll('${from}', '${to}'), 'latin1'));
+        }).on('end', () => server.stdin.end());
+        server.on('exit', (code) => process.exit(code));`;
+      const file = path.join(place.directory, 'swap.cjs');
+      fs.writeFileSync(file, script);
+      const otherwise = '*) echo "not allowed" >&2; exit 1';
+      place.hostIs(`case "$SSH_ORIGINAL_COMMAND" in rsync*) exec '${process.execPath}' ${file};; ${otherwise};; esac`);
+    }
+
+    /** Makes rsync believe every name, as those before 3.2.5 do. */
+    function trusting(place: SshPlace): void {
+      const real = (process.env['PATH'] ?? '')
+        .split(':')
+        .map((directory) => path.join(directory, 'rsync'))
+        .find((file) => fs.existsSync(file) && !file.startsWith(place.directory));
+      place.script('bin/rsync', `[ "$1" = --server ] || exec ${real} --trust-sender "$@"`, `exec ${real} "$@"`);
+    }
+
+    it.each<[string, string, string, boolean, boolean]>([
+      ['another file', '11/asked', '11/plant', true, false],
+      ['another file, which rsync believes', '11/asked', '11/plant', true, true],
+      ['a file of another directory, which rsync believes', '11/asked', '12/plant', true, true],
+      ['a way up', '11/asked', '../plant', false, false],
+      ['a way up, which rsync believes', '11/asked', '../plant', false, true],
+      ['a link', '11/asked', '11/alink', false, true],
+      ['a pipe', '11/asked', '11/apipe', false, true],
+    ])('%s is found out, and nothing of it stays', async (_, from, to, isFile, isTrusting) => {
+      const place = new SshPlace();
+      for (const name of ['11/asked', '11/plant', '12/plant', '../plant']) place.put(name, `the content of ${name}`);
+      fs.symlinkSync('/etc/passwd', path.join(place.cluster, '11/alink'));
+      execFileSync('mkfifo', [path.join(place.cluster, '11/apipe')]);
+      swapping(place, from, to);
+      if (isTrusting) trusting(place);
+      const lent = await place.lend(sshd, { allow: false });
+      const fetched = place.fetch(place.transfer({ idleMs: 5_000 }), lent, [from], { way: 'rsync' });
+      const ends = await fetched.then(
+        () => 'passed over',
+        (error: unknown) => String(error),
+      );
+      if (isFile && isTrusting) expect(ends).toContain('sends a file that nobody asked for');
+      expect(place.came.size).toBe(0);
+      expect(place.files(place.jobDirectory)).toEqual([]);
+      expect(fs.existsSync(path.join(place.jobDirectory, 'plant'))).toBe(false);
+      await expectNothingLeft(place);
+    });
+
+    it('hundreds of files that nobody asked for is stopped at the first, where rsync believes it', async () => {
+      const place = new SshPlace();
+      const names = Array.from({ length: 300 }, (_, number) => `asked/f${number}`);
+      for (const name of names) place.put(name.replace('asked', 'plant'), Buffer.alloc(100_000));
+      swapping(place, 'asked/', 'plant/');
+      trusting(place);
+      const lent = await place.lend(sshd, { allow: false });
+      await expect(place.fetch(place.transfer(), lent, names, { way: 'rsync' })).rejects.toMatchObject({
+        code: 'unexpected-answer',
+        message: expect.stringMatching(/^127\.0\.0\.1 sends a file that nobody asked for: "plant\//),
+      });
+      expect(place.came.size).toBe(0);
+      expect(place.files(place.jobDirectory)).toEqual([]);
+    });
+  });
+});
