@@ -68,12 +68,14 @@ export class Agent {
 
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { clock, log, commits, intervals } = options;
+    const { clock, log, commits, intervals, random } = options;
     const { signal } = this.#stop;
     this.#errands = new Errands({ clock, run: (jobId, errand) => this.#run(jobId, errand) });
     this.#troubles = new Troubles(log);
     const commit = commits.commit.bind(commits);
-    this.#visitEnds = new VisitEnds({ store: options.store, commit, now: () => clock.now() });
+    const delayMs = (times: number, { retryAfterMs }: JobtailError) =>
+      withJitter(backOff(times, retryAfterMs, intervals), random());
+    this.#visitEnds = new VisitEnds({ store: options.store, commit, now: () => clock.now(), delayMs });
     this.#passes = new Passes({
       ...options,
       remote: this.#remote('live'),
@@ -260,13 +262,13 @@ export class Agent {
   }
 
   #failed(jobId: JobId, errand: Errand, error: JobtailError): void {
-    const { store, intervals, random, log } = this.#options;
-    this.#troubles.failed(`job ${jobId}`, error);
+    const { store, intervals, log } = this.#options;
     this.#followed.get(jobId)?.endQuiet();
     if (error.code === 'internal') log.debug({ jobId, stack: error.stack }, 'where it happened');
-    const { times, noted } = this.#visitEnds.failed(jobId, errand, error);
+    const { delayMs, retryAt, noted } = this.#visitEnds.failed(jobId, errand, error);
+    const isWish = (error.retryAfterMs ?? 0) > intervals.maxIntervalMs;
+    this.#troubles.failed(`job ${jobId}`, error, isWish ? retryAt : undefined);
     this.#noted(noted);
-    const delayMs = withJitter(backOff(times, error.retryAfterMs, intervals), random());
     try {
       const job = store.jobs.get(jobId);
       // A pass that a command asked for is not tried again: the command was told. One that ends the job is.

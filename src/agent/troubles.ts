@@ -21,7 +21,12 @@ const SERVICE = 'the service';
 interface Ongoing {
   readonly code: ErrorCode;
   failures: number;
+  /** The end of the longest wait that was said. */
+  readonly waitsUntil: number;
 }
+
+/** Jobs that are told to wait within so long of each other are told one and the same. */
+const ONE_WAIT_MS = 60_000;
 
 export class Troubles {
   readonly #log: Log;
@@ -31,20 +36,33 @@ export class Troubles {
     this.#log = log;
   }
 
-  /** A visit of `scope` (a job, or one file of it) failed. */
-  failed(scope: string, error: JobtailError): void {
+  /**
+   * A visit of `scope` (a job, or one file of it) failed. `waitsUntil` (wall clock): the service wants it to wait longer
+   * than the agent would by itself.
+   */
+  failed(scope: string, error: JobtailError, waitsUntil = 0): void {
     const whole = OF_THE_SERVICE.has(error.code) ? SERVICE : scope;
     const ongoing = this.#ongoing.get(whole);
-    const fields = { scope: whole, code: error.code, err: error.message, hint: error.hint };
-    if (ongoing?.code === error.code) {
+    const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
+    const until = new Date(waitsUntil).toISOString();
+    const fields = {
+      ...{ scope: whole, code: error.code, err: error.message, hint: error.hint },
+      ...(waits ? { retryAt: until } : {}),
+    };
+    if (ongoing?.code === error.code && !waits) {
       ongoing.failures++;
       this.#log.debug(fields, 'still failing');
       return;
     }
-    this.#ongoing.set(whole, { code: error.code, failures: (ongoing?.failures ?? 0) + 1 });
+    this.#ongoing.set(whole, {
+      code: error.code,
+      failures: (ongoing?.failures ?? 0) + 1,
+      waitsUntil: waits ? waitsUntil : (ongoing?.waitsUntil ?? 0),
+    });
     const atRisk =
       error.code === 'disk-full' || error.code === 'permission' || error.code === 'store' || error.code === 'internal';
-    this.#log[atRisk ? 'error' : 'warn'](fields, `${whole} failed: ${error.message}`);
+    const wait = waits ? `; the service asks to wait, and is called again at ${until}` : '';
+    this.#log[atRisk ? 'error' : 'warn'](fields, `${whole} failed: ${error.message}${wait}`);
   }
 
   /** A visit of `scope` went through; so the service answers, too. */

@@ -11,6 +11,8 @@ export interface VisitEndsOptions {
   readonly commit: Commit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
+  /** How long the next visit waits after so many failures in a row, in milliseconds. */
+  readonly delayMs: (times: number, error: JobtailError) => number;
 }
 
 /** What a visit that went through brought. */
@@ -24,6 +26,7 @@ export interface VisitEnd {
 
 interface Failing {
   readonly times: number;
+  readonly retryAt: number;
   readonly error: JobtailError;
 }
 
@@ -47,12 +50,18 @@ export class VisitEnds {
     return this.#note(jobId, end);
   }
 
-  /** An errand failed; how often in a row, and a promise that resolves when that is committed. */
-  failed(jobId: JobId, errand: Errand, error: JobtailError): { times: number; noted: Promise<void> } {
+  /** An errand failed; how long it is to wait and until when, and a promise that resolves when that is committed. */
+  failed(
+    jobId: JobId,
+    errand: Errand,
+    error: JobtailError,
+  ): { delayMs: number; retryAt: number; noted: Promise<void> } {
     const failing = this.#failing.get(jobId) ?? new Map<Errand, Failing>();
     const times = (failing.get(errand)?.times ?? 0) + 1;
-    this.#failing.set(jobId, failing.set(errand, { times, error }));
-    return { times, noted: this.#note(jobId, { grew: false }) };
+    const delayMs = this.#options.delayMs(times, error);
+    const retryAt = this.#options.now() + Math.round(delayMs);
+    this.#failing.set(jobId, failing.set(errand, { times, retryAt, error }));
+    return { delayMs, retryAt, noted: this.#note(jobId, { grew: false }) };
   }
 
   /** A failed errand that is not tried again. */
@@ -78,7 +87,8 @@ export class VisitEnds {
     const failures = worst?.times ?? 0;
     const write = () => {
       const before = worst === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
-      const error = troubleFrom(worst?.error, before, polledAt);
+      const trouble = troubleFrom(worst?.error, before, polledAt);
+      const error = worst === undefined || trouble === null ? null : { ...trouble, retryAt: worst.retryAt };
       store.jobs.endVisit(jobId, { polledAt, grownAt: grew ? polledAt : null, refused, failures, error });
     };
     return commit(write, withinMs);

@@ -24,6 +24,11 @@ export function showAge(ms: number): string {
   return `${Math.round(seconds / 86_400)} d`;
 }
 
+/** The time of day here, of what is within hours: `14:03:12`. */
+export function showClock(ms: number): string {
+  return new Date(ms).toTimeString().slice(0, 8);
+}
+
 /** `1 result`, `2 results`. */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -3,7 +3,7 @@ import Table from 'cli-table3';
 import pc from 'picocolors';
 import { printable } from '../agent/results/names.ts';
 import type { JobRow } from '../store/rows.ts';
-import { countOf, showAge, showBytes, showCount } from './show.ts';
+import { countOf, showAge, showBytes, showClock, showCount } from './show.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { columnsOf, wrapToColumns } from './terminal-text.ts';
 
@@ -149,8 +149,10 @@ function resultLines({ results }: JobReport): string[] {
   return lines;
 }
 
-function troubleLines(prefix: string, { message, hint, since }: NonNullable<JobRow['error']>): string[] {
-  const lines = [pc.red(`  ${prefix}${message} (since ${showAge(Date.now() - since)})`)];
+function troubleLines(prefix: string, { message, hint, since, retryAt = 0 }: NonNullable<JobRow['error']>): string[] {
+  const now = Date.now();
+  const again = retryAt > now ? `, tried again in ${showAge(retryAt - now)}, at ${showClock(retryAt)}` : '';
+  const lines = [pc.red(`  ${prefix}${message} (since ${showAge(now - since)}${again})`)];
   return hint === null ? lines : [...lines, `    ${hint}`];
 }
 

@@ -1,7 +1,7 @@
 /** The few headers of an answer that matter. */
 
 /** A wish beyond this is taken for this: a server must not be able to silence the agent for good. */
-const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
+const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
 /** The first value of a header, '' if there is none. */
 export function headerOf(headers: Readonly<Record<string, string | string[] | undefined>>, name: string): string {
@@ -20,10 +20,15 @@ export function charsetOf(contentType: string): string {
   return (charset?.[1] ?? charset?.[2] ?? '').trim().toLowerCase();
 }
 
-/** `Retry-After` in milliseconds from `nowMs` on: seconds or a date; undefined if absent or not understood. */
-export function retryAfterMsOf(value: string, nowMs: number): number | undefined {
+/**
+ * `Retry-After` in milliseconds: seconds or a date; undefined if absent or not understood. A date is held against the
+ * one of the answer itself (`Date`), for the server's clock may be another than that of this machine.
+ */
+export function retryAfterMsOf(value: string, answeredAt: string, nowMs: number): number | undefined {
   const text = value.trim();
   if (text === '') return undefined;
-  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  const answeredMs = Date.parse(answeredAt);
+  const fromMs = Number.isNaN(answeredMs) ? nowMs : answeredMs;
+  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - fromMs;
   return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS);
 }

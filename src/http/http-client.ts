@@ -115,7 +115,11 @@ export class HttpClient {
       status: response.statusCode,
       contentType: mediaTypeOf(contentType),
       charset: charsetOf(contentType),
-      retryAfterMs: retryAfterMsOf(headerOf(response.headers, 'retry-after'), Date.now()),
+      retryAfterMs: retryAfterMsOf(
+        headerOf(response.headers, 'retry-after'),
+        headerOf(response.headers, 'date'),
+        Date.now(),
+      ),
       body,
     };
   }

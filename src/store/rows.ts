@@ -15,6 +15,8 @@ export interface Trouble {
   readonly hint: string | null;
   /** When it first appeared. */
   readonly since: number;
+  /** Of a visit that failed: when it is tried again. */
+  readonly retryAt?: number;
 }
 
 export interface JobRow {

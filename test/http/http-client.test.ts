@@ -71,8 +71,12 @@ describe('an answer', () => {
   test.each([
     ['7', 7000],
     ['0', 0],
-    ['99999999999', 86_400_000],
+    ['3600', 3_600_000],
+    ['86400', 3_600_000],
+    ['99999999999', 3_600_000],
+    ['999999999999999999', undefined],
     ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    ['Sun, 31 Dec 9999 23:59:59 GMT', 3_600_000],
     ['soon', undefined],
   ])('with Retry-After: %s', async (value, expected) => {
     const server = await serve(
@@ -80,6 +84,18 @@ describe('an answer', () => {
     );
     const got = await client().request(get(server.url));
     expect(got.retryAfterMs).toBe(expected);
+    await readBody(got, 0);
+  });
+
+  test.each([1970, 2090])('with a date as Retry-After, whatever year its server has: %i', async (year) => {
+    const server = await serve(
+      startHttpServer((_, response) => {
+        const [date, wish] = [Date.UTC(year, 5), Date.UTC(year, 5) + 90_000].map((ms) => new Date(ms).toUTCString());
+        response.writeHead(503, { date, 'retry-after': wish }).end();
+      }),
+    );
+    const got = await client().request(get(server.url));
+    expect(got.retryAfterMs).toBe(90_000);
     await readBody(got, 0);
   });
 

@@ -37,6 +37,7 @@ export interface StatusTrouble {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
+  readonly retryAt?: number;
 }
 
 /** The user and the group without rights, by the custom of most systems. */
