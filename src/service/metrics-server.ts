@@ -1,6 +1,6 @@
 /** The small HTTP server of `metrics.listen`: /metrics for Prometheus, /healthz and /readyz for whoever supervises. */
 import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { asJobtailError } from '../errors.ts';
 
 export interface MetricsServerOptions {
@@ -11,6 +11,8 @@ export interface MetricsServerOptions {
   readonly unhealthy: () => string | undefined;
   /** Why the agent cannot do its work now; undefined if it can. */
   readonly unready: () => string | undefined;
+  /** How long a connection may be busy with one request, in milliseconds. */
+  readonly requestMs?: number;
 }
 
 export interface MetricsServer {
@@ -18,13 +20,28 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
+/** Beyond it the connection that was longest without a new request gives way: a health check always has its place. */
 const MOST_CONNECTIONS = 32;
 const REQUEST_MS = 10_000;
+/** More on one connection is refused: hundreds of requests can come in one packet. */
+const MOST_REQUESTS = 16;
+/** Node.js looks for requests that are late only every 30 seconds by itself. */
+const LOOK_MS = 1_000;
 
 /** Rejects with the error of `listen` if the address cannot be used. */
 export async function serveMetrics(options: MetricsServerOptions): Promise<MetricsServer> {
-  const server = http.createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
-    answer(request, options).then(
+  const { requestMs = REQUEST_MS } = options;
+  const limits = { requestTimeout: requestMs, headersTimeout: requestMs, connectionsCheckingInterval: LOOK_MS };
+  // However many ask at a time, the numbers are added up once.
+  let adding: ReturnType<typeof options.metrics> | undefined;
+  const metrics = () => {
+    adding ??= options.metrics().finally(() => {
+      adding = undefined;
+    });
+    return adding;
+  };
+  const server = http.createServer(limits, (request, response) => {
+    answer(request, { ...options, metrics }).then(
       ({ status, contentType = 'text/plain; charset=utf-8', text }) => {
         response.writeHead(status, { 'content-type': contentType, 'cache-control': 'no-store' });
         response.end(request.method === 'HEAD' ? undefined : text);
@@ -35,7 +52,10 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
       },
     );
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  // Somebody who does not read the answer.
+  server.timeout = requestMs;
+  server.maxRequestsPerSocket = MOST_REQUESTS;
+  keepAPlace(server);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, resolve);
@@ -48,6 +68,21 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
         server.closeAllConnections();
       }),
   };
+}
+
+/** However many connections are held, there is room for a new one. */
+function keepAPlace(server: http.Server): void {
+  /** The one that was longest without a new request first. */
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    const [oldest] = sockets;
+    if (sockets.size > MOST_CONNECTIONS) oldest?.destroy();
+  });
+  server.on('request', ({ socket }: http.IncomingMessage) => {
+    if (sockets.delete(socket)) sockets.add(socket);
+  });
 }
 
 interface Answer {

@@ -1,6 +1,9 @@
 /** The numbers, and the server that hands them out. */
+import { once } from 'node:events';
 import fs from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import http from 'node:http';
+import net from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/service/metrics-server.ts';
@@ -89,17 +92,29 @@ describe('the metrics', () => {
 });
 
 describe('the server', () => {
-  async function start(verdicts: { unhealthy?: string; unready?: string } = {}): Promise<MetricsServer> {
+  async function start(
+    verdicts: { unhealthy?: string; unready?: string; requestMs?: number } = {},
+  ): Promise<MetricsServer> {
     const server = await serveMetrics({
       host: '127.0.0.1',
       port: 0,
       metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: await metricsOf().text() }),
       unhealthy: () => verdicts.unhealthy,
       unready: () => verdicts.unready,
+      ...(verdicts.requestMs === undefined ? {} : { requestMs: verdicts.requestMs }),
     });
     onTestFinished(() => server.close());
     return server;
   }
+  /** A connection that sends `text`, and then nothing more and reads nothing; until the test is over. */
+  const holdConnection = async ({ port }: MetricsServer, text: string) => {
+    const socket = net.connect({ port, host: '127.0.0.1' }).on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+    await once(socket, 'connect');
+    socket.write(text);
+    if (text !== HELD['reads no answer']) socket.resume();
+    return socket;
+  };
   const get = async ({ port }: MetricsServer, path: string, method = 'GET') => {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
     return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
@@ -135,6 +150,51 @@ describe('the server', () => {
     const server = await start({ unhealthy: 'it stands', unready: 'the service does not answer' });
     expect(await get(server, '/healthz')).toMatchObject({ status: 503, text: 'it stands\n' });
     expect(await get(server, '/readyz')).toMatchObject({ status: 503, text: 'the service does not answer\n' });
+  });
+
+  const HELD = {
+    'says nothing': '',
+    'sends half a request': 'GET /metrics HTTP/1.1\r\nHost: here\r\n',
+    'announces a body that never comes': 'GET /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n',
+    'reads no answer': 'GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(500),
+  };
+
+  it.for(Object.entries(HELD))('has a place for a health check whoever %s', async ([, sent]) => {
+    const server = await start();
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(Array.from({ length: 100 }, () => holdConnection(server, sent)));
+      expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
+      expect(await get(server, '/metrics')).toMatchObject({ status: 200 });
+    }
+  });
+
+  it.for(Object.entries(HELD))('waits not for ever for one that %s', async ([, sent]) => {
+    const server = await start({ requestMs: 200 });
+    const sockets = await Promise.all(Array.from({ length: 8 }, () => holdConnection(server, sent)));
+    const areEnded = () => {
+      // Who reads nothing hears of the end when it writes.
+      if (sent === HELD['reads no answer']) for (const socket of sockets) socket.write('G');
+      expect(sockets.every((socket) => socket.destroyed)).toBe(true);
+    };
+    await vi.waitFor(areEnded, { timeout: 20_000 });
+  });
+
+  it('keeps a connection that asks again and again before those that do not', async () => {
+    const server = await start();
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const used = new Set<unknown>();
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(Array.from({ length: 20 }, () => holdConnection(server, '')));
+      await new Promise<void>((resolve, reject) => {
+        const request = http.get({ port: server.port, host: '127.0.0.1', path: '/healthz', agent }, (response) => {
+          used.add(request.socket);
+          response.resume().once('end', resolve);
+        });
+        request.once('error', reject);
+      });
+    }
+    expect(used.size).toBe(1);
   });
 
   it('ends at once, also while somebody holds a connection, and gives the port back', async () => {
