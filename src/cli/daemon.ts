@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/agent.ts';
 import type { Config } from '../config/config.ts';
+import { warnOfPlainHttp } from '../config/plain-http.ts';
 import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import type { AdjustableLog } from '../service/log.ts';
@@ -142,6 +143,7 @@ export class Daemon {
   async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;
+    warnOfPlainHttp(config, log);
     const engine = buildEngine({ config, store, transfers, remote: connection.remote, log, observer: this.#observer });
     const { agent } = engine;
     const over = new AbortController();

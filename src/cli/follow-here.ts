@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../agent/live/mirror.ts';
 import type { Config } from '../config/config.ts';
+import { warnOfPlainHttp } from '../config/plain-http.ts';
 import { commandLog } from '../service/log.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import { BottomLine } from './bottom-line.ts';
@@ -15,6 +16,7 @@ import { openOwnStore } from './stores.ts';
 /** Until the job is settled or ended, or it is stopped. */
 export async function followHere(config: Config, order: WatchOrder): Promise<void> {
   const log = commandLog();
+  warnOfPlainHttp(config, log);
   const stopping = stopSignals();
   try {
     const owned = openOwnStore(config, log);

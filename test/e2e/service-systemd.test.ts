@@ -105,6 +105,7 @@ async function isShutIn(installed: Installation): Promise<void> {
   for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']) {
     expect(status).toMatch(new RegExp(`^${set}:\t0+$`, 'm'));
   }
+  expect(await host.sh('cat "/proc/$1/limits"', pid)).toMatch(/^Max core file size +0 +0 /m);
   const uid = Number(/^Uid:\t(\d+)/m.exec(status)?.[1]);
   expect(uid, 'a dynamic user').toBeGreaterThanOrEqual(61_184);
   // Its view of the file system: all of it is read-only but the state and the mirrors; /home is empty.

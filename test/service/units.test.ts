@@ -32,6 +32,10 @@ describe.each(['agent.service', 'agent@.service'])('%s', (unit) => {
     expect(status).toBe(0);
   });
 
+  it('leaves no image of its memory behind', () => {
+    expect(read(unit)).toMatch(/^LimitCORE=0$/m);
+  });
+
   it('has a reason beside every line', () => {
     const blocks = bodyOf(unit)
       .split(/(?=^#)/m)

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
+import { PLAIN_HINT, plainOrigins, plainText } from '../../config/plain-http.ts';
 import { JobtailError } from '../../errors.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
@@ -10,12 +11,14 @@ import { type Finding, note, ok, warning } from './findings.ts';
 
 const LITTLE_BYTES = 1024 ** 3;
 
-export function checkConfigFile({ file, watch }: Config): Finding[] {
+export function checkConfigFile(config: Config): Finding[] {
+  const { file, watch } = config;
   const { mode } = fs.statSync(file);
   const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
   if ((mode & 0o022) !== 0) {
     found.push(warning('others than its owner may change it', `chmod go-w ${file}: it says which programs are run`));
   }
+  for (const origin of plainOrigins(config)) found.push(warning(plainText(origin), PLAIN_HINT));
   return found;
 }
 

@@ -87,11 +87,7 @@ export async function checkTcp({ host, port }: Place): Promise<Finding[]> {
 }
 
 export async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
-  if (url.protocol !== 'https:') {
-    const isHere = host === 'localhost' || host === '::1' || host.startsWith('127.');
-    if (isHere) return [note(`${url.origin} is not encrypted`)];
-    return [warning(`${url.origin} is not encrypted: passwords travel readably`, 'use https:// if the service has it')];
-  }
+  if (url.protocol !== 'https:') return [note(`${url.origin} is not encrypted`)];
   const material = await loadTls(config);
   return new Promise((resolve, reject) => {
     const servername = net.isIP(host) === 0 ? { servername: host } : {};

@@ -1,0 +1,30 @@
+/** Addresses over which a password would travel readably. */
+import { expect, it } from 'vitest';
+import { plainOrigins } from '../../src/config/plain-http.ts';
+import { configDirectory } from './files.ts';
+
+const { load } = configDirectory();
+
+const config = (fileTransferUrl: string, baseUrl: string, more = '') => `
+service: {fileTransferUrl: "${fileTransferUrl}", namespace: "http://namespace.example.org/", baseUrl: "${baseUrl}"${more}}
+auth: {method: password, username: alice, passwordFile: password}
+mirror: {directory: mirror}
+state: {directory: state}
+`;
+
+it.each([
+  ['https://a.example.org/F', 'https://a.example.org', []],
+  ['http://a.example.org/F', 'http://a.example.org', ['http://a.example.org']],
+  ['https://a.example.org/F', 'http://b.example.org:8080/x', ['http://b.example.org:8080']],
+  ['http://10.1.2.3/F', 'https://a.example.org', ['http://10.1.2.3']],
+  ['http://localhost:8080/F', 'http://127.0.0.1:8080', []],
+  ['http://[::1]:8080/F', 'http://127.1:8080', []],
+  ['http://[::2]:8080/F', 'http://localhost.example.org', ['http://[::2]:8080', 'http://localhost.example.org']],
+])('%s, %s', async (fileTransferUrl, baseUrl, expected) => {
+  expect(plainOrigins(await load(config(fileTransferUrl, baseUrl)))).toEqual(expected);
+});
+
+it('a proxy changes nothing about it', async () => {
+  const proxied = config('http://a.example.org/F', 'https://a.example.org', ', proxy: "http://127.0.0.1:3128"');
+  expect(plainOrigins(await load(proxied))).toEqual(['http://a.example.org']);
+});
