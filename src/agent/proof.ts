@@ -32,8 +32,9 @@ class Enough extends Error {}
 /** Compares a local file with the file the service lists as `name`. */
 export async function proveFile(file: string, name: string, options: ProofOptions): Promise<Proof> {
   const { remote, jobId, signal, untilDifferent = false } = options;
-  const handle = await openUnlessLink(file);
-  if (handle === undefined) return { outcome: 'unproven', bytes: 0, reason: `${file} is a link, and is not followed` };
+  const handle = await openRegular(file);
+  if (handle === undefined)
+    return { outcome: 'unproven', bytes: 0, reason: `${file} is no regular file, and is not followed` };
   let [size, remoteBytes] = [0, 0];
   let at: number | undefined;
   const compare: Sink = async (bytes) => {
@@ -64,14 +65,15 @@ export async function proveFile(file: string, name: string, options: ProofOption
     : { outcome: 'different', bytes: size, remoteBytes, at };
 }
 
-/** Undefined if a link stands in its place. */
-async function openUnlessLink(file: string): Promise<fs.FileHandle | undefined> {
-  try {
-    return await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ELOOP') return undefined;
-    throw error;
-  }
+/** Undefined if a link, a pipe or the like stands in its place. */
+async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ELOOP' && error.code !== 'ENXIO') throw error;
+  });
+  if (handle === undefined || (await handle.stat()).isFile()) return handle ?? undefined;
+  await handle.close();
+  return undefined;
 }
 
 export interface LiveProof {

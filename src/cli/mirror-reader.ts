@@ -2,7 +2,8 @@
  * Reads a live mirror while it grows, as `tail -F` does, and goes on in the next generation when the remote file was
  * truncated or rewritten: the mirror is then cut to nothing in place, and its former bytes stand in `stdout.log.1`.
  */
-import fs from 'node:fs';
+import fs, { constants } from 'node:fs';
+import { inTheWay } from '../agent/directories.ts';
 
 export interface MirrorReaderOptions {
   /** Where to begin, in bytes; 0 if left out. */
@@ -101,12 +102,18 @@ export function startOfLastLines(file: string, lines: number): number {
 }
 
 function openIfThere(file: string): number | undefined {
+  let opened: number;
   try {
-    return fs.openSync(file, 'r');
+    opened = fs.openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    if (code === 'ELOOP' || code === 'ENXIO') throw inTheWay(file, 'file');
     throw error;
   }
+  if (fs.fstatSync(opened).isFile()) return opened;
+  fs.closeSync(opened);
+  throw inTheWay(file, 'file');
 }
 
 /** Whether two files have the same length and the same end. */
@@ -127,7 +134,7 @@ function isSame(...files: readonly [string, string]): boolean {
   return a !== undefined && b !== undefined && a.size === b.size && a.bytes.equals(b.bytes);
 }
 
-const statIfThere = (file: string) => fs.statSync(file, { bigint: true, throwIfNoEntry: false });
+const statIfThere = (file: string) => fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
 
 /** Tells one kept generation from the next, which takes its name. */
 const nameOf = (stat: fs.BigIntStats | undefined) => (stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs}`);

@@ -89,13 +89,13 @@ function own(store: Store, transfers: Transfers, lock: DirectoryLock): OwnedStor
   };
 }
 
-/** Files that root makes among those of another user would stop the agent of that user at its next start. */
+/** Files that root makes among those of another user would stop the agent of that user at its next start, and worse. */
 function refuseForeignState({ state }: Config): void {
   if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
   const owner = fs.statSync(state.directory).uid;
   if (owner === 0) return;
   throw new JobtailError('permission', `the state in ${state.directory} belongs to the user ${owner}, not to root`, {
-    hint: 'start the agent and say it again (the running agent does it then), or say it as that user',
+    hint: 'run the agent as that user, or set state.directory to another directory',
   });
 }
 

@@ -22,4 +22,5 @@ export function warnOfPlainHttp(
   }
 }
 
-const isHere = (hostname: string) => hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
+const isHere = (hostname: string) =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
+import { requireRegularDatabase } from './state-files.ts';
 
 export type SqliteDatabase = Database.Database;
 
@@ -65,6 +66,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
 }
 
 function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): SqliteDatabase {
+  requireRegularDatabase(file);
   const db = new Database(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     db.pragma(`journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);

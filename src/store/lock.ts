@@ -2,11 +2,12 @@
  * The single writer of a state directory. The lock is an exclusive SQLite transaction on a file of its own: the
  * kernel lets go of it when the process ends, however it ends, so there is no stale lock to be cleared.
  */
-import fs from 'node:fs';
+import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { asStoreError } from './database.ts';
+import { openStateFile, requireRegularDatabase } from './state-files.ts';
 
 export interface DirectoryLock {
   release(): void;
@@ -14,6 +15,9 @@ export interface DirectoryLock {
 
 const lockFile = (directory: string) => path.join(directory, 'agent.lock');
 const pidFile = (directory: string) => path.join(directory, 'agent.pid');
+
+/** Of a pid, and more than any has. */
+const MOST_DIGITS = 16;
 
 /** A reader that only looks who has the lock holds it for a moment; taking the lock waits that long. */
 const LOOK_TIMEOUT_MS = 1_000;
@@ -28,7 +32,8 @@ export function lockDirectory(directory: string): DirectoryLock {
     });
   }
   try {
-    fs.writeFileSync(pidFile(directory), `${process.pid}\n`);
+    if (fs.lstatSync(pidFile(directory), { throwIfNoEntry: false })) fs.unlinkSync(pidFile(directory));
+    fs.writeFileSync(pidFile(directory), `${process.pid}\n`, { flag: 'wx' });
   } catch (error) {
     db.close();
     throw asJobtailError(Object.assign(error as Error, { path: pidFile(directory) }));
@@ -51,6 +56,7 @@ export function lockHolder(directory: string): number | null | undefined {
 
 /** The opened lock file after `sql` ran on it, or undefined if somebody else holds it. */
 function unlessBusy(file: string, options: Database.Options, sql: string): Database.Database | undefined {
+  requireRegularDatabase(file);
   let db: Database.Database | undefined;
   try {
     db = new Database(file, options);
@@ -64,10 +70,17 @@ function unlessBusy(file: string, options: Database.Options, sql: string): Datab
 }
 
 function holderOf(directory: string): number | undefined {
+  const text = Buffer.alloc(MOST_DIGITS);
   try {
-    const pid = Number.parseInt(fs.readFileSync(pidFile(directory), 'utf8'), 10);
-    return Number.isSafeInteger(pid) ? pid : undefined;
+    const opened = openStateFile(pidFile(directory), constants.O_RDONLY);
+    try {
+      fs.readSync(opened, text);
+    } finally {
+      fs.closeSync(opened);
+    }
   } catch {
     return undefined;
   }
+  const pid = Number.parseInt(text.toString('latin1'), 10);
+  return Number.isSafeInteger(pid) ? pid : undefined;
 }

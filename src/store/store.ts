@@ -1,5 +1,5 @@
 /** The state directory: its database, opened, and the file that wakes the agent up. */
-import fs from 'node:fs';
+import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { asStoreError, openDatabase, type SqliteDatabase } from './database.ts';
 import { Habits } from './habits.ts';
@@ -8,6 +8,7 @@ import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
 import { ResultPasses } from './result-passes.ts';
+import { openStateFile } from './state-files.ts';
 import { withStoreErrors } from './statement-errors.ts';
 import { Totals } from './totals.ts';
 import { TransferLeases } from './transfer-leases.ts';
@@ -98,7 +99,12 @@ export class Store {
 
   /** Tells the running agent to look at the store now. */
   wake(): void {
-    fs.writeFileSync(path.join(this.directory, WAKE_FILE), '');
+    const opened = openStateFile(path.join(this.directory, WAKE_FILE), constants.O_WRONLY | constants.O_CREAT);
+    try {
+      fs.writeSync(opened, String(Date.now()), 0);
+    } finally {
+      fs.closeSync(opened);
+    }
   }
 
   close(): void {
@@ -107,5 +113,5 @@ export class Store {
 }
 
 function inodeOf(file: string): bigint | undefined {
-  return fs.statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+  return fs.lstatSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
@@ -87,6 +88,18 @@ describe('reading a mirror', () => {
     expect(lookOf(plain)).toBe('|one ');
     fs.appendFileSync(file, 'more');
     expect(lookOf(keeping)).toBe('more');
+  });
+});
+
+describe('what stands in the place of a mirror', () => {
+  it.each([
+    ['a link', (file: string) => fs.symlinkSync('/etc/passwd', file)],
+    ['a pipe', (file: string) => void execFileSync('mkfifo', [file])],
+  ])('is neither followed nor waited for: %s', (_, put) => {
+    const file = mirrorFile();
+    put(file);
+    for (const look of [() => lookOf(new MirrorReader(file)), () => startOfLastLines(file, 3)])
+      expect(look).toThrow(`${file} is not a file, and is not followed`);
   });
 });
 

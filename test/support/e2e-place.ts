@@ -134,6 +134,17 @@ export class Place {
     return this.start(args).ended;
   }
 
+  /** The same as root, whoever the agent belongs to (`giveUpRights`). */
+  startAsRoot([command = '', ...rest]: readonly string[], env: ProgramOptions['env'] = {}): Program {
+    const program = new Program([command, '-c', this.configFile, ...rest], { cwd: this.directory, env });
+    this.#programs.push(program);
+    return program;
+  }
+
+  agentAsRoot(...args: string[]): Promise<Ended> {
+    return this.startAsRoot(args).ended;
+  }
+
   /** Runs a program line as it is, without `-c`. */
   plain(args: readonly string[], env: ProgramOptions['env'] = {}): Promise<Ended> {
     const program = new Program(args, { cwd: this.directory, env, user: this.#user });

@@ -13,7 +13,7 @@ import { OverheardClient } from '../check/overheard-client.ts';
 import { checkListing, checkLiveFiles, checkSignIn, habitsOf, type KnownFile } from '../check/service.ts';
 import { checkShares } from '../check/shares.ts';
 import { connect } from '../compose.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { stopSignals } from '../stop-signals.ts';
 import { openSharedStore } from '../stores.ts';
 
@@ -36,7 +36,7 @@ export async function check(options: CheckOptions): Promise<void> {
 async function checkAll(findings: Findings, options: CheckOptions, signal: AbortSignal): Promise<void> {
   let config: Config | undefined;
   await findings.step('configuration', async () => {
-    config = await configurationOf(options);
+    config = await configurationAsOwner(options);
     return checkConfigFile(config);
   });
   if (config === undefined) return;

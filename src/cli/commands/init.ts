@@ -48,7 +48,7 @@ export async function init(options: InitOptions): Promise<void> {
   process.stdout.write('\n');
   // The unit hands the password over as a credential; here, it is read where it lies.
   if (options.service === true) process.env['CREDENTIALS_DIRECTORY'] ??= path.dirname(file);
-  await check({ config: file, task: [] });
+  await check({ config: file, task: [], commandLine: ['check', '-c', file] });
 }
 
 /** A secret that was given here, and the file it goes into. */

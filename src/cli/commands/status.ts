@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { reportOf } from '../status-report.ts';
 import { detail, overview } from '../status-view.ts';
 import { stopSignals } from '../stop-signals.ts';
@@ -26,7 +26,7 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
       hint: 'leave out --json; a program asks again when it wants to know',
     });
   }
-  const config = await configurationOf(options);
+  const config = await configurationAsOwner(options);
   const store = openSharedStore(config);
   const report = () => reportOf(config, store, jobId);
   const page = () => (jobId === undefined ? overview : detail)(report(), columnsOfTerminal());

@@ -17,7 +17,7 @@ import {
 } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { alignedNames, LineTail } from '../line-tail.ts';
 import { startOfLastLines } from '../mirror-reader.ts';
 import { stopSignals } from '../stop-signals.ts';
@@ -43,7 +43,7 @@ const ANNOUNCEMENT = '--- the remote file was truncated or rewritten; it begins 
 const CLEAR_LINE = '\r\u001b[2K';
 
 export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
-  const config = await configurationOf(options);
+  const config = await configurationAsOwner(options);
   const shown = new Shown(config, jobId, options);
   shown.addFiles('from the last lines');
   if (shown.isEmpty && !shown.jobIsKnown) {
@@ -105,7 +105,7 @@ class Shown {
     const names = alignedNames(keys);
     for (const [index, key] of keys.entries()) {
       const mirror = mirrorPath(directory, this.#jobId, key);
-      const { mtimeMs, size } = fs.statSync(mirror);
+      const { mtimeMs, size } = fs.lstatSync(mirror);
       this.#added.add(mirror);
       const isOld = mtimeMs < since;
       const start = lines === Number.POSITIVE_INFINITY ? 0 : startOfLastLines(mirror, lines);
@@ -170,10 +170,13 @@ class Shown {
   /** The live files that are wanted and whose mirrors are there, in the order people expect. */
   #keys(): LiveFileKey[] {
     const { task, file } = this.#options;
-    const live = path.join(this.#config.mirror.directory, this.#jobId, 'live');
-    const tasks = fs.existsSync(live) ? fs.readdirSync(live).flatMap((name) => parseTaskId(name) ?? []) : [];
-    return tasks
+    const job = path.join(this.#config.mirror.directory, this.#jobId);
+    const live = path.join(job, 'live');
+    const names = isDirectory(job) && isDirectory(live) ? fs.readdirSync(live) : [];
+    return names
+      .flatMap((name) => parseTaskId(name) ?? [])
       .filter((taskId) => task.length === 0 || task.includes(taskId))
+      .filter((taskId) => isDirectory(path.join(live, taskId)))
       .sort(compareIds)
       .flatMap((taskId) =>
         LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
@@ -182,6 +185,9 @@ class Shown {
       );
   }
 }
+
+/** A link to one is none. */
+const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
 function storeIfReadable(config: Config): Store | undefined {

@@ -4,13 +4,13 @@ import type { Config } from '../../config/config.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { commandLog } from '../../service/log.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
 import { passOver } from '../passes.ts';
 import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../stores.ts';
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
-  const config = await configurationOf(options);
+  const config = await configurationAsOwner(options);
   if (options.now === true) await endNow(config, jobId);
   else {
     const summary = await passOver(config, { jobId, kind: 'unwatch' });

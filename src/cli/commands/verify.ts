@@ -11,7 +11,7 @@ import type { JobId } from '../../job.ts';
 import { commandLog } from '../../service/log.ts';
 import type { Store } from '../../store/store.ts';
 import { connect } from '../compose.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { countOf, showBytes } from '../show.ts';
 import { asPeopleExpect } from '../status-report.ts';
 import { stopSignals } from '../stop-signals.ts';
@@ -24,7 +24,7 @@ interface Verified {
 }
 
 export async function verify(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
-  const config = await configurationOf(options);
+  const config = await configurationAsOwner(options);
   const store = openSharedStore(config);
   const stopping = stopSignals();
   try {

@@ -9,7 +9,7 @@ import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../
 import { commandLog } from '../../service/log.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { asPeopleExpect } from '../status-report.ts';
 import { makeDirectories, type OwnedStore, openSharedStore, openUnlessAgentRuns } from '../stores.ts';
 
@@ -24,7 +24,7 @@ export interface WatchOptions extends ConfigOption {
 const PICKED_UP_MS = 5_000;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
-  const config = await configurationOf(options);
+  const config = await configurationAsOwner(options);
   const order: WatchOrder = {
     jobId,
     tasks: [...new Set(options.task)],
