@@ -35,7 +35,13 @@ const RULES: Readonly<Record<string, Allowed>> = {
 };
 
 /** Packages that one folder wraps. */
-const WRAPPED: Readonly<Record<string, string>> = { soap: 'soap', 'better-sqlite3': 'store' };
+const WRAPPED: Readonly<Record<string, string>> = {
+  soap: 'soap',
+  'better-sqlite3': 'store',
+  'p-queue': 'agent',
+  chokidar: 'service',
+  pino: 'service',
+};
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.
 const FROM = /^(?:import|export)\s+(type\s)?[^;'"]*?\sfrom\s+['"]([^'"]+)['"]/gm;
@@ -158,6 +164,14 @@ describe('the import rule', () => {
     for (const name of Object.keys(WRAPPED)) {
       expect(imports.filter(({ to }) => to === name).length, `files that import ${name}`).toBeGreaterThan(0);
     }
+  });
+
+  it('uses every package that is installed with it, at run time', () => {
+    const manifest = JSON.parse(fs.readFileSync(path.join(SRC, '..', 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    const used = new Set(imports.filter(({ typeOnly }) => !typeOnly).map(({ to }) => packageOf(to)));
+    expect(Object.keys(manifest.dependencies).filter((name) => !used.has(name))).toEqual([]);
   });
 
   it('allows no cycle between files, but for the sandbox that serves its own control interface', () => {

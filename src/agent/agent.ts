@@ -3,7 +3,7 @@
  * and delay no other job. The work itself is elsewhere and just returns or throws.
  */
 import { setMaxListeners } from 'node:events';
-import { asJobtailError, type JobtailError } from '../errors.ts';
+import { asJobtailError, type ErrorCode, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Commits } from '../store/commits.ts';
 import type { JobRow, WatchOrder } from '../store/rows.ts';
@@ -111,6 +111,11 @@ export class Agent {
       this.#cancelLook();
       this.#cancelLook = clock.timer(intervals.maxIntervalMs, () => this.refresh());
     }
+  }
+
+  /** Tries at once what failed with one of these codes: somebody has mended the cause. */
+  tryAgain(codes: readonly ErrorCode[]): void {
+    for (const [jobId, errand] of this.#visitEnds.failedWith(codes)) this.#errands.due(jobId, errand, 0);
   }
 
   /** Calls back at least every `everyMs` while the scheduler advances: it goes round, and calls get their turn. */

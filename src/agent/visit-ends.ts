@@ -1,5 +1,5 @@
 /** How the visits of each job ended: which errands fail, how often in a row, and what `status` shows of it. */
-import type { JobtailError } from '../errors.ts';
+import type { ErrorCode, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import { ERRANDS, type Errand } from './errands.ts';
@@ -42,6 +42,13 @@ export class VisitEnds {
   /** Whether an errand of the job failed last time. */
   isFailing(jobId: JobId, errand: Errand): boolean {
     return this.#failing.get(jobId)?.has(errand) === true;
+  }
+
+  /** The errands that failed last time with one of these codes. */
+  failedWith(codes: readonly ErrorCode[]): (readonly [JobId, Errand])[] {
+    return [...this.#failing].flatMap(([jobId, errands]) =>
+      [...errands].flatMap(([errand, { error }]) => (codes.includes(error.code) ? [[jobId, errand] as const] : [])),
+    );
   }
 
   /** Errands of a job went through. Resolves when that is committed. */

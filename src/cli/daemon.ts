@@ -6,15 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/agent.ts';
 import type { Config } from '../config/config.ts';
 import { warnOfPlainHttp } from '../config/plain-http.ts';
-import { JobtailError } from '../errors.ts';
+import { type ErrorCode, JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import type { AdjustableLog } from '../service/log.ts';
 import { Metrics } from '../service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../service/metrics-server.ts';
 import { type Notifier, reloading } from '../service/notify.ts';
 import { Standing } from '../service/standing.ts';
-import { watchFiles } from '../service/watch-files.ts';
-import { isOnNetworkFileSystem } from '../store/database.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, connect, type Engine, type Observer, ordersOf } from './compose.ts';
 import { type Prepared, Reload } from './reload.ts';
@@ -22,6 +20,7 @@ import { countOf } from './show.ts';
 import { statusText } from './status-text.ts';
 import type { Transfers } from './transfers.ts';
 import { versionOfProgram } from './version.ts';
+import { WatchedFiles } from './watched-files.ts';
 
 export interface DaemonOptions {
   readonly config: Config;
@@ -48,6 +47,8 @@ export class StateGone extends JobtailError {
 const FIRST_SIGN_IN_MS = 30_000;
 /** The scheduler goes round at least so often. */
 const TURN_MS = 5_000;
+/** Failures that another password, token or session code may mend. */
+const MENDED_BY_SECRET: readonly ErrorCode[] = ['sign-in-refused', 'secret-unavailable'];
 /** No round for so long, and the agent is not healthy. */
 const UNHEALTHY_MS = 60_000;
 
@@ -97,7 +98,12 @@ export class Daemon {
   /** Follows until it is stopped; rejects with StateGone if the store is of no use any more. */
   async run(): Promise<void> {
     const { config, log, stop, store } = this.#options;
-    const connectBy = (by: Config) => connect(by, log, this.#observer);
+    let inForce = config;
+    const connectBy = (by: Config) => {
+      // Before they are read. Those of a configuration that is refused, too: they may be what has to be mended.
+      watched.cover([inForce, by]);
+      return connect(by, log, this.#observer);
+    };
     const reload = new Reload({
       current: config,
       connect: connectBy,
@@ -108,23 +114,29 @@ export class Daemon {
         if (this.#ready) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
     });
+    const watched = new WatchedFiles({
+      configFile: config.file,
+      wakeFile: path.join(store.directory, WAKE_FILE),
+      log,
+      onWake: () => this.#engine?.agent.refresh(),
+      onConfig: (how) => reload.look(how),
+      onSecret: () => this.#engine?.agent.tryAgain(MENDED_BY_SECRET),
+    });
     const hangup = () => reload.look({ asked: true });
-    const wakeFile = path.join(store.directory, WAKE_FILE);
-    let unwatch = () => {};
     try {
       process.on('SIGHUP', hangup);
-      unwatch = watchFiles({
-        files: [wakeFile, config.file],
-        polling: isOnNetworkFileSystem(store.directory),
-        onChange: (file) => (file === wakeFile ? this.#engine?.agent.refresh() : reload.look({ asked: false })),
-      });
+      // While there is none, what is watched is its directory, with every write of the database.
+      store.wake();
+      let at: Prepared | undefined = { config, connection: await connectBy(config) };
       // What changed while nobody watched the file.
       reload.look({ asked: false });
-      let at: Prepared | undefined = { config, connection: await connectBy(config) };
-      while (at !== undefined) at = await this.#followBy(at, reload);
+      while (at !== undefined) {
+        inForce = at.config;
+        at = await this.#followBy(at, reload);
+      }
     } finally {
       process.off('SIGHUP', hangup);
-      unwatch();
+      watched.close();
       await reload.close();
       await this.#server?.close();
       if (stop.aborted) log.info({}, 'stopped');

@@ -11,6 +11,8 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** The user and group it runs as; only root may name another one. */
   readonly user?: number | undefined;
+  /** A program and its arguments that becomes the agent in the end. */
+  readonly within?: readonly string[] | undefined;
 }
 
 /** How a process ended, and all it said. */
@@ -45,12 +47,13 @@ export class Program {
   readonly #stdout: Buffer[] = [];
   readonly #stderr: Buffer[] = [];
 
-  constructor(args: readonly string[], { cwd, env, user }: ProgramOptions) {
+  constructor(args: readonly string[], { cwd, env, user, within = [] }: ProgramOptions) {
     if (!fs.existsSync(PROGRAM)) {
       throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
     }
     this.args = args;
-    this.#child = spawn(process.execPath, [PROGRAM, ...args], {
+    const [command = '', ...line] = [...within, process.execPath, PROGRAM, ...args];
+    this.#child = spawn(command, line, {
       cwd,
       env: { ...cleanEnvironment(), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

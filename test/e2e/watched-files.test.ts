@@ -1,0 +1,135 @@
+/** Secrets and certificates that are changed under the running agent, and a system that has no file watches left. */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { Place } from '../support/e2e-place.ts';
+import type { Program } from '../support/e2e-program.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { hasOpenssl, makeCertificates } from '../support/wire-certificates.ts';
+
+/** No failed visit is tried again by itself within the time of a test. */
+const RARELY = { poll: { minIntervalSeconds: 600, maxIntervalSeconds: 3600 }, results: { enabled: false } };
+
+/** Ways to put a secret in the place of another. */
+const CHANGES: Record<string, (file: string, text: string) => void> = {
+  'is written': (file, text) => fs.writeFileSync(file, text),
+  'is replaced': (file, text) => {
+    fs.writeFileSync(`${file}.new`, text);
+    fs.renameSync(`${file}.new`, file);
+  },
+  'is emptied first and written later': (file, text) => {
+    fs.writeFileSync(file, '');
+    fs.appendFileSync(file, text.slice(0, 3));
+    fs.appendFileSync(file, text.slice(3));
+  },
+  'leads elsewhere by a link above it': (file, text) => {
+    const directory = path.dirname(file);
+    fs.mkdirSync(path.join(directory, 'v2'));
+    fs.writeFileSync(path.join(directory, 'v2', 'password'), text);
+    fs.symlinkSync('v2', path.join(directory, 'link'));
+    fs.renameSync(path.join(directory, 'link'), path.join(directory, '..data'));
+  },
+  'is missing at first': (file, text) => {
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, text);
+  },
+};
+
+describe.concurrent('a password that was refused', PATIENCE, () => {
+  it.for(Object.keys(CHANGES))('is tried at once when its file %s', async (name, context) => {
+    const place = Place.make(context);
+    const { sandbox, job, task } = await submitQuietJob(place);
+    fs.writeFileSync(task.files.stdout, 'hello\n');
+    const directory = path.join(place.directory, 'mounted');
+    const passwordFile = path.join(directory, 'password');
+    if (name === 'leads elsewhere by a link above it') {
+      fs.mkdirSync(path.join(directory, 'v1'), { recursive: true });
+      fs.writeFileSync(path.join(directory, 'v1', 'password'), 'wrong');
+      fs.symlinkSync('v1', path.join(directory, '..data'));
+      fs.symlinkSync('..data/password', passwordFile);
+    } else if (name !== 'is missing at first') {
+      fs.mkdirSync(directory);
+      fs.writeFileSync(passwordFile, 'wrong');
+    }
+    const { baseUrl, username } = sandbox;
+    place.configure({ baseUrl, username, passwordFile }, { ...RARELY, watch: [orderOf(job)] });
+    await place.run();
+    await until('the refusal', async () => /sign-in|secret/.test((await place.status()).jobs[0]?.error?.code ?? ''));
+    const { signInsRefused } = await sandbox.counters();
+    CHANGES[name]?.(passwordFile, `${sandbox.secrets.password}\n`);
+    await place.mirrored(job, 'stdout');
+    expect((await sandbox.counters()).signInsRefused, 'no half of it was tried').toBe(signInsRefused);
+    await until('the error to go', async () => (await place.status()).jobs[0]?.error === null);
+  });
+});
+
+it.concurrent('renewed certificates are read anew, also after broken ones', PATIENCE, async (context) => {
+  if (!hasOpenssl()) context.skip('openssl is not installed');
+  const place = Place.make(context);
+  const { sandbox, job, task } = await submitQuietJob(place);
+  fs.writeFileSync(task.files.stdout, 'hello\n');
+  const { ca, server } = makeCertificates(place.directory);
+  const caFile = path.join(place.directory, 'own-ca.pem');
+  fs.writeFileSync(caFile, ca);
+  place.configure(sandbox, { service: { tls: { caFile } }, watch: [orderOf(job)] });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  const read = (text: string) => agent.log.filter(({ msg }) => msg.includes(text)).length;
+  fs.writeFileSync(caFile, Buffer.concat([ca, server.cert]));
+  await until('the new ones', () => read('certificates and secrets are read anew') === 1);
+  fs.writeFileSync(caFile, 'no certificate');
+  await agent.says('is refused, the old one stays');
+  fs.appendFileSync(task.files.stdout, 'more\n');
+  await place.mirrored(job, 'stdout');
+  fs.writeFileSync(caFile, ca);
+  await until('those after them', () => read('certificates and secrets are read anew') === 2);
+  expect(agent.end).toBeUndefined();
+});
+
+/** A system without watches for one process: a user namespace of its own has limits of its own. */
+const without = (limit: string) => [
+  ...['unshare', '--user', '--map-root-user', 'sh', '-c'],
+  ...[`echo 0 > /proc/sys/user/max_inotify_${limit} && exec "$@"`, 'sh'],
+];
+const isPossible = spawnSync('unshare', [...without('watches').slice(1), 'true'], { stdio: 'ignore' }).status === 0;
+if (!isPossible) process.stderr.write('SKIPPED: no file watches left: there are no user namespaces here\n');
+
+const refusals = (agent: Program) => agent.log.filter(({ msg }) => msg.includes('the system refuses to watch'));
+
+describe.skipIf(!isPossible)('without', { ...PATIENCE, concurrent: true }, () => {
+  it.for([
+    ['watches', 'ENOSPC'],
+    ['instances', 'EMFILE'],
+  ] as const)('inotify %s (%s), files are polled, and that is said once', async ([limit, code], context) => {
+    const place = Place.make(context);
+    const { sandbox, job, task } = await submitQuietJob(place);
+    place.configure(sandbox, { results: { enabled: false } });
+    const agent = place.startWithin(without(limit), ['run']);
+    await agent.says('following 0 jobs');
+    const said = await agent.says('the system refuses to watch');
+    expect(said).toMatchObject({ level: 'warn', err: expect.stringContaining(code), hint: expect.any(String) });
+    expect(await place.agent('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
+    fs.writeFileSync(task.files.stdout, 'hello\n');
+    await place.mirrored(job, 'stdout');
+    place.configure(sandbox, { results: { enabled: false }, poll: { maxIntervalSeconds: 0.4 } });
+    await agent.says('the configuration changed');
+    expect(refusals(agent)).toHaveLength(1);
+  });
+});
+
+it.concurrent('a wake-up file that somebody removed is waited for', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const { sandbox, job, task } = await submitQuietJob(place);
+  place.configure(sandbox, { results: { enabled: false } });
+  await place.run();
+  for (let round = 0; round < 2; round++) {
+    fs.rmSync(path.join(place.state, 'wake'));
+    const watched = round === 0 ? job : await sandbox.submit({ tasks: [{}] });
+    const { taskId = '', files } = watched.tasks[0] ?? { files: task.files };
+    expect(await place.agent('watch', watched.jobId, '--task', taskId)).toMatchObject({ code: 0 });
+    fs.writeFileSync(files.stdout, 'hello\n');
+    await place.mirrored(watched, 'stdout');
+  }
+});
