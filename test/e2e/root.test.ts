@@ -68,15 +68,22 @@ describe.skipIf(!isRoot)('in the state of another user', { ...PATIENCE, concurre
     await (await place.run()).kill();
     await sandbox.stop();
     const kept = path.join(place.directory, 'kept');
+    // Whoever took over the user holds the lock as the agent does, so that commands do not take it.
+    const holding = (file: string) => {
+      if (file !== 'wake' && file !== 'agent.db') return undefined;
+      return new Database(path.join(place.state, 'agent.lock')).exec('BEGIN EXCLUSIVE');
+    };
     for (const [name, set] of Object.entries(TRAPS)) {
       for (const [file, [command, ...args]] of Object.entries(FILES)) {
         const at = path.join(place.state, file);
         if (fs.existsSync(at)) fs.renameSync(at, kept);
         set(at, root);
         if (name !== 'a hard link') fs.lchownSync(at, NOBODY, NOBODY);
+        const lock = holding(file);
         const { signal, stderr } = await place.agentAsRoot(command, ...args);
         const isDefect = stderr.includes('this is a defect');
         expect({ name, file, signal, isDefect }).toEqual({ name, file, signal: null, isDefect: false });
+        lock?.close();
         root.isUntouched();
         fs.rmSync(at, { recursive: true, force: true });
         if (fs.existsSync(kept)) fs.renameSync(kept, at);
