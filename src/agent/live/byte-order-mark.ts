@@ -102,10 +102,9 @@ async function* askNear(before: Before): Follow<MarkFound> {
     const isBlind = at >= certain.length && head.length > certain.length;
     const ofMarks = left.map((mark) => evidenceFor(beginning(mark, certain), behind));
     const most = Math.max(...ofMarks);
-    if (most < 0 || (!isBlind && ofNone > most)) {
-      // Something else was there meanwhile, or a mark stands where it was asked from.
-      if (ofNone < 0 && !isBlind) continue;
-      return ofNone > 0 || (yield* isAsBefore(before)) ? NONE : AGAIN;
+    if (most < 0 || ofNone > most) {
+      if (ofNone > 0) return NONE;
+      return (isBlind || ofNone === 0) && (yield* isAsBefore(before)) ? NONE : AGAIN;
     }
     left = left.filter((_, index) => ofMarks[index] === most);
     const [mark, ...others] = left;

@@ -67,6 +67,7 @@ export async function* explain(
 export async function* readUnknown(offset: number, decode: Decode): Follow<Answer | 'again'> {
   const part = yield offset;
   if (part === undefined) return 'again';
+  if (part.content.length === 0) return { offset, reading: decode(part.content) };
   const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
   if (mark === 'again') return mark;
   return { offset, reading: mark === 'none' ? decode(part.content) : readMarked(part.content, mark) };

@@ -77,7 +77,7 @@ const isWhole = (bytes: Buffer) => new StringDecoder('utf8').write(bytes).length
 
 /** Whether `replaced` replacement characters are what the service shows of the mirror from `at` on, and nothing more. */
 async function isAllShown(file: LiveFile, at: number, replaced: number): Promise<boolean> {
-  if (file.unknownUntil(at) !== undefined) return replaced <= file.length - at;
+  if (file.row.inexact.some((region) => overlaps(region, at, file.length))) return false;
   const there = await file.read(at, file.length);
   // More of a character that is begun is shown no otherwise.
   return isWhole(there) && there.toString() === REPLACEMENT_CHARACTER.repeat(replaced);
