@@ -6,9 +6,7 @@ import type { Grant, PartRequest, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { parseLong } from '../job.ts';
 import { FILE_TYPE_OF } from './shapes.ts';
-
-/** What XML 1.0 cannot hold, not even as a reference; a lone surrogate is no character at all. */
-const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
+import { NOT_XML } from './xml-text.ts';
 
 /** The fields of a request in the order of the contract, which the `soap` package does not mend. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -37,13 +37,14 @@ export class RepeatedAnswer {
       held?.push(chunk);
       if (held === undefined) yield chunk;
       else if (length > MAX_BYTES) {
-        yield* held;
+        yield Buffer.concat(held, length);
         held = undefined;
       }
     }
     if (held === undefined) return;
-    this.#fingerprint = hash('sha256', Buffer.concat(held, length), 'base64');
-    if (!this.isKnown) yield* held;
+    const whole = Buffer.concat(held, length);
+    this.#fingerprint = hash('sha256', whole, 'base64');
+    if (!this.isKnown) yield whole;
   }
 }
 

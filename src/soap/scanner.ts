@@ -16,9 +16,12 @@ const SOAP_1_1 = 'http://schemas.xmlsoap.org/soap/envelope/';
 const SOAP_1_2 = 'http://www.w3.org/2003/05/soap-envelope';
 const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
 
-/** The `soap` package blocks the process while it reads the rest: some 100 ms for one of this size. */
-const MAX_REST_CHARACTERS = 1024 * 1024;
-const MAX_REST_ELEMENTS = 20_000;
+/** The `soap` package blocks the process while it reads the rest: some 50 ms for one of this size. */
+const MAX_REST_CHARACTERS = 512 * 1024;
+/** Elements and attributes of the whole document: of its header and of details of faults, too. */
+const MAX_MARKUP = 10_000;
+/** Of these many attributes of each element, a listing of hundreds of thousands of names may make use. */
+const FREE_ATTRIBUTES = 2;
 
 /** Elements around the content of the body: the envelope and the body itself. */
 const FRAMES_AROUND_CONTENT = 2;
@@ -62,7 +65,7 @@ export class AnswerScanner implements XmlEvents {
   readonly #frames: Frame[] = [];
   readonly #rest: string[] = [];
   #restCharacters = 0;
-  #restElements = 0;
+  #markup = 0;
   #plainBytes = 0;
   #empty = true;
   #bodySeen = false;
@@ -97,7 +100,11 @@ export class AnswerScanner implements XmlEvents {
     const parent = this.#frames.at(-1);
     if (parent?.kind === 'lifted') throw malformed('an element inside a text');
     if (parent?.nil === true) throw malformed('an element inside a nil one');
-    this.#frames.push(parent?.kind === 'left-out' ? parent : this.#frameOf(tag));
+    const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag);
+    this.#frames.push(frame);
+    // How many texts are lifted is for the one who takes them to say.
+    this.#markup += (frame.kind === 'lifted' ? 0 : 1) + Math.max(0, tag.attributes - FREE_ATTRIBUTES);
+    if (this.#markup > MAX_MARKUP) throw tooLarge(`more than ${MAX_MARKUP} elements and attributes`);
   }
 
   text(bytes: Buffer, literal: boolean): void {
@@ -210,8 +217,6 @@ export class AnswerScanner implements XmlEvents {
   }
 
   #plain(tag: StartTag): Frame {
-    this.#restElements += 1;
-    if (this.#restElements > MAX_REST_ELEMENTS) throw tooLarge(`more than ${MAX_REST_ELEMENTS} elements`);
     this.#write(tag.nil ? `<${tag.localName} xsi:nil="true">` : `<${tag.localName}>`);
     return { ...tag, kind: 'plain', end: `</${tag.localName}>` };
   }

@@ -1,6 +1,7 @@
 /**
- * Character data of XML as bytes: it is UTF-8 already, so only the references have to be resolved. References to
- * control characters, which XML 1.0 forbids and ASP.NET writes (field notes 2), are resolved like any other.
+ * Character data of XML as bytes: it is UTF-8 already, so only the references have to be resolved. Control characters,
+ * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
+ * (field notes 2). In markup (tags, comments, instructions) nobody needs them, and they are refused.
  */
 import { malformed } from './malformed.ts';
 
@@ -15,8 +16,11 @@ const MAX_REFERENCE_BYTES = 32;
 /** Up to so many bytes behind a reference are looked through here: in dense text a call into the platform costs more. */
 const NEAR_BYTES = 32;
 
-/** The bytes of a name, as one number. */
-const packed = (name: string) => Array.from(Buffer.from(name)).reduce((number, byte) => number * 256 + byte, 0);
+/** What XML 1.0 cannot hold, not even as a reference; a lone surrogate is no character at all. */
+export const NOT_XML = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/u;
+
+/** The bytes of a name, as one number. It begins with 1: else a NUL before the name would not count. */
+const packed = (name: string) => Array.from(Buffer.from(name)).reduce((number, byte) => number * 256 + byte, 1);
 
 const NAMED: ReadonlyMap<number, number> = new Map([
   [packed('amp'), 0x26],
@@ -90,7 +94,7 @@ function endOfReference(bytes: Buffer, start: number): number {
 /** The code point of the reference whose name or number is [start, end). */
 function pointOf(bytes: Buffer, start: number, end: number): number {
   if (bytes[start] === NUMBER_SIGN) return pointOfNumber(bytes, start + 1, end);
-  let name = 0;
+  let name = 1;
   for (let at = start; at < end && end - start <= LONGEST_NAME; at += 1) name = name * 256 + (bytes[at] ?? 0);
   const point = NAMED.get(name);
   if (point === undefined) throw malformed('a reference to an unknown entity');

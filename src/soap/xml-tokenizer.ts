@@ -4,10 +4,10 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { malformed } from './malformed.ts';
-import { type Bindings, INITIAL_BINDINGS, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
-import { endOfWholeCharacters, endOfWholeUtf8 } from './xml-text.ts';
+import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
+import { endOfWholeCharacters, endOfWholeUtf8, NOT_XML } from './xml-text.ts';
 
-/** A tag with its attributes may not be longer. */
+/** A tag with its attributes may not be longer, nor an instruction. */
 const MAX_TAG_BYTES = 16 * 1024;
 const MAX_DEPTH = 64;
 
@@ -19,10 +19,12 @@ const APOSTROPHE = 0x27;
 const BANG = 0x21;
 const QUESTION = 0x3f;
 
+const NOT_LOOKED: { readonly length: number; readonly quote: number } = { length: 1, quote: 0 };
+
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 const COMMENT = Buffer.from('<!--');
 const CDATA = Buffer.from('<![CDATA[');
-const INSTRUCTION = /^<\?([A-Za-z_:\u0080-\u00ff][\w:.\u0080-\u00ff-]*)(?:[ \t\r\n]|\?>$)/;
+const INSTRUCTION = /^<\?([A-Za-z_:\u0080-\u{10FFFF}][\w:.\u0080-\u{10FFFF}-]*)(?:[ \t\r\n]|\?>$)/u;
 const XML_DECLARATION =
   /^<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["'](?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*["']([\w.:-]+)["'])?(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*["'](?:yes|no)["'])?[ \t\r\n]*\?>$/;
 
@@ -38,8 +40,12 @@ export interface XmlEvents {
 
 export class XmlTokenizer {
   readonly #events: XmlEvents;
-  readonly #open: { readonly qualifiedName: string; readonly bindings: Bindings }[] = [];
+  /** The names of the open elements, as they were written. */
+  readonly #open: string[] = [];
+  readonly #namespaces = new Namespaces();
   #held: Buffer = Buffer.alloc(0);
+  /** How far a held tag was looked through for its end, and the quote that was open there. */
+  #looked = NOT_LOOKED;
   /** Inside of it nothing but its end counts. */
   #section: 'comment' | 'cdata' | undefined;
   #begun = false;
@@ -132,24 +138,30 @@ export class XmlTokenizer {
     if (found === -1) {
       // The last bytes may be the beginning of the end mark, and of a character.
       const end = endOfWholeUtf8(bytes.subarray(0, Math.max(at, bytes.length - 2)), at);
-      if (section === 'cdata' && end > at) this.#text(bytes.subarray(at, end), true);
+      this.#insidePiece(bytes.subarray(at, end), section);
       return end;
     }
+    this.#insidePiece(bytes.subarray(at, found), section);
     if (section === 'comment') {
       // What XML forbids in a comment would hide everything up to the end of the next one.
       if (bytes.length < found + 3) return found;
       if (bytes[found + 2] !== GREATER_THAN) throw malformed('a -- inside a comment');
-    } else if (found > at) {
-      this.#text(bytes.subarray(at, found), true);
     }
     this.#section = undefined;
     return found + 3;
   }
 
+  #insidePiece(bytes: Buffer, section: 'comment' | 'cdata'): void {
+    if (bytes.length === 0) return;
+    if (section === 'cdata') this.#text(bytes, true);
+    else markupText(bytes);
+  }
+
   #instruction(bytes: Buffer, at: number): number {
     const end = bytes.indexOf('?>', at + 2);
     if (end === -1) return at;
-    const text = bytes.toString('latin1', at, end + 2);
+    if (end + 2 - at > MAX_TAG_BYTES) throw malformed(`an instruction longer than ${MAX_TAG_BYTES} bytes`);
+    const text = markupText(bytes.subarray(at, end + 2));
     const target = INSTRUCTION.exec(text)?.[1];
     if (target === undefined) throw malformed('a wrong processing instruction');
     if (target.toLowerCase() !== 'xml') return end + 2;
@@ -163,30 +175,47 @@ export class XmlTokenizer {
   }
 
   #tag(bytes: Buffer, at: number): number {
-    const end = endOfTag(bytes, at);
+    const end = this.#endOfTag(bytes, at);
     if (end === -1) return at;
-    const tag = bytes.subarray(at, end);
-    if (tag.length > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
-    if (!isUtf8(tag)) throw malformed('bytes that are not UTF-8');
-    if (tag[1] === SLASH) this.#closeElement(parseEndTag(tag.toString()));
-    else this.#openElement(tag.toString());
+    if (end - at > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
+    const tag = markupText(bytes.subarray(at, end));
+    if (bytes[at + 1] === SLASH) this.#closeElement(parseEndTag(tag));
+    else this.#openElement(tag);
     return end;
   }
 
+  /** Past the `>` that ends the tag at `at`: one in a quoted value does not. -1 if it has not arrived. */
+  #endOfTag(bytes: Buffer, at: number): number {
+    let { quote } = this.#looked;
+    for (let index = at + this.#looked.length; index < bytes.length; index += 1) {
+      const byte = bytes[index] ?? 0;
+      if (quote !== 0) {
+        if (byte === quote) quote = 0;
+      } else if (byte === QUOTE || byte === APOSTROPHE) {
+        quote = byte;
+      } else if (byte === GREATER_THAN) {
+        this.#looked = NOT_LOOKED;
+        return index + 1;
+      }
+    }
+    // What is held is not looked through again: it may arrive byte by byte.
+    this.#looked = { length: bytes.length - at, quote };
+    return -1;
+  }
+
   #openElement(text: string): void {
-    const outer = this.#open.at(-1);
-    if (outer === undefined && this.#rootSeen) throw malformed('something after the root element');
+    if (this.#open.length === 0 && this.#rootSeen) throw malformed('something after the root element');
     if (this.#open.length === MAX_DEPTH) throw malformed(`elements nested deeper than ${MAX_DEPTH}`);
-    const tag = parseStartTag(text, outer?.bindings ?? INITIAL_BINDINGS);
+    const tag = parseStartTag(text, this.#namespaces);
     this.#rootSeen = true;
-    this.#open.push(tag);
+    this.#open.push(tag.qualifiedName);
     this.#events.open(tag);
     if (tag.empty) this.#closeElement(tag.qualifiedName);
   }
 
   #closeElement(qualifiedName: string): void {
-    if (this.#open.at(-1)?.qualifiedName !== qualifiedName) throw malformed('an end tag that closes another element');
-    this.#open.pop();
+    if (this.#open.pop() !== qualifiedName) throw malformed('an end tag that closes another element');
+    this.#namespaces.close();
     this.#events.close();
   }
 }
@@ -195,18 +224,10 @@ export function isWhiteSpace(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
 }
 
-/** Past the `>` that ends the tag at `at`: one in a quoted value does not. -1 if it has not arrived. */
-function endOfTag(bytes: Buffer, at: number): number {
-  let quote = 0;
-  for (let index = at + 1; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (quote !== 0) {
-      if (byte === quote) quote = 0;
-    } else if (byte === QUOTE || byte === APOSTROPHE) {
-      quote = byte;
-    } else if (byte === GREATER_THAN) {
-      return index + 1;
-    }
-  }
-  return -1;
+/** The text of markup. @throws JobtailError malformed for what no XML holds */
+function markupText(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw malformed('bytes that are not UTF-8');
+  const text = bytes.toString();
+  if (NOT_XML.test(text)) throw malformed('a control character inside of markup');
+  return text;
 }

@@ -58,6 +58,8 @@ describe('content is wrong with', () => {
     ['a reference without end', `&#${'0'.repeat(100)}65;`],
     ['half a surrogate pair', '&#xD83D;'],
     ['a surrogate pair as two references', '&#xD83D;&#xDE00;'],
+    ['a NUL before the name of an entity', '&\0amp;'],
+    ['a NUL inside the name of an entity', '&am\0p;'],
     ['an element', 'a<b/>c'],
   ])('%s', (_, content) => {
     expect(tryScan(PARTS, partsResponse(entry(content)))).toBe('malformed');
@@ -246,6 +248,12 @@ describe('an answer is wrong with', () => {
     ['text inside a nil one', good.replace('<content>', '<content xsi:nil="true">'), 'malformed'],
     ['an instruction without a name', good.replace('<content>', '<??><content>'), 'malformed'],
     ['a -- in a comment', good.replace('<content>', '<!-- a -- b --><content>'), 'malformed'],
+    ['a NUL in a comment', good.replace('<content>', '<!--a\0b--><content>'), 'malformed'],
+    ['a NUL in an instruction', good.replace('<content>', '<?a b\0?><content>'), 'malformed'],
+    ['a NUL in the name of an instruction', good.replace('<content>', '<?a\0?><content>'), 'malformed'],
+    ['a NUL in an attribute', good.replace('<content>', '<content a="\0">'), 'malformed'],
+    ['a control character in a tag', good.replace('<content>', '<content\x1f>'), 'malformed'],
+    ['a noncharacter in a comment', good.replace('<content>', '<!--\uFFFE--><content>'), 'malformed'],
     ['a declaration of an element', good.replace('<content>', '<content><!ELEMENT a>'), 'malformed'],
     ['deep nesting', partsResponse('<a>'.repeat(100_000)), 'malformed'],
     ['a huge tag', good.replace('<content>', `<content a="${'x'.repeat(20_000)}">`), 'malformed'],

@@ -79,6 +79,14 @@ const [beforeContent = '', afterContent = ''] = partsResponse(entry('|')).split(
 const bytesIn = (...bytes: number[]) =>
   Buffer.concat([Buffer.from(beforeContent), Buffer.from(bytes), Buffer.from(afterContent)]);
 
+const MANY_NAMESPACES = Array.from({ length: 700 }, (_, at) => `xmlns:p${at}="u:${at}"`).join(' ');
+/** 1 MB of `piece` inside of ten elements with `attributes`. */
+const inHeader = (piece: string, attributes = '') => {
+  const inner = piece.repeat(1_000_000 / piece.length);
+  const header = `${`<a ${attributes}>`.repeat(10)}${inner}${'</a>'.repeat(10)}`;
+  return good.replace('<soap:Body>', () => `<soap:Header>${header}</soap:Header><soap:Body>`);
+};
+
 const connections: readonly Omit<Broken, 'operation'>[] = [
   { what: 'closed at once', code: 'interrupted', serve: (socket) => void socket.end() },
   { what: 'reset at once', code: 'interrupted', serve: (socket) => void socket.resetAndDestroy() },
@@ -229,6 +237,17 @@ const documents: readonly Omit<Broken, 'operation'>[] = [
   { what: 'an unknown entity', code: 'malformed', serve: xml(partsResponse(entry('&b;'))) },
   { what: 'a reference to half a character', code: 'malformed', serve: xml(partsResponse(entry('&#xD83D;'))) },
   { what: 'bytes that are not UTF-8', code: 'malformed', serve: xml(bytesIn(0xe9)) },
+  { what: '1 MB of namespaces in the header', code: 'answer-too-large', serve: xml(inHeader('<a xmlns:p="urn:p"/>')) },
+  {
+    what: '1 MB of namespaces, each below many others',
+    code: 'answer-too-large',
+    serve: xml(inHeader('<b xmlns:q="r"/>', MANY_NAMESPACES)),
+  },
+  {
+    what: 'a fault with 1 MB of namespaces in its detail',
+    code: 'answer-too-large',
+    serve: xml(fault11('no').replace('<detail />', `<detail>${'<a xmlns:p="urn:p"/>'.repeat(50_000)}</detail>`)),
+  },
   { what: 'deep nesting', code: 'malformed', serve: xml(beforeContent + '<a>'.repeat(1_000_000)) },
   {
     what: 'an attribute of 10 MB',
@@ -238,7 +257,7 @@ const documents: readonly Omit<Broken, 'operation'>[] = [
   { what: 'a name of 10 MB', code: 'malformed', serve: xml(`<${'a'.repeat(10_000_000)}/>`) },
   { what: 'a path of 10 MB', code: 'answer-too-large', serve: xml(good.replace('/out', 'x'.repeat(10_000_000))) },
   { what: 'a million elements', code: 'answer-too-large', serve: xml(partsResponse('<a/>'.repeat(1_000_000))) },
-  { what: 'as many elements as allowed', code: 'malformed', serve: xml(partsResponse(`x${'<a></a>'.repeat(19_000)}`)) },
+  { what: 'as many elements as allowed', code: 'malformed', serve: xml(partsResponse(`x${'<a></a>'.repeat(9_900)}`)) },
   {
     what: 'content of 30 MB without end',
     code: 'malformed',

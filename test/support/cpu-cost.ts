@@ -1,0 +1,32 @@
+/** What a work costs in processor time: a busy machine that lets the process wait does not count. */
+
+const TRIES = 3;
+
+/** The least of some tries, in milliseconds: what else the process does then (compiling, collecting garbage) is in none. */
+export function cpuMs(work: () => unknown): number {
+  const tries = Array.from({ length: TRIES }, () => {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.min(...tries);
+}
+
+/** Less is a matter of luck to measure. */
+const LEAST_MS = 1;
+/** Of eight times as much; what grows with the square takes 64 times as long. */
+const GROWS = 8;
+const MOST_TIMES = 24;
+
+/**
+ * How many times as long the work takes with eight times as much, `size` being the smaller one; measured again if it
+ * looks like too much, for only what is so again and again is.
+ */
+export function growthOf(size: number, prepare: (size: number) => () => unknown): { times: number; isLinear: boolean } {
+  let times = Number.POSITIVE_INFINITY;
+  for (let again = 0; times >= MOST_TIMES && again < 4; again += 1) {
+    times = cpuMs(prepare(size * GROWS)) / Math.max(LEAST_MS, cpuMs(prepare(size)));
+  }
+  return { times, isLinear: times < MOST_TIMES };
+}
