@@ -15,13 +15,15 @@ import { Witnesses } from '../agent/live/witnesses.ts';
 import type { PollContext } from '../agent/poll-context.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
 import { DiskReserve } from '../agent/results/limits.ts';
-import { printable } from '../agent/results/names.ts';
 import type { Refusals } from '../agent/results/passed-over.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
+import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
 import { HttpClient, type HttpClientOptions } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
+import { printable } from '../printable.ts';
+import { Secrets } from '../safe-text.ts';
 import { SignIn, type SignInEvent } from '../signin/sign-in.ts';
 import { contentWriter } from '../soap/content.ts';
 import { type CallEvent, SoapRemote } from '../soap/remote.ts';
@@ -62,11 +64,17 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+export interface ConnectOptions {
+  readonly observer?: Observer;
+  readonly newClient?: (options: HttpClientOptions) => HttpClient;
+  /** Those that are known already. */
+  readonly secrets?: Secrets;
+}
+
 export async function connect(
   config: Config,
   log: Log,
-  observer?: Observer,
-  newClient = (options: HttpClientOptions) => new HttpClient(options),
+  { observer, newClient = (options) => new HttpClient(options), secrets = new Secrets() }: ConnectOptions = {},
 ): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
@@ -79,6 +87,7 @@ export async function connect(
     baseUrl: service.baseUrl,
     auth,
     http,
+    secrets,
     onWarning: (message) => log.warn({}, message),
     onSignIn: (event) => {
       observer?.signIn(event);
@@ -92,10 +101,11 @@ export async function connect(
     soapVersion: service.soapVersion,
     http,
     session,
+    secrets,
     spillDirectory: spillDirectory(config),
     reserve: spillReserve(config),
     maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
-    ...(auth.sessionFaultPattern === null ? {} : { sessionFaultPattern: new RegExp(auth.sessionFaultPattern, 'i') }),
+    isSessionFault: auth.sessionFaultPattern === null ? undefined : sessionFaults(auth.sessionFaultPattern, log),
     onCall: (event) => {
       observer?.call(event);
       const { operation, durationMs, outcome, bytes } = event;
@@ -112,6 +122,17 @@ function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
   const named = fresh.slice(0, MOST_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
   if (count === 1) return `the result ${fresh[0]?.name} of job ${jobId} is refused: ${fresh[0]?.reason}`;
   return `${count} results of job ${jobId} are refused (agent status ${jobId}), among them ${named.join('; ')}`;
+}
+
+/** What the configuration has for faults that mean a lost session; what takes too long is said, and is none. */
+function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
+  return (words) => {
+    const matches = matchesInTime(pattern, words);
+    const hint = 'write it without a repetition inside of another one';
+    if (matches === undefined)
+      log.warn({ code: 'config', hint }, 'auth.sessionFaultPattern takes too long for a fault');
+    return matches === true;
+  };
 }
 
 /** What the configuration says is to be followed. */

@@ -8,6 +8,7 @@ import type { Config } from '../config/config.ts';
 import { warnOfPlainHttp } from '../config/plain-http.ts';
 import { type ErrorCode, JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
+import type { Secrets } from '../safe-text.ts';
 import type { AdjustableLog } from '../service/log.ts';
 import { Metrics } from '../service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../service/metrics-server.ts';
@@ -27,6 +28,7 @@ export interface DaemonOptions {
   readonly store: Store;
   readonly transfers: Transfers;
   readonly log: AdjustableLog;
+  readonly secrets: Secrets;
   readonly logLinesLost: () => number;
   readonly notifier: Notifier;
   readonly stop: AbortSignal;
@@ -97,12 +99,12 @@ export class Daemon {
 
   /** Follows until it is stopped; rejects with StateGone if the store is of no use any more. */
   async run(): Promise<void> {
-    const { config, log, stop, store } = this.#options;
+    const { config, log, stop, store, secrets } = this.#options;
     let inForce = config;
     const connectBy = (by: Config) => {
       // Before they are read. Those of a configuration that is refused, too: they may be what has to be mended.
       watched.cover([inForce, by]);
-      return connect(by, log, this.#observer);
+      return connect(by, log, { observer: this.#observer, secrets });
     };
     const reload = new Reload({
       current: config,

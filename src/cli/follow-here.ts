@@ -21,7 +21,7 @@ export async function followHere(config: Config, order: WatchOrder): Promise<voi
   try {
     const owned = openOwnStore(config, log);
     try {
-      const connection = await connect(config, log);
+      const connection = await connect(config, log, { secrets: owned.transfers.secrets });
       try {
         await follow(order, { config, log, ...owned, remote: connection.remote, signal: stopping.signal });
       } finally {

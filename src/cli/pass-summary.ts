@@ -1,13 +1,15 @@
 /** What a complete pass found, in lines for people. */
 import type { PassSummary } from '../agent/final-pass.ts';
 import type { JobId } from '../job.ts';
+import { printable } from '../printable.ts';
 import { countOf, showAge, showBytes } from './show.ts';
 
 export function summaryLines(jobId: JobId, summary: PassSummary): string[] {
   const { appended, liveFiles, verified, openEnds, results } = summary;
   const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
   const lines = [`job ${jobId}: ${live}; ${showBytes(appended)} new`];
-  for (const { taskId, file, reason } of openEnds) lines.push(`  task ${taskId} ${file}: not verified: ${reason}`);
+  for (const { taskId, file, reason } of openEnds)
+    lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
   if (results !== null) {
     const { fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
     const other = [

@@ -98,7 +98,7 @@ async function passHere({ config, owned, jobId, kind, progress, signal }: PassHe
   ]);
   const log = commandLog();
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-  const connection = await connect(config, log);
+  const connection = await connect(config, log, { secrets: transfers.secrets });
   try {
     const { pass } = buildEngine({
       ...{ config, store, transfers, log },

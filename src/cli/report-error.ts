@@ -1,6 +1,7 @@
 /** A failure as the person at the terminal sees it, and its exit code. */
 import { CommanderError } from 'commander';
 import { asJobtailError, EXIT } from '../errors.ts';
+import { printableLines } from '../printable.ts';
 
 /** Prints what happened and what to do; the exit code of the process. */
 export function reportError(thrown: unknown): number {
@@ -8,11 +9,11 @@ export function reportError(thrown: unknown): number {
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = asJobtailError(thrown);
   if (error.code === 'aborted') return EXIT.interrupted;
-  process.stderr.write(`agent: ${error.message}\n`);
-  if (error.hint !== undefined) process.stderr.write(`       ${error.hint}\n`);
+  process.stderr.write(`agent: ${printableLines(error.message)}\n`);
+  if (error.hint !== undefined) process.stderr.write(`       ${printableLines(error.hint)}\n`);
   if (error.code === 'internal') {
     const { stack = '' } = error.cause instanceof Error ? error.cause : error;
-    process.stderr.write(`${stack}\n`);
+    process.stderr.write(`${printableLines(stack)}\n`);
   }
   return error.policy.exitCode;
 }

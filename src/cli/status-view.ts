@@ -1,7 +1,7 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
 import Table from 'cli-table3';
 import pc from 'picocolors';
-import { printable } from '../agent/results/names.ts';
+import { printable } from '../printable.ts';
 import type { JobRow } from '../store/rows.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from './show.ts';
 import type { JobReport, Report } from './status-report.ts';
@@ -71,7 +71,7 @@ export function progressText({ jobs }: Report): string {
   return jobs
     .map((job) => {
       const results = job.results.directory === null ? '' : `, results ${resultsOf(job)}`;
-      const trouble = job.error === null ? '' : `, ${job.error.message}`;
+      const trouble = job.error === null ? '' : `, ${printable(job.error.message)}`;
       const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}, last growth ${ageOf(job.grownAt)}`;
       return `job ${job.jobId}: ${live}${results}${trouble}`;
     })
@@ -152,8 +152,8 @@ function resultLines({ results }: JobReport): string[] {
 function troubleLines(prefix: string, { message, hint, since, retryAt = 0 }: NonNullable<JobRow['error']>): string[] {
   const now = Date.now();
   const again = retryAt > now ? `, tried again in ${showAge(retryAt - now)}, at ${showClock(retryAt)}` : '';
-  const lines = [pc.red(`  ${prefix}${message} (since ${showAge(now - since)}${again})`)];
-  return hint === null ? lines : [...lines, `    ${hint}`];
+  const lines = [pc.red(`  ${prefix}${printable(message)} (since ${showAge(now - since)}${again})`)];
+  return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
 interface Fitted {

@@ -6,6 +6,7 @@ import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
+import { Secrets } from '../safe-text.ts';
 import { type DirectoryLock, lockDirectory, lockHolder } from '../store/lock.ts';
 import type { JobState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
@@ -44,7 +45,7 @@ export interface OwnedStore {
 }
 
 /** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
-export function openOwnStore(config: Config, log: Log): OwnedStore {
+export function openOwnStore(config: Config, log: Log, secrets = new Secrets()): OwnedStore {
   refuseForeignState(config);
   makeDirectories(config);
   const lock: DirectoryLock = lockDirectory(config.state.directory);
@@ -58,7 +59,7 @@ export function openOwnStore(config: Config, log: Log): OwnedStore {
         `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
       );
     }
-    return own(store, new Transfers({ store, log }), lock);
+    return own(store, new Transfers({ store, log, secrets }), lock);
   } catch (error) {
     store?.close();
     lock.release();

@@ -5,7 +5,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock } from '../agent/clock.ts';
-import type { Log, Remote } from '../agent/ports.ts';
+import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';
 import { DirectResults } from '../agent/results/direct-results.ts';
 import { Leases } from '../agent/results/leases.ts';
 import type { Config } from '../config/config.ts';
@@ -14,6 +14,7 @@ import { PrivateDirectory } from '../direct/private-directory.ts';
 import { ShareTransfer, type ShareTransferOptions } from '../direct/share.ts';
 import { SshTransfer } from '../direct/ssh-transfer.ts';
 import { asJobtailError } from '../errors.ts';
+import type { Secrets } from '../safe-text.ts';
 import type { Store } from '../store/store.ts';
 
 /** How often the loop looks: a query, unless there is something to give back. */
@@ -24,6 +25,7 @@ const PAUSE_MS = 60_000;
 export interface TransfersOptions {
   readonly store: Store;
   readonly log: Log;
+  readonly secrets: Secrets;
 }
 
 /** The shares of a configuration, with what no share may hold in this environment. */
@@ -39,11 +41,13 @@ export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareT
 
 export class Transfers {
   readonly leases: Leases;
+  readonly secrets: Secrets;
   readonly #directory: PrivateDirectory;
   readonly #log: Log;
 
   /** For the holder of the directory's lock only: clears what a kill left behind. */
-  constructor({ store, log }: TransfersOptions) {
+  constructor({ store, log, secrets }: TransfersOptions) {
+    this.secrets = secrets;
     this.#log = log;
     this.leases = new Leases({ store, clock: systemClock, log });
     this.#directory = new PrivateDirectory({ stateDirectory: store.directory, environment: process.env });
@@ -61,10 +65,20 @@ export class Transfers {
       wanted: transfer,
       aboveBytes,
       transfers: {
-        NetworkShare: new ShareTransfer(sharesOf(config, process.env)),
-        SftpScp: new SshTransfer({ ...ssh, knownHostsFile, directory: this.#directory }),
+        NetworkShare: this.#safe(new ShareTransfer(sharesOf(config, process.env))),
+        SftpScp: this.#safe(new SshTransfer({ ...ssh, knownHostsFile, directory: this.#directory })),
       },
     });
+  }
+
+  /** What programs and remote hosts say stands in the failures of a transfer. */
+  #safe(transfer: DirectTransfer): DirectTransfer {
+    return {
+      fetch: (order) =>
+        transfer.fetch(order).catch((error: unknown) => {
+          throw this.secrets.hideIn(asJobtailError(error));
+        }),
+    };
   }
 
   /** Gives back, again and again, what nobody uses; the returned function ends that. */

@@ -4,6 +4,9 @@ import { HttpClient, type HttpClientOptions, readBody } from '../http/http-clien
 const LIMIT_MS = 5_000;
 const MOST_BYTES = 4 * 1024 * 1024;
 
+/** As it may stand there: what no namespace can hold is none. */
+const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
+
 /** Undefined if the service does not say. */
 export async function namespaceOf(
   url: string,
@@ -15,7 +18,7 @@ export async function namespaceOf(
   try {
     const answer = await client.request({ method: 'GET', url: `${url}?wsdl`, headers: {}, signal });
     const text = (await readBody(answer, MOST_BYTES)).toString('utf8');
-    return answer.status === 200 ? /\stargetNamespace="([^"&<>]+)"/.exec(text)?.[1] : undefined;
+    return answer.status === 200 ? NAMESPACE.exec(text)?.[1] : undefined;
   } catch {
     return undefined;
   } finally {

@@ -2,6 +2,7 @@
 import type * as z from 'zod';
 import { parseLong } from '../job.ts';
 import { AUTH_METHODS, type AuthConfig, type AuthMethod, type SecretSource } from './config.ts';
+import { isQuickPattern } from './fault-pattern.ts';
 import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
 
 const SECRET_NAMES = ['password', 'token', 'sessionCode'] as const;
@@ -33,7 +34,7 @@ export function authSection(directory: string) {
     ),
     operation: urlPart('the name of an operation').nullable().prefault(null),
     sessionCodeField: text().nullable().prefault(null),
-    sessionFaultPattern: text('a regular expression', isRegularExpression).nullable().prefault(null),
+    sessionFaultPattern: text(PATTERN, isQuickPattern).nullable().prefault(null),
     commandTimeoutSeconds: duration('seconds', 3600).prefault(30),
     passwordFile: file,
     passwordCommand: argv,
@@ -63,13 +64,7 @@ type AuthKeys = {
   readonly [Key in `${SecretName}Command`]?: readonly string[] | undefined;
 };
 
-function isRegularExpression(found: string): boolean {
-  try {
-    return new RegExp(found, 'i') instanceof RegExp;
-  } catch {
-    return false;
-  }
-}
+const PATTERN = 'a regular expression that is quick for any text (no repetition inside of another one)';
 
 const slashed = (path: string) => `/${path}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
 

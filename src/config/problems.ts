@@ -3,6 +3,7 @@
  * may be a secret is never shown, only its type.
  */
 import type * as z from 'zod';
+import { printable } from '../printable.ts';
 import { nearest } from './nearest.ts';
 
 type Path = readonly PropertyKey[];
@@ -74,17 +75,12 @@ const cut = (text: string, length: number) => (text.length > length ? `${text.sl
 
 /** In quotes, cut, safe on a terminal, and without the credentials of an address. */
 function quoted(text: string): string {
-  return escaped(JSON.stringify(cut(text.replace(/\/\/.*@/, '//***@'), 80)));
+  return printable(JSON.stringify(cut(text.replace(/\/\/.*@/, '//***@'), 80)));
 }
-
-const escaped = (text: string) =>
-  text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    [...character].map((c) => `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`).join(''),
-  );
 
 /** A key as it is; of a strange one only what is safe to show (`{password:x}` in YAML is the key `password:x`). */
 function keyText(key: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_-]*$/.test(key)) return cut(key, 40);
   const secret = /^["']?[A-Za-z_-]*(pass|token|secret|code|credential)[A-Za-z_-]*/i.exec(key);
-  return secret === null ? `"${escaped(cut(key, 40))}"` : `"${secret[0]}..."`;
+  return secret === null ? `"${printable(cut(key, 40))}"` : `"${secret[0]}..."`;
 }

@@ -6,15 +6,36 @@
  * Levels: error = data at risk, or the agent stops. warn = it retries by itself. info = start, stop, rewritten, settled.
  * debug = every call and chunk.
  */
-import { pino } from 'pino';
+import { type LoggerOptions, pino } from 'pino';
 import pretty from 'pino-pretty';
 import type { Log } from '../agent/ports.ts';
+import { printableLines } from '../printable.ts';
+import type { Secrets } from '../safe-text.ts';
 import { type LogStream, standardError } from './log-stream.ts';
 
 export interface LogOptions {
   readonly level: string;
+  /** Nothing of them is logged. */
+  readonly secrets?: Secrets;
   /** Where the lines go, if not to the standard error of the process. */
   readonly stream?: LogStream;
+}
+
+/** Whatever a line says may come from outside: it is shown as text, and without secrets. */
+function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptions['hooks']> {
+  const safe = (value: unknown) => {
+    if (typeof value !== 'string') return value;
+    const text = printableLines(value);
+    return secrets?.hide(text) ?? text;
+  };
+  return {
+    logMethod([fields, message], method) {
+      const safeFields = Object.fromEntries(
+        Object.entries(fields as object).map(([name, value]) => [name, safe(value)]),
+      );
+      method.apply(this, [safeFields, safe(message)] as Parameters<typeof method>);
+    },
+  };
 }
 
 /** The log of a command that ends: what has to be said, in the words of a person, wherever its standard error goes. */
@@ -22,7 +43,7 @@ export function commandLog(): Log {
   const destination = process.stderr.on('error', () => {});
   const messageFormat = 'agent: {msg}{if hint} ({hint}){end}';
   return pino(
-    { level: 'warn', base: null },
+    { level: 'warn', base: null, hooks: safeLines(undefined) },
     pretty({ destination, sync: true, ignore: 'time,level', hideObject: true, colorize: false, messageFormat }),
   );
 }
@@ -32,10 +53,11 @@ export interface AdjustableLog extends Log {
   level: string;
 }
 
-export function createLog({ level, stream }: LogOptions): AdjustableLog {
+export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog {
   const options = {
     level,
     base: null,
+    hooks: safeLines(secrets),
     formatters: { level: (label: string) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
   };

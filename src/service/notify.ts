@@ -3,6 +3,7 @@
  * so the native module `unix-dgram` sends; it is optional, for an agent that no systemd waits for needs none.
  */
 import { createRequire } from 'node:module';
+import { printable } from '../printable.ts';
 
 /** Fields of one message, such as `READY: '1'`. */
 export type NotifyFields = Readonly<Record<string, string>>;
@@ -76,7 +77,7 @@ class SocketNotifier implements Notifier {
 
   send(fields: NotifyFields): void {
     const message = { ...this.#unsent, ...fields };
-    const lines = Object.entries(message).map(([name, value]) => `${name}=${value.replaceAll(/\s+/g, ' ')}`);
+    const lines = Object.entries(message).map(([name, value]) => `${name}=${printable(value.replaceAll(/\s+/g, ' '))}`);
     const bytes = Buffer.from(lines.join('\n'));
     this.#socket.send(bytes, 0, bytes.length, this.#path, (error) => {
       this.#unsent = error === undefined ? {} : message;

@@ -4,7 +4,7 @@
  */
 import type { Grant } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { safeText } from './safe-text.ts';
+import type { Secrets } from '../safe-text.ts';
 
 const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
 /** Names of the session code in an answer that is an object, the likelier first; compared without case, `_` and `-`. */
@@ -17,8 +17,10 @@ export interface AnswerText {
 }
 
 export interface GrantRules {
-  /** The secret that was sent: a token may be wanted as a bearer token, and none of it may be shown. */
+  /** The secret that was sent: a token may be wanted as a bearer token. */
   readonly secret: string;
+  /** Nothing of them may be shown. */
+  readonly secrets: Secrets;
   readonly isToken: boolean;
   /** Where the session code stands in an object; null: the usual names. */
   readonly sessionCodeField: string | null;
@@ -128,7 +130,7 @@ function shapeOf(value: unknown, rules: GrantRules, depth = 0): string {
   const keys = Object.keys(value);
   if (keys.length === 0 || depth === 2) return keys.length === 0 ? 'an empty object' : 'an object';
   const shown = keys.slice(0, 20).map((key) => {
-    return `${safeText(JSON.stringify(key.slice(0, 40)), [rules.secret])} (${shapeOf(value[key], rules, depth + 1)})`;
+    return `${rules.secrets.safeText(JSON.stringify(key.slice(0, 40)))} (${shapeOf(value[key], rules, depth + 1)})`;
   });
   return `an object with ${shown.join(', ')}${keys.length > shown.length ? ', ...' : ''}`;
 }

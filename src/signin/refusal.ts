@@ -1,6 +1,6 @@
 /** What an answer that is no success means: the error for each status. */
 import { type ErrorCode, JobtailError } from '../errors.ts';
-import { safeText } from './safe-text.ts';
+import type { Secrets } from '../safe-text.ts';
 
 export interface Refusal {
   readonly status: number;
@@ -12,7 +12,7 @@ export interface Refusal {
 export interface RefusalContext {
   readonly url: string;
   /** What nothing of may be shown. */
-  readonly secret: string;
+  readonly secrets: Secrets;
   /** `the password in the file /etc/agent/password` */
   readonly secretPlace: string;
 }
@@ -72,7 +72,7 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
 /** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
   const meaning = MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
-  const words = safeText(wordsOf(text), [context.secret]);
+  const words = context.secrets.safeText(wordsOf(text));
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,

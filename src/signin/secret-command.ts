@@ -1,7 +1,7 @@
 /** A secret that a program prints: `oidc-token NAME`, `pass show NAME`. */
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { MOST_SAID, printedBy } from '../programs/program.ts';
-import { safeText } from './safe-text.ts';
+import { safeText } from '../safe-text.ts';
 
 /** Shorter arguments are words such as `-p`; hiding them would only make the program's message unreadable. */
 const MIN_HIDDEN_ARGUMENT = 4;

@@ -3,11 +3,11 @@ import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import { type HttpClient, readBody } from '../http/http-client.ts';
+import { Secrets } from '../safe-text.ts';
 import { readGrant } from './answer.ts';
 import { BackOff } from './back-off.ts';
 import { bodyOf, type OperationSettings, type SignInSettings, secretNameOf, urlOf } from './operation.ts';
 import { refusalOf } from './refusal.ts';
-import { safeText } from './safe-text.ts';
 import { Secret } from './secret.ts';
 import { SharedCall } from './shared-call.ts';
 
@@ -37,6 +37,8 @@ export interface SignInOptions {
   readonly onSignIn?: (event: SignInEvent) => void;
   /** A secret that others can read, for example. */
   readonly onWarning?: (message: string) => void;
+  /** What is read and what is given goes into them, and nothing of them into a message. */
+  readonly secrets?: Secrets;
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** A clock that never jumps, in milliseconds. */
   readonly nowMs?: () => number;
@@ -47,6 +49,7 @@ export class SignIn implements Session {
   readonly #options: SignInOptions;
   readonly #nowMs: () => number;
   readonly #secret: Secret;
+  readonly #secrets: Secrets;
   readonly #call = new SharedCall((signal) => this.#renew(signal));
   readonly #backOff: BackOff;
   #grant: Grant | undefined;
@@ -56,6 +59,7 @@ export class SignIn implements Session {
     const { auth, env = process.env, onWarning = () => undefined, random = Math.random } = options;
     this.#options = options;
     this.#nowMs = options.nowMs ?? (() => performance.now());
+    this.#secrets = options.secrets ?? new Secrets();
     this.#secret = new Secret({ source: auth.secret, name: secretNameOf(auth.method), env, onWarning });
     this.#backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, nowMs: this.#nowMs, random });
   }
@@ -124,6 +128,7 @@ export class SignIn implements Session {
   async #attempt(signal: AbortSignal): Promise<Grant> {
     const { auth } = this.#options;
     const secret = await this.#secret.read(signal);
+    this.#secrets.add('sign-in', secret);
     if (auth.method === 'session-code') return { kind: 'session', code: secret };
     try {
       return await this.#callOperation(auth, secret, signal);
@@ -131,7 +136,7 @@ export class SignIn implements Session {
       if (thrown instanceof JobtailError) throw thrown;
       // A defect; as a cause it could carry the request.
       const said = thrown instanceof Error ? thrown.message : '';
-      throw new JobtailError('internal', `the sign-in failed: ${safeText(said, [secret])}`);
+      throw new JobtailError('internal', `the sign-in failed: ${this.#secrets.safeText(said)}`);
     }
   }
 
@@ -145,11 +150,12 @@ export class SignIn implements Session {
     const { status, contentType, retryAfterMs } = answer;
     if (status < 200 || status > 299) {
       const text = await beginningOf(answer.body);
-      throw refusalOf({ status, retryAfterMs, text }, { url, secret, secretPlace: this.#secret.place });
+      throw refusalOf({ status, retryAfterMs, text }, { url, secrets: this.#secrets, secretPlace: this.#secret.place });
     }
     const text = new TextDecoder().decode(await readBody(answer, MAX_ANSWER_BYTES));
-    const { sessionCodeField } = auth;
-    return readGrant({ text, contentType }, { secret, isToken: auth.method !== 'password', sessionCodeField });
+    const { method, sessionCodeField } = auth;
+    const rules = { secret, secrets: this.#secrets, isToken: method !== 'password', sessionCodeField };
+    return readGrant({ text, contentType }, rules);
   }
 }
 

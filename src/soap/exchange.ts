@@ -6,7 +6,6 @@ import { malformed, unexpected } from './malformed.ts';
 import { type RefusedCall, refusalError } from './refusals.ts';
 import type { RepeatedAnswer } from './repeated-answer.ts';
 import { AnswerScanner, type Rest } from './scanner.ts';
-import { redactedText } from './short-text.ts';
 
 /** How much of an answer that is no success is looked at. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
@@ -58,7 +57,9 @@ async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<Rest> {
   if (!isXml(answer.contentType)) {
     const head = await readHead(answer, call);
     if (head.length === 0) throw unexpected('it is empty');
-    throw isWebPage(answer, head) ? webPage(head, call) : malformed(`it is ${answer.contentType} and no SOAP envelope`);
+    throw isWebPage(answer, head)
+      ? webPage(head, call)
+      : malformed(`it is ${call.secrets.safeText(answer.contentType)} and no SOAP envelope`);
   }
   if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
   const scanner = new AnswerScanner(call);
@@ -90,6 +91,7 @@ async function readRefusal(answer: HttpAnswer, call: Exchange): Promise<Rest> {
       operation: call.operation,
       namespace: call.namespace,
       maxBytes: call.maxBytes,
+      secrets: call.secrets,
     });
     try {
       scanner.push(head);
@@ -126,7 +128,7 @@ function isWebPage(answer: HttpAnswer, head: Buffer): boolean {
 }
 
 function webPage(head: Buffer, call: Exchange): JobtailError {
-  const title = redactedText(titleOf(head), call.secret, MAX_TITLE_LENGTH);
+  const title = call.secrets.safeText(titleOf(head), MAX_TITLE_LENGTH);
   return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
     hint: 'a proxy or sign-in page stands in the way, or service.fileTransferUrl is the address of something else',
   });

@@ -1,9 +1,11 @@
 /** A service that answers, but not with what was asked for: faults and statuses, and what they mean. */
 import { type ErrorCode, JobtailError, type JobtailErrorOptions } from '../errors.ts';
+import type { Secrets } from '../safe-text.ts';
 import type { Operation } from './contract.ts';
-import { redactedText } from './short-text.ts';
 
 const MAX_WORDS = 500;
+/** What a fault means stands at its beginning. */
+const MAX_EXAMINED = 2048;
 
 /** What was seen of releases that do not know a session any more (field notes 3). */
 const SESSION_LOST =
@@ -21,18 +23,18 @@ export interface Refusal {
 
 export interface RefusedCall {
   readonly operation: Operation;
-  /** The session code or token of the call: it is taken out of the words. */
-  readonly secret: string;
-  /** How servers with other words say that a session is lost. */
-  readonly sessionFaultPattern: RegExp | undefined;
+  /** They are taken out of the words. */
+  readonly secrets: Secrets;
+  /** Whether words of a service say, in its own way, that a session is lost. */
+  readonly isSessionFault: ((words: string) => boolean) | undefined;
 }
 
 /** The error for a refusal. `session-lost` is only a guess: another user's job looks the same (field notes 3). */
 export function refusalError(refusal: Refusal, call: RefusedCall): JobtailError {
   const { status, isFault, words, retryAfterMs } = refusal;
-  const said = redactedText(words, call.secret, MAX_WORDS);
+  const said = call.secrets.safeText(words, MAX_WORDS);
   const quoted = said === '' ? '' : `: ${said}`;
-  const meaning = isSessionLost(refusal, call.sessionFaultPattern) ? SESSION_LOST_MEANING : meaningOf(status, isFault);
+  const meaning = isSessionLost(refusal, call) ? SESSION_LOST_MEANING : meaningOf(status, isFault);
   const how = isFault
     ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
     : `status ${status}`;
@@ -43,13 +45,10 @@ export function refusalError(refusal: Refusal, call: RefusedCall): JobtailError 
   return new JobtailError(meaning.code, `the service answered ${call.operation} with ${how}${quoted}`, options);
 }
 
-function isSessionLost({ status, words }: Refusal, pattern: RegExp | undefined): boolean {
+function isSessionLost({ status, words }: Refusal, { isSessionFault }: RefusedCall): boolean {
   if (status === 401 || status === 403) return true;
-  const text = words.slice(0, 64 * 1024);
-  return (
-    SESSION_LOST.test(text) ||
-    (pattern !== undefined && new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(text))
-  );
+  const beginning = words.slice(0, MAX_EXAMINED);
+  return SESSION_LOST.test(beginning) || isSessionFault?.(beginning) === true;
 }
 
 interface Meaning {

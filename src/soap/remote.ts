@@ -15,6 +15,7 @@ import type {
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import type { JobId } from '../job.ts';
+import { Secrets } from '../safe-text.ts';
 import {
   authorizationOf,
   type Fields,
@@ -51,6 +52,8 @@ export interface SoapRemoteOptions {
   readonly soapVersion: '1.1' | '1.2';
   readonly http: HttpClient;
   readonly session: Session;
+  /** What is sent and what is given goes into them, and nothing of them into a message. */
+  readonly secrets?: Secrets;
   /** Where texts go that are too long for the memory. */
   readonly spillDirectory: string;
   /** What is left free there; nothing if left out. */
@@ -59,8 +62,8 @@ export interface SoapRemoteOptions {
   readonly memoryBytes?: number;
   /** Bytes of an answer besides the content of files. */
   readonly maxSmallAnswerBytes: number;
-  /** How servers with other words say that a session is lost. */
-  readonly sessionFaultPattern?: RegExp;
+  /** Whether words of a service say, in its own way, that a session is lost. */
+  readonly isSessionFault?: ((words: string) => boolean) | undefined;
   readonly onCall?: (event: CallEvent) => void;
 }
 
@@ -88,6 +91,7 @@ interface Answered {
 export class SoapRemote implements Remote {
   readonly #options: SoapRemoteOptions;
   readonly #soap: SoapClient;
+  readonly #secrets: Secrets;
   readonly #written = new WrittenRequests();
 
   /** @throws JobtailError config for a namespace that no request can carry */
@@ -98,6 +102,7 @@ export class SoapRemote implements Remote {
       });
     }
     this.#options = options;
+    this.#secrets = options.secrets ?? new Secrets();
     this.#soap = new SoapClient(options);
   }
 
@@ -154,12 +159,20 @@ export class SoapRemote implements Remote {
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
     const operation = 'GetFileTransferMethod';
     const { response } = await this.#call({ operation, jobId, fields: {}, signal });
-    return transferMethodOf(resultOf(operation, response));
+    const method = transferMethodOf(resultOf(operation, response));
+    this.#keepSecret(method);
+    return method;
   }
 
   async endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
+    this.#keepSecret(method);
     const fields = { usedTransferMethod: transferMethodArgument(method) };
     await this.#call({ operation: 'EndFileTransfer', jobId, fields, signal });
+  }
+
+  #keepSecret(method: TransferMethod | null): void {
+    const key = method?.credentials?.privateKey;
+    if (typeof key === 'string') this.#secrets.add('transfer-key', key);
   }
 
   forgetJob(jobId: JobId): void {
@@ -207,12 +220,9 @@ export class SoapRemote implements Remote {
 
   async #exchange(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
     const { operation, jobId, fields, lifted, bulky, again, signal } = call;
-    const { url, namespace, http, soapVersion, maxSmallAnswerBytes, sessionFaultPattern } = this.#options;
-    const refused = {
-      operation,
-      secret: grant.kind === 'session' ? grant.code : grant.token,
-      sessionFaultPattern,
-    };
+    const { url, namespace, http, soapVersion, maxSmallAnswerBytes, isSessionFault } = this.#options;
+    this.#secrets.add('session', grant.kind === 'session' ? grant.code : grant.token);
+    const refused = { operation, secrets: this.#secrets, isSessionFault };
     const headers = {
       accept: soapVersion === '1.2' ? 'application/soap+xml' : 'text/xml',
       'user-agent': 'jobtail',

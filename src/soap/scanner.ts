@@ -4,10 +4,10 @@
  * must stand where the contract says and in its namespace; the first thing that does not ends the reading.
  */
 import { JobtailError } from '../errors.ts';
+import type { Secrets } from '../safe-text.ts';
 import type { Operation } from './contract.ts';
 import { createDecoder, LIFTED, type Lifted, type LiftedDecoder, type LiftedElement } from './lifted.ts';
 import { malformed, unexpected } from './malformed.ts';
-import { shortText } from './short-text.ts';
 import type { StartTag } from './xml-tag.ts';
 import { resolveReferences } from './xml-text.ts';
 import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
@@ -22,6 +22,8 @@ const MAX_REST_CHARACTERS = 512 * 1024;
 const MAX_MARKUP = 10_000;
 /** Of these many attributes of each element, a listing of hundreds of thousands of names may make use. */
 const FREE_ATTRIBUTES = 2;
+
+const MOST_OF_NAME = 100;
 
 /** Elements around the content of the body: the envelope and the body itself. */
 const FRAMES_AROUND_CONTENT = 2;
@@ -38,6 +40,8 @@ export interface ScanOptions {
   readonly lifted?: Lifted | undefined;
   /** Bytes allowed besides the lifted texts. */
   readonly maxBytes: number;
+  /** No name in a message quotes them. */
+  readonly secrets: Secrets;
 }
 
 /** What remains of an answer. */
@@ -150,7 +154,7 @@ export class AnswerScanner implements XmlEvents {
   #envelope(tag: StartTag): Frame {
     if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
     const isEnvelope = tag.localName === 'Envelope' && [SOAP_1_1, SOAP_1_2].includes(tag.namespace);
-    if (!isEnvelope) throw unexpected(`it holds ${nameOf(tag)} instead of a SOAP envelope`);
+    if (!isEnvelope) throw unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
     this.#write(START_OF_REST);
     return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
   }
@@ -158,7 +162,7 @@ export class AnswerScanner implements XmlEvents {
   #headerOrBody(tag: StartTag): Frame {
     const inEnvelope = tag.namespace === this.#frames[0]?.namespace && !this.#bodySeen;
     if (inEnvelope && tag.localName === 'Header') return { ...tag, kind: 'left-out', end: '' };
-    if (!inEnvelope || tag.localName !== 'Body') throw unexpected(`its envelope holds ${nameOf(tag)}`);
+    if (!inEnvelope || tag.localName !== 'Body') throw unexpected(`its envelope holds ${this.#nameOf(tag)}`);
     this.#bodySeen = true;
     this.#write('<soap:Body>');
     return { ...tag, kind: 'plain', end: '</soap:Body>' };
@@ -174,7 +178,7 @@ export class AnswerScanner implements XmlEvents {
       return { ...tag, kind: 'plain', end: '</soap:Fault>' };
     }
     if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
-      throw unexpected(`it holds ${nameOf(tag)} instead of ${operation}Response of ${namespace}`);
+      throw unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
     }
     return this.#plain(tag);
   }
@@ -182,7 +186,7 @@ export class AnswerScanner implements XmlEvents {
   /** An element of the response or of a fault. */
   #inner(tag: StartTag): Frame {
     if (this.#isFault) return this.#ofFault(tag);
-    if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${nameOf(tag)}`);
+    if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${this.#nameOf(tag)}`);
     return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
       ? this.#lift(tag, this.#rule)
       : this.#plain(tag);
@@ -221,6 +225,12 @@ export class AnswerScanner implements XmlEvents {
     return { ...tag, kind: 'plain', end: `</${tag.localName}>` };
   }
 
+  #nameOf({ localName, namespace }: StartTag): string {
+    const { secrets } = this.#options;
+    const name = `the element ${secrets.safeText(localName, MOST_OF_NAME)}`;
+    return namespace === '' ? name : `${name} of ${secrets.safeText(namespace)}`;
+  }
+
   #write(text: string): void {
     this.#restCharacters += text.length;
     if (this.#restCharacters > MAX_REST_CHARACTERS) throw tooLarge(`more than ${MAX_REST_CHARACTERS} characters`);
@@ -232,11 +242,6 @@ function tooLarge(than: string): JobtailError {
   return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
     hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
   });
-}
-
-function nameOf(tag: StartTag): string {
-  const name = shortText(tag.localName, 100);
-  return tag.namespace === '' ? `the element ${name}` : `the element ${name} of ${shortText(tag.namespace, 200)}`;
 }
 
 function escapeText(text: string): string {

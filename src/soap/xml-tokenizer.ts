@@ -3,6 +3,7 @@
  * place where it shows. Memory is bounded: only the tag, reference or character that a network chunk cut is held.
  */
 import { isUtf8 } from 'node:buffer';
+import { GrowingBuffer } from '../growing-buffer.ts';
 import { malformed } from './malformed.ts';
 import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
 import { endOfWholeCharacters, endOfWholeUtf8, NOT_XML } from './xml-text.ts';
@@ -43,8 +44,9 @@ export class XmlTokenizer {
   /** The names of the open elements, as they were written. */
   readonly #open: string[] = [];
   readonly #namespaces = new Namespaces();
-  #held: Buffer = Buffer.alloc(0);
-  /** How far a held tag was looked through for its end, and the quote that was open there. */
+  /** What a network chunk cut. */
+  readonly #held = new GrowingBuffer();
+  /** How far a held tag or instruction was looked through for its end, and the quote that was open there. */
   #looked = NOT_LOOKED;
   /** Inside of it nothing but its end counts. */
   #section: 'comment' | 'cdata' | undefined;
@@ -57,18 +59,19 @@ export class XmlTokenizer {
 
   /** Takes the next bytes. @throws JobtailError malformed */
   push(chunk: Buffer): void {
-    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const isHeld = this.#held.length > 0;
+    if (isHeld) this.#held.append(chunk);
+    const bytes = isHeld ? this.#held.view() : chunk;
     let at = this.#begin(bytes);
-    if (!this.#begun) {
-      this.#held = bytes;
-      return;
-    }
-    while (at < bytes.length) {
+    while (this.#begun && at < bytes.length) {
       const next = this.#step(bytes, at);
       if (next === at) break;
       at = next;
     }
-    this.#held = bytes.subarray(at);
+    if (!isHeld || at > 0) {
+      this.#held.clear();
+      this.#held.append(bytes.subarray(at));
+    }
     if (this.#held.length > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
   }
 
@@ -158,7 +161,8 @@ export class XmlTokenizer {
   }
 
   #instruction(bytes: Buffer, at: number): number {
-    const end = bytes.indexOf('?>', at + 2);
+    const end = bytes.indexOf('?>', at + Math.max(2, this.#looked.length - 1));
+    this.#looked = end === -1 ? { length: bytes.length - at, quote: 0 } : NOT_LOOKED;
     if (end === -1) return at;
     if (end + 2 - at > MAX_TAG_BYTES) throw malformed(`an instruction longer than ${MAX_TAG_BYTES} bytes`);
     const text = markupText(bytes.subarray(at, end + 2));

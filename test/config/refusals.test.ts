@@ -169,7 +169,13 @@ const WRONG_VALUES: Case[] = [
   ['auth', 'path: a?b', 'auth.path: expected a path such as /service/UserAndLimitationManagement, found "a?b" (text)'],
   ['auth', 'operation: "Sign In"', 'auth.operation: expected the name of an operation, found "Sign In" (text)'],
   ['auth', 'sessionCodeField: 1', 'auth.sessionCodeField: expected a text that is not empty, found 1 (number)'],
-  ['auth', 'sessionFaultPattern: "("', 'auth.sessionFaultPattern: expected a regular expression, found "(" (text)'],
+  ...['(', '(a+)+$', '(.*)*x', '(x+x+)+y', '(session|sess(ion)?)*x', '.*.*.*.*!', '([a-z]+ ?)*ended'].map(
+    (pattern): [string, string, string] => [
+      'auth',
+      `sessionFaultPattern: "${pattern}"`,
+      `auth.sessionFaultPattern: expected a regular expression that is quick for any text (no repetition inside of another one), found "${pattern}" (text)`,
+    ],
+  ),
   // the rest
   [
     'mirror',
@@ -333,7 +339,7 @@ const UNKNOWN_KEYS: Case[] = [
   ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
   ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],
   ['mirror', 'constructor: x', 'mirror.constructor: unknown key'],
-  ['mirror', '"a\\e[31mb": x', 'mirror."a\\u{1b}[31mb": unknown key'],
+  ['mirror', '"a\\e[31mb": x', 'mirror."a\\u{001B}[31mb": unknown key'],
 ];
 
 describe('a wrong value', () => {

@@ -156,7 +156,7 @@ describe('an answer of failure', () => {
 
   it.each([
     ['a JSON string', '"Wrong user name"', 'Wrong user name'],
-    ['text', 'Wrong\r\n\tuser\u0000 name\u001b[31m', 'Wrong user\\u{0} name\\u{1b}[31m'],
+    ['text', 'Wrong\r\n\tuser\u0000 name\u001b[31m', 'Wrong user\\u{0000} name\\u{001B}[31m'],
     ['an object', '{"Message":"Wrong user name"}', 'Wrong user name'],
     ['problem details', '{"type":"about:blank","title":"Bad","detail":"Wrong user name"}', 'Wrong user name'],
     ['an unknown object', '{"reason":1}', '{"reason":1}'],

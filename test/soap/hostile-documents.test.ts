@@ -3,6 +3,7 @@
  * the document, whatever it holds and wherever it holds it.
  */
 import { describe, expect, test } from 'vitest';
+import { Secrets } from '../../src/safe-text.ts';
 import type { Operation } from '../../src/soap/contract.ts';
 import { AnswerScanner } from '../../src/soap/scanner.ts';
 import { growthOf } from '../support/cpu-cost.ts';
@@ -117,7 +118,13 @@ const hostile: readonly Hostile[] = [
 /** Reads the document, to the error if there is one. */
 function read({ operation }: Hostile, document: Buffer, chunkBytes: number): string {
   const lifted = { begin: () => {}, bytes: () => {}, end: () => {}, flush: async () => {} };
-  const scanner = new AnswerScanner({ operation, namespace: NAMESPACE, lifted, maxBytes: 32 * 1024 * 1024 });
+  const scanner = new AnswerScanner({
+    operation,
+    namespace: NAMESPACE,
+    lifted,
+    maxBytes: 32 * 1024 * 1024,
+    secrets: new Secrets(),
+  });
   try {
     for (let at = 0; at < document.length; at += chunkBytes) scanner.push(document.subarray(at, at + chunkBytes));
     return scanner.finish().xml;

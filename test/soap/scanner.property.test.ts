@@ -9,7 +9,8 @@ const PARTS = 'DownloadPartsOfJobFilesFromCluster';
 const FILE = 'DownloadFileFromCluster';
 const RUNS = { numRuns: 10_000 };
 
-describe('10,000 documents each', () => {
+// They take seconds, but not on a busy machine.
+describe('10,000 documents each', { timeout: 300_000 }, () => {
   test('texts mean what they were written for, and the rest names each once, however the network cuts them', () => {
     fc.assert(
       fc.property(partsDocument, cuts, ({ xml, texts }, at) => {

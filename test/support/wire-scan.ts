@@ -1,5 +1,6 @@
 /** Runs the scanner over whole documents, for its tests. */
 import { JobtailError } from '../../src/errors.ts';
+import { Secrets } from '../../src/safe-text.ts';
 import type { Operation } from '../../src/soap/contract.ts';
 import type { Lifted } from '../../src/soap/lifted.ts';
 import { AnswerScanner } from '../../src/soap/scanner.ts';
@@ -34,7 +35,13 @@ export function scan(operation: Operation, document: Buffer | string, cuts: Cuts
   const bytes = Buffer.from(document);
   const places = typeof cuts === 'number' ? Array.from(bytes, (_, index) => index * cuts) : cuts;
   const lifted = new Collected();
-  const scanner = new AnswerScanner({ operation, namespace: NAMESPACE, lifted, maxBytes: 10_000_000 });
+  const scanner = new AnswerScanner({
+    operation,
+    namespace: NAMESPACE,
+    lifted,
+    maxBytes: 10_000_000,
+    secrets: new Secrets(),
+  });
   let at = 0;
   for (const cut of [...places.filter((position) => position < bytes.length).toSorted((a, b) => a - b), bytes.length]) {
     // A copy, as from the network: nobody may rely on the bytes after the chunk.

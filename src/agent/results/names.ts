@@ -55,11 +55,3 @@ function reasonAgainstParts(parts: readonly string[]): string | undefined {
   }
   return undefined;
 }
-
-/** A name as it can be shown on a terminal or in a log: what is not visible is written as its number. */
-export function printable(name: string): string {
-  return name.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu, (character) => {
-    const number = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-    return `\\u{${number}}`;
-  });
-}

@@ -3,10 +3,10 @@
  * the ledger, as examples, and of all others only their number is kept.
  */
 import type { JobId } from '../../job.ts';
+import { printable } from '../../printable.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Ledger } from './ledger.ts';
 import { isOfPatterns, type PassedOver } from './listing.ts';
-import { printable } from './names.ts';
 
 /** With a row, of each reason. */
 const MOST_EXAMPLES = 100;

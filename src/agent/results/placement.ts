@@ -4,6 +4,7 @@
  * the server or not there.
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
+import { printable } from '../../printable.ts';
 import { Slices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { inTheWay } from '../directories.ts';
@@ -12,7 +13,6 @@ import type { LookOptions } from './context.ts';
 import { digestOf } from './digest.ts';
 import { flushAll } from './flush.ts';
 import { afterFetch, afterLink, postponed } from './ledger.ts';
-import { printable } from './names.ts';
 import type { DueResult } from './plan.ts';
 import { discard, FILE_MODE, placeLink } from './result-file.ts';
 import { Targets } from './targets.ts';

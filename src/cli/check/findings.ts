@@ -1,6 +1,7 @@
 /** What `agent check` found, said step by step, and the exit code it comes to. */
 import pc from 'picocolors';
 import { asJobtailError, EXIT } from '../../errors.ts';
+import { printable, printableLines } from '../../printable.ts';
 
 /** ok: as it should be. note: good to know. warning: it works, but not for long, or not well. */
 export type Mark = 'ok' | 'note' | 'warning' | 'failure';
@@ -57,9 +58,9 @@ export class Findings {
 
   #say(name: string, { mark, text, hint }: Finding): void {
     const indent = ' '.repeat(NAME_COLUMNS + 2);
-    const [first = '', ...others] = text.split('\n');
+    const [first = '', ...others] = printableLines(text).split('\n');
     this.#write(`${MARKS[mark]} ${name.padEnd(NAME_COLUMNS)}${first}\n`);
     for (const line of others) this.#write(`${indent}${line}\n`);
-    if (hint !== undefined) this.#write(`${indent}${pc.dim('→')} ${hint}\n`);
+    if (hint !== undefined) this.#write(`${indent}${pc.dim('→')} ${printable(hint)}\n`);
   }
 }

@@ -4,11 +4,11 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
-import { printable } from '../../agent/results/names.ts';
 import type { Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { describeFailure } from '../../http/failures.ts';
+import { printable } from '../../printable.ts';
 import { namespaceOf } from '../wsdl.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 

@@ -1,8 +1,8 @@
 /** `agent check`: signing in, a real call, and what they say about the server's habits (field notes). */
 import { performance } from 'node:perf_hooks';
 import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
-import { printable } from '../../agent/results/names.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
+import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
 import { showBytes } from '../show.ts';
 import { type Finding, note, ok, warning } from './findings.ts';

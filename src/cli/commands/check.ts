@@ -100,9 +100,11 @@ interface CallsOptions extends ServiceOptions {
 async function checkCalls(findings: Findings, config: Config, options: CallsOptions): Promise<void> {
   const { directory, signal } = options;
   let client: OverheardClient | undefined;
-  const connection = await connect({ ...config, state: { directory } }, commandLog(), undefined, (limits) => {
-    client = new OverheardClient(limits);
-    return client;
+  const connection = await connect({ ...config, state: { directory } }, commandLog(), {
+    newClient: (limits) => {
+      client = new OverheardClient(limits);
+      return client;
+    },
   });
   const store = storeIfReadable(config);
   try {

@@ -1,6 +1,7 @@
 /** `agent run`: the daemon. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asJobtailError } from '../../errors.ts';
+import { Secrets } from '../../safe-text.ts';
 import { createLog } from '../../service/log.ts';
 import { standardError } from '../../service/log-stream.ts';
 import { createNotifier } from '../../service/notify.ts';
@@ -21,7 +22,8 @@ export async function run(options: ConfigOption): Promise<void> {
   const ignore = () => {};
   process.on('SIGHUP', ignore);
   const stream = standardError(process.env);
-  const log = createLog({ level: 'info', ...(process.stderr.isTTY ? {} : { stream }) });
+  const secrets = new Secrets();
+  const log = createLog({ level: 'info', secrets, ...(process.stderr.isTTY ? {} : { stream }) });
   const onProblem = (message: string) => log.warn({ scope: 'systemd' }, message);
   const notifier = createNotifier({ env: process.env, pid: process.pid, onProblem });
   try {
@@ -29,7 +31,7 @@ export async function run(options: ConfigOption): Promise<void> {
     const config = await configurationOf(options);
     log.level = config.logging.level;
     const logLinesLost = () => stream.lost;
-    await followUntilStopped({ config, log, logLinesLost, notifier, stop: stopping.signal });
+    await followUntilStopped({ config, log, secrets, logLinesLost, notifier, stop: stopping.signal });
   } catch (error) {
     notifier.send({ STATUS: asJobtailError(error).message });
     throw error;
@@ -71,7 +73,7 @@ async function followUntilStopped(options: FollowOptions): Promise<void> {
 }
 
 async function follow(options: Omit<DaemonOptions, 'store' | 'transfers'>): Promise<void> {
-  const owned = openOwnStore(options.config, options.log);
+  const owned = openOwnStore(options.config, options.log, options.secrets);
   try {
     await new Daemon({ ...owned, ...options }).run();
   } finally {

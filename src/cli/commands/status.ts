@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { printableJson } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { reportOf } from '../status-report.ts';
 import { detail, overview } from '../status-view.ts';
@@ -32,7 +33,7 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
   const page = () => (jobId === undefined ? overview : detail)(report(), columnsOfTerminal());
   try {
     if (jobId !== undefined) requireWatched(store, jobId);
-    if (options.json === true) process.stdout.write(`${JSON.stringify(report(), null, 2)}\n`);
+    if (options.json === true) process.stdout.write(`${printableJson(report(), 2)}\n`);
     else if (options.watch === true) await watchPage(page);
     else process.stdout.write(page());
   } finally {

@@ -3,11 +3,12 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { Remote } from '../../agent/ports.ts';
 import { type Proof, proveFile, proveMirror } from '../../agent/proof.ts';
-import { printable, resultPath } from '../../agent/results/names.ts';
+import { resultPath } from '../../agent/results/names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { printable, printableJson } from '../../printable.ts';
 import { commandLog } from '../../service/log.ts';
 import type { Store } from '../../store/store.ts';
 import { connect } from '../compose.ts';
@@ -36,7 +37,7 @@ export async function verify(jobId: JobId, options: ConfigOption & { readonly js
         verified.push(one);
         if (options.json !== true) process.stdout.write(`${lineOf(one)}\n`);
       }
-      if (options.json === true) process.stdout.write(`${JSON.stringify({ version: 1, jobId, files: verified })}\n`);
+      if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
       else process.stdout.write(`${conclusionOf(verified)}\n`);
       if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
     } finally {

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import Table from 'cli-table3';
 import pc from 'picocolors';
-import { printable } from '../../agent/results/names.ts';
+import { printable } from '../../printable.ts';
 import { showCount } from '../show.ts';
 import { columnsOf, cutToColumns } from '../terminal-text.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';

@@ -1,6 +1,7 @@
 /** The configuration that `agent init` writes: config.example.yaml with the answers in the places of the examples. */
 import fs from 'node:fs';
 import type { AuthMethod } from '../../config/config.ts';
+import { printableJson } from '../../printable.ts';
 
 /** What `agent init` has to know. Paths as they are to stand in the file. */
 export interface Answers {
@@ -54,4 +55,4 @@ export function configText(answers: Answers): string {
 }
 
 /** JSON is YAML, whatever the text holds. */
-const quoted = (value: string | readonly string[]) => JSON.stringify(value);
+const quoted = (value: string | readonly string[]) => printableJson(value);

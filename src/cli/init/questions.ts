@@ -3,6 +3,7 @@ import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import pc from 'picocolors';
 import { JobtailError } from '../../errors.ts';
+import { printable } from '../../printable.ts';
 
 export interface Question {
   readonly text: string;
@@ -23,7 +24,7 @@ export class Questions {
 
   /** The answer; `aborted` if there will be none. */
   async ask({ text, suggestion, refuse, secret = false }: Question): Promise<string> {
-    const shown = suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${suggestion}]`)}: `;
+    const shown = suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}: `;
     for (;;) {
       const typed = await this.#line(shown, secret);
       const answer = typed === '' ? (suggestion ?? '') : typed;

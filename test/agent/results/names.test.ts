@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fileCalls } from '../../../src/agent/results/file-calls.ts';
 import { ignoresCase, Judge, type JudgeOptions } from '../../../src/agent/results/listing.ts';
-import { partialName, printable, resultPath } from '../../../src/agent/results/names.ts';
+import { partialName, resultPath } from '../../../src/agent/results/names.ts';
+import { printable } from '../../../src/printable.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { JOB, ResultsPlace } from './place.ts';
 

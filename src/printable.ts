@@ -1,0 +1,29 @@
+/** Text from outside (a server, a job, a program, a file) where a person or a program reads it: nothing in it acts. */
+
+/** What is not visible: it moves the cursor, hides text, or turns the direction of the text around it. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/** What JSON may hold as it is, and a terminal had better not. */
+const UNSEEN_UNITS = /[\u007f-\u009f\u2028\u2029]|\p{Cf}/gu;
+
+/** On one line: what is not visible is written as its number. */
+export function printable(text: string): string {
+  return text.replaceAll(UNSEEN, (character) => {
+    const number = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+    return `\\u{${number}}`;
+  });
+}
+
+/** The same for several lines. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
+/** JSON that means the same wherever it is shown: what is not visible is escaped. */
+export function printableJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replaceAll(UNSEEN_UNITS, (character) =>
+    Array.from({ length: character.length }, (_, at) => {
+      const number = character.charCodeAt(at).toString(16).padStart(4, '0');
+      return `\\u${number}`;
+    }).join(''),
+  );
+}

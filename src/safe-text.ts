@@ -1,0 +1,166 @@
+/**
+ * The one place where text from outside (faults, error pages, what programs say) is made fit for a message: on one line,
+ * short, without secrets.
+ *
+ * Of a secret, no more than half is shown, and never eight characters in a row: a session code of 40 characters leaves 33
+ * to be guessed then, and shorter runs are in ordinary words, too. It is found however it is written: cut into pieces, in
+ * the other case, with escapes of JSON, XML, URLs and programming languages in any mixture and one inside of the other, in
+ * hexadecimal or base64 with other text around it, and with white space or signs between its letters and digits.
+ */
+import { JobtailError } from './errors.ts';
+import { printable } from './printable.ts';
+import { asWritten, type Reading, withoutEscapes } from './unescape.ts';
+
+/** What a secret is for. Of each kind the latest ones are remembered: a server may quote the session before this one. */
+export type SecretKind = 'sign-in' | 'session' | 'transfer-key';
+const KEPT = 8;
+
+const DEFAULT_MOST_CHARACTERS = 200;
+/** Text longer than this is not even looked at to its end. */
+const MAX_EXAMINED = 2048;
+const HIDDEN = '***';
+
+const LONGEST_RUN = 8;
+/** Of short secrets. Runs of fewer characters are in every sentence. */
+const SHORTEST_RUN = 4;
+
+/** GUIDs, JSON web tokens, Authorization values and private keys are secrets, whosever they are. */
+const LIKE_SECRETS =
+  /\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b|\beyJ[\w-]{8,}(?:\.[\w-]*)*|(?<=\bbearer\s+)[^\s"',]+|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}-----)?/gi;
+
+/** Runs of characters by which a secret is known, by their length. */
+type Runs = ReadonlyMap<number, ReadonlySet<string>>;
+
+/** The secrets that are in use, and those that were. */
+export class Secrets {
+  /** The runs of a secret are made when there is a text to look at: most secrets are never quoted. */
+  readonly #kept = new Map<SecretKind, Map<string, Runs | undefined>>();
+  readonly #most: number;
+
+  constructor(most = KEPT) {
+    this.#most = most;
+  }
+
+  /** Nothing of `secret` is shown from now on. */
+  add(kind: SecretKind, secret: string): void {
+    const kept = this.#kept.get(kind) ?? new Map<string, Runs | undefined>();
+    this.#kept.set(kind, kept);
+    const runs = kept.get(secret);
+    kept.delete(secret);
+    kept.set(secret, runs);
+    const [oldest = ''] = kept.keys();
+    if (kept.size > this.#most) kept.delete(oldest);
+  }
+
+  /** `text` with nothing of a secret in it, else as it is. */
+  hide(text: string): string {
+    if (text === '') return text;
+    const known = this.#runs();
+    if (known.size === 0) return text;
+    const isHidden = new Uint8Array(text.length);
+    for (const reading of readingsOf(text)) {
+      for (const [length, sets] of known) {
+        for (let at = 0; at + length <= reading.text.length; at++) {
+          const run = reading.text.slice(at, at + length);
+          if (sets.some((set) => set.has(run))) isHidden.fill(1, reading.from[at], reading.to[at + length - 1]);
+        }
+      }
+    }
+    let shown = '';
+    for (let at = 0; at < text.length; at++) {
+      if (isHidden[at] === 0) shown += text.charAt(at);
+      else if (isHidden[at - 1] !== 1) shown += HIDDEN;
+    }
+    return shown;
+  }
+
+  /** The words of somebody else on one line, short and printable, with nothing in them that is or looks like a secret. */
+  safeText(text: string, mostCharacters = DEFAULT_MOST_CHARACTERS): string {
+    const line = this.hide(text.slice(0, MAX_EXAMINED)).replaceAll(LIKE_SECRETS, HIDDEN).trim().replaceAll(/\s+/g, ' ');
+    // Once more: what blanks held apart may stand together now.
+    const characters = [...printable(this.hide(line))];
+    const cut = characters.slice(0, mostCharacters).join('');
+    return characters.length > mostCharacters ? `${cut}...` : cut;
+  }
+
+  /** The same error without secrets, for one that words of programs and remote hosts went into. */
+  hideIn(error: JobtailError): JobtailError {
+    const { code, message, hint, retryAfterMs } = error;
+    const said = this.hide(message);
+    const advice = hint === undefined ? undefined : this.hide(hint);
+    if (said === message && advice === hint) return error;
+    return new JobtailError(code, said, {
+      ...(advice === undefined ? {} : { hint: advice }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
+  }
+
+  /** Of all secrets, by their length. */
+  #runs(): Map<number, ReadonlySet<string>[]> {
+    const all = new Map<number, ReadonlySet<string>[]>();
+    for (const kept of this.#kept.values()) {
+      for (const [secret, known] of kept) {
+        const runs = known ?? runsOf(secret);
+        if (known === undefined) kept.set(secret, runs);
+        for (const [length, set] of runs) all.set(length, [...(all.get(length) ?? []), set]);
+      }
+    }
+    return all;
+  }
+}
+
+/** `text` on one line of at most 200 characters, with nothing of `secrets` in it. */
+export function safeText(text: string, secrets: readonly string[]): string {
+  const known = new Secrets(Number.POSITIVE_INFINITY);
+  for (const secret of secrets) known.add('sign-in', secret);
+  return known.safeText(text);
+}
+
+function runsOf(secret: string): Runs {
+  const runs = new Map<number, Set<string>>();
+  const add = (form: string, length: number) => {
+    const set = runs.get(length) ?? new Set();
+    for (const text of [folded(form), dense(folded(form))]) {
+      for (let at = 0; at + length <= text.length; at++) set.add(text.slice(at, at + length));
+    }
+    runs.set(length, set);
+  };
+  const half = Math.ceil(secret.length / 2);
+  const length = Math.min(secret.length, Math.max(SHORTEST_RUN, Math.min(half, LONGEST_RUN)));
+  if (length === 0) return runs;
+  add(secret, length);
+  if (length < SHORTEST_RUN) return runs;
+  const bytes = Buffer.from(secret);
+  add(bytes.toString('hex'), length * 2);
+  // Depending on how many bytes stand before it, a byte is spread over the characters in one of three ways.
+  for (let before = 0; before < 3; before++) {
+    const base64 = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
+    add(base64.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6)), length);
+  }
+  return runs;
+}
+
+/** Without what a server may change: the case, the URL-safe alphabet of base64, the plus signs of a form. */
+function folded(text: string): string {
+  const lower = text.replaceAll(/[A-Z\u0080-\uffff]/g, (unit) => {
+    const changed = unit.toLowerCase();
+    return changed.length === 1 ? changed : unit;
+  });
+  return lower.replaceAll(/[\s+-]/g, ' ').replaceAll('_', '/');
+}
+
+const NOT_DENSE = /[^a-z0-9\u0080-\uffff]/g;
+const dense = (text: string) => text.replaceAll(NOT_DENSE, '');
+
+/** What a text may mean: itself, what it is without its escapes, and without those inside of them. */
+function readingsOf(text: string): Reading[] {
+  const itself = asWritten(text);
+  const once = withoutEscapes(itself);
+  const twice = withoutEscapes(once);
+  return [...new Set([itself, once, twice])].flatMap((reading) => {
+    const one = { ...reading, text: folded(reading.text) };
+    const kept = Array.from(one.from.keys()).filter((at) => !/[^a-z0-9\u0080-\uffff]/.test(one.text.charAt(at)));
+    const of = (places: readonly number[]) => kept.map((at) => places[at] ?? 0);
+    return [one, { text: dense(one.text), from: of(one.from), to: of(one.to) }];
+  });
+}
