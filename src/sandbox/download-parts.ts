@@ -21,6 +21,9 @@ export const FILE_OF_TYPE: Readonly<Record<FileType, LiveFileName>> = {
   StandardOutputFile: 'stdout',
 };
 
+/** No file of ext4 is longer, and none of its files can be read from further on: the service that tries fails. */
+const MAX_OFFSET = 2n ** 44n;
+
 interface Wanted {
   readonly task: SubmittedTask;
   readonly fileType: FileType;
@@ -86,6 +89,7 @@ function pathOf({ task, fileType }: Wanted): string {
 async function sizeOf(file: FileHandle, { task, fileType, offset }: Wanted, rules: readonly FaultRule[]) {
   try {
     if (offset < 0n) throw new ServiceFault(`The offset ${offset} is negative.`);
+    if (offset > MAX_OFFSET) throw new ServiceFault(`EINVAL: the offset ${offset} is no place in a file.`);
     const stats = await file.stat();
     if (!stats.isFile()) throw new ServiceFault(`The ${fileType} of task ${task.taskId} is no file.`);
     return visibleSize(stats, staleBytes(rules, { taskId: task.taskId, file: FILE_OF_TYPE[fileType] }));

@@ -88,7 +88,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
     expect(await parts(['9001', 'StandardOutputFile', 3])).toBe(
       entry('<content />', 'StandardOutputFile', '/stdout.txt', '3'),
     );
-    expect(await parts(['9001', 'StandardOutputFile', '9223372036854775807'])).toContain('<content />');
+    expect(await parts(['9001', 'StandardOutputFile', 2 ** 44])).toContain('<content />');
     expect(await parts(['9001', 'LogFile', 0])).not.toContain('JobFileContentExt');
   });
 
@@ -133,6 +133,12 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
     );
     const negative = await call(sandbox, PARTS, jobAnd('501', session, offsets(['9001', 'StandardOutputFile', -1])));
     expect(faultText(negative)).toBe('The offset -1 is negative.');
+    const far = await call(
+      sandbox,
+      PARTS,
+      jobAnd('501', session, offsets(['9001', 'StandardOutputFile', 2 ** 44 + 1])),
+    );
+    expect(faultText(far)).toBe('EINVAL: the offset 17592186044417 is no place in a file.');
   });
 
   it('reads through a link to another task, and through none that leaves the jobs', async () => {

@@ -7,6 +7,9 @@ import { type JobId, keyText } from '../../src/job.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
 import { MemoryContent } from './memory-content.ts';
 
+/** As a service that reads its own ext4. */
+const MAX_OFFSET = 2 ** 44;
+
 export class ModelRemote implements Remote {
   /** The live files that exist, by `keyText`. */
   readonly files = new Map<string, Buffer>();
@@ -38,6 +41,7 @@ export class ModelRemote implements Remote {
     await this.#begin(signal);
     if (wanted.some((request) => this.poisoned.has(keyText(request))))
       throw new JobtailError('fault', 'one of the files cannot be read');
+    if (wanted.some(({ offset }) => offset > MAX_OFFSET)) throw new JobtailError('fault', 'no place in a file');
     const fingerprint = known === undefined ? undefined : this.#fingerprintOf(wanted);
     if (fingerprint !== undefined && fingerprint === known)
       return { parts: [], refused: 0, fingerprint, isKnown: true };
