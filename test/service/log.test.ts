@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Secrets } from '../../src/safe-text.ts';
 import { createLog } from '../../src/service/log.ts';
 import { FileOutput, LogStream } from '../../src/service/log-stream.ts';
 
@@ -25,6 +26,19 @@ describe('the log', () => {
       { level: 'debug', scope: 'job 501', msg: 'said' },
     ]);
     expect(Date.parse(String(lines[0]?.['time']))).toBeGreaterThan(0);
+  });
+
+  it('says what comes from outside as text, and without secrets', () => {
+    const output = new PassThrough();
+    const secrets = new Secrets();
+    const log = createLog({ level: 'info', stream: new LogStream({ output }), secrets });
+    secrets.add('session', '0123456789-abcdefghij');
+    const err = 'a\u001b[31m\u009b2J\u202eb: 0123456789-abcdefghi';
+    log.warn({ err, file: '/11/0123456789-abcdefghij', jobs: 2 }, `first\nsecond: ${err}`);
+    const text = String(output.read()).trimEnd();
+    expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const shown = 'a\\u{001B}[31m\\u{009B}2J\\u{202E}b: ***';
+    expect(JSON.parse(text)).toMatchObject({ err: shown, file: '/11/***', jobs: 2, msg: `first\nsecond: ${shown}` });
   });
 
   it('begins its lines with the priority that the journal wants', () => {

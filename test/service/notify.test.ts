@@ -12,10 +12,13 @@ describe.skipIf(missing)('the notifier', () => {
     const socket = notifySocket(context);
     const notifier = createNotifier({ env: { NOTIFY_SOCKET: socket.path }, pid: 7, onProblem: expect.unreachable });
     notifier.send({ READY: '1', STATUS: 'following 2 jobs' });
-    notifier.send({ STATUS: 'a line\nand  a=b' });
+    notifier.send({ STATUS: 'a line\nand  a=b\u001b[2J\u009b' });
     await until('both', () => socket.messages.length === 2);
     notifier.close();
-    expect(socket.messages).toEqual([{ READY: '1', STATUS: 'following 2 jobs' }, { STATUS: 'a line and a=b' }]);
+    expect(socket.messages).toEqual([
+      { READY: '1', STATUS: 'following 2 jobs' },
+      { STATUS: 'a line and a=b\\u{001B}[2J\\u{009B}' },
+    ]);
   });
 
   it('announces a reload with the monotonic time in microseconds', () => {

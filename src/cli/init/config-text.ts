@@ -44,7 +44,7 @@ export function configText(answers: Answers): string {
     replace(block, [
       lines
         .replace(/^# /, '')
-        .replace(/^# {3}directory: \S+/m, `  directory: ${quoted(directory)}`)
+        .replace(/^# {3}directory: \S+/m, () => `  directory: ${quoted(directory)}`)
         .replaceAll(/^# {3}/gm, '  # '),
     ]);
   }

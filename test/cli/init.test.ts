@@ -1,0 +1,81 @@
+/** What `agent init` takes from a service, and what it writes into the configuration. */
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { configText } from '../../src/cli/init/config-text.ts';
+import { namespaceOf } from '../../src/cli/wsdl.ts';
+import { readYaml } from '../../src/config/yaml.ts';
+
+async function namespaceIn(wsdl: string): Promise<string | undefined> {
+  const server = http.createServer((_, response) => response.end(wsdl));
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return namespaceOf(`http://127.0.0.1:${port}/Ws`, new AbortController().signal);
+}
+
+describe('the namespace of a service', () => {
+  it.each([
+    ['http://middleware.example.org/', 'http://middleware.example.org/'],
+    ['urn:x:y-1', 'urn:x:y-1'],
+    ['http://a/\u001b[31m', undefined],
+    ['http://a/\u009b2J', undefined],
+    ['http://a/\u202eb', undefined],
+    ['http://a/ b', undefined],
+    ['http://a/\n  baseUrl: http://b/', undefined],
+    ['', undefined],
+  ])('%j is suggested only if it can be one', async (written, suggested) => {
+    expect(await namespaceIn(`<wsdl:definitions targetNamespace="${written}">`)).toBe(suggested);
+  });
+});
+
+describe('the configuration that is written', () => {
+  const text = fc.string({
+    unit: fc.oneof(
+      fc.constantFrom(
+        '"',
+        "'",
+        '\\',
+        '\n',
+        ': ',
+        '#',
+        '$&',
+        '$1',
+        '{',
+        '- ',
+        '\u001b',
+        '\u0085',
+        '\u009b',
+        '\u2028',
+        '\u202e',
+        '\uFEFF',
+      ),
+      fc.string({ unit: 'grapheme', maxLength: 1 }),
+    ),
+  });
+
+  it('holds the answers and nothing else, whatever they are', () => {
+    const answers = fc.record({
+      ...{ fileTransferUrl: text, namespace: text, baseUrl: text, username: text, projectId: text },
+      ...{ mirrorDirectory: text, stateDirectory: text, secret: fc.tuple(fc.constant('tokenFile'), text) },
+    });
+    fc.assert(
+      fc.property(answers, (given) => {
+        const written = configText({ ...given, method: 'cloud-platform' });
+        expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
+        const { value, problems } = readYaml(written);
+        expect(problems).toEqual([]);
+        const { fileTransferUrl, namespace, baseUrl, username, projectId, secret, mirrorDirectory, stateDirectory } =
+          given;
+        expect(value).toEqual({
+          service: expect.objectContaining({ fileTransferUrl, namespace, baseUrl }),
+          auth: { method: 'cloud-platform', username, projectId, tokenFile: secret[1] },
+          mirror: { directory: mirrorDirectory },
+          state: { directory: stateDirectory },
+          watch: [],
+        });
+      }),
+    );
+  });
+});

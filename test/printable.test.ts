@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { printable, printableJson, printableLines } from '../src/printable.ts';
+
+/** Controls of both kinds, line and paragraph separators, and what turns or hides the text around it. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
+const anything = fc.string({
+  unit: fc.oneof(
+    fc.constantFrom('\n', '\u001B', '\u009b', '\u202e', '\u{E0041}', '\u007f'),
+    fc.string({ unit: 'binary', maxLength: 1 }),
+  ),
+});
+
+describe('text from outside', () => {
+  it.each([
+    ['a\u001B[2Jb', 'a\\u{001B}[2Jb'],
+    ['a\u009b2Jb', 'a\\u{009B}2Jb'],
+    ['a\nb', 'a\\u{000A}b'],
+    ['\u202Egnp', '\\u{202E}gnp'],
+    ['a\u2066b\u2069', 'a\\u{2066}b\\u{2069}'],
+    ['\u{E0001}', '\\u{E0001}'],
+    ['\uD800', '\\u{D800}'],
+    ['plain ü 日本', 'plain ü 日本'],
+  ])('%j is shown so that a terminal stays as it is', (text, shown) => {
+    expect(printable(text)).toBe(shown);
+  });
+
+  it('has nothing left that acts, whatever it was', () => {
+    fc.assert(
+      fc.property(anything, (text) => {
+        expect(printable(text)).not.toMatch(UNSEEN);
+        expect(printableLines(text).replaceAll('\n', '')).not.toMatch(UNSEEN);
+        expect(printableLines(text).split('\n').length).toBe(text.split('\n').length);
+      }),
+    );
+  });
+
+  it('is the same text in JSON, whoever looks at it', () => {
+    fc.assert(
+      fc.property(fc.dictionary(anything, fc.array(anything)), fc.constantFrom(undefined, 2), (value, indent) => {
+        const json = printableJson(value, indent);
+        expect(json.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
+        expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+});
