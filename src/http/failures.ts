@@ -1,6 +1,7 @@
 /** What went wrong on the way to a server, in the words of the error table. */
 import { errors } from 'undici';
 import { JobtailError } from '../errors.ts';
+import { safeText } from '../safe-text.ts';
 
 /** The server a call went to. */
 export interface Target {
@@ -69,7 +70,9 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
     });
   }
   if (CERTIFICATE.test(code)) {
-    return new JobtailError('tls', `no secure connection to ${address}: ${shortText(thrown)} (${code})`, {
+    // The names in a certificate are words of the other side.
+    const said = safeText(thrown instanceof Error ? thrown.message : '', []);
+    return new JobtailError('tls', `no secure connection to ${address}: ${said} (${code})`, {
       hint: 'look at the host name in the address and at service.tls.caFile, certFile and keyFile',
     });
   }
@@ -107,10 +110,4 @@ function codeOf(thrown: unknown): string {
   if (code === 'UND_ERR_PRX_TLS' && thrown.cause !== undefined) return codeOf(thrown.cause);
   if (typeof code === 'string') return code;
   return thrown instanceof AggregateError ? codeOf(thrown.errors.at(-1)) : '';
-}
-
-/** What OpenSSL says of a certificate: words of the other side, so one short line of visible characters. */
-function shortText(thrown: unknown): string {
-  const text = thrown instanceof Error ? thrown.message : '';
-  return text.replace(/[^ -~]+/g, ' ').slice(0, 200);
 }

@@ -130,7 +130,11 @@ function shapeOf(value: unknown, rules: GrantRules, depth = 0): string {
   const keys = Object.keys(value);
   if (keys.length === 0 || depth === 2) return keys.length === 0 ? 'an empty object' : 'an object';
   const shown = keys.slice(0, 20).map((key) => {
-    return `${rules.secrets.safeText(JSON.stringify(key.slice(0, 40)))} (${shapeOf(value[key], rules, depth + 1)})`;
+    // Anything may stand there, the session code, too: only a word is a name.
+    const name = /^[A-Za-z][A-Za-z_-]{0,39}$/.test(key)
+      ? `"${rules.secrets.hide(key)}"`
+      : `a key of ${key.length} characters`;
+    return `${name} (${shapeOf(value[key], rules, depth + 1)})`;
   });
   return `an object with ${shown.join(', ')}${keys.length > shown.length ? ', ...' : ''}`;
 }

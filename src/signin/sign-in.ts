@@ -102,7 +102,7 @@ export class SignIn implements Session {
 
   /** Begins the pause that a failure calls for. */
   #failed(thrown: unknown): JobtailError {
-    const error = asJobtailError(thrown);
+    const error = this.#secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
     if (!PASSES_BY_ITSELF.has(error.code)) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);

@@ -212,7 +212,7 @@ export class SoapRemote implements Remote {
         report('ok');
         return { response: undefined };
       }
-      const error = asJobtailError(thrown);
+      const error = this.#secrets.hideIn(asJobtailError(thrown));
       report(error.code);
       throw error;
     }

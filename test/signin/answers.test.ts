@@ -87,7 +87,7 @@ describe('an answer of success', () => {
       'an object with a code as its key',
       { body: `{"${CODE}":1}` },
       'unexpected-answer',
-      'an object with "***" (a number)',
+      'an object with a key of 36 characters (a number)',
     ],
     [
       'an object with the password as its key',
