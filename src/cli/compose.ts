@@ -61,6 +61,8 @@ export interface Observer {
 export interface Connection {
   readonly remote: Remote;
   readonly session: Session;
+  /** All that went over it. */
+  readonly secrets: Secrets;
   close(): Promise<void>;
 }
 
@@ -112,7 +114,7 @@ export async function connect(
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
   });
-  return { remote, session, close: () => http.close() };
+  return { remote, session, secrets, close: () => http.close() };
 }
 
 const spillReserve = (config: Config) => new DiskReserve(spillDirectory(config), config.mirror.minFreeBytes);

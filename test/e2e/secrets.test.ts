@@ -224,6 +224,33 @@ it.concurrent('with a token that is shown with each call', PATIENCE, async (cont
   expectNoSecret(found, [TOKEN, sandbox.secrets.token, sandbox.secrets.controlToken]);
 });
 
+it.concurrent('with a transfer method that quotes them', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  fs.writeFileSync(path.join(path.dirname(job.tasks[0]?.files.stdout ?? ''), 'result.txt'), 'a result\n');
+  const watch = [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }];
+  place.configure(sandbox, { watch, results: { transfer: 'direct' } });
+  await sandbox.setHabits({ reuseSession: true });
+  const code = await sandbox.sessionCode();
+  const key = `-----BEGIN OPENSSH PRIVATE KEY-----\n${'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAAB'.repeat(4)}\n-----END`;
+  const method = (name: string) =>
+    `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><GetFileTransferMethodResponse xmlns="http://sandbox.example.org/"><GetFileTransferMethodResult><serverHostname>host</serverHostname><sharedBasepath>/${MARK}/${name}</sharedBasepath><protocol>NetworkShare</protocol><credentials><username>u</username><privateKey>${key}</privateKey></credentials></GetFileTransferMethodResult></GetFileTransferMethodResponse></s:Body></s:Envelope>`;
+  const body = method(`${code.slice(1)} ${key.slice(40, 90)}`);
+  await sandbox.fault({ kind: 'body', operation: 'GetFileTransferMethod', body, contentType: 'text/xml' });
+  const agent = await place.run();
+  await until('the method to be of no use', async () =>
+    (await place.agent('status', job.jobId)).stdout.includes('by SOAP, not directly'),
+  );
+  await agent.kill();
+  // The path has to be given back as it came, so the state has it, but never the key.
+  const found = traces(place, agent);
+  const shown = [...found].filter(([name]) => !path.basename(name).startsWith('agent.db'));
+  expect(Buffer.concat(shown.map(([, bytes]) => bytes)).toString('latin1')).toContain(MARK);
+  expectNoSecret(new Map(shown), [code, key.slice(36, -8)]);
+  expect([...found.values()].some((bytes) => bytes.includes(key.slice(100, 150)))).toBe(false);
+});
+
 for (const secret of ['password', 'token'] as const) {
   it.concurrent(`when no sign-in with a ${secret} succeeds`, PATIENCE, async (context) => {
     const place = Place.make(context);

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import type { Secrets } from '../../safe-text.ts';
 import type { Store } from '../../store/store.ts';
 import { showBytes } from '../show.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
@@ -26,6 +27,7 @@ export interface KnownFile extends LiveFileKey {
 export interface CallOptions {
   readonly remote: Remote;
   readonly jobId: JobId;
+  readonly secrets: Secrets;
   /** Its live files as far as they are known, each with the bytes of it that are mirrored. */
   readonly files: readonly KnownFile[];
   /** The beginning of the last answer, as it was sent. */
@@ -33,18 +35,25 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-export async function checkListing({ remote, jobId, signal }: CallOptions): Promise<Finding[]> {
+export async function checkListing({ remote, jobId, secrets, signal }: CallOptions): Promise<Finding[]> {
   const startedAt = performance.now();
   const names = await remote.listChangedFiles(jobId, signal);
   const took = `${Math.round(performance.now() - startedAt)} ms`;
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;
   if (first === undefined) found.push(note('an empty list: it may not be submitted yet, or have written nothing'));
-  else found.push(note(`names begin ${formOf(first)}: ${printable(first.slice(0, MOST_SHOWN))}`));
+  else found.push(note(`names begin ${formOf(first)}: ${secrets.hide(printable(first.slice(0, MOST_SHOWN)))}`));
   return found;
 }
 
-export async function checkLiveFiles({ remote, jobId, files, lastAnswer, signal }: CallOptions): Promise<Finding[]> {
+export async function checkLiveFiles({
+  remote,
+  jobId,
+  secrets,
+  files,
+  lastAnswer,
+  signal,
+}: CallOptions): Promise<Finding[]> {
   if (files.length === 0) return [note(`not tried: no task of job ${jobId} is known (--task ID)`)];
   const ask = async (wanted: readonly PartRequest[]) => {
     const { parts, refused } = await remote.readParts(jobId, wanted, signal);
@@ -70,7 +79,7 @@ export async function checkLiveFiles({ remote, jobId, files, lastAnswer, signal 
     const { taskId, file } = sample;
     const offset = Math.max(1, sample.offset);
     await ask([{ taskId, file, offset }]);
-    found.push(note(`the offset comes back ${offsetIn(lastAnswer(), offset)}`));
+    found.push(note(`the offset comes back ${secrets.hide(offsetIn(lastAnswer(), offset))}`));
   }
   return found;
 }

@@ -108,7 +108,7 @@ async function checkCalls(findings: Findings, config: Config, options: CallsOpti
   });
   const store = storeIfReadable(config);
   try {
-    const { session, remote } = connection;
+    const { session, remote, secrets } = connection;
     if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
     const jobId = options.job ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
     if (jobId === undefined) {
@@ -116,7 +116,7 @@ async function checkCalls(findings: Findings, config: Config, options: CallsOpti
       return;
     }
     const files = filesOf(jobId, options.task, config, store);
-    const call = { remote, jobId, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
+    const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
     if (await findings.step('call', () => checkListing(call))) {
       await findings.step('live files', () => checkLiveFiles(call));
     }

@@ -33,7 +33,9 @@ export async function verify(jobId: JobId, options: ConfigOption & { readonly js
     const connection = await connect(config, commandLog());
     try {
       const verified: Verified[] = [];
-      for await (const one of proofs({ config, store, jobId, remote: connection.remote, signal: stopping.signal })) {
+      const { remote, secrets } = connection;
+      for await (const { name, proof } of proofs({ config, store, jobId, remote, signal: stopping.signal })) {
+        const one = { name: secrets.hide(name), proof };
         verified.push(one);
         if (options.json !== true) process.stdout.write(`${lineOf(one)}\n`);
       }
