@@ -23,7 +23,8 @@ export interface LogOptions {
 
 /** Whatever a line says may come from outside: it is shown as text, and without secrets. */
 function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptions['hooks']> {
-  const safe = (value: unknown) => {
+  const safe = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(safe);
     if (typeof value !== 'string') return value;
     const text = printableLines(value);
     return secrets?.hide(text) ?? text;

@@ -34,11 +34,17 @@ describe('the log', () => {
     const log = createLog({ level: 'info', stream: new LogStream({ output }), secrets });
     secrets.add('session', '0123456789-abcdefghij');
     const err = 'a\u001b[31m\u009b2J\u202eb: 0123456789-abcdefghi';
-    log.warn({ err, file: '/11/0123456789-abcdefghij', jobs: 2 }, `first\nsecond: ${err}`);
+    log.warn({ err, file: '/11/0123456789-abcdefghij', jobs: 2, changes: ['\u009b'] }, `first\nsecond: ${err}`);
     const text = String(output.read()).trimEnd();
     expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     const shown = 'a\\u{001B}[31m\\u{009B}2J\\u{202E}b: ***';
-    expect(JSON.parse(text)).toMatchObject({ err: shown, file: '/11/***', jobs: 2, msg: `first\nsecond: ${shown}` });
+    expect(JSON.parse(text)).toMatchObject({
+      changes: ['\\u{009B}'],
+      err: shown,
+      file: '/11/***',
+      jobs: 2,
+      msg: `first\nsecond: ${shown}`,
+    });
   });
 
   it('begins its lines with the priority that the journal wants', () => {
