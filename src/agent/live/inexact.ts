@@ -57,8 +57,9 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
       else if (mark !== 'none') return { width, next: readMarked(part.content, mark) };
     }
     if (onward === undefined) {
-      if (++misses > MOST_MARKS) return 'witness';
-      // If it is a mark, its bytes are undecodable for sure.
+      // Only a mark explains what begins with a character and is shown nowhere else; its bytes are undecodable for sure.
+      const isMark = (await reading.peek(1)).length > 0 && ++misses <= MOST_MARKS;
+      if (!isMark || !(yield* isMirrored(file, decode))) return 'witness';
       width++;
       continue;
     }
@@ -75,6 +76,13 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
     behind = rest;
   }
   return { width, next: 'raw' };
+}
+
+/** Whether the service still shows what is mirrored. */
+async function* isMirrored(file: LiveFile, decode: Decode): Follow<boolean> {
+  const from = await askFrom(file);
+  const part = yield from;
+  return part !== undefined && (await match(decode(part.content), file, { from, to: file.length })).kind === 'same';
 }
 
 /** A text that ends in what is filled has nothing behind it that could show whether it is still the same file. */
