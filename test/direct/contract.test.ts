@@ -1,14 +1,15 @@
 /** What every direct transfer does, over each implementation. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
 import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { ShareTransfer } from '../../src/direct/share.ts';
 import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
-import { missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
+import { needs, SSH } from '../support/needs.ts';
+import { restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 
 interface Made {
@@ -16,9 +17,11 @@ interface Made {
   readonly method: TransferMethod;
 }
 
+const WITH_SSH = needs(...SSH);
+
 let sshd: Sshd | undefined;
 beforeAll(async () => {
-  if (missingForSsh() === undefined) sshd = await Sshd.start();
+  if (!WITH_SSH.skip) sshd = await Sshd.start();
 });
 afterAll(() => sshd?.stop());
 
@@ -55,18 +58,16 @@ function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
   };
 }
 
-const missing = missingForSsh();
-const IMPLEMENTATIONS: [name: string, way: string, make: Make, skipped: string | undefined][] = [
-  ['a mounted share', 'share', share, undefined],
-  ['SSH, any command', 'rsync', ssh('all'), missing],
-  ['SSH, rsync only', 'rsync', ssh(['rsync']), missing],
-  ['SSH, scp -O only', 'scp', ssh(['scp']), missing],
-  ['SSH, SFTP only', 'sftp', ssh('sftp'), missing],
+const IMPLEMENTATIONS: [name: string, way: string, make: Make, options: TestOptions][] = [
+  ['a mounted share', 'share', share, {}],
+  ['SSH, any command', 'rsync', ssh('all'), WITH_SSH],
+  ['SSH, rsync only', 'rsync', ssh(['rsync']), WITH_SSH],
+  ['SSH, scp -O only', 'scp', ssh(['scp']), WITH_SSH],
+  ['SSH, SFTP only', 'sftp', ssh('sftp'), WITH_SSH],
 ];
 
-for (const [name, way, make, skipped] of IMPLEMENTATIONS) {
-  const title = skipped === undefined ? name : `${name} (skipped: ${skipped})`;
-  describe.skipIf(skipped !== undefined)(title, () => {
+for (const [name, way, make, options] of IMPLEMENTATIONS) {
+  describe(name, options, () => {
     it('hands over whole files under their own paths, empty ones too, and passes over what is not there', async () => {
       const place = new TransferPlace();
       const { transfer, method } = await make(place);

@@ -9,12 +9,10 @@ import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';
+import { needs, SSH } from '../support/needs.ts';
 import { openFilesIn } from '../support/wire-files.ts';
-import { CuttableLine, missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
+import { CuttableLine, restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
-
-const missing = missingForSsh();
-const title = missing === undefined ? 'a transfer by SSH' : `a transfer by SSH (skipped: ${missing})`;
 
 class SshPlace extends TransferPlace {
   readonly runtime = path.join(this.directory, 'runtime');
@@ -39,7 +37,7 @@ class SshPlace extends TransferPlace {
   }
 }
 
-describe.skipIf(missing !== undefined)(title, () => {
+describe('a transfer by SSH', needs(...SSH), () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();

@@ -4,17 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { HttpClient, type HttpTls, readBody } from '../../src/http/http-client.ts';
-import { type Certificates, hasOpenssl, makeCertificates } from '../support/wire-certificates.ts';
+import { needs } from '../support/needs.ts';
+import { type Certificates, makeCertificates } from '../support/wire-certificates.ts';
 import { startProxy } from '../support/wire-proxy.ts';
 import { listen, startHttpServer, type WireServer } from '../support/wire-server.ts';
 
-const withOpenssl = hasOpenssl();
+const WITH_OPENSSL = needs('openssl');
 const directory = mkdtempSync(join(tmpdir(), 'wire-tls-'));
 const closing: { close(): Promise<void> }[] = [];
 let certificates: Certificates;
 
 beforeAll(() => {
-  if (withOpenssl) certificates = makeCertificates(directory);
+  if (!WITH_OPENSSL.skip) certificates = makeCertificates(directory);
 });
 afterEach(async () => {
   for (const each of closing.splice(0).reverse()) await each.close();
@@ -42,7 +43,7 @@ async function fetchFrom(server: WireServer, tls?: HttpTls, proxy?: string): Pro
   return (await readBody(answer, 1000)).toString();
 }
 
-describe.skipIf(!withOpenssl)(`TLS${withOpenssl ? '' : ' (skipped: no openssl)'}`, () => {
+describe('TLS', WITH_OPENSSL, () => {
   test('trusts a private authority that is configured', async () => {
     const server = await serve(certificates.server);
     expect(await fetchFrom(server, { ca: certificates.ca })).toBe('hello nobody');

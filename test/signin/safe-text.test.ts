@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { safeText } from '../../src/signin/safe-text.ts';
+import { numRuns } from '../support/property-runs.ts';
 
 const wrappings: ((secret: string) => string)[] = [
   (secret) => secret,
@@ -28,7 +29,7 @@ describe('safeText', () => {
         }
       },
     );
-    fc.assert(property, { numRuns: 2000 });
+    fc.assert(property, numRuns(2000));
   });
 
   it('is one short line of visible characters', () => {

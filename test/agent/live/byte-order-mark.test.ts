@@ -5,6 +5,7 @@ import { TextEncoding } from '../../../src/agent/live/encoding.ts';
 import { BYTE_ORDER_MARK } from '../../../src/chunk.ts';
 import { drive, textOf } from '../../support/drive.ts';
 import { MemoryContent } from '../../support/memory-content.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { ALL_ATOMS } from '../model/content.ts';
 
 const runs = fc.array(
@@ -41,7 +42,7 @@ describe('a byte-order mark that is swallowed', () => {
         expect(mark).toBe(swallowBom && isMarked(bytes) ? 'swallowed' : 'none');
         expect(asked.length).toBeLessThanOrEqual(2);
       }),
-      { numRuns: 500 },
+      numRuns(500),
     );
   });
 

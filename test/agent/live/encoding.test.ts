@@ -5,6 +5,7 @@ import { proveEncoding } from '../../../src/agent/live/encoding-proof.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { charactersOf, type DecodeBytesOptions } from '../../../src/sandbox/decoding.ts';
 import { drive, textOf } from '../../support/drive.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { TEXT_ATOMS } from '../model/content.ts';
 
 interface How {
@@ -64,7 +65,7 @@ describe('how a service decodes', () => {
           expect(['utf-8', undefined]).toContain(learned);
         },
       ),
-      { numRuns: 500 },
+      numRuns(500),
     );
   });
 
@@ -78,7 +79,7 @@ describe('how a service decodes', () => {
         const { learned } = await prove(before, {}, how);
         expect(['utf-8', undefined]).toContain(learned);
       }),
-      { numRuns: 1_000 },
+      numRuns(1_000),
     );
   });
 

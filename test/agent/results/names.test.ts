@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { fileCalls } from '../../../src/agent/results/file-calls.ts';
 import { ignoresCase, judgeNames } from '../../../src/agent/results/listing.ts';
 import { partialName, printable, resultPath } from '../../../src/agent/results/names.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { JOB, ResultsPlace } from './place.ts';
 
@@ -164,7 +165,7 @@ describe('hostile names', () => {
         expect(target.startsWith('/root/results/')).toBe(true);
         expect(path.relative('/root/results', target).split('/')).toEqual(found.parts);
       }),
-      { numRuns: 2_000 },
+      numRuns(2_000),
     );
   });
 });
