@@ -44,7 +44,10 @@ function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
       hostKeys: 'accept-new',
       knownHostsFile: path.join(place.directory, 'known_hosts'),
       pinnedKeys: [],
-      directory: new PrivateDirectory({ stateDirectory: place.directory, environment: {} }),
+      directory: new PrivateDirectory({
+        stateDirectory: place.directory,
+        environment: { RUNTIME_DIRECTORY: place.directory },
+      }),
     });
     const username = process.env['USER'] ?? 'root';
     const credentials = { username, privateKey, publicKey };

@@ -9,18 +9,12 @@ import { type Certificates, makeCertificates } from '../support/wire-certificate
 import { startProxy } from '../support/wire-proxy.ts';
 import { listen, startHttpServer, type WireServer } from '../support/wire-server.ts';
 
-const WITH_OPENSSL = needs('openssl');
-const directory = mkdtempSync(join(tmpdir(), 'wire-tls-'));
 const closing: { close(): Promise<void> }[] = [];
 let certificates: Certificates;
 
-beforeAll(() => {
-  if (!WITH_OPENSSL.skip) certificates = makeCertificates(directory);
-});
 afterEach(async () => {
   for (const each of closing.splice(0).reverse()) await each.close();
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 async function serve(options: ServerOptions): Promise<WireServer> {
   const server = createServer(options, (request, response) => {
@@ -43,7 +37,14 @@ async function fetchFrom(server: WireServer, tls?: HttpTls, proxy?: string): Pro
   return (await readBody(answer, 1000)).toString();
 }
 
-describe('TLS', WITH_OPENSSL, () => {
+describe('TLS', needs('openssl'), () => {
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'wire-tls-'));
+    certificates = makeCertificates(directory);
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
   test('trusts a private authority that is configured', async () => {
     const server = await serve(certificates.server);
     expect(await fetchFrom(server, { ca: certificates.ca })).toBe('hello nobody');

@@ -2,12 +2,14 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contentWriter, HeldTexts } from '../../src/soap/content.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
-
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
+});
 afterAll(() => rmSync(directory, { recursive: true }));
 
 test('texts are what was put in, wherever they are held', async () => {
