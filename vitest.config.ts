@@ -1,6 +1,8 @@
 import fs from 'node:fs';
+import os from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PATIENCE } from './test/support/e2e-until.ts';
 import { MissingPackages } from './test/support/missing-packages.ts';
 import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 
@@ -29,13 +31,13 @@ function longestLimitOf(file: string): number {
   const limits = [...text.matchAll(/\btimeout: ([0-9_]+)/g)].map(([, digits = '']) =>
     Number(digits.replaceAll('_', '')),
   );
-  return Math.max(0, ...limits);
+  return Math.max(text.includes('PATIENCE') ? PATIENCE.timeout : 0, ...limits);
 }
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes and files, not for the processor.
-    maxWorkers: 2,
+    // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
+    maxWorkers: os.availableParallelism() + 1,
     testTimeout: 30_000 * PROPERTY_TIMES,
     hookTimeout: 30_000,
     setupFiles: ['test/support/property-setup.ts'],

@@ -8,6 +8,7 @@ import { ShareTransfer } from '../../src/direct/share.ts';
 import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { PATIENCE } from '../support/e2e-until.ts';
 import { needs, SSH } from '../support/needs.ts';
 import { restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
@@ -17,7 +18,7 @@ interface Made {
   readonly method: TransferMethod;
 }
 
-const WITH_SSH = needs(...SSH);
+const WITH_SSH = { ...PATIENCE, ...needs(...SSH) };
 
 let sshd: Sshd | undefined;
 beforeAll(async () => {

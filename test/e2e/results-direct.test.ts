@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
 import { CuttableLine, Sshd } from '../direct/sshd.ts';
-import { until } from '../support/e2e-until.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needs, SSH } from '../support/needs.ts';
 import { ResultsE2e } from '../support/results-place.ts';
 
@@ -33,7 +33,7 @@ async function statusOf({ place }: ResultsE2e): Promise<JobStatus> {
   return job;
 }
 
-describe('results by SSH', needs(...SSH), () => {
+describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();
