@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contentWriter, HeldTexts } from '../../src/soap/content.ts';
+import { numRuns } from '../support/property-runs.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 
 let directory: string;
@@ -43,7 +44,7 @@ test('texts are what was put in, wherever they are held', async () => {
         await Promise.all(held.texts.map((content) => content.release()));
       },
     ),
-    { numRuns: 500 },
+    numRuns(500),
   );
   expect(openFilesIn(directory)).toBe(0);
   expect(readdirSync(directory)).toEqual([]);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { numRuns } from '../support/property-runs.ts';
 import { cuts, partsDocument, writtenBytes, writtenText } from '../support/wire-documents.ts';
 import { entry, fileResponse, listResponse, partsResponse } from '../support/wire-envelopes.ts';
 import { textsOf } from '../support/wire-reference.ts';
@@ -7,7 +8,7 @@ import { scan, tryScan } from '../support/wire-scan.ts';
 
 const PARTS = 'DownloadPartsOfJobFilesFromCluster';
 const FILE = 'DownloadFileFromCluster';
-const RUNS = { numRuns: 10_000 };
+const RUNS = numRuns(10_000);
 
 describe('10,000 documents each', () => {
   test('texts mean what they were written for, and the rest names each once, however the network cuts them', () => {
