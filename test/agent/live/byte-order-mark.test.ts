@@ -36,8 +36,8 @@ describe('a byte-order mark that is swallowed', () => {
         // Before undecodable bytes it does not matter.
         const behindMark = isMarked(bytes) ? bytes.subarray(3) : bytes;
         fc.pre(!behindMark.toString().startsWith('\ufffd'));
-        // Hundreds of one character, then undecodable bytes: no text of the service can tell (docs/guarantees.md).
-        fc.pre(!/^(.)\1{299}[^\ufffd]*\ufffd/u.test(behindMark.toString()));
+        // As many of one character as are compared, then undecodable bytes: no text can tell (docs/guarantees.md).
+        fc.pre(!/^(.)\1{157}[^\ufffd]*\ufffd/u.test(behindMark.toString()));
         const { mark, asked } = await find(bytes, swallowBom);
         expect(mark).toBe(swallowBom && isMarked(bytes) ? 'swallowed' : 'none');
         expect(asked.length).toBeLessThanOrEqual(2);
