@@ -1,9 +1,14 @@
-import path from 'node:path';
+import fs from 'node:fs';
+import os from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PATIENCE } from './test/support/e2e-until.ts';
+import { MissingPackages } from './test/support/missing-packages.ts';
+import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 
-/** Files that measure the memory or the pauses of their own process; no other file ran in it before. */
-const MEASURING = [
+/** Files that look at their own process (its memory, its pauses, what an import does to it): nothing else runs in it. */
+const ALONE = [
+  'test/shared-modules.test.ts',
   'test/soap/streaming.test.ts',
   'test/soap/broken-answers.test.ts',
   'test/sandbox/streaming.test.ts',
@@ -11,57 +16,40 @@ const MEASURING = [
 ];
 
 /**
- * Files that take longest, the longest first: begun last, one of them would be left to a single core. vitest orders by
- * the times of an earlier run, but a fresh clone has none.
+ * Files that ask for the longest time limits go first: begun last, one of them would be left to a single core. vitest
+ * orders by the times of an earlier run, but a fresh clone has none.
  */
-const LONGEST = [
-  'test/agent/model.test.ts',
-  // Waits most of its time, while the one before needs the processor.
-  'test/e2e/service-systemd.test.ts',
-  'test/e2e/results-large.test.ts',
-  'test/e2e/kill.test.ts',
-  'test/e2e/results-direct.test.ts',
-  'test/direct/ssh.test.ts',
-  'test/e2e/crash-state.test.ts',
-  'test/direct/contract.test.ts',
-  'test/e2e/service-tail.test.ts',
-  'test/e2e/commands.test.ts',
-  'test/soap/scanner.property.test.ts',
-  'test/e2e/service-run.test.ts',
-  'test/e2e/disk-edit.test.ts',
-  'test/e2e/secrets.test.ts',
-  'test/cli/demo.test.ts',
-  'test/e2e/settle.test.ts',
-  'test/e2e/stop.test.ts',
-  'test/e2e/results-sync.test.ts',
-  'test/e2e/bad-input.test.ts',
-  'test/e2e/outage.test.ts',
-  'test/e2e/disk-full.test.ts',
-  'test/e2e/service-setup.test.ts',
-];
-
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { root } = this.ctx.config;
-    const rank = ({ moduleId }: TestSpecification) => {
-      const found = LONGEST.indexOf(path.relative(root, moduleId));
-      return found < 0 ? LONGEST.length : found;
-    };
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    const limits = new Map(files.map(({ moduleId }) => [moduleId, longestLimitOf(moduleId)]));
+    const limitOf = ({ moduleId }: TestSpecification) => limits.get(moduleId) ?? 0;
+    return (await super.sort(files)).sort((a, b) => limitOf(b) - limitOf(a));
   }
+}
+
+function longestLimitOf(file: string): number {
+  const text = fs.readFileSync(file, 'utf8');
+  const limits = [...text.matchAll(/\btimeout: ([0-9_]+)/g)].map(([, digits = '']) =>
+    Number(digits.replaceAll('_', '')),
+  );
+  return Math.max(text.includes('PATIENCE') ? PATIENCE.timeout : 0, ...limits);
 }
 
 export default defineConfig({
   test: {
-    // Most tests wait for processes and files, not for the processor.
-    maxWorkers: 2,
-    testTimeout: 30_000,
+    // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
+    maxWorkers: os.availableParallelism() + 1,
+    testTimeout: 30_000 * PROPERTY_TIMES,
     hookTimeout: 30_000,
-    sequence: { sequencer: LongestFirst },
+    setupFiles: ['test/support/property-setup.ts'],
+    reporters: ['default', new MissingPackages()],
+    // Random: with the seed that is printed; `--sequence.seed` gives the same order again.
+    sequence:
+      process.env['JOBTAIL_TEST_ORDER'] === 'random' ? { shuffle: { files: true } } : { sequencer: LongestFirst },
     projects: [
       // A process of its own for each file would load the same modules a hundred times.
-      { extends: true, test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: MEASURING, isolate: false } },
-      { extends: true, test: { name: 'measuring', include: MEASURING } },
+      { extends: true, test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: ALONE, isolate: false } },
+      { extends: true, test: { name: 'alone', include: ALONE } },
     ],
   },
 });

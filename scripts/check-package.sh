@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `npm pack` makes, installed as people install it (`npm install --global`, into a prefix of its own) and run from
-# there. The SQLite module of this checkout is handed over as the prebuilt one that people download: compiling it takes
-# minutes, and `npm test` has shown that it can be compiled. BUILD=1 compiles it all the same.
+# What `npm pack` makes, installed as the README says (but into a prefix of its own), held against the locked versions,
+# and run from there. The SQLite module of this checkout is handed over as the prebuilt one that people download:
+# compiling it takes minutes, and `npm test` has shown that it can be compiled. BUILD=1 compiles it all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 place=$(mktemp -d)
@@ -17,14 +17,18 @@ if [ "${BUILD:-}" != 1 ]; then
 fi
 
 package=$(npm pack --silent --pack-destination "$place" | tail -n 1)
-npm install --global --silent --prefer-offline --no-audit --no-fund --prefix "$place/prefix" "$place/$package"
+installed=$place/jobtail
+mkdir "$installed"
+tar -xzf "$place/$package" -C "$installed" --strip-components=1
+npm ci --omit=dev --silent --prefer-offline --no-audit --no-fund --prefix "$installed"
+npm install --global --silent --no-audit --no-fund --prefix "$place/prefix" "$installed"
+node scripts/compare-tree.mjs "$place/prefix/lib/node_modules/jobtail"
 cd "$place"
 export PATH="$place/prefix/bin:$PATH"
 
 version=$(agent --version)
 agent --help > /dev/null
 agent completion bash | bash -n
-installed=$place/prefix/lib/node_modules/jobtail
 for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/alerts.yaml README.md; do
   test -s "$installed/$file"
 done

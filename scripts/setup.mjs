@@ -42,7 +42,7 @@ const sources = readdirSync(path.join(root, 'src'), { recursive: true, withFileT
 
 // The native module is built for one Node: another major version needs another build.
 const major = process.versions.node.split('.')[0];
-once(`node_modules/.jobtail-setup-node${major}`, ['package-lock.json'], () => {
+once(`node_modules/.jobtail-setup-node${major}`, ['npm-shrinkwrap.json'], () => {
   process.stderr.write('jobtail: installing packages (the SQLite module may compile for a minute or two)\n');
   run('npm', ['ci', '--no-audit', '--no-fund']);
 });

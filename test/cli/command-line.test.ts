@@ -11,10 +11,10 @@ import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
 import { manPageOf, programOf } from '../../src/cli/program.ts';
 import { parseSince } from '../../src/cli/since.ts';
 import { EXIT } from '../../src/errors.ts';
+import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const missing = (program: string) => spawnSync(program, ['--version']).error !== undefined;
 
 /** The help of a command as people see it, with what stands below it. */
 function helpOf(command: Command): string {
@@ -58,7 +58,7 @@ describe('the man page', () => {
     expect(fs.readFileSync(`${ROOT}docs/agent.1`, 'utf8')).toBe(manPageOf(programOf()));
   });
 
-  it.skipIf(missing('man'))('is read without a complaint, and has every command and option', () => {
+  it('is read without a complaint, and has every command and option', needs('man'), () => {
     const { stdout, stderr } = spawnSync('man', ['--warnings', '-E', 'UTF-8', '-l', `${ROOT}docs/agent.1`], {
       encoding: 'utf8',
       env: { ...process.env, MANWIDTH: '200', LC_ALL: 'C.UTF-8' },
@@ -110,7 +110,7 @@ describe.each([
   ['bash', bashOffers],
   ['fish', fishOffers],
 ] as const)('the completion of %s', (shell, offersOf) => {
-  it.skipIf(missing(shell))('offers commands, options, choices and jobs', () => {
+  it('offers commands, options, choices and jobs', needs(shell), () => {
     const offers = offersOf(placeWithAgent());
     const names = programOf().commands.map((command) => command.name());
     expect(offers('agent ')).toEqual(expect.arrayContaining(names));
@@ -155,7 +155,7 @@ cat $HOME/said
 `;
 
 describe('the completion of zsh', () => {
-  it.skipIf(missing('zsh'))('offers commands, options, choices and jobs', () => {
+  it('offers commands, options, choices and jobs', needs('zsh'), () => {
     const directory = placeWithAgent();
     fs.writeFileSync(path.join(directory, 'rc'), ZSH_RC);
     const complete = (...lines: readonly string[]) =>

@@ -4,6 +4,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MirrorReader, startOfLastLines } from '../../src/cli/mirror-reader.ts';
+import { numRuns } from '../support/property-runs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const mirrorFile = () => path.join(temporaryDirectory(), 'stdout.log');
@@ -115,7 +116,7 @@ describe('the start of the last lines', () => {
         const expected = count === 0 ? '' : whole.slice(-count).join('');
         expect(text.slice(startOfLastLines(file, count))).toBe(expected);
       }),
-      { numRuns: 300 },
+      numRuns(300),
     );
   });
 });

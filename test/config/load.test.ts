@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load.ts';
+import { numRuns } from '../support/property-runs.ts';
 import { configDirectory, MINIMAL, refused } from './files.ts';
 
 const { path, write, load, refusal } = configDirectory();
@@ -187,7 +188,7 @@ metrics: {listen: "[::1]:0"}
         expect(watch.map((entry) => entry.job)).toEqual(ids.map(String));
         expect(watch[0]?.tasks).toEqual(ids.map(String));
       }),
-      { numRuns: 50 },
+      numRuns(50),
     );
   });
 });

@@ -1,6 +1,7 @@
 /** Every wrong value gets a line with its place, its key, what was expected and what was found. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { numRuns } from '../support/property-runs.ts';
 import { configDirectory, MINIMAL } from './files.ts';
 
 const { refusal } = configDirectory();
@@ -447,7 +448,7 @@ describe('anything at all', () => {
       fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
         expect((await refusal(JSON.stringify(value))).code).toBe('config');
       }),
-      { numRuns: 300 },
+      numRuns(300),
     );
   });
 });

@@ -1,5 +1,4 @@
 /** PHP's SoapServer as a server of the contract. */
-import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,13 +35,6 @@ export interface PhpCall extends UnderstoodCall {
   readonly soapAction: string | null;
   /** The whole request as it arrived. */
   readonly raw: string;
-}
-
-/** Why this server cannot be run here; undefined if it can. */
-export function missingPhp(): string | undefined {
-  const { error, status } = spawnSync('php', ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']);
-  if (error !== undefined) return 'php is not installed';
-  return status === 0 ? undefined : 'php has no soap extension';
 }
 
 export class PhpService implements ContractService<PhpJob> {

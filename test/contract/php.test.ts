@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import { OPERATIONS, wsdlOf } from '../../src/soap/contract.ts';
+import { needs } from '../support/needs.ts';
 import { contractOf } from './contract.ts';
 import {
   download,
@@ -14,14 +15,11 @@ import {
   signal,
   taskIdOf,
 } from './contract-place.ts';
-import { describeWith } from './describe-with.ts';
-import { missingPhp, type PhpJob, PhpService } from './php-service.ts';
-import { missingPython, validateRequests } from './python.ts';
+import { type PhpJob, PhpService } from './php-service.ts';
+import { validateRequests } from './python.ts';
 import { LONG_MAX, LONG_MIN, VERSIONS, type Version } from './service.ts';
 import { HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
 import { asSent } from './transfer-contract.ts';
-
-const MISSING_LXML = missingPython('lxml');
 
 const SOAP_ENVELOPES = {
   '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',
@@ -56,7 +54,7 @@ const METHODS: readonly TransferMethod[] = [
   ),
 ];
 
-describeWith("PHP's SoapServer", missingPhp(), () => {
+describe("PHP's SoapServer", needs('php', 'php-soap'), () => {
   contractOf('as a server', () => PhpService.start());
 
   describe('with answers of its own', () => {
@@ -152,7 +150,7 @@ function requestsAsTheyArrive(serve: ServePhp, version: Version): void {
     }
   });
 
-  describeWith('by the schema as libxml2 reads it', MISSING_LXML, () => {
+  describe('by the schema as libxml2 reads it', needs('php', 'php-soap', 'lxml'), () => {
     test.each(['session', 'bearer'] as const)('requests with a %s are valid', async (grant) => {
       const { service } = await callAll(grant);
       const wsdl = wsdlOf(service);

@@ -1,19 +1,11 @@
 /** Python programs on zeep and libxml2, which share nothing with the program but the WSDL. */
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Operation } from '../../src/soap/contract.ts';
+import { PYTHON } from '../support/needs.ts';
 import type { Version } from './service.ts';
-
-/** The one that Debian's packages are made for. */
-const PYTHON = '/usr/bin/python3';
-
-/** Why Debian's package for this module cannot be used; undefined if it can. */
-export function missingPython(module: 'zeep' | 'lxml'): string | undefined {
-  const { status } = spawnSync(PYTHON, ['-c', `import ${module}`]);
-  return status === 0 ? undefined : `python3-${module} is not installed`;
-}
 
 /** What libxml2 finds wrong with each request, by the schema in the WSDL; null if nothing. */
 export function validateRequests(wsdl: string, requests: readonly string[]): readonly (string | null)[] {

@@ -3,8 +3,8 @@ import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../src/agent/ports.ts';
 import type { Operation } from '../../src/soap/contract.ts';
-import { describeWith } from './describe-with.ts';
-import { missingPython, ZeepClient, type ZeepOutcome } from './python.ts';
+import { needs } from '../support/needs.ts';
+import { ZeepClient, type ZeepOutcome } from './python.ts';
 import { SandboxService } from './sandbox-service.ts';
 import { LONG_MAX, LONG_MIN, SERVED_HABITS, VERSIONS } from './service.ts';
 import { allBytes, blocksOfText, HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
@@ -33,7 +33,7 @@ const entry = (taskId: string, fileType: string, offset: string | null) => ({
   offset,
 });
 
-describeWith('zeep as a client of the sandbox', missingPython('zeep'), () => {
+describe('zeep as a client of the sandbox', needs('zeep'), () => {
   describe.each(VERSIONS)('over SOAP %s', (version) => {
     let service: SandboxService;
     let zeep: ZeepClient;

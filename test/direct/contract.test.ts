@@ -1,14 +1,16 @@
 /** What every direct transfer does, over each implementation. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
 import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { ShareTransfer } from '../../src/direct/share.ts';
 import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
-import { missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
+import { PATIENCE } from '../support/e2e-until.ts';
+import { needs, SSH } from '../support/needs.ts';
+import { restrictedCommand, Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 
 interface Made {
@@ -16,9 +18,11 @@ interface Made {
   readonly method: TransferMethod;
 }
 
+const WITH_SSH = { ...PATIENCE, ...needs(...SSH) };
+
 let sshd: Sshd | undefined;
 beforeAll(async () => {
-  if (missingForSsh() === undefined) sshd = await Sshd.start();
+  if (!WITH_SSH.skip) sshd = await Sshd.start();
 });
 afterAll(() => sshd?.stop());
 
@@ -41,7 +45,10 @@ function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
       hostKeys: 'accept-new',
       knownHostsFile: path.join(place.directory, 'known_hosts'),
       pinnedKeys: [],
-      directory: new PrivateDirectory({ stateDirectory: place.directory, environment: {} }),
+      directory: new PrivateDirectory({
+        stateDirectory: place.directory,
+        environment: { RUNTIME_DIRECTORY: place.directory },
+      }),
     });
     const username = process.env['USER'] ?? 'root';
     const credentials = { username, privateKey, publicKey };
@@ -55,18 +62,16 @@ function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
   };
 }
 
-const missing = missingForSsh();
-const IMPLEMENTATIONS: [name: string, way: string, make: Make, skipped: string | undefined][] = [
-  ['a mounted share', 'share', share, undefined],
-  ['SSH, any command', 'rsync', ssh('all'), missing],
-  ['SSH, rsync only', 'rsync', ssh(['rsync']), missing],
-  ['SSH, scp only', 'scp', ssh(['scp']), missing],
-  ['SSH, SFTP only', 'sftp', ssh('sftp'), missing],
+const IMPLEMENTATIONS: [name: string, way: string, make: Make, options: TestOptions][] = [
+  ['a mounted share', 'share', share, {}],
+  ['SSH, any command', 'rsync', ssh('all'), WITH_SSH],
+  ['SSH, rsync only', 'rsync', ssh(['rsync']), WITH_SSH],
+  ['SSH, scp only', 'scp', ssh(['scp']), WITH_SSH],
+  ['SSH, SFTP only', 'sftp', ssh('sftp'), WITH_SSH],
 ];
 
-for (const [name, way, make, skipped] of IMPLEMENTATIONS) {
-  const title = skipped === undefined ? name : `${name} (skipped: ${skipped})`;
-  describe.skipIf(skipped !== undefined)(title, () => {
+for (const [name, way, make, options] of IMPLEMENTATIONS) {
+  describe(name, options, () => {
     it('hands over whole files under their own paths, empty ones too, and passes over what is not there', async () => {
       const place = new TransferPlace();
       const { transfer, method } = await make(place);

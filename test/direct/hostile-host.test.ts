@@ -5,11 +5,10 @@ import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../support/e2e-until.ts';
+import { needs, SSH } from '../support/needs.ts';
 import { commandLines, SshPlace } from './ssh-place.ts';
-import { CuttableLine, missingForSsh, Sshd } from './sshd.ts';
+import { CuttableLine, Sshd } from './sshd.ts';
 
-const missing = missingForSsh();
-const title = missing === undefined ? 'a host' : `a host (skipped: ${missing})`;
 const WAYS = ['rsync', 'scp', 'sftp'] as const;
 type Way = (typeof WAYS)[number];
 
@@ -20,7 +19,7 @@ async function expectNothingLeft(place: SshPlace): Promise<void> {
   expect(fs.readdirSync(place.directory).filter((name) => name.startsWith('evil'))).toEqual([]);
 }
 
-describe.skipIf(missing !== undefined)(title, () => {
+describe('a host', needs(...SSH), () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();

@@ -7,14 +7,12 @@ import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';
+import { needs, SSH } from '../support/needs.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 import { commandLines, type LendOptions, SshPlace } from './ssh-place.ts';
-import { CuttableLine, missingForSsh, restrictedCommand, Sshd } from './sshd.ts';
+import { CuttableLine, restrictedCommand, Sshd } from './sshd.ts';
 
-const missing = missingForSsh();
-const title = missing === undefined ? 'a transfer by SSH' : `a transfer by SSH (skipped: ${missing})`;
-
-describe.skipIf(missing !== undefined)(title, () => {
+describe('a transfer by SSH', needs(...SSH), () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();

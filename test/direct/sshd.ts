@@ -10,17 +10,6 @@ import { freePort } from '../support/free-port.ts';
 
 const SSHD = '/usr/sbin/sshd';
 
-/** Why the tests with SSH cannot run here; undefined if they can. */
-export function missingForSsh(): string | undefined {
-  const missing = ['ssh', 'scp', 'sftp', 'rsync', 'ssh-keygen'].filter((name) => !isInstalled(name));
-  if (!fs.existsSync(SSHD)) missing.push('openssh-server');
-  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
-}
-
-function isInstalled(name: string): boolean {
-  return (process.env['PATH'] ?? '').split(':').some((place) => fs.existsSync(path.join(place, name)));
-}
-
 export class Sshd {
   readonly port: number;
   readonly directory: string;

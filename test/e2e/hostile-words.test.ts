@@ -4,7 +4,8 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/service-terminal.ts';
 
 /** Controls of both kinds, what turns the direction of text, and separators of lines. */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
@@ -65,7 +66,7 @@ it.concurrent('in all that is printed, and in the log', PATIENCE, async (context
   for (const [command, text] of said) expect(actIn(text), `${command}: ${JSON.stringify(text)}`).toBeNull();
 });
 
-it.skipIf(terminalIsMissing).concurrent('on a terminal', { timeout: 180_000 }, async (context) => {
+it.concurrent('on a terminal', { timeout: 180_000, ...needs('script') }, async (context) => {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   const job = await sandbox.submit({ tasks: [{}] });

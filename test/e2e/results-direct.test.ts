@@ -4,12 +4,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { CuttableLine, missingForSsh, Sshd } from '../direct/sshd.ts';
-import { until } from '../support/e2e-until.ts';
+import { CuttableLine, Sshd } from '../direct/sshd.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { needs, SSH } from '../support/needs.ts';
 import { ResultsE2e } from '../support/results-place.ts';
 
-const missing = missingForSsh();
-const title = missing === undefined ? 'results by SSH' : `results by SSH (skipped: ${missing})`;
 const WORKER = fileURLToPath(new URL('../support/results-lease-worker.mjs', import.meta.url));
 
 interface JobStatus {
@@ -34,7 +33,7 @@ async function statusOf({ place }: ResultsE2e): Promise<JobStatus> {
   return job;
 }
 
-describe.skipIf(missing !== undefined)(title, () => {
+describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
   let sshd: Sshd;
   beforeAll(async () => {
     sshd = await Sshd.start();

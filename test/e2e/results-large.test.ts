@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { missingForSsh, Sshd } from '../direct/sshd.ts';
+import { Sshd } from '../direct/sshd.ts';
 import type { Program } from '../support/e2e-program.ts';
+import { needs, SSH } from '../support/needs.ts';
 import { ResultsE2e } from '../support/results-place.ts';
 
 const GIB = 2 ** 30;
@@ -46,12 +47,12 @@ async function mostMemoryOf(program: Program): Promise<number> {
   return most;
 }
 
-const missing = missingForSsh();
+const WITH_SSH = needs(...SSH);
 
 describe('a result of 1 GiB', () => {
   let sshd: Sshd | undefined;
   beforeAll(async () => {
-    if (missing === undefined) sshd = await Sshd.start();
+    if (!WITH_SSH.skip) sshd = await Sshd.start();
   });
   afterAll(() => sshd?.stop());
 
@@ -67,24 +68,20 @@ describe('a result of 1 GiB', () => {
     expect(most).toBeLessThan(MOST_MEMORY_BYTES);
   });
 
-  it.skipIf(missing !== undefined)(
-    `comes by the direct way${missing === undefined ? '' : ` (skipped: ${missing})`}`,
-    { timeout: 180_000 },
-    async (context) => {
-      const e2e = await ResultsE2e.start(context, {
-        ...(sshd === undefined ? {} : { sshd }),
-        results: { transfer: 'auto', directAboveBytes: '1 MiB' },
-      });
-      const sha256 = makeLarge(e2e.put('large', ''));
-      e2e.put('small', 'small');
-      await e2e.place.agent('watch', '501');
-      const program = e2e.start('sync', '501');
-      const most = await mostMemoryOf(program);
-      const { code, stderr } = await program.ended;
-      expect({ code, stderr }).toMatchObject({ code: 0 });
-      expect(sha256Of(e2e.result('large'))).toBe(sha256);
-      expect(most).toBeLessThan(MOST_MEMORY_BYTES);
-      expect(e2e.sandbox.counters).toMatchObject({ issuedKeys: 1, openKeys: 0 });
-    },
-  );
+  it('comes by the direct way', { timeout: 180_000, ...WITH_SSH }, async (context) => {
+    const e2e = await ResultsE2e.start(context, {
+      ...(sshd === undefined ? {} : { sshd }),
+      results: { transfer: 'auto', directAboveBytes: '1 MiB' },
+    });
+    const sha256 = makeLarge(e2e.put('large', ''));
+    e2e.put('small', 'small');
+    await e2e.place.agent('watch', '501');
+    const program = e2e.start('sync', '501');
+    const most = await mostMemoryOf(program);
+    const { code, stderr } = await program.ended;
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(sha256Of(e2e.result('large'))).toBe(sha256);
+    expect(most).toBeLessThan(MOST_MEMORY_BYTES);
+    expect(e2e.sandbox.counters).toMatchObject({ issuedKeys: 1, openKeys: 0 });
+  });
 });

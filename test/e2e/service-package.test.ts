@@ -15,6 +15,7 @@ it('holds what is needed to run, and nothing else', { timeout: 60_000 }, () => {
   const names = [...output.matchAll(/"path": "([^"]+)"/g)].map(([, name = '']) => name);
   const needed = [
     'package.json',
+    'npm-shrinkwrap.json',
     'README.md',
     'LICENSE',
     'CHANGELOG.md',

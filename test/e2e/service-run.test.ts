@@ -10,13 +10,15 @@ import { SmallDisk } from '../support/e2e-mount.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
+import { needs } from '../support/needs.ts';
 import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
-import { alertsOf, complaintsOf, promtoolIsMissing } from '../support/service-promtool.ts';
+import { alertsOf, complaintsOf } from '../support/service-promtool.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const HANG = new URL('../support/service-hang.mjs', import.meta.url).href;
 /** From one look for room to the next (commands/run.ts). */
 const ROOM_USEC = 2_000_000;
+const WITH_PROMTOOL = needs('promtool');
 const missing = datagramsAreMissing();
 if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
 
@@ -148,6 +150,9 @@ describe.skipIf(missing)('what systemd is told', () => {
 
 it.concurrent('metrics tell what was done; an address in use costs only them', {
   timeout: 180_000,
+  ...WITH_PROMTOOL,
+  // A part of it does without.
+  skip: false,
 }, async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
@@ -169,7 +174,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   expect(scrape).toMatch(/^jobtail_sign_ins_total\{outcome="ok"\} 1$/m);
   expect(scrape).toMatch(/^jobtail_calls_total\{operation="DownloadPartsOfJobFilesFromCluster",outcome="ok"\} [1-9]/m);
   expect(scrape).not.toContain(`"${job.jobId}"`);
-  if (!promtoolIsMissing) {
+  if (!WITH_PROMTOOL.skip) {
     expect(complaintsOf(scrape)).toEqual([]);
     expect(alertsOf(scrape)).toEqual([]);
   }
@@ -180,7 +185,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   expect((await get('readyz')).status).toBe(503);
   expect((await get('healthz')).status).toBe(200);
   await until('the job to fail', async () => /^jobtail_jobs_failing 1$/m.test((await get('metrics')).text));
-  if (!promtoolIsMissing) expect(alertsOf((await get('metrics')).text)).toEqual(['JobtailJobsFailing']);
+  if (!WITH_PROMTOOL.skip) expect(alertsOf((await get('metrics')).text)).toEqual(['JobtailJobsFailing']);
 
   const second = Place.make(context);
   const other = await second.startSandbox();

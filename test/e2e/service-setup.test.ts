@@ -7,7 +7,8 @@ import { taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import type { SandboxProcess } from '../support/e2e-sandbox.ts';
-import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/service-terminal.ts';
 
 const serviceOf = ({ baseUrl }: SandboxProcess) => ({
   fileTransferUrl: `${baseUrl}/FileTransferWs`,
@@ -143,33 +144,32 @@ describe('agent init', () => {
     }
   });
 
-  it.skipIf(terminalIsMissing).concurrent(
-    'asks on a terminal, and never shows the password',
-    { timeout: 180_000 },
-    async (context) => {
-      const place = Place.make(context);
-      const sandbox = await place.startSandbox();
-      const terminal = new Terminal(['init'], { context, cwd: place.directory });
-      const answer = async (question: string, text: string) => {
-        await terminal.shows(question);
-        terminal.type(`${text}\r`);
-      };
-      await answer('Address of the file-transfer service', 'not an address');
-      await answer('it starts with https://', `${sandbox.baseUrl}/FileTransferWs`);
-      await answer('XML namespace', 'http://sandbox.example.org/');
-      await answer('How to sign in', '');
-      await answer('Address the sign-in starts from', '');
-      await answer('User name', 'alice');
-      await answer('Password (not shown)', sandbox.secrets.password);
-      expect(await terminal.ended).toBe(0);
-      expect(terminal.text).toMatch(/✓.* sign-in/);
-      expect(terminal.text).not.toContain(sandbox.secrets.password);
-      const password = path.join(place.directory, 'password');
-      expect(fs.readFileSync(password, 'utf8')).toBe(`${sandbox.secrets.password}\n`);
-      expect(fs.statSync(password).mode & 0o777).toBe(0o600);
-      // What it wrote is found here, and works.
-      const checked = await new Program(['check'], { cwd: place.directory }).ended;
-      expect(checked).toMatchObject({ code: 0 });
-    },
-  );
+  it.concurrent('asks on a terminal, and never shows the password', {
+    timeout: 180_000,
+    ...needs('script'),
+  }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const terminal = new Terminal(['init'], { context, cwd: place.directory });
+    const answer = async (question: string, text: string) => {
+      await terminal.shows(question);
+      terminal.type(`${text}\r`);
+    };
+    await answer('Address of the file-transfer service', 'not an address');
+    await answer('it starts with https://', `${sandbox.baseUrl}/FileTransferWs`);
+    await answer('XML namespace', 'http://sandbox.example.org/');
+    await answer('How to sign in', '');
+    await answer('Address the sign-in starts from', '');
+    await answer('User name', 'alice');
+    await answer('Password (not shown)', sandbox.secrets.password);
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.text).toMatch(/✓.* sign-in/);
+    expect(terminal.text).not.toContain(sandbox.secrets.password);
+    const password = path.join(place.directory, 'password');
+    expect(fs.readFileSync(password, 'utf8')).toBe(`${sandbox.secrets.password}\n`);
+    expect(fs.statSync(password).mode & 0o777).toBe(0o600);
+    // What it wrote is found here, and works.
+    const checked = await new Program(['check'], { cwd: place.directory }).ended;
+    expect(checked).toMatchObject({ code: 0 });
+  });
 });

@@ -1,18 +1,13 @@
 /** The shipped units, unchanged, started by a real systemd: from the installation to the stop. */
 import { expect, it } from 'vitest';
-import { missingForSsh } from '../direct/sshd.ts';
 import { until } from '../support/e2e-until.ts';
+import { SSH } from '../support/needs.ts';
 import { baseConfig, control, Installation } from '../support/service-installation.ts';
-import { Namespace, systemdIsMissing } from '../support/service-namespace.ts';
-
-const missing = systemdIsMissing();
-if (missing !== undefined) process.stderr.write(`SKIPPED: the units under a real systemd: ${missing}\n`);
-const missingSsh = missingForSsh();
-if (missingSsh !== undefined) process.stderr.write(`SKIPPED: direct transfer in the unit's sandbox: ${missingSsh}\n`);
+import { Namespace, needsSystemd } from '../support/service-namespace.ts';
 
 const PATIENT = { timeout: 300_000 };
 
-it.skipIf(missing !== undefined).concurrent('agent.service does what it says', PATIENT, async (context) => {
+it.concurrent('agent.service does what it says', { ...PATIENT, ...needsSystemd() }, async (context) => {
   const host = await Namespace.boot(context);
   const place = { unit: 'agent', configDirectory: '/etc/agent', mirrorDirectory: '/srv/agent' };
   const installed = await Installation.make(host, place);
@@ -26,39 +21,37 @@ it.skipIf(missing !== undefined).concurrent('agent.service does what it says', P
   await staysDownWithAWrongConfiguration(installed);
 });
 
-it.skipIf(missing !== undefined).concurrent(
-  'an instance of agent@.service does, too: results directly, and the watchdog',
-  PATIENT,
-  async (context) => {
-    const host = await Namespace.boot(context);
-    const place = { unit: 'agent@second', configDirectory: '/etc/agent/second', mirrorDirectory: '/srv/agent-second' };
-    const installed = await Installation.make(host, place);
-    const results =
-      'state: {directory: /var/lib/agent-second/state}\nresults: {intervalSeconds: 1, transfer: direct}\n';
-    await installed.configure(`${baseConfig(place.mirrorDirectory)}${results}`);
-    if (missingSsh === undefined) await acceptKeysOfTheCluster(host);
+it.concurrent('an instance of agent@.service does, too: results directly, and the watchdog', {
+  ...PATIENT,
+  ...needsSystemd(...SSH),
+}, async (context) => {
+  const host = await Namespace.boot(context);
+  const place = { unit: 'agent@second', configDirectory: '/etc/agent/second', mirrorDirectory: '/srv/agent-second' };
+  const installed = await Installation.make(host, place);
+  const results = 'state: {directory: /var/lib/agent-second/state}\nresults: {intervalSeconds: 1, transfer: direct}\n';
+  await installed.configure(`${baseConfig(place.mirrorDirectory)}${results}`);
+  await acceptKeysOfTheCluster(host);
 
-    // The program can be made to hang from outside, so that the unit stays as it is.
-    const hang = '/srv/agent-second/hang';
-    await host.sh(
-      'systemctl set-environment NODE_OPTIONS=--import=/opt/app/test/support/service-hang.mjs "HANG_FILE=$1"',
-      hang,
-    );
-    await host.sh('systemctl start agent@second; systemctl unset-environment NODE_OPTIONS HANG_FILE');
-    const { jobId, taskId } = installed.job;
-    await installed.agent('watch', jobId, '--task', taskId);
-    await installed.grows();
-    if (missingSsh === undefined) await fetchesDirectly(installed);
+  // The program can be made to hang from outside, so that the unit stays as it is.
+  const hang = '/srv/agent-second/hang';
+  await host.sh(
+    'systemctl set-environment NODE_OPTIONS=--import=/opt/app/test/support/service-hang.mjs "HANG_FILE=$1"',
+    hang,
+  );
+  await host.sh('systemctl start agent@second; systemctl unset-environment NODE_OPTIONS HANG_FILE');
+  const { jobId, taskId } = installed.job;
+  await installed.agent('watch', jobId, '--task', taskId);
+  await installed.grows();
+  await fetchesDirectly(installed);
 
-    await host.sh('touch "$1"', hang);
-    await until('the watchdog to restart it', async () => (await installed.show('NRestarts')) === '1');
-    expect(await host.sh('journalctl --no-pager -o cat -u agent@second')).toContain('Watchdog timeout');
-    await installed.isActive();
-    await installed.grows();
-    await installed.stops();
-    expect(await control(host, 'keys'), 'temporary keys').toEqual([]);
-  },
-);
+  await host.sh('touch "$1"', hang);
+  await until('the watchdog to restart it', async () => (await installed.show('NRestarts')) === '1');
+  expect(await host.sh('journalctl --no-pager -o cat -u agent@second')).toContain('Watchdog timeout');
+  await installed.isActive();
+  await installed.grows();
+  await installed.stops();
+  expect(await control(host, 'keys'), 'temporary keys').toEqual([]);
+});
 
 /** READY, STATUS and the credential, with the configuration that `agent init` wrote. */
 async function initAndStart(installed: Installation): Promise<void> {

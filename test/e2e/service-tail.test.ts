@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
-import { Terminal, terminalIsMissing } from '../support/service-terminal.ts';
+import { needs } from '../support/needs.ts';
+import { Terminal } from '../support/service-terminal.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const run = promisify(execFile);
@@ -114,7 +115,7 @@ describe('agent tail', () => {
   });
 });
 
-describe.skipIf(terminalIsMissing)('on a terminal', () => {
+describe('on a terminal', needs('script'), () => {
   it.concurrent('tail shows colours and rewrites a progress bar in its place; Ctrl-C ends it', {
     timeout: 180_000,
   }, async (context) => {

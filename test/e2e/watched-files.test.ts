@@ -7,7 +7,8 @@ import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-import { hasOpenssl, makeCertificates } from '../support/wire-certificates.ts';
+import { needs } from '../support/needs.ts';
+import { makeCertificates } from '../support/wire-certificates.ts';
 
 /** No failed visit is tried again by itself within the time of a test. */
 const RARELY = { poll: { minIntervalSeconds: 600, maxIntervalSeconds: 3600 }, results: { enabled: false } };
@@ -65,8 +66,10 @@ describe.concurrent('a password that was refused', PATIENCE, () => {
   });
 });
 
-it.concurrent('renewed certificates are read anew, also after broken ones', PATIENCE, async (context) => {
-  if (!hasOpenssl()) context.skip('openssl is not installed');
+it.concurrent('renewed certificates are read anew, also after broken ones', {
+  ...PATIENCE,
+  ...needs('openssl'),
+}, async (context) => {
   const place = Place.make(context);
   const { sandbox, job, task } = await submitQuietJob(place);
   fs.writeFileSync(task.files.stdout, 'hello\n');

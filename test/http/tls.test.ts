@@ -4,22 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { HttpClient, type HttpTls, readBody } from '../../src/http/http-client.ts';
-import { type Certificates, hasOpenssl, makeCertificates } from '../support/wire-certificates.ts';
+import { needs } from '../support/needs.ts';
+import { type Certificates, makeCertificates } from '../support/wire-certificates.ts';
 import { startProxy } from '../support/wire-proxy.ts';
 import { listen, startHttpServer, type WireServer } from '../support/wire-server.ts';
 
-const withOpenssl = hasOpenssl();
-const directory = mkdtempSync(join(tmpdir(), 'wire-tls-'));
 const closing: { close(): Promise<void> }[] = [];
 let certificates: Certificates;
 
-beforeAll(() => {
-  if (withOpenssl) certificates = makeCertificates(directory);
-});
 afterEach(async () => {
   for (const each of closing.splice(0).reverse()) await each.close();
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 async function serve(options: ServerOptions): Promise<WireServer> {
   const server = createServer(options, (request, response) => {
@@ -42,7 +37,14 @@ async function fetchFrom(server: WireServer, tls?: HttpTls, proxy?: string): Pro
   return (await readBody(answer, 1000)).toString();
 }
 
-describe.skipIf(!withOpenssl)(`TLS${withOpenssl ? '' : ' (skipped: no openssl)'}`, () => {
+describe('TLS', needs('openssl'), () => {
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'wire-tls-'));
+    certificates = makeCertificates(directory);
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
   test('trusts a private authority that is configured', async () => {
     const server = await serve(certificates.server);
     expect(await fetchFrom(server, { ca: certificates.ca })).toBe('hello nobody');

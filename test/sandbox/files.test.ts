@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeBytes } from '../../src/sandbox/decoding.ts';
+import { numRuns } from '../support/property-runs.ts';
 import {
   ALICE,
   BOB,
@@ -78,7 +79,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
         const text = /<content>(.*)<\/content>/s.exec(written)?.[1] ?? '';
         expect(unescapeXml(text)).toBe(decodeBytes(content, offset));
       }),
-      { numRuns: 50 },
+      numRuns(50),
     );
   });
 

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { needs } from '../support/needs.ts';
 import { call, faultText, jobAnd, NAMESPACE, signIn, startSandbox, temporaryDirectory } from './support.ts';
 
 const GET = 'GetFileTransferMethod';
@@ -22,15 +23,6 @@ async function startJob(options: Parameters<typeof startSandbox>[0] = {}) {
   return { sandbox, job, get, key, end, endKey };
 }
 
-const hasSshKeygen = (() => {
-  try {
-    execFileSync('ssh-keygen', ['-?'], { stdio: 'ignore' });
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ENOENT';
-  }
-})();
-
 describe('temporary key pairs', () => {
   it.each([
     ['rsa-pem', '-----BEGIN RSA PRIVATE KEY-----', 'ssh-rsa AAAA'],
@@ -43,8 +35,9 @@ describe('temporary key pairs', () => {
     if (format !== 'ed25519-openssh') expect(createPrivateKey(privateKey).type).toBe('private');
   });
 
-  it.skipIf(!hasSshKeygen).each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)(
+  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)(
     '%s is what OpenSSH takes it for',
+    needs('ssh-keygen'),
     async (format) => {
       const file = join(await temporaryDirectory(), 'key');
       for (let round = 0; round < 3; round++) {

@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { alertRules, alertsOf, promtool, promtoolIsMissing } from '../support/service-promtool.ts';
+import { needs } from '../support/needs.ts';
+import { alertRules, alertsOf, promtool } from '../support/service-promtool.ts';
 import { metricsOf, scrape, TOTALS } from '../support/service-scrape.ts';
 
 const DOCS = fileURLToPath(new URL('../../docs/', import.meta.url));
@@ -37,12 +38,12 @@ describe('the alert rules', () => {
     expect(new Set(shown.map(({ alertname }) => alertname))).toEqual(new Set(alertRules().map(({ alert }) => alert)));
   });
 
-  it.skipIf(promtoolIsMissing)('are valid, and fire when they should', () => {
+  it('are valid, and fire when they should', needs('promtool'), () => {
     expect(promtool(['check', 'rules', `${DOCS}alerts.yaml`])).toMatchObject({ status: 0 });
     expect(promtool(['test', 'rules', `${DOCS}alerts.test.yaml`])).toMatchObject({ status: 0 });
   });
 
-  it.skipIf(promtoolIsMissing)('find in a scrape what is wrong, and nothing else', async () => {
+  it('find in a scrape what is wrong, and nothing else', needs('promtool'), async () => {
     expect(alertsOf(await scrape())).toEqual(['JobtailJobsFailing', 'JobtailInexact', 'JobtailResultsFail']);
     const healthy = { ...TOTALS, failingJobs: 0, inexactBytes: 0, results: { synced: 42 } };
     expect(alertsOf(await metricsOf(healthy).text())).toEqual([]);

@@ -7,7 +7,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
 import { type MetricsServer, serveMetrics } from '../../src/service/metrics-server.ts';
-import { complaintsOf, promtoolIsMissing } from '../support/service-promtool.ts';
+import { needs } from '../support/needs.ts';
+import { complaintsOf } from '../support/service-promtool.ts';
 import { metricsOf, NOW, scrape, TOTALS } from '../support/service-scrape.ts';
 
 const SERVICE_TEXT = new URL('../../docs/service.md', import.meta.url);
@@ -79,7 +80,7 @@ describe('the metrics', () => {
     expect(reads, 'the store is added up once for all of an answer').toBe(2);
   });
 
-  it.skipIf(promtoolIsMissing)('are what promtool accepts', async () => {
+  it('are what promtool accepts', needs('promtool'), async () => {
     expect(complaintsOf(await scrape())).toEqual([]);
   });
 

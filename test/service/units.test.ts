@@ -3,17 +3,16 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { needs } from '../support/needs.ts';
 
 const UNITS = fileURLToPath(new URL('../../systemd/', import.meta.url));
-const missing = spawnSync('systemd-analyze', ['--version']).error !== undefined;
-if (missing) process.stderr.write('SKIPPED: checks of the units: systemd-analyze is not installed\n');
 
 const read = (unit: string) => fs.readFileSync(`${UNITS}${unit}`, 'utf8');
 /** Without the comment at the beginning, which says which of the two it is. */
 const bodyOf = (unit: string) => read(unit).slice(read(unit).indexOf('[Unit]'));
 
 describe.each(['agent.service', 'agent@.service'])('%s', (unit) => {
-  it.skipIf(missing)('is understood without a complaint', () => {
+  it('is understood without a complaint', needs('systemd-analyze'), () => {
     const { status, stdout, stderr } = spawnSync(
       'systemd-analyze',
       ['verify', '--recursive-errors=yes', '--man=no', `${UNITS}${unit}`],
@@ -22,7 +21,7 @@ describe.each(['agent.service', 'agent@.service'])('%s', (unit) => {
     expect({ status, said: stdout + stderr }).toEqual({ status: 0, said: '' });
   });
 
-  it.skipIf(missing)('is shut in as far as Node.js can be', () => {
+  it('is shut in as far as Node.js can be', needs('systemd-analyze'), () => {
     const { status, stdout } = spawnSync(
       'systemd-analyze',
       ['security', '--offline=true', '--threshold=11', '--no-pager', `${UNITS}${unit}`],

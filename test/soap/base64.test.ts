@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Base64Decoder } from '../../src/soap/base64.ts';
+import { numRuns } from '../support/property-runs.ts';
 
 /** Characters that are decoded at once. */
 const SLICE = 32 * 1024;
@@ -48,7 +49,7 @@ test('a text longer than what is decoded at once comes whole, wherever lines, gr
       // Not `toEqual`, which would compare them byte by byte in its own slow way.
       expect(decode(text, cuts).equals(bytes)).toBe(true);
     }),
-    { numRuns: 500 },
+    numRuns(500),
   );
 });
 
@@ -66,6 +67,6 @@ test('a character that does not belong there is found at every edge', () => {
         expect(() => decode(damaged, cuts)).toThrow(expect.objectContaining({ code: 'malformed' }));
       },
     ),
-    { numRuns: 500 },
+    numRuns(500),
   );
 });

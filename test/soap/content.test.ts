@@ -2,13 +2,16 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import { contentWriter, HeldTexts } from '../../src/soap/content.ts';
+import { numRuns } from '../support/property-runs.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
-
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
+});
 afterAll(() => rmSync(directory, { recursive: true }));
 
 test('texts are what was put in, wherever they are held', async () => {
@@ -42,7 +45,7 @@ test('texts are what was put in, wherever they are held', async () => {
         await Promise.all(held.texts.map((content) => content.release()));
       },
     ),
-    { numRuns: 500 },
+    numRuns(500),
   );
   expect(openFilesIn(directory)).toBe(0);
   expect(readdirSync(directory)).toEqual([]);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { numRuns } from '../support/property-runs.ts';
 import { cuts, type PartsDocument, partsDocument, writtenBytes, writtenText } from '../support/wire-documents.ts';
 import { entry, fileResponse, listResponse, partsResponse } from '../support/wire-envelopes.ts';
 import { textsOf } from '../support/wire-reference.ts';
@@ -7,7 +8,7 @@ import { scan, tryScan } from '../support/wire-scan.ts';
 
 const PARTS = 'DownloadPartsOfJobFilesFromCluster';
 const FILE = 'DownloadFileFromCluster';
-const RUNS = { numRuns: 10_000 };
+const RUNS = numRuns(10_000);
 
 // They take seconds, but not on a busy machine.
 describe('10,000 documents each', { timeout: 300_000 }, () => {

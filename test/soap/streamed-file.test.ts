@@ -3,6 +3,7 @@ import { setImmediate as immediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { StreamedFile } from '../../src/soap/streamed-file.ts';
+import { numRuns } from '../support/property-runs.ts';
 
 const { signal } = new AbortController();
 
@@ -29,6 +30,6 @@ test('a sink that keeps a piece for a while sees it unchanged, in order and comp
       expect(Buffer.concat(taken).equals(Buffer.concat(sent))).toBe(true);
       expect(file.length).toBe(Buffer.concat(sent).length);
     }),
-    { numRuns: 50 },
+    numRuns(50),
   );
 });

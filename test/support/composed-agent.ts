@@ -1,20 +1,27 @@
 /** The heart as the program puts it together, over a service in memory. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Log, Remote } from '../../src/agent/ports.ts';
 import { buildEngine } from '../../src/cli/compose.ts';
 import { openOwnStore } from '../../src/cli/stores.ts';
-import { configDirectory, MINIMAL } from '../config/files.ts';
-
-const { load, path: placeOf } = configDirectory();
+import { loadConfig } from '../../src/config/load.ts';
+import { MINIMAL } from '../config/files.ts';
+import { temporaryDirectory } from './temp-directory.ts';
 
 /** Follows nothing yet. What it warns of is gathered. */
 export async function startAgent(remote: Remote) {
-  const config =
-    await load(`${MINIMAL.replace('auth:', '  requestsPerMinute: 60000\nauth:')}mirror: {directory: ${placeOf('mirror')}}
-state: {directory: ${placeOf('state')}}
+  const directory = temporaryDirectory();
+  const configFile = path.join(directory, 'config.yaml');
+  fs.writeFileSync(
+    configFile,
+    `${MINIMAL.replace('auth:', '  requestsPerMinute: 60000\nauth:')}mirror: {directory: ${directory}/mirror}
+state: {directory: ${directory}/state}
 poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
 results: {intervalSeconds: 1}
-`);
+`,
+  );
+  const config = await loadConfig(configFile);
   const warnings: string[] = [];
   const quiet = () => {};
   const log: Log = { debug: quiet, info: quiet, warn: (_, message) => warnings.push(message), error: quiet };

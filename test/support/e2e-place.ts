@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
+import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
 import { SandboxProcess } from './e2e-sandbox.ts';
@@ -202,6 +203,8 @@ export class Place {
   async #clear(): Promise<void> {
     await Promise.all(this.#programs.map((program) => program.kill()));
     await Promise.all(this.#sandboxes.map((sandbox) => sandbox.stop()));
+    // What an agent that was killed kept in memory, the next one would remove.
+    new PrivateDirectory({ stateDirectory: this.state, environment: process.env }).clearLeftovers();
     fs.rmSync(this.directory, { recursive: true, force: true });
   }
 }

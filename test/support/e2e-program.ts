@@ -32,9 +32,9 @@ export interface LogLine {
 
 /** Processes that have not ended: none outlives this one. */
 const alive = new Set<ChildProcess>();
-process.on('exit', () => {
+function killAll(): void {
   for (const child of alive) child.kill('SIGKILL');
-});
+}
 
 export class Program {
   readonly args: readonly string[];
@@ -59,6 +59,7 @@ export class Program {
       stdio: ['ignore', 'pipe', 'pipe'],
       ...(user === undefined ? {} : { uid: user, gid: user }),
     });
+    if (alive.size === 0) process.on('exit', killAll);
     alive.add(this.#child);
     const { pid, stdout, stderr } = this.#child;
     if (pid === undefined) throw new Error(`${process.execPath} cannot be started`);
@@ -68,6 +69,7 @@ export class Program {
     this.ended = new Promise((resolve) => {
       this.#child.once('close', (code, signal) => {
         alive.delete(this.#child);
+        if (alive.size === 0) process.off('exit', killAll);
         this.end = { code, signal, stdout: this.stdout, stderr: this.stderr };
         resolve(this.end);
       });

@@ -1,23 +1,19 @@
 /** A real systemd in namespaces of its own (scripts/systemd-namespace.sh), and what is done in there. */
 import { execFile, spawn } from 'node:child_process';
-import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { TestContext } from 'vitest';
+import type { TestContext, TestOptions } from 'vitest';
 import { until } from './e2e-until.ts';
+import { type Need, needs } from './needs.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SCRIPT = `${ROOT}scripts/systemd-namespace.sh`;
-const PROGRAMS = ['unshare', 'nsenter', 'setpriv', 'pgrep', 'ip', 'curl'];
 const run = promisify(execFile);
 
-/** Why there can be no systemd here, or undefined. */
-export function systemdIsMissing(): string | undefined {
-  if (process.getuid?.() !== 0) return 'this test needs root, for namespaces of its own';
-  if (!fs.existsSync('/lib/systemd/systemd')) return 'this test needs systemd';
-  const places = (process.env['PATH'] ?? '').split(':');
-  const missing = PROGRAMS.filter((program) => !places.some((place) => fs.existsSync(`${place}/${program}`)));
-  return missing.length === 0 ? undefined : `this test needs the programs ${missing.join(', ')}`;
+/** The options of a test that boots one: it needs root, for namespaces of its own. */
+export function needsSystemd(...more: readonly Need[]): TestOptions {
+  if (process.getuid?.() !== 0) return { skip: true };
+  return needs('systemd', 'unshare', 'nsenter', 'setpriv', 'pgrep', 'ip', 'curl', ...more);
 }
 
 export class Namespace {

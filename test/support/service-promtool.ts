@@ -6,9 +6,6 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
-export const promtoolIsMissing = spawnSync('promtool', ['--version']).error !== undefined;
-if (promtoolIsMissing) process.stderr.write('SKIPPED: checks by promtool: it is not installed (Debian: prometheus)\n');
-
 const RULES_FILE = fileURLToPath(new URL('../../docs/alerts.yaml', import.meta.url));
 /** Longer than any rule waits. */
 const HOURS = 3;

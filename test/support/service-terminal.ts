@@ -1,14 +1,11 @@
 /** The built program on a pseudo-terminal of its own (util-linux `script`). */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestContext } from 'vitest';
 import { until } from './e2e-until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
-
-export const terminalIsMissing = spawnSync('script', ['--version']).error !== undefined;
-if (terminalIsMissing) process.stderr.write('SKIPPED: tests on a terminal: util-linux script is not installed\n');
 
 export interface TerminalOptions {
   /** Ends it with the test. */

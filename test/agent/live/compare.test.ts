@@ -20,12 +20,13 @@ import { drive } from '../../support/drive.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { LivePlace } from '../../support/live-place.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { ALL_ATOMS, bytesOf, piece, TEXT_ATOMS } from '../model/content.ts';
 
 /** Stretches of undecodable bytes that are asked about one by one. */
 const MOST_ASKED = 16;
-const RUNS = Number(process.env['JOBTAIL_COMPARE_RUNS'] ?? 400);
+const RUNS = 400;
 
 /** Bytes that the service decodes to one character: one that is whole, or as much as one U+FFFD stands for. */
 interface Decoded {
@@ -104,6 +105,7 @@ const content = (letter: string) =>
 const how = fc.record({ swallowBom: fc.boolean(), final: fc.boolean() });
 /** docs/guarantees.md names what is not promised of them. */
 const hasMarksInARow = (bytes: Buffer) => bytes.includes('\ufeff\ufeff');
+const hasMarkBehindUndecodable = (bytes: Buffer) => bytes.toString().includes('\ufffd\ufeff');
 /** Nothing is known of the mirror, or some of it was committed. */
 const share = fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined });
 const shareOf = (part: number | undefined, length: number) =>
@@ -123,7 +125,7 @@ describe('a mirror that is the beginning of the file', () => {
         if (!final && found.answer.reading.atEnd()) return;
         expect(positionOf(found.answer, bytes, swallowBom)).toBe(mirror.length);
       }),
-      { numRuns: RUNS },
+      numRuns(RUNS),
     );
   });
 });
@@ -143,7 +145,7 @@ describe('a mirror that ends at a block edge of the answer', () => {
         expect(found.unproven).toEqual([]);
         expect(positionOf(found.answer, bytes, false)).toBe(mirror.length);
       }),
-      { numRuns: RUNS / 4 },
+      numRuns(RUNS / 4),
     );
   });
 });
@@ -159,7 +161,7 @@ describe('a mirror that is not', () => {
     const place = new LivePlace();
     await fc.assert(
       fc.asyncProperty(content('A'), fc.nat(), edit, how, async (bytes, end, change, { swallowBom, final }) => {
-        fc.pre(!swallowBom || !hasMarksInARow(bytes));
+        fc.pre(!swallowBom || !(hasMarksInARow(bytes) || hasMarkBehindUndecodable(bytes)));
         const before = bytes.subarray(0, end % (bytes.length + 1));
         const at = change.at % (before.length + 1);
         const mirror = Buffer.concat([
@@ -178,7 +180,7 @@ describe('a mirror that is not', () => {
         const isWrong = (byte: number, index: number) => byte !== bytes[index] && !isOpen(index);
         expect(mirror.findIndex((byte, index) => index >= found.from && isWrong(byte, index))).toBe(-1);
       }),
-      { numRuns: RUNS },
+      numRuns(RUNS),
     );
   });
 
@@ -223,7 +225,7 @@ describe('a mirror that is not', () => {
         expect(found).toMatchObject({ kind: expect.stringMatching(/^(different|shorter)$/) });
         if (found !== 'again' && found.kind !== 'same') expect(found.at).toBeLessThanOrEqual(common.length);
       }),
-      { numRuns: RUNS },
+      numRuns(RUNS),
     );
   });
 });

@@ -13,6 +13,7 @@ import { keyText } from '../../../src/job.ts';
 import type { InexactRegion } from '../../../src/store/rows.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { removedDirectory } from '../../support/temp-directory.ts';
 import { ALL_ATOMS } from '../model/content.ts';
 
@@ -65,7 +66,7 @@ describe('undecodable bytes without raw bytes', () => {
         expect(exact).toMatchObject({ mirror: bytes, regions: [] });
         expect(exact.row?.generation).toBe(1);
       }),
-      { numRuns: 60 },
+      numRuns(60),
     );
   });
 

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { keyText } from '../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { removedDirectory } from '../../support/temp-directory.ts';
 import { bytesOf, piece, TEXT_ATOMS } from '../model/content.ts';
 
@@ -68,7 +69,7 @@ describe('the next offset', () => {
     ['offset + string length', (text: string) => text.length],
   ])('%s fails', async (_, advance) => {
     const checked = await fc.check(property((remote) => naiveFollower(remote, advance)));
-    expect(checked.failed).toBe(true);
+    expect(checked.failed, `seed ${checked.seed}`).toBe(true);
   });
 
   test('where the mirror ends, checked by an overlap, holds', async () => {
@@ -82,6 +83,6 @@ describe('the next offset', () => {
         mirror: () => fs.readFileSync(engine.mirror(STDOUT)),
       };
     };
-    await fc.assert(property(engineFollower), { numRuns: 60 });
+    await fc.assert(property(engineFollower), numRuns(60));
   });
 });

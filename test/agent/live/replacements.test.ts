@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { fewestReplacements } from '../../../src/agent/live/replacements.ts';
 import { REPLACEMENT } from '../../../src/chunk.ts';
 import { decodeBytes } from '../../../src/sandbox/decoding.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { ALL_ATOMS } from '../model/content.ts';
 
 const fewest = (hex: string) => fewestReplacements(Buffer.from(hex.replaceAll(' ', ''), 'hex'));
@@ -34,7 +35,7 @@ describe('the fewest replacement characters for', () => {
         for (let end = 0; end < bytes.length; end++)
           expect(fewestReplacements(bytes.subarray(0, end))).toBeLessThanOrEqual(replaced);
       }),
-      { numRuns: 2_000 },
+      numRuns(2_000),
     );
   });
 });

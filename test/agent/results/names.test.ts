@@ -6,6 +6,7 @@ import { fileCalls } from '../../../src/agent/results/file-calls.ts';
 import { ignoresCase, Judge, type JudgeOptions } from '../../../src/agent/results/listing.ts';
 import { partialName, resultPath } from '../../../src/agent/results/names.ts';
 import { printable } from '../../../src/printable.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 import { JOB, ResultsPlace } from './place.ts';
 
@@ -167,7 +168,7 @@ describe('hostile names', () => {
         expect(target.startsWith('/root/results/')).toBe(true);
         expect(path.relative('/root/results', target).split('/')).toEqual(found.parts);
       }),
-      { numRuns: 2_000 },
+      numRuns(2_000),
     );
   });
 });

@@ -1,0 +1,73 @@
+/**
+ * What some tests need of the machine. Where something is missing, the tests that are given `needs(...)` as their
+ * options are skipped, and missing-packages.ts says at the end of the run what would have to be installed.
+ */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { TestOptions } from 'vitest';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Debian packages without which the test cannot run. */
+    missingPackages?: readonly string[];
+  }
+}
+
+/** The one that Debian's packages are made for. */
+export const PYTHON = '/usr/bin/python3';
+
+/** The Debian package that each thing comes in: a program, if nothing else is said below. */
+export const PACKAGE_OF = {
+  bash: 'bash',
+  curl: 'curl',
+  fish: 'fish',
+  ip: 'iproute2',
+  lxml: 'python3-lxml',
+  man: 'man-db',
+  nsenter: 'util-linux',
+  openssl: 'openssl',
+  pgrep: 'procps',
+  php: 'php-cli',
+  'php-soap': 'php-soap',
+  promtool: 'prometheus',
+  rsync: 'rsync',
+  scp: 'openssh-client',
+  script: 'bsdutils',
+  setpriv: 'util-linux',
+  sftp: 'openssh-client',
+  ssh: 'openssh-client',
+  'ssh-keygen': 'openssh-client',
+  sshd: 'openssh-server',
+  systemd: 'systemd',
+  'systemd-analyze': 'systemd',
+  unshare: 'util-linux',
+  zeep: 'python3-zeep',
+  zsh: 'zsh',
+} as const;
+
+export type Need = keyof typeof PACKAGE_OF;
+
+/** What is no program in PATH; a program of the sort that its package has may be asked. */
+const IS_THERE: Partial<Record<Need, () => boolean>> = {
+  lxml: () => spawnSync(PYTHON, ['-c', 'import lxml']).status === 0,
+  'php-soap': () => spawnSync('php', ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']).status === 0,
+  systemd: () => fs.existsSync('/lib/systemd/systemd'),
+  zeep: () => spawnSync(PYTHON, ['-c', 'import zeep']).status === 0,
+};
+
+/** What a transfer by SSH needs. */
+export const SSH: readonly Need[] = ['ssh', 'scp', 'sftp', 'ssh-keygen', 'sshd', 'rsync'];
+
+/** The options of a test or a suite that is skipped where one of these is missing. */
+export function needs(...wanted: readonly Need[]): TestOptions & { readonly skip: boolean } {
+  const missing = wanted.filter((need) => !(IS_THERE[need] ?? (() => isProgram(need)))());
+  const missingPackages = [...new Set(missing.map((need) => PACKAGE_OF[need]))];
+  return { skip: missing.length > 0, meta: { missingPackages } };
+}
+
+/** Also where only root has it in PATH. */
+function isProgram(name: string): boolean {
+  const places = [...(process.env['PATH'] ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];
+  return places.some((place) => fs.existsSync(path.join(place, name)));
+}
