@@ -1,6 +1,7 @@
 /**
  * The bytes of a chunk: what can be said of them without knowing where they came from. The service hands out text; a
- * byte it could not decode stands there as U+FFFD (field notes 1), so a chunk is certain only where there is none.
+ * byte it could not decode stands there as U+FFFD (docs/servers.md 1.2), so a chunk is certain only where there is
+ * none.
  */
 
 export const REPLACEMENT_CHARACTER = '\ufffd';

@@ -1,4 +1,4 @@
-/** A log as jobs write it, in many languages, and what the service makes of it (field notes 1). */
+/** A log as jobs write it, in many languages, and what the service makes of it (docs/servers.md 1.2). */
 
 import { decodeBytes } from '../../src/sandbox/decoding.ts';
 import { escapeText } from '../../src/sandbox/soap-answer.ts';

@@ -1,7 +1,7 @@
 /**
  * One complete pass over a job: its live files to their end, proof by raw bytes, then all results: what is proven to be
- * a live file is not fetched with them. The interface names no state of a job (spec 3), so the end is where two polls
- * in a row, with a pause, brought nothing.
+ * a live file is not fetched with them. The interface names no state of a job (docs/interface.md 3), so the end is
+ * where two polls in a row, with a pause, brought nothing.
  */
 import { EXIT } from '../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../job.ts';

@@ -1,4 +1,7 @@
-/** Paths as the service writes them: with slashes, however many, at the beginning or between the parts (field notes 4). */
+/**
+ * Paths as the service writes them: with slashes, however many, at the beginning or between the parts
+ * (docs/servers.md 4.2).
+ */
 
 export function partsOf(path: string): string[] {
   return path.split('/').filter((part) => part !== '');

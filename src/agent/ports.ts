@@ -51,13 +51,13 @@ export interface Part extends LiveFileKey {
   /** The offset asked for. */
   readonly offset: number;
   readonly content: Content;
-  /** As the service named it; often the same for two tasks (field notes 1). */
+  /** As the service named it; often the same for two tasks (docs/servers.md 1.7). */
   readonly relativePath: string | null;
   /** The content is only the beginning, for that was enough; the path is not known then. */
   readonly isBeginning?: boolean;
 }
 
-/** What one call for parts brought. A file without an entry does not exist yet (field notes 1). */
+/** What one call for parts brought. A file without an entry does not exist yet (docs/servers.md 1.7). */
 export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that nobody asked for, or with an offset that is neither the one asked for nor nil or 0. */
@@ -77,7 +77,7 @@ export type KnownAnswer = string | null;
  */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
-/** FileTransferMethodExt (spec 2.1). The private key is a secret: it stays in memory. */
+/** FileTransferMethodExt (docs/interface.md 2.1). The private key is a secret: it stays in memory. */
 export interface TransferMethod {
   readonly serverHostname: string | null;
   readonly sharedBasepath: string | null;
@@ -90,8 +90,8 @@ export interface TransferMethod {
 }
 
 /**
- * The file-transfer service (spec 4.1). Every method settles, rejects only with a JobtailError, and ends at once with
- * code `aborted` when the signal fires.
+ * The file-transfer service (docs/interface.md 4.1). Every method settles, rejects only with a JobtailError, and ends
+ * at once with code `aborted` when the signal fires.
  */
 export interface Remote {
   /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
@@ -155,15 +155,18 @@ export interface DirectOrder<File extends DirectFile = DirectFile> {
 }
 
 /**
- * A way to files that goes by the service (spec 2.2): one for each protocol. `fetch` resolves when everything was handed
- * over that can be had this way; a file that cannot is passed over. It rejects, with a JobtailError, if the way as a
- * whole is closed, and ends at once with code `aborted` when the signal fires; files handed over before count.
+ * A way to files that goes by the service (docs/interface.md 2.2): one for each protocol. `fetch` resolves when
+ * everything was handed over that can be had this way; a file that cannot is passed over. It rejects, with a
+ * JobtailError, if the way as a whole is closed, and ends at once with code `aborted` when the signal fires; files
+ * handed over before count.
  */
 export interface DirectTransfer {
   fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void>;
 }
 
-/** What a signed-in user shows to the service: a session code in the body, or a token in a header (field notes 3). */
+/**
+ * What a signed-in user shows to the service: a session code in the body, or a token in a header (docs/servers.md 3.1).
+ */
 export type Grant =
   | { readonly kind: 'session'; readonly code: string }
   | { readonly kind: 'bearer'; readonly token: string };

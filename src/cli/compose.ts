@@ -39,7 +39,9 @@ const CONNECT_MS = 10_000;
 /** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
 const TOTAL_TIMEOUTS = 3;
 const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
-/** How long a file has to look shorter, and to end inside a character, before it is acted upon (field notes 1). */
+/**
+ * How long a file has to look shorter, and to end inside a character, before it is acted upon (docs/servers.md 1.6).
+ */
 const STALE_MS = 5_000;
 const TAIL_MS = 30_000;
 /** A live file that has work left, and cannot do it, says so after this time. */

@@ -11,7 +11,7 @@ export const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
 export const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
-/** How to sign in (spec 4.2); `session-code` takes a ready code instead. */
+/** How to sign in (docs/interface.md 4.2); `session-code` takes a ready code instead. */
 export type AuthMethod = (typeof AUTH_METHODS)[number];
 
 /** Where a password, token or session code is read from, anew at every sign-in. The secret itself is never in here. */
@@ -44,9 +44,9 @@ export interface MirrorConfig {
 }
 
 export interface ServiceConfig {
-  /** {file_transfer_url} of the spec. */
+  /** {file_transfer_url} of docs/interface.md. */
   readonly fileTransferUrl: string;
-  /** {service_namespace} of the spec. */
+  /** {service_namespace} of docs/interface.md. */
   readonly namespace: string;
   readonly soapVersion: (typeof SOAP_VERSIONS)[number];
   /** {base_url} of the sign-in, without a slash at its end. Null only with the method `session-code`. */
@@ -59,7 +59,7 @@ export interface ServiceConfig {
   readonly timeoutMs: number;
   readonly tls: TlsFiles;
   readonly proxy: string | null;
-  /** `auto`, `utf-8`, or the name of a single-byte code page such as `windows-1250` (field notes 1). */
+  /** `auto`, `utf-8`, or the name of a single-byte code page such as `windows-1250` (docs/servers.md 1.3). */
   readonly contentEncoding: string;
 }
 
@@ -74,7 +74,7 @@ interface AuthCommon {
   readonly secret: SecretSource;
   /** Between the base URL and the operation: starts with a slash or is empty. */
   readonly path: string;
-  /** Instead of the operation name of the spec. */
+  /** Instead of the operation name in docs/interface.md 4.2. */
   readonly operation: string | null;
   /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
   readonly sessionCodeField: string | null;

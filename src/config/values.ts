@@ -152,7 +152,7 @@ export function hostAndPort() {
   });
 }
 
-/** `auto`, `utf-8`, or a code page in which every byte is one character (field notes 1). */
+/** `auto`, `utf-8`, or a code page in which every byte is one character (docs/servers.md 1.3). */
 export function contentEncoding() {
   return value('auto, utf-8 or the name of a single-byte code page such as windows-1250', (found) => {
     if (!isText(found)) return undefined;

@@ -1,7 +1,8 @@
 /**
- * NetworkShare: the job's directory on the cluster is mounted here (spec 2.2). Which directories of this machine are
- * mounts of the cluster, the configuration alone says: the service names a path, and a link on the share may lead to any
- * file of this machine. So nothing is opened that does not lie below such a root once links are followed.
+ * NetworkShare: the job's directory on the cluster is mounted here (docs/interface.md 2.2). Which directories of this
+ * machine are mounts of the cluster, the configuration alone says: the service names a path, and a link on the share
+ * may lead to any file of this machine. So nothing is opened that does not lie below such a root once links are
+ * followed.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';

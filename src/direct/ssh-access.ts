@@ -1,7 +1,7 @@
 /**
- * The access that a transfer method grants by SSH (spec 2.1, field notes 5), as files for OpenSSH: everything is in a
- * configuration file, so that nothing from the server stands on a command line. Words from the server are checked first:
- * a line break or a quote in them would be a line of the configuration.
+ * The access that a transfer method grants by SSH (docs/interface.md 2.1, docs/servers.md 5.2), as files for OpenSSH:
+ * everything is in a configuration file, so that nothing from the server stands on a command line. Words from the
+ * server are checked first: a line break or a quote in them would be a line of the configuration.
  */
 import path from 'node:path';
 import type { DirectFile, DirectOrder, TransferMethod } from '../agent/ports.ts';

@@ -1,7 +1,7 @@
 /**
- * SftpScp: files over SSH with the temporary key of the method (spec 2.2). What the key may do is found out by trying:
- * rsync, which resumes and sends only what changed; else scp in its old protocol; else sftp. Many sites allow the first
- * two by a forced command, and have no SFTP (field notes 5).
+ * SftpScp: files over SSH with the temporary key of the method (docs/interface.md 2.2). What the key may do is found
+ * out by trying: rsync, which resumes and sends only what changed; else scp in its old protocol; else sftp. Many sites
+ * allow the first two by a forced command, and have no SFTP (docs/servers.md 5.3).
  */
 import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';

@@ -8,7 +8,7 @@ import { type TaskExit, TaskProcess } from './task-process.ts';
 export interface TaskSpec {
   /** submittedTaskInfoId, 64-bit decimal; the next free one by default. */
   readonly taskId?: string;
-  /** The id that listed names begin with; it differs from the task id by default (field notes 4). */
+  /** The id that listed names begin with; it differs from the task id by default (docs/servers.md 4.2). */
   readonly specificationId?: string;
   /** argv, no shell, run in the task's directory. Without it the task has no process: a test writes the files. */
   readonly command?: readonly string[];

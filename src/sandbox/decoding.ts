@@ -1,7 +1,7 @@
 /**
- * How the service turns the bytes of a live file into text (field notes 1): independent blocks of 1,024 bytes, counted
- * from the offset asked for; or one decoder from there to the end; or one character a byte. Pure: model tests use it
- * without a server.
+ * How the service turns the bytes of a live file into text (docs/servers.md 1.2): independent blocks of 1,024 bytes,
+ * counted from the offset asked for; or one decoder from there to the end; or one character a byte. Pure: model tests
+ * use it without a server.
  */
 import { TextDecoder } from 'node:util';
 import iconv from 'iconv-lite';

@@ -1,4 +1,7 @@
-/** DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (spec 4.1, field notes 1). */
+/**
+ * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/interface.md 4.1,
+ * docs/servers.md 1).
+ */
 import type { FileHandle } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { LiveFileName } from '../job.ts';

@@ -52,7 +52,7 @@ export type FaultEffect =
    * Content-Length says.
    */
   | { readonly kind: 'truncate'; readonly afterBytes: number; readonly announcedBytes?: number }
-  /** Files look as if they had only so many bytes (field notes 1: stale sizes). */
+  /** Files look as if they had only so many bytes (docs/servers.md 1.6: stale sizes). */
   | { readonly kind: 'staleSize'; readonly bytes: number };
 
 export type FaultRule = FaultScope & FaultEffect;

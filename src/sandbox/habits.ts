@@ -1,12 +1,12 @@
 /**
- * What servers of this interface do differently from each other (field notes), as one plain object. The defaults are
- * the most spec-like server; a test or a person changes them while the sandbox runs.
+ * What servers of this interface do differently from each other (docs/servers.md), as one plain object. The defaults
+ * are the server that is most like the interface; a test or a person changes them while the sandbox runs.
  */
 import { JobtailError } from '../errors.ts';
 import type { CodePage } from './decoding.ts';
 
 export interface SandboxHabits {
-  // Live files (field notes 1)
+  // Live files (docs/servers.md 1)
   /**
    * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the end,
    * which goes by a byte-order mark there; or one character a byte, by a code page.
@@ -25,7 +25,7 @@ export interface SandboxHabits {
   /** More entries than this in one DownloadParts call are a fault; null for no limit. */
   maxPartsEntries: number | null;
 
-  // Listing and whole files (field notes 4)
+  // Listing and whole files (docs/servers.md 4)
   /** Names as listed: `/123/sub/file`, `123///sub/file`, `123/sub/file`. */
   listForm: 'leading-slash' | 'triple-slash' | 'bare';
   /** Names listed besides the real ones, exactly as written here, each with the text it downloads as. */
@@ -35,16 +35,16 @@ export interface SandboxHabits {
   /** DownloadFileFromCluster of a file that does not exist. */
   missingFile: 'fault' | 'nil';
 
-  // XML (field notes 1 and 2)
+  // XML (docs/servers.md 1.7, 2)
   /** Optional members without a value are written as xsi:nil instead of being left out. */
   nullMembers: boolean;
   /** Each array of an answer holds a nil entry besides the real ones. */
   nilEntries: boolean;
 
-  // Sessions and sign-in (field notes 3)
+  // Sessions and sign-in (docs/servers.md 3)
   /** The path before the operation name of a sign-in. */
   signInPath: string;
-  /** Other names for sign-in operations, by the name of the spec. */
+  /** Other names for sign-in operations, by the name in docs/interface.md 4.2. */
   signInOperations: Record<string, string>;
   /** The shape of a successful answer. `header` is for token sign-ins only: calls then show the token. */
   signInAnswer: 'json-string' | 'plain-text' | 'object' | 'header';
@@ -63,7 +63,7 @@ export interface SandboxHabits {
   /** The job of another user: exactly like a lost session, or a fault of its own. */
   foreignJob: 'session-lost' | 'fault';
 
-  // Transfer methods (field notes 5)
+  // Transfer methods (docs/servers.md 5)
   /** The protocol of GetFileTransferMethod; `none` leaves the result out. */
   transferProtocol: 'SftpScp' | 'NetworkShare' | 'none';
   /** The host of the method, perhaps with a port. */
@@ -81,7 +81,7 @@ export interface SandboxHabits {
   /** A key ends by itself after so many hours. */
   keyLifetimeHours: number;
 
-  // Load (field notes 6, 3)
+  // Load (docs/servers.md 6)
   /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit. */
   requestsPerHour: number | null;
   /** Bytes of a SOAP request; beyond: 413. */
@@ -94,7 +94,7 @@ export interface SandboxHabits {
   parallelUnsafe: boolean;
 }
 
-/** The most spec-like server. */
+/** The server that is most like the interface. */
 export function defaultHabits(): SandboxHabits {
   return {
     decoding: 'utf-8-blocks',

@@ -1,4 +1,4 @@
-/** Temporary SSH key pairs in the formats that servers hand out (field notes 5). */
+/** Temporary SSH key pairs in the formats that servers hand out (docs/servers.md 5.2). */
 import { generateKeyPair, type KeyObject, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { SandboxHabits } from './habits.ts';

@@ -1,6 +1,6 @@
 /**
- * The five operations (spec 4.1). Each hands out the element inside Body in pieces; what it throws before the first
- * bytes went out becomes a fault.
+ * The five operations (docs/interface.md 4.1). Each hands out the element inside Body in pieces; what it throws before
+ * the first bytes went out becomes a fault.
  */
 import type { Operation } from '../soap/contract.ts';
 import { downloadParts } from './download-parts.ts';

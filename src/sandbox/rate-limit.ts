@@ -1,4 +1,4 @@
-/** Requests an hour and address (field notes 6). */
+/** Requests an hour and address (docs/servers.md 6.1). */
 import { HttpRefusal } from './refusals.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,6 +1,6 @@
 /**
- * The five request types as one table (spec 2 and 4.1), and the strict reading of an element tree by it. TypeScript's
- * types of the requests come from the same table.
+ * The five request types as one table (docs/interface.md 2 and 4.1), and the strict reading of an element tree by it.
+ * TypeScript's types of the requests come from the same table.
  */
 import { parseLong } from '../job.ts';
 import { FILE_TYPES, type Operation, PROTOCOLS } from '../soap/contract.ts';

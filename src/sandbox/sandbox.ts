@@ -1,6 +1,6 @@
 /**
- * The simulated cluster: the middleware of spec.md on node:http, with the habits of field notes. Its jobs are real
- * processes in real directories. Only parts are put together here.
+ * The simulated cluster: the middleware of docs/interface.md on node:http, with the habits of docs/servers.md. Its jobs
+ * are real processes in real directories. Only parts are put together here.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

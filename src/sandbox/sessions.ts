@@ -1,4 +1,6 @@
-/** The users of the sandbox and their sessions (field notes 3): one a user, shared by all of the user's clients. */
+/**
+ * The users of the sandbox and their sessions (docs/servers.md 3.2): one a user, shared by all of the user's clients.
+ */
 import { randomUUID } from 'node:crypto';
 import type { SandboxHabits } from './habits.ts';
 import { HttpRefusal, ServiceFault } from './refusals.ts';

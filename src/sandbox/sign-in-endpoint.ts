@@ -10,7 +10,7 @@ export interface SignInEndpointPlace extends SignInPlace {
   readonly traffic: Traffic;
 }
 
-/** Handles one sign-in; `operation` is the name of the spec. */
+/** Handles one sign-in; `operation` is the name in docs/interface.md 4.2. */
 export async function handleSignIn(exchange: Exchange, operation: string, place: SignInEndpointPlace): Promise<void> {
   const { traffic, faults, habits } = place;
   const { request } = exchange;

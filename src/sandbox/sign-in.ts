@@ -1,4 +1,7 @@
-/** The four sign-ins (spec 4.2): exact JSON bodies in, a session code out in one of the shapes of field notes 3. */
+/**
+ * The four sign-ins (docs/interface.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
+ * docs/servers.md 3.1.
+ */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { SandboxHabits } from './habits.ts';
@@ -11,7 +14,7 @@ interface SignInMethod {
   readonly project: boolean;
 }
 
-/** The operations of spec 4.2. */
+/** The operations of docs/interface.md 4.2. */
 const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
   AuthenticateUserOpenId: { secret: 'OpenIdAccessToken', project: false },
   AuthenticateExternalToken: { secret: 'OpenIdAccessToken', project: false },
@@ -19,7 +22,7 @@ const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
   AuthenticateUserAndPassword: { secret: 'Password', project: false },
 };
 
-/** The sign-in that a path stands for, by the name of the spec; undefined if it is none. */
+/** The sign-in that a path stands for, by the name in docs/interface.md 4.2; undefined if it is none. */
 export function signInOf(path: string, habits: SandboxHabits): string | undefined {
   return Object.keys(SIGN_INS).find((name) => path === `${habits.signInPath}/${habits.signInOperations[name] ?? name}`);
 }

@@ -1,4 +1,7 @@
-/** Reads one SOAP call: media type, envelope of its version, action, and the request by the schema (spec 4.1). */
+/**
+ * Reads one SOAP call: media type, envelope of its version, action, and the request by the schema
+ * (docs/interface.md 4.1).
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import { actionOf, OPERATIONS } from '../soap/contract.ts';
 import { HttpRefusal, ServiceFault } from './refusals.ts';

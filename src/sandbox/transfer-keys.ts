@@ -1,4 +1,4 @@
-/** GetFileTransferMethod and EndFileTransfer: real temporary key pairs, counted (field notes 5). */
+/** GetFileTransferMethod and EndFileTransfer: real temporary key pairs, counted (docs/servers.md 5.1). */
 import { userInfo } from 'node:os';
 import { basename, join } from 'node:path';
 import type { SubmittedJob } from './cluster.ts';

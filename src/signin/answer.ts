@@ -1,6 +1,6 @@
 /**
- * Reads the answer of a sign-in. Its shape is not specified (spec 4.2); field notes 3 say what servers send: a bare JSON
- * string, plain text, an object, or the word that asks for the token in a header.
+ * Reads the answer of a sign-in. Its shape is not specified (docs/interface.md 4.2); docs/servers.md 3.1 says what
+ * servers send: a bare JSON string, plain text, an object, or the word that asks for the token in a header.
  */
 import type { Grant } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';

@@ -1,11 +1,11 @@
-/** The four sign-in operations: where they are and what is sent (spec 4.2). */
+/** The four sign-in operations: where they are and what is sent (docs/interface.md 4.2). */
 import type { SecretSource } from './secret.ts';
 
 interface CommonSettings {
   readonly secret: SecretSource;
   /** Between the base URL and the operation: starts with a slash or is empty. */
   readonly path: string;
-  /** Instead of the operation name of the spec. */
+  /** Instead of the operation name in docs/interface.md 4.2. */
   readonly operation: string | null;
   /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
   readonly sessionCodeField: string | null;
@@ -40,7 +40,7 @@ export function urlOf(baseUrl: string, settings: OperationSettings): string {
   return `${baseUrl.replace(/\/+$/, '')}${settings.path}/${operation}`;
 }
 
-/** The body, as compact as it can be: some servers take 148 bytes (field notes 3). */
+/** The body, as compact as it can be: some servers take 148 bytes (docs/servers.md 6.3). */
 export function bodyOf(settings: OperationSettings, secret: string): string {
   const username = JSON.stringify(settings.username);
   const secretField = settings.method === 'password' ? 'Password' : 'OpenIdAccessToken';

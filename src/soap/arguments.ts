@@ -11,7 +11,7 @@ import { NOT_XML } from './xml-text.ts';
 /** The fields of a request in the order of the contract, which the `soap` package does not mend. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** `submittedJobInfoId` first, `sessionCode` last (spec 4.1). */
+/** `submittedJobInfoId` first, `sessionCode` last (docs/interface.md 4.1). */
 export function requestFields(jobId: string, fields: Fields, grant: Grant): Fields {
   return {
     submittedJobInfoId: longArgument(jobId, 'job id'),
@@ -31,7 +31,7 @@ export function authorizationOf(grant: Grant): Readonly<Record<string, string>> 
   return { authorization: `Bearer ${grant.token}` };
 }
 
-/** ArrayOfTaskFileOffsetExt (spec 2.5). @throws JobtailError usage */
+/** ArrayOfTaskFileOffsetExt (docs/interface.md 2.5). @throws JobtailError usage */
 export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   return {
     TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
@@ -42,7 +42,7 @@ export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   };
 }
 
-/** FileTransferMethodExt (spec 2.1): what is null is left out, where the contract does not want it nil. */
+/** FileTransferMethodExt (docs/interface.md 2.1): what is null is left out, where the contract does not want it nil. */
 export function transferMethodArgument(method: TransferMethod): Fields {
   const { serverHostname, sharedBasepath, protocol, credentials } = method;
   const texts = (fields: Readonly<Record<string, string | null>>) =>

@@ -1,6 +1,6 @@
 /**
- * The contract of FileTransferWs: the WSDL of the five operations (spec 2 and 4.1), filled in for one server.
- * Element order, nillability and multiplicity are those of the spec.
+ * The contract of FileTransferWs: the WSDL of the five operations (docs/interface.md 2 and 4.1), filled in for one
+ * server. Element order, nillability and multiplicity are those of docs/interface.md.
  */
 
 /** What the contract leaves open: {service_namespace} and {file_transfer_url}. */
@@ -9,7 +9,7 @@ export interface ContractOptions {
   readonly url: string;
 }
 
-/** The operations, in the order of the spec. */
+/** The operations, in the order of docs/interface.md 4.1. */
 export const OPERATIONS = [
   'GetFileTransferMethod',
   'EndFileTransfer',
@@ -19,14 +19,14 @@ export const OPERATIONS = [
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** SynchronizableFilesExt (spec 2.4). */
+/** SynchronizableFilesExt (docs/interface.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
 
-/** FileTransferProtocolExt (spec 2.2). */
+/** FileTransferProtocolExt (docs/interface.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;
 
-/** The action of an operation: the namespace followed directly by its name (spec 4.1). */
+/** The action of an operation: the namespace followed directly by its name (docs/interface.md 4.1). */
 export function actionOf(namespace: string, operation: Operation): string {
   return `${namespace}${operation}`;
 }
@@ -134,7 +134,9 @@ ${operations.join('\n')}
 </wsdl:binding>`;
 }
 
-/** The WSDL of the service for one namespace and one address: both ports on the same address (spec 4.1). */
+/**
+ * The WSDL of the service for one namespace and one address: both ports on the same address (docs/interface.md 4.1).
+ */
 export function wsdlOf({ namespace, url }: ContractOptions): string {
   const tns = escapeXml(namespace);
   const address = escapeXml(url);

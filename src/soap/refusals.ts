@@ -7,7 +7,7 @@ const MAX_WORDS = 500;
 /** What a fault means stands at its beginning. */
 const MAX_EXAMINED = 2048;
 
-/** What was seen of releases that do not know a session any more (field notes 3). */
+/** What was seen of releases that do not know a session any more (docs/servers.md 3.3). */
 const SESSION_LOST =
   /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
@@ -29,7 +29,7 @@ export interface RefusedCall {
   readonly isSessionFault: ((words: string) => boolean) | undefined;
 }
 
-/** The error for a refusal. `session-lost` is only a guess: another user's job looks the same (field notes 3). */
+/** The error for a refusal. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
 export function refusalError(refusal: Refusal, call: RefusedCall): JobtailError {
   const { status, isFault, words, retryAfterMs } = refusal;
   const said = call.secrets.safeText(words, MAX_WORDS);

@@ -1,4 +1,4 @@
-/** The five operations of the file-transfer service (spec 4.1) over SOAP 1.1 or 1.2. */
+/** The five operations of the file-transfer service (docs/interface.md 4.1) over SOAP 1.1 or 1.2. */
 import { performance } from 'node:perf_hooks';
 import type {
   Grant,

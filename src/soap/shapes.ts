@@ -1,10 +1,13 @@
-/** Results as the `soap` package read them, checked against the contract (spec 2). Nothing is taken on trust. */
+/**
+ * Results as the `soap` package read them, checked against the contract (docs/interface.md 2). Nothing is taken on
+ * trust.
+ */
 import type { Content, Part, PartRequest, Parts, TransferMethod } from '../agent/ports.ts';
 import { keyText, type LiveFileName, parseTaskId } from '../job.ts';
 import { type FileType, type Operation, PROTOCOLS } from './contract.ts';
 import { malformed } from './malformed.ts';
 
-/** SynchronizableFilesExt of a live file (spec 2.4). */
+/** SynchronizableFilesExt of a live file (docs/interface.md 2.4). */
 export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
   stdout: 'StandardOutputFile',
   stderr: 'StandardErrorFile',
@@ -77,7 +80,7 @@ export async function partsOf(result: Fields | null, { wanted, texts }: PartsQue
   return { parts, refused: refused.length };
 }
 
-/** The request that an entry answers; servers echo the offset, or leave it nil or 0 (field notes 1). */
+/** The request that an entry answers; servers echo the offset, or leave it nil or 0 (docs/servers.md 1.1). */
 function requestOf(fields: Fields, missing: ReadonlyMap<string, PartRequest>): PartRequest | undefined {
   const taskId = parseTaskId(fields['submittedTaskInfoId']);
   const file = FILE_OF.get(fields['fileType']);

@@ -1,7 +1,7 @@
 /**
  * Character data of XML as bytes: it is UTF-8 already, so only the references have to be resolved. Control characters,
  * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
- * (field notes 2). In markup (tags, comments, instructions) nobody needs them, and they are refused.
+ * (docs/servers.md 2.1). In markup (tags, comments, instructions) nobody needs them, and they are refused.
  */
 import { malformed } from './malformed.ts';
 

@@ -11,7 +11,10 @@ export type SqliteDatabase = Database.Database;
 /** How long a statement waits for another process that writes. */
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** statfs types of file systems where SQLite's write-ahead log cannot be shared (field notes 7): NFS, SMB, AFS, 9p, ... */
+/**
+ * statfs types of file systems where SQLite's write-ahead log cannot be shared (docs/servers.md 7): NFS, SMB, AFS, 9p,
+ * ...
+ */
 const NETWORK_FILE_SYSTEMS = new Set([
   0x6969, 0xff534d42, 0xfe534d42, 0x517b, 0x5346414f, 0x01021997, 0x65735546, 0x0bd00bd0, 0x47504653, 0x19830326,
   0x00c36400, 0xaad7aaea,

@@ -65,7 +65,7 @@ export const RELATIVE_PATHS: Readonly<Record<LiveFileName, string>> = {
   progress: '/progress.txt',
 };
 
-/** A request as the server understood it: fields by their names in the spec, longs as decimal text. */
+/** A request as the server understood it: fields by their names in docs/interface.md 2, longs as decimal text. */
 export interface UnderstoodCall {
   readonly operation: Operation;
   readonly version: Version;

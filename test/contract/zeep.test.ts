@@ -21,7 +21,10 @@ const TASKS = [
   ...HOSTILE_TEXTS.map((stdout, index) => ({ taskId: String(index + 1), live: { stdout, stderr: '' } })),
 ];
 
-/** The sandbox writes CR as it is, as ASP.NET does; a reader that obeys XML takes CRLF and CR for LF (field notes 2). */
+/**
+ * The sandbox writes CR as it is, as ASP.NET does; a reader that obeys XML takes CRLF and CR for LF
+ * (docs/servers.md 2.1).
+ */
 const asXmlReads = (text: string) => text.replace(/\r\n?/g, '\n');
 
 /** zeep tells an empty text and an absent one alike. */

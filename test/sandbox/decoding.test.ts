@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { charactersOf, decodeBlocks, decodeBytes } from '../../src/sandbox/decoding.ts';
 
-/** The rule of field notes 1, written down a second time. */
+/** The rule of docs/servers.md 1.2, written down a second time. */
 function expected(bytes: Buffer, offset: number, readLengths: readonly number[]): string {
   let text = '';
   let rest = bytes.subarray(offset);

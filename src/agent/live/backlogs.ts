@@ -1,6 +1,6 @@
 /**
  * Long backlogs of which the mirror has next to nothing. Where the service could not decode all of one, two readings of
- * its text would be needed; the beginning of one is enough to take the raw bytes instead, once (field notes 1).
+ * its text would be needed; the beginning of one is enough to take the raw bytes instead, once (docs/servers.md 1.5).
  */
 import { type JobId, keyText } from '../../job.ts';
 import { ByJob } from '../by-job.ts';

@@ -1,4 +1,4 @@
-/** The service decodes blocks of 1,024 bytes, counted from the offset asked for (field notes 1). */
+/** The service decodes blocks of 1,024 bytes, counted from the offset asked for (docs/servers.md 1.2). */
 import { startsAlike } from '../../chunk.ts';
 
 /** A character that a block edge cuts in one answer is whole in another one that was asked for so much further on. */

@@ -1,34 +1,16 @@
 /**
  * Some services swallow a byte-order mark at the offset they are asked for, and one of UTF-16 there makes UTF-16 of all
- * that follows (field notes 1). An answer whose first bytes are not known yet may be any of these: each says what the
- * service would show from another offset, so it is asked from there, and what does not fit is dropped.
+ * that follows (docs/servers.md 1.4). An answer whose first bytes are not known yet may be any of these: each says what
+ * the service would show from another offset, so it is asked from there, and what does not fit is dropped.
  */
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../chunk.ts';
 import type { Content, Part } from '../ports.ts';
 import { agree } from './alike.ts';
 import { HALF_BLOCK_BYTES, shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
-import { Utf16 } from './encoder.ts';
+import { MARKS, type Mark } from './marks.ts';
 import { type Reading, Utf8Reading } from './reading.ts';
 import type { Follow } from './recipe.ts';
-
-/** A mark that was swallowed. */
-export interface Mark {
-  readonly bytes: Buffer;
-  /** What makes bytes of the text behind it; without one, these are those of UTF-8. */
-  readonly encoder?: Utf16;
-}
-
-export const MARKS: readonly Mark[] = [
-  { bytes: BYTE_ORDER_MARK },
-  { bytes: Buffer.from([0xff, 0xfe]), encoder: new Utf16({ bigEndian: false }) },
-  { bytes: Buffer.from([0xfe, 0xff]), encoder: new Utf16({ bigEndian: true }) },
-];
-
-/** Whether bytes of which only the first ones are known may begin with a mark. */
-export function mayBeMark(known: Buffer): boolean {
-  return MARKS.some(({ bytes }) => startsAlike(bytes, known));
-}
 
 /** `again`: the file changed while it was looked at. `second` is an answer that is worth to be used again. */
 export interface MarkFound {
@@ -219,25 +201,4 @@ function isShifted(text: Buffer, index: number, found: Buffer): boolean {
 /** The text of bytes that may be cut within a character. */
 function wholeCharacters(bytes: Buffer): Buffer {
   return Buffer.from(new StringDecoder('utf8').write(bytes));
-}
-
-/** A text with the byte-order mark that the service swallowed. */
-export class Marked implements Content {
-  readonly length: number;
-  readonly #content: Content;
-
-  constructor(content: Content) {
-    this.#content = content;
-    this.length = BYTE_ORDER_MARK.length + content.length;
-  }
-
-  async read(start: number, end: number, space?: Buffer): Promise<Buffer> {
-    const mark = BYTE_ORDER_MARK.subarray(start, end);
-    const width = BYTE_ORDER_MARK.length;
-    const rest = await this.#content.read(Math.max(0, start - width), Math.max(0, end - width), space);
-    return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
-  }
-
-  /** The text itself is given back by whoever received it. */
-  async release(): Promise<void> {}
 }

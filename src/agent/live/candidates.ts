@@ -1,6 +1,6 @@
 /**
  * Which listed files may be a live file: the listing names files by paths that say neither which task nor which live
- * file they are (field notes 1 and 4).
+ * file they are (docs/servers.md 1.7, 4.2).
  */
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

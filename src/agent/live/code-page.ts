@@ -1,6 +1,7 @@
 /**
- * Single-byte code pages, as older services decode them: every byte is one character (field notes 1). Which of several
- * a service uses cannot always be told from the text that came so far; as long as they agree on it, they do as one.
+ * Single-byte code pages, as older services decode them: every byte is one character (docs/servers.md 1.3). Which of
+ * several a service uses cannot always be told from the text that came so far; as long as they agree on it, they do as
+ * one.
  */
 import iconv from 'iconv-lite';
 import type { Encoder } from './encoder.ts';

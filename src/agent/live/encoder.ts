@@ -8,7 +8,7 @@ export interface Encoder {
   encode(text: string): Buffer;
 }
 
-/** The text of a decoder that was switched to UTF-16 by a byte-order mark (field notes 1). */
+/** The text of a decoder that was switched to UTF-16 by a byte-order mark (docs/servers.md 1.4). */
 export class Utf16 implements Encoder {
   readonly unitBytes = 2;
   readonly #bigEndian: boolean;

@@ -1,8 +1,8 @@
 /**
- * How a service turns the bytes of a file into text: most decode UTF-8, older ones a single-byte code page (field notes
- * 1). Which of both is proven anew for each file, by what its mirror has or by a question; which code page, no question
- * can tell: only bytes of a mirror can, or the configuration. What one file proved holds for the others, until the agent
- * ends or something says otherwise.
+ * How a service turns the bytes of a file into text: most decode UTF-8, older ones a single-byte code page
+ * (docs/servers.md 1.3). Which of both is proven anew for each file, by what its mirror has or by a question; which
+ * code page, no question can tell: only bytes of a mirror can, or the configuration. What one file proved holds for the
+ * others, until the agent ends or something says otherwise.
  */
 import { JobtailError } from '../../errors.ts';
 import { CodePage, codePagesWith, showsAs } from './code-page.ts';

@@ -6,10 +6,11 @@
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
 import type { Content, Part } from '../ports.ts';
-import { findMark, type Mark, Marked, mayBeMark } from './byte-order-mark.ts';
+import { findMark } from './byte-order-mark.ts';
 import type { Family, TextEncoding } from './encoding.ts';
 import { tellFamily } from './family.ts';
 import type { LiveFile } from './live-file.ts';
+import { type Mark, Marked, mayBeMark } from './marks.ts';
 import { match } from './match.ts';
 import { EncodedReading, type Reading, Utf8Reading } from './reading.ts';
 import type { Answer, Follow, FollowContext } from './recipe.ts';

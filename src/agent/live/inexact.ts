@@ -16,7 +16,7 @@ import type { Follow, FollowEnd } from './recipe.ts';
 const MOST_PROBES = 24;
 /** Marks of UTF-16 in a row. */
 const MOST_MARKS = 8;
-/** Bytes of an answer into which no block edge falls (field notes 1). */
+/** Bytes of an answer into which no block edge falls (docs/servers.md 1.2). */
 const UNCUT_BYTES = 1020;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Two readings of one file, asked from offsets half a block apart. The service decodes independent blocks counted from
- * the offset asked for (field notes 1), so a character that a block edge cuts in one reading is whole in the other:
- * together they are certain over all of the text, for twice its bytes, however many characters were cut.
+ * the offset asked for (docs/servers.md 1.2), so a character that a block edge cuts in one reading is whole in the
+ * other: together they are certain over all of the text, for twice its bytes, however many characters were cut.
  */
 import { commonLength, REPLACEMENT, standsAt, widthOfLead } from '../../chunk.ts';
 import type { TextWindow, Utf8Reading } from './reading.ts';

@@ -1,6 +1,7 @@
 /**
- * From where the service is asked for a file: from the beginning of a character of the mirror, so that the answer begins
- * with what is there, but behind byte-order marks, which some services swallow at the offset (field notes 1).
+ * From where the service is asked for a file: from the beginning of a character of the mirror, so that the answer
+ * begins with what is there, but behind byte-order marks, which some services swallow at the offset
+ * (docs/servers.md 1.4).
  */
 import { BYTE_ORDER_MARK, characterStart, standsAt } from '../../chunk.ts';
 import type { LiveFile } from './live-file.ts';

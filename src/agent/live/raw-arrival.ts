@@ -6,10 +6,10 @@ import { startsAlike } from '../../chunk.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import type { Sink } from '../ports.ts';
-import { MARKS } from './byte-order-mark.ts';
 import { CodePage } from './code-page.ts';
 import { maskRegions, overlaps } from './inexact-regions.ts';
 import type { LiveFile } from './live-file.ts';
+import { MARKS } from './marks.ts';
 import { match } from './match.ts';
 import { EncodedReading, type Reading } from './reading.ts';
 

@@ -3,12 +3,13 @@ import { isUtf8 } from 'node:buffer';
 import { REPLACEMENT, widthOfLead } from '../../chunk.ts';
 import { UNKNOWN } from './inexact-regions.ts';
 
-/** A replacement character stands for one to three bytes (field notes 1). */
+/** A replacement character stands for one to three bytes (docs/servers.md 1.2). */
 export const MOST_BYTES_A_REPLACEMENT = 3;
 
 /**
- * With how many U+FFFD at least a service shows bytes that it does not decode (field notes 1): one for each beginning of
- * a character, and two for a whole one, for that can only have been cut by a block edge. What the bytes end in may go on.
+ * With how many U+FFFD at least a service shows bytes that it does not decode (docs/servers.md 1.2): one for each
+ * beginning of a character, and two for a whole one, for that can only have been cut by a block edge. What the bytes
+ * end in may go on.
  */
 export function fewestReplacements(bytes: Buffer): number {
   let count = 0;

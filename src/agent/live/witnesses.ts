@@ -1,7 +1,7 @@
 /**
  * What was seen of a live file and is not acted upon at first sight. Network file systems show stale sizes for seconds
- * (field notes 1), so a file that looks truncated or rewritten has to look so in two polls; one that looks shorter has
- * to look so for a while.
+ * (docs/servers.md 1.6), so a file that looks truncated or rewritten has to look so in two polls; one that looks
+ * shorter has to look so for a while.
  */
 import { type JobId, keyText } from '../../job.ts';
 import { ByJob } from '../by-job.ts';

@@ -10,7 +10,7 @@ import type { DiskReserve } from './limits.ts';
 
 export interface DirectOptions {
   readonly leases: Leases;
-  /** By the protocol that the service names (spec 2.2). */
+  /** By the protocol that the service names (docs/interface.md 2.2). */
   readonly transfers: Readonly<Record<'NetworkShare' | 'SftpScp', DirectTransfer>>;
   /** direct: every file. auto: large ones, and many. */
   readonly wanted: 'direct' | 'auto';

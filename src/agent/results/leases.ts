@@ -1,10 +1,12 @@
 /**
- * Transfer methods are leases: GetFileTransferMethod makes a temporary key pair on the server, a few for each job, valid
- * for about a day (field notes 5). One a job is taken when it is needed, kept in memory with its private key, and given
- * back by EndFileTransfer; the store knows of it before it is used, so that a later process can give it back too.
+ * Transfer methods are leases: GetFileTransferMethod makes a temporary key pair on the server, a few for each job,
+ * valid for about a day (docs/servers.md 5.1). One a job is taken when it is needed, kept in memory with its private
+ * key, and given back by EndFileTransfer; the store knows of it before it is used, so that a later process can give it
+ * back too.
  *
  * asked -> open -> ended. The one gap is the interface's: killed between the moment the server makes the key and the
- * moment its public key is recorded here, nobody can name the key to EndFileTransfer, and it ends by itself after a day.
+ * moment its public key is recorded here, nobody can name the key to EndFileTransfer, and it ends by itself after a
+ * day.
  */
 import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

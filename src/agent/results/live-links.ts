@@ -1,7 +1,7 @@
 /**
- * The live files among the results. The listing names them too (field notes 4), but by a name that proves nothing: a
- * listed file is a live file if its bytes are those of the mirror, as far as both go. It then stands below `results/`
- * as a relative link to the mirror, and is not fetched again.
+ * The live files among the results. The listing names them too (docs/servers.md 4.2), but by a name that proves
+ * nothing: a listed file is a live file if its bytes are those of the mirror, as far as both go. It then stands below
+ * `results/` as a relative link to the mirror, and is not fetched again.
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';

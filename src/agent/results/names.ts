@@ -1,6 +1,6 @@
 /**
  * Names of result files come from the server and are hostile until proven otherwise: the path of a name below
- * `results/`, or the reason why it has none (field notes 4).
+ * `results/`, or the reason why it has none (docs/servers.md 4.2).
  */
 import { partsOf } from '../path-parts.ts';
 

@@ -186,7 +186,7 @@ class Planning {
   }
 }
 
-/** A listed path names no task (field notes 4), so with several tasks it could be the file of any of them. */
+/** A listed path names no task (docs/servers.md 4.2), so with several tasks it could be the file of any of them. */
 function waitsForProof(live: readonly LiveFileRow[]): string {
   const [only = '', ...others] = live.slice(0, MOST_NAMED).map(keyText);
   if (others.length === 0) return `waits for the proof that it is the live file ${only}`;

@@ -1,7 +1,7 @@
 /**
- * The result files of a job. The listing is full each time and says neither size nor time (field notes 4), so a ledger
- * keeps what was fetched: a file is fetched when it is first listed, and looked at again at intervals that stretch
- * while it does not change.
+ * The result files of a job. The listing is full each time and says neither size nor time (docs/servers.md 4.1), so a
+ * ledger keeps what was fetched: a file is fetched when it is first listed, and looked at again at intervals that
+ * stretch while it does not change.
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';

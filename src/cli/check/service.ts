@@ -1,4 +1,4 @@
-/** `agent check`: signing in, a real call, and what they say about the server's habits (field notes). */
+/** `agent check`: signing in, a real call, and what they say about the server's habits (docs/servers.md). */
 import { performance } from 'node:perf_hooks';
 import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';

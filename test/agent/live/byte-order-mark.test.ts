@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findMark, Marked } from '../../../src/agent/live/byte-order-mark.ts';
+import { findMark } from '../../../src/agent/live/byte-order-mark.ts';
+import { Marked } from '../../../src/agent/live/marks.ts';
 import { BYTE_ORDER_MARK } from '../../../src/chunk.ts';
 import type { DecodeBytesOptions } from '../../../src/sandbox/decoding.ts';
 import { drive, textOf } from '../../support/drive.ts';

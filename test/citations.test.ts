@@ -1,0 +1,96 @@
+/** Comments cite docs/interface.md and docs/servers.md by section: it has to be there, and no other source is cited. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const DOCUMENTS = ['interface', 'servers'] as const;
+
+/** Documents that are not in the repository, by the words with which they were cited. */
+const ABSENT = [
+  /\b(?:field|soap|service|rest|fleet|predict|house)[ ]notes?\b/gi,
+  /\bspec(?:\.md\b|s?[ ]\d|-like\b)/gi,
+  /\b(?:the|of)[ ]spec\b/gi,
+  /\bdesign\.md\b/gi,
+];
+
+/** `docs/servers.md 1.2`, `docs/servers.md 1.2, 1.3 and 4`; within a document `servers.md 1.2`. */
+const CITATION = /\b(interface|servers)\.md(?: ((?:\d+(?:\.\d+)*)(?:(?:, | and | to )\d+(?:\.\d+)*)*))?/g;
+/** Within one of the documents, another section of itself: `(1.2)`, `: 5.`, `1.7, 4.3`. */
+const WITHIN = /\((\d{1,2}(?:\.\d+)*(?:[,;] \d{1,2}(?:\.\d+)*)*)\)/g;
+
+interface Citation {
+  readonly document: string;
+  /** Empty if the document as a whole is cited. */
+  readonly section: string;
+}
+
+/** Comments as running text: what goes on in the next line is one text with it. */
+const unwrapped = (text: string) => text.replaceAll(/\n[ \t]*(?:\*(?!\/)|\/\/|#)?[ \t]*/g, ' ');
+
+function citationsIn(text: string): Citation[] {
+  return [...unwrapped(text).matchAll(CITATION)].flatMap(([, document = '', sections = '']) =>
+    sections.split(/, | and | to /).map((section) => ({ document, section })),
+  );
+}
+
+const absentIn = (text: string) => ABSENT.flatMap((words) => unwrapped(text).match(words) ?? []);
+
+const read = (file: string) => fs.readFileSync(path.join(ROOT, file), 'utf8');
+const sectionsOf = (document: string) =>
+  new Set([...read(`docs/${document}.md`).matchAll(/^#{2,3} (\d+(?:\.\d+)*)\.? /gm)].map(([, number = '']) => number));
+const sections = new Map(DOCUMENTS.map((document) => [document as string, sectionsOf(document)]));
+const isThere = ({ document, section }: Citation) => section === '' || sections.get(document)?.has(section) === true;
+
+/** Text files of the repository that people wrote. */
+const files = ['src', 'test', 'bench', 'scripts', 'docs', 'systemd', '.'].flatMap((folder) =>
+  fs
+    .readdirSync(path.join(ROOT, folder), { recursive: folder !== '.', encoding: 'utf8' })
+    .map((file) => path.join(folder, file))
+    .filter((file) => /\.(?:ts|mjs|js|md|yaml|service|sh|py|php|1)$/.test(file) && !file.includes('node_modules')),
+);
+
+describe('the reading of citations', () => {
+  it('sees them over line ends, one or several at a time', () => {
+    const text =
+      '/**\n * A (docs/servers.md 1.2, 4 and\n * 5.1); docs/interface.md\n * 2.\n */\n// docs/servers.md: all';
+    expect(citationsIn(text).map(({ document, section }) => `${document} ${section}`)).toEqual([
+      ...['servers 1.2', 'servers 4', 'servers 5.1', 'interface 2', 'servers '],
+    ]);
+  });
+
+  it('sees what cites documents that are not here', () => {
+    const text = ['field', 'notes 3;\n * soap', 'notes; spec', '2.1; names of the', 'spec'].join(' ');
+    expect(absentIn(text)).toHaveLength(4);
+  });
+
+  it('finds the sections of both documents', () => {
+    for (const document of DOCUMENTS) expect(sections.get(document)?.size, document).toBeGreaterThan(10);
+    expect(isThere({ document: 'servers', section: '1.2' })).toBe(true);
+    expect(isThere({ document: 'servers', section: '1.99' })).toBe(false);
+  });
+});
+
+describe('citations', () => {
+  const cited = files
+    .map((file) => ({ file, text: read(file) }))
+    .filter(({ file }) => file !== 'test/citations.test.ts');
+
+  it('name sections that exist', () => {
+    const found = cited.flatMap(({ file, text }) => citationsIn(text).map((citation) => ({ file, ...citation })));
+    expect(found.filter(({ file }) => file.startsWith('src')).length).toBeGreaterThan(50);
+    expect(found.filter((citation) => !isThere(citation))).toEqual([]);
+  });
+
+  it('name no document that is not here', () => {
+    expect(cited.flatMap(({ file, text }) => absentIn(text).map((words) => `${file}: ${words}`))).toEqual([]);
+  });
+
+  it.each(DOCUMENTS)('within docs/%s.md lead to sections of its own', (document) => {
+    const within = [...read(`docs/${document}.md`).matchAll(WITHIN)].flatMap(([, numbers = '']) =>
+      numbers.split(/[,;] /),
+    );
+    expect(within.filter((section) => !isThere({ document, section }))).toEqual([]);
+  });
+});
