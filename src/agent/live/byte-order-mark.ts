@@ -119,13 +119,14 @@ function evidenceFor(bytes: Buffer, { at, found, rest }: Found): number {
   const isUtf16 = MARKS.some(({ encoder, bytes: mark }) => encoder !== undefined && startsAlike(mark, bytes));
   const follows = isUtf16 ? Buffer.alloc(0) : rest;
   const behind = bytes.subarray(at);
-  const asItIs = evidence(found, Buffer.concat([wholeCharacters(behind), follows]));
+  const goesOn = isUtf16 && rest.length > 0 && found.length < WITHIN_BLOCK_BYTES;
+  const asItIs = evidence(found, Buffer.concat([wholeCharacters(behind), follows]), goesOn);
   const mark = MARKS.find((each) => each.bytes.equals(behind.subarray(0, each.bytes.length)));
   if (mark === undefined) return asItIs;
   // It may be swallowed.
   const marked = behind.subarray(mark.bytes.length);
   const shown = mark.encoder?.decode(marked) ?? Buffer.concat([wholeCharacters(marked), follows]);
-  return Math.max(asItIs, evidence(found, shown));
+  return Math.max(asItIs, evidence(found, shown, goesOn));
 }
 
 /** The same of one with a code page. */
@@ -133,8 +134,11 @@ function evidenceOfCodePage(head: Buffer, { at, found }: Found): number {
   return evidence(found, Buffer.from([...head.toString()].slice(at).join('')));
 }
 
-const evidence = (found: Buffer, shown: Buffer) =>
-  shows(found, shown) ? Math.min(shown.length, WITHIN_BLOCK_BYTES) : -1;
+/** `goesOn`: there is more behind what is shown. */
+function evidence(found: Buffer, shown: Buffer, goesOn = false): number {
+  if (!shows(found, shown) || (goesOn && found.length <= shown.length)) return -1;
+  return Math.min(shown.length, WITHIN_BLOCK_BYTES);
+}
 
 /** The same few bytes again and again: only the end can tell whether one character of three bytes is missing. */
 async function tellByEnds(text: Content, found: Content, width: number): Promise<'none' | 'swallowed' | undefined> {
