@@ -16,26 +16,28 @@ export interface SandboxDescription {
   readonly jobsDirectory: string;
 }
 
-/** Writes the secrets of the first user and of the control interface to `<directory>/secrets/`, and names everything. */
-export async function describeSandbox(sandbox: Sandbox): Promise<SandboxDescription> {
-  const { baseUrl, fileTransferUrl, namespace, directory } = sandbox;
-  const { username = '', password = '', token = '' } = sandbox.users[0] ?? {};
-  const secrets = join(directory, 'secrets');
-  await mkdir(secrets, { recursive: true, mode: 0o700 });
-  const secretFile = async (name: string, secret: string) => {
-    const path = join(secrets, name);
-    await writeFile(path, `${secret}\n`, { mode: 0o600 });
-    return path;
-  };
+const secretFile = ({ directory }: Sandbox, name: string) => join(directory, 'secrets', name);
+
+/** Writes the secrets of the first user and of the control interface to `<directory>/secrets/`. */
+export async function writeSecrets(sandbox: Sandbox): Promise<void> {
+  const { password = '', token = '' } = sandbox.users[0] ?? {};
+  await mkdir(join(sandbox.directory, 'secrets'), { recursive: true, mode: 0o700 });
+  for (const [name, secret] of Object.entries({ password, token, 'control-token': sandbox.controlToken }))
+    await writeFile(secretFile(sandbox, name), `${secret}\n`, { mode: 0o600 });
+}
+
+/** Names everything, also the files that `writeSecrets` wrote. */
+export function describeSandbox(sandbox: Sandbox): SandboxDescription {
+  const { baseUrl, fileTransferUrl, namespace, directory, users } = sandbox;
   return {
     baseUrl,
     fileTransferUrl,
     namespace,
-    username,
-    passwordFile: await secretFile('password', password),
-    tokenFile: await secretFile('token', token),
+    username: users[0]?.username ?? '',
+    passwordFile: secretFile(sandbox, 'password'),
+    tokenFile: secretFile(sandbox, 'token'),
     controlUrl: `${baseUrl}/sandbox/`,
-    controlTokenFile: await secretFile('control-token', sandbox.controlToken),
+    controlTokenFile: secretFile(sandbox, 'control-token'),
     jobsDirectory: join(directory, 'jobs'),
   };
 }

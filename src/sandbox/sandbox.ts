@@ -39,6 +39,8 @@ export interface SandboxOptions extends KeyHooks {
   readonly habits?: Partial<SandboxHabits>;
   /** Milliseconds; sessions, keys and the rate limit go by it. */
   readonly clock?: () => number;
+  /** What has to be there when the first call is answered. */
+  readonly beforeListening?: (sandbox: Sandbox) => Promise<void>;
 }
 
 const FILE_TRANSFER_PATH = '/FileTransferWs';
@@ -96,6 +98,7 @@ export class Sandbox {
     const directory = resolve(options.directory);
     await mkdir(directory, { recursive: true });
     const sandbox = new Sandbox(options, await Cluster.open(directory));
+    await options.beforeListening?.(sandbox);
     await sandbox.#listen(options.port ?? 0);
     return sandbox;
   }

@@ -1,10 +1,11 @@
 import { readFile, stat } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeSandbox, printable } from '../../src/sandbox/description.ts';
+import { describeSandbox, printable, writeSecrets } from '../../src/sandbox/description.ts';
+import { freePort } from '../support/free-port.ts';
 import { call, jobAnd, signIn, startSandbox } from './support.ts';
 
 async function startControlled() {
-  const sandbox = await startSandbox();
+  const sandbox = await startSandbox({ beforeListening: writeSecrets });
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${sandbox.baseUrl}/sandbox/${path}`, {
       method,
@@ -78,7 +79,7 @@ describe('the control interface', () => {
 describe('the description', () => {
   it('names everything that a person needs, and no secret', async () => {
     const { sandbox } = await startControlled();
-    const description = await describeSandbox(sandbox);
+    const description = describeSandbox(sandbox);
     const lines = printable(description);
     expect(lines).toContain(`fileTransferUrl: "${sandbox.fileTransferUrl}"`);
     for (const secret of [sandbox.users[0]?.password, sandbox.users[0]?.token, sandbox.controlToken]) {
@@ -86,5 +87,20 @@ describe('the description', () => {
     }
     expect(await readFile(description.passwordFile, 'utf8')).toBe(`${sandbox.users[0]?.password}\n`);
     expect((await stat(description.controlTokenFile)).mode & 0o777).toBe(0o600);
+  });
+
+  it('comes after the secrets, which are there when the first call is answered', async () => {
+    const port = await freePort();
+    let answered: unknown;
+    const call = () => fetch(`http://127.0.0.1:${port}/`).then(({ status }) => status);
+    await startSandbox({
+      port,
+      beforeListening: async (sandbox) => {
+        await writeSecrets(sandbox);
+        answered = await call().catch((error: Error) => error.cause);
+      },
+    });
+    expect(answered).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(await call()).toBeGreaterThan(0);
   });
 });

@@ -56,7 +56,7 @@ async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: Abo
 
   screen.step('The agent');
   screen.say('config.yaml is all it needs:');
-  screen.quote(await place.configure(await describeSandbox(sandbox)));
+  screen.quote(await place.configure(describeSandbox(sandbox)));
   const sides = {
     jobId: job.jobId,
     tasks: job.tasks,

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { JobtailError } from '../../errors.ts';
 import { demoJob } from '../../sandbox/demo-job.ts';
-import { describeSandbox, printable } from '../../sandbox/description.ts';
+import { describeSandbox, printable, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { stopSignals } from '../stop-signals.ts';
 
@@ -19,12 +19,14 @@ state: {directory: ./state}
 
 export async function sandbox(options: SandboxCommandOptions): Promise<void> {
   const stopping = stopSignals();
-  const running = await Sandbox.start(options).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    throw new JobtailError('usage', `port ${options.port} is in use`, { hint: 'name another one with --port' });
-  });
+  const running = await Sandbox.start({ ...options, beforeListening: writeSecrets }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') throw error;
+      throw new JobtailError('usage', `port ${options.port} is in use`, { hint: 'name another one with --port' });
+    },
+  );
   try {
-    process.stdout.write(`${printable(await describeSandbox(running))}\n${AGENT_DIRECTORIES}`);
+    process.stdout.write(`${printable(describeSandbox(running))}\n${AGENT_DIRECTORIES}`);
     process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
       const job = await running.submitJob(demoJob());

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import type { SubmittedJob } from '../../sandbox/cluster.ts';
 import { demoJob } from '../../sandbox/demo-job.ts';
+import { writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { AgentPlace } from './agent-place.ts';
 import { AgentProcesses } from './agent-processes.ts';
@@ -19,7 +20,8 @@ export class DemoParts {
   }
 
   async startSandbox(): Promise<Sandbox> {
-    this.#sandbox = await Sandbox.start({ directory: path.join(this.place.directory, 'cluster') });
+    const directory = path.join(this.place.directory, 'cluster');
+    this.#sandbox = await Sandbox.start({ directory, beforeListening: writeSecrets });
     return this.#sandbox;
   }
 
