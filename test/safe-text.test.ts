@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Secrets, safeText } from '../src/safe-text.ts';
+import { numRuns } from './support/property-runs.ts';
 
 const everyUnit = (text: string, write: (unit: string) => string) => [...text].map(write).join('');
 const hexOf = (text: string) => Buffer.from(text).toString('hex');
@@ -94,7 +95,7 @@ describe('nothing of a secret is shown', () => {
         if (isTelling) expect((kept * fragment.length) / quoted.length, `${quoted} -> ${shown}`).toBeLessThan(8);
       },
     );
-    fc.assert(property, { numRuns: 200 });
+    fc.assert(property, numRuns(200));
   });
 
   it.each([

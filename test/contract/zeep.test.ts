@@ -10,6 +10,8 @@ import { LONG_MAX, LONG_MIN, SERVED_HABITS, VERSIONS } from './service.ts';
 import { allBytes, blocksOfText, HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
 
 const JOB = LONG_MAX;
+/** No file system that the sandbox runs on has a place further on. */
+const BEHIND_ALL = String(2 ** 44);
 const LARGE = '/701/large.bin';
 const BINARY = '/701/all bytes.bin';
 const EMPTY = '/701/empty.bin';
@@ -71,7 +73,7 @@ describe('zeep as a client of the sandbox', needs('zeep'), () => {
     test('DownloadPartsOfJobFilesFromCluster', async () => {
       const wanted = HOSTILE_TEXTS.flatMap((_, index) => [
         entry(String(index + 1), 'StandardOutputFile', '0'),
-        entry(String(index + 1), 'StandardErrorFile', LONG_MAX),
+        entry(String(index + 1), 'StandardErrorFile', BEHIND_ALL),
       ]);
       const { result } = await call('DownloadPartsOfJobFilesFromCluster', {
         taskFileOffsets: { TaskFileOffsetExt: wanted },

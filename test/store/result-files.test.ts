@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import type { ResultRow, ResultState } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
+import { numRuns } from '../support/property-runs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const JOBS = ['501', '502'] as JobId[];
@@ -67,7 +68,7 @@ it('counts what it holds, after any changes', () => {
         expect(store.totals.read().results).toEqual(totals);
       }
     }),
-    { numRuns: 60 },
+    numRuns(60),
   );
   store.close();
 });

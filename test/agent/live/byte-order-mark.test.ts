@@ -87,7 +87,7 @@ describe('a byte-order mark that is swallowed', () => {
         const { mark } = await find(before, { stream }, (question) => (question < call ? before : after));
         expect(['none', 'again']).toContain(mark);
       }),
-      { numRuns: 1_000 },
+      numRuns(1_000),
     );
   });
 

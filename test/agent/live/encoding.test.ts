@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { CodePage } from '../../../src/agent/live/code-page.ts';
 import { TextEncoding } from '../../../src/agent/live/encoding.ts';
 import { charactersOf, type CodePage as Name } from '../../../src/sandbox/decoding.ts';
+import { numRuns } from '../../support/property-runs.ts';
 
 const NAMES: readonly Name[] = ['windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-2', 'iso-8859-15'];
 const shownBy = (name: Name, bytes: Buffer) => [...bytes].map((byte) => charactersOf(name)[byte]).join('');
@@ -17,7 +18,7 @@ describe('which code page a service decodes', () => {
           .encode(shownBy(name, bytes));
         expect(bytes.subarray(0, certain.length)).toEqual(certain);
       }),
-      { numRuns: 1_000 },
+      numRuns(1_000),
     );
   });
 

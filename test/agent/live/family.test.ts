@@ -4,6 +4,7 @@ import { tellFamily } from '../../../src/agent/live/family.ts';
 import { Utf8Reading } from '../../../src/agent/live/reading.ts';
 import { type CodePage, type DecodeBytesOptions, decodeBytes } from '../../../src/sandbox/decoding.ts';
 import { drive, textOf } from '../../support/drive.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { TEXT_ATOMS } from '../model/content.ts';
 
 async function tell(bytes: Buffer, decoding: DecodeBytesOptions, at: (question: number) => Buffer = () => bytes) {
@@ -42,7 +43,7 @@ describe('whether a service decodes UTF-8 or a code page', () => {
         const family = await told.then((found) => found.family).catch((error: { code: string }) => error.code);
         expect(['utf-8', 'ascii', 'again', 'unexpected-answer']).toContain(family);
       }),
-      { numRuns: 1_000 },
+      numRuns(1_000),
     );
   });
 
@@ -56,7 +57,7 @@ describe('whether a service decodes UTF-8 or a code page', () => {
         expect(family).toBe('code-page');
         expect(asked.length).toBeLessThanOrEqual(2);
       }),
-      { numRuns: 500 },
+      numRuns(500),
     );
   });
 
