@@ -197,7 +197,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
             entry('not asked for'.repeat(10_000), { task: '77' }),
           ),
         ],
-        { spillDirectory, memoryBytes: 1000 },
+        { spillDirectory, memoryBytes: 10_000 },
       );
       const wanted = texts.map((_, index) => want(0, 'stdout', taskId(String(index))));
       const { parts, refused } = await remote.readParts(JOB, wanted, signal);
