@@ -74,7 +74,8 @@ function beginning({ bytes, encoder }: Mark, certain: Buffer): Buffer {
 async function* askNear(before: Before): Follow<MarkFound> {
   const { text, from, head, certain } = before;
   let left: readonly Mark[] = before.marks;
-  for (const at of OFFSETS) {
+  // Of the same few characters, what follows the last of them tells.
+  for (const at of [...OFFSETS, characterStart(certain, certain.length - 1)]) {
     const part = yield from + at;
     if (part === undefined) return AGAIN;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);

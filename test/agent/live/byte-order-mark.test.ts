@@ -32,11 +32,9 @@ describe('a byte-order mark that is swallowed', () => {
         // Before undecodable bytes it does not matter.
         const behindMark = isMarked(bytes) ? bytes.subarray(3) : bytes;
         fc.pre(!behindMark.toString().startsWith('\ufffd'));
-        // As many of one character as are compared, then undecodable bytes: no text can tell (docs/guarantees.md).
-        fc.pre(!/^(.)\1{157}[^\ufffd]*\ufffd/u.test(behindMark.toString()));
         const { mark, asked } = await find(bytes, { swallowBom });
         expect(mark).toBe(swallowBom && isMarked(bytes) ? 'efbbbf' : 'none');
-        expect(asked.length).toBeLessThanOrEqual(4);
+        expect(asked.length).toBeLessThanOrEqual(6);
       }),
       numRuns(500),
     );
@@ -51,6 +49,7 @@ describe('a byte-order mark that is swallowed', () => {
     ['undecodable bytes behind one character', Buffer.alloc(200_000, 0xff).fill('x', 0, 1)],
     ['byte-order marks', Buffer.from(`x${'\ufeff'.repeat(90_000)}`)],
     ['few byte-order marks', Buffer.from(`x${'\ufeff'.repeat(378)}`)],
+    ['one character, and undecodable bytes', Buffer.from(`${'e282ac'.repeat(271)}${'efbf'.repeat(103)}efbbbf`, 'hex')],
     ['the same few bytes', Buffer.alloc(6_001, Buffer.from('x\xff\xff', 'latin1'))],
   ])('is found before a long text of %s', async (_, rest) => {
     for (const decoding of [{ swallowBom: true }, { swallowBom: false }, { stream: true }]) {
