@@ -16,7 +16,11 @@ if [ "${BUILD:-}" != 1 ]; then
   export npm_config_better_sqlite3_local_prebuilds="$place/prebuilt"
 fi
 
-package=$(npm pack --silent --pack-destination "$place" | tail -n 1)
+# npm sometimes stands still for ever while it packs.
+package=''
+for _ in 1 2 3; do
+  package=$(timeout --signal=KILL 300 npm pack --silent --pack-destination "$place" | tail -n 1) && [ -n "$package" ] && break
+done
 installed=$place/jobtail
 mkdir "$installed"
 tar -xzf "$place/$package" -C "$installed" --strip-components=1

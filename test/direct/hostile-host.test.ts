@@ -1,5 +1,6 @@
 /** Hosts that fall silent, flood, lie, or send what nobody asked for; each behind a real sshd. */
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -41,7 +42,8 @@ describe('a host', needs(...SSH), () => {
       const place = new SshPlace();
       const line = await CuttableLine.to(sshd.port);
       line.silentAfterBytes = 1_000_000;
-      place.put('11/large', Buffer.alloc(5_000_000, 'large'));
+      // More than several tries together bring, and nothing in it is like what came before.
+      place.put('11/large', randomBytes(20_000_000));
       const lent = await place.lend(sshd, { host: `127.0.0.1:${line.port}`, command: only(place, way) });
       await expect(place.fetch(place.transfer({ idleMs: 1_500 }), lent, ['11/large'], { way })).rejects.toMatchObject({
         code: 'interrupted',
