@@ -48,7 +48,7 @@ export class ModelRemote implements Remote {
     const parts = wanted.flatMap((request): Part[] => {
       const bytes = this.#seen(keyText(request));
       if (bytes === undefined) return [];
-      const text = Buffer.from(this.#decode(bytes, request.offset), 'utf8');
+      const text = Buffer.from(this.show(bytes, request.offset), 'utf8');
       const { taskId, file, offset, enoughBytes } = request;
       const enough = wanted.length === 1 ? beginningOf(text, enoughBytes) : undefined;
       const content = new MemoryContent(enough ?? text, this);
@@ -59,14 +59,15 @@ export class ModelRemote implements Remote {
     return { parts: parts.reverse(), refused: 0, fingerprint };
   }
 
-  #decode(bytes: Buffer, offset: number): string {
+  /** The text of a file with these bytes, asked for from the offset on. */
+  show(bytes: Buffer, offset: number): string {
     return this.decodeWith?.(bytes, offset) ?? decodeBytes(bytes, offset, this.decoding);
   }
 
   #fingerprintOf(wanted: readonly PartRequest[]): string {
     const texts = wanted.map((request) => {
       const bytes = this.#seen(keyText(request));
-      return bytes === undefined ? null : this.#decode(bytes, request.offset);
+      return bytes === undefined ? null : this.show(bytes, request.offset);
     });
     return hash('sha256', JSON.stringify([wanted, texts]));
   }

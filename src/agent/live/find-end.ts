@@ -94,8 +94,9 @@ async function* readBehind(file: LiveFile, decode: Decode): Follow<Answer | 'aga
   const part = yield offset;
   if (part === undefined) return 'again';
   const reading = decode(part.content);
-  if (!(reading instanceof Utf8Reading)) return yield* readUnknown(file.length, decode);
-  if (!(await part.content.read(0, shown.length)).equals(shown)) return 'again';
+  const isShown = (await part.content.read(0, shown.length)).equals(shown);
+  // The end of the mirror may be what the file does not have.
+  if (!isShown || !(reading instanceof Utf8Reading)) return yield* readUnknown(file.length, decode);
   reading.advance(shown.length);
   return { offset, reading };
 }

@@ -196,6 +196,7 @@ export class World {
       reason = this.#subjects
         .filter(({ name }) => !isMarkAlone(this.#remote.files.get(name)))
         .filter(({ name }) => this.#remote.rawAccess || polled?.errors.has(name) !== true)
+        .filter((subject) => !this.#isShownAlike(subject))
         .map((subject) => this.#reasonAgainst(subject, polled))
         .find((each) => each !== undefined);
     }
@@ -234,6 +235,13 @@ export class World {
     if (!this.#setting.rawAccess && !isUtf8(this.#decoding) && polled === undefined) return undefined;
     const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
     return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
+  }
+
+  /** A file that was rewritten to be shorter, of which the service shows what it would show of the mirror. */
+  #isShownAlike(subject: Subject): boolean {
+    const [mirror, remote] = [this.#mirror(subject), this.#remote.files.get(subject.name)];
+    if (remote === undefined || remote.length >= mirror.length) return false;
+    return this.#remote.show(remote, 0) === this.#remote.show(mirror, 0);
   }
 
   end(): void {
