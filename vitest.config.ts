@@ -9,10 +9,10 @@ import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 /** Files that look at their own process (its memory, its pauses, what an import does to it): nothing else runs in it. */
 const ALONE = [
   'test/shared-modules.test.ts',
-  'test/soap/streaming.test.ts',
-  'test/soap/broken-answers.test.ts',
+  'test/remote/soap/streaming.test.ts',
+  'test/remote/soap/broken-answers.test.ts',
   'test/sandbox/streaming.test.ts',
-  'test/agent/results/hostile-listings.test.ts',
+  'test/agent/results/listing/hostile-listings.test.ts',
 ];
 
 /**

@@ -9,7 +9,7 @@
  */
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
-import { actionOf } from '../src/soap/contract.ts';
+import { actionOf } from '../src/remote/soap/contract.ts';
 import { LINE_BYTES, textOf } from './growth.ts';
 import { NAMESPACE } from './service/answers.ts';
 

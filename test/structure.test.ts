@@ -20,27 +20,39 @@ interface Allowed {
   readonly types?: readonly string[];
 }
 
+/** By room: a folder, or one within it that has a rule of its own. */
 const RULES: Readonly<Record<string, Allowed>> = {
-  agent: { values: ['programs'], types: ['store'] },
-  soap: { values: ['http'], types: ['agent/ports.ts'] },
-  signin: { values: ['http', 'programs'], types: ['agent/ports.ts'] },
-  direct: { values: ['programs'], types: ['agent/ports.ts'] },
-  http: {},
-  programs: {},
-  store: {},
-  config: {},
-  service: { types: ['agent/ports.ts'] },
-  sandbox: { values: ['soap/contract.ts'] },
-  cli: { values: ['agent', 'soap', 'signin', 'direct', 'http', 'store', 'config', 'service', 'sandbox'] },
+  system: { types: ['agent/ports.ts'] },
+  store: { values: ['system'] },
+  agent: { values: ['system'], types: ['store'] },
+  'agent/loop': {
+    values: ['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'system'],
+    types: ['store'],
+  },
+  'agent/pass': {
+    values: ['agent', 'agent/loop', 'agent/poll', 'agent/results', 'agent/live', 'system'],
+    types: ['store'],
+  },
+  'agent/poll': { values: ['agent', 'agent/live', 'system'], types: ['store'] },
+  'agent/live': { values: ['agent', 'system'], types: ['store'] },
+  'agent/results': { values: ['agent', 'agent/live/mirror', 'system'], types: ['store'] },
+  'remote/http': { values: ['system'] },
+  'remote/soap': { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
+  'remote/signin': { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
+  direct: { values: ['system'], types: ['agent/ports.ts'] },
+  config: { values: ['system'] },
+  sandbox: { values: ['system', 'remote/soap/contract.ts'] },
+  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system'] },
+  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox'] },
 };
 
 /** Packages that one folder wraps. */
 const WRAPPED: Readonly<Record<string, string>> = {
-  soap: 'soap',
+  soap: 'remote/soap',
   'better-sqlite3': 'store',
   'p-queue': 'agent',
-  chokidar: 'service',
-  pino: 'service',
+  chokidar: 'daemon',
+  pino: 'daemon',
 };
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.
@@ -64,8 +76,12 @@ const files = fs
 const imports = files.flatMap((file) => importsIn(file, fs.readFileSync(path.join(SRC, file), 'utf8')));
 
 const isOfProject = ({ to }: Import) => files.includes(to);
-/** The first folder of a file; '' for a root word. */
-const folderOf = (file: string) => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '');
+/** The rooms that a file is in, the innermost first. */
+const roomsOf = (file: string) => {
+  const within = Object.keys(RULES).filter((room) => file.startsWith(`${room}/`));
+  return within.sort((a, b) => b.length - a.length);
+};
+const isRootWord = (file: string) => !file.includes('/');
 /** `soap` for `soap` and `soap/lib`, `@scope/name` for one with a scope. */
 const packageOf = (specifier: string) =>
   specifier
@@ -76,12 +92,18 @@ const lines = (found: readonly Import[]) =>
   found.map(({ from, to, typeOnly }) => `${from} -> ${to}${typeOnly ? ' (types)' : ''}`);
 
 function isAllowed({ from, to, typeOnly }: Import): boolean {
-  const [source, target] = [folderOf(from), folderOf(to)];
-  if (target === '' || target === source) return true;
+  const [source = ''] = roomsOf(from);
+  const [target] = roomsOf(to);
+  if (isRootWord(to) || target === source) return true;
   const { values = [], types = [] } = RULES[source] ?? {};
   const named = typeOnly ? [...values, ...types] : values;
-  return named.includes(target) || named.includes(to);
+  // Whoever may use a room from outside of it may use those within it, too.
+  const within = roomsOf(to).filter((room) => !from.startsWith(`${room}/`) || room === target);
+  return within.some((room) => named.includes(room)) || named.some((name) => name === to || isFolderOf(name, to));
 }
+
+/** `remote` holds rooms and no files. */
+const isFolderOf = (folder: string, file: string) => RULES[folder] === undefined && file.startsWith(`${folder}/`);
 
 /** Files that lead back to themselves, each cycle once, as `a -> b -> a`. */
 function cyclesIn(edges: ReadonlyMap<string, readonly string[]>): string[] {
@@ -140,8 +162,7 @@ describe('the reading of imports', () => {
 
 describe('the import rule', () => {
   it('has a rule for every folder', () => {
-    const folders = [...new Set(files.map(folderOf))].filter((folder) => folder !== '');
-    expect(folders.filter((folder) => RULES[folder] === undefined)).toEqual([]);
+    expect(files.filter((file) => !isRootWord(file) && roomsOf(file).length === 0)).toEqual([]);
   });
 
   it('is kept by every import', () => {
@@ -149,16 +170,14 @@ describe('the import rule', () => {
   });
 
   it('leaves root words pure: they import root words only', () => {
-    const wrong = imports.filter(
-      ({ from, to }) => folderOf(from) === '' && (folderOf(to) !== '' || !to.endsWith('.ts')),
-    );
+    const wrong = imports.filter(({ from, to }) => isRootWord(from) && (!isRootWord(to) || !to.endsWith('.ts')));
     expect(lines(wrong)).toEqual([]);
   });
 
   it('keeps a wrapped package in its folder', () => {
     const wrong = imports.filter(({ from, to }) => {
       const folder = to.endsWith('.ts') ? undefined : WRAPPED[packageOf(to)];
-      return folder !== undefined && folder !== folderOf(from);
+      return folder !== undefined && !from.startsWith(`${folder}/`);
     });
     expect(lines(wrong)).toEqual([]);
     for (const name of Object.keys(WRAPPED)) {

@@ -5,23 +5,23 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { BatchReader } from '../../src/agent/batch.ts';
 import { ByJob } from '../../src/agent/by-job.ts';
-import { systemClock } from '../../src/agent/clock.ts';
-import { Backlogs } from '../../src/agent/live/backlogs.ts';
-import { readBootId } from '../../src/agent/live/boot-id.ts';
-import { TextEncoding } from '../../src/agent/live/encoding.ts';
-import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
-import { QuietFiles } from '../../src/agent/live/quiet-files.ts';
-import { RawBytes } from '../../src/agent/live/raw-bytes.ts';
-import { Witnesses } from '../../src/agent/live/witnesses.ts';
-import { pollJob } from '../../src/agent/poll.ts';
-import type { PollContext } from '../../src/agent/poll-context.ts';
+import { Backlogs } from '../../src/agent/live/append/long-backlog.ts';
+import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
+import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
+import { Witnesses } from '../../src/agent/live/sightings.ts';
+import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
+import { BatchReader } from '../../src/agent/poll/batch.ts';
+import { pollJob } from '../../src/agent/poll/poll.ts';
+import type { PollContext } from '../../src/agent/poll/poll-context.ts';
+import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
-import { contentWriter } from '../../src/soap/content.ts';
+import { contentWriter } from '../../src/remote/soap/answer/content.ts';
 import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
+import { readBootId } from '../../src/system/boot-id.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { textOf } from '../growth.ts';
 
 export interface AppendsOrder {

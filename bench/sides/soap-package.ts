@@ -10,7 +10,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createClientAsync } from 'soap';
-import { wsdlOf } from '../../src/soap/contract.ts';
+import { wsdlOf } from '../../src/remote/soap/contract.ts';
 import { JOB_ID, NAMESPACE } from '../service/answers.ts';
 
 const [url = '', relativeFilePath = '', directory = ''] = process.argv.slice(2);

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mirrorPath } from '../../src/agent/live/mirror.ts';
+import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { Store } from '../../src/store/store.ts';

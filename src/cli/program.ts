@@ -5,6 +5,7 @@
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
 import { AUTH_METHODS } from '../config/config.ts';
+import { versionOfProgram } from '../daemon/version.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
@@ -17,12 +18,11 @@ import {
   sinceArgument,
   taskArgument,
 } from './arguments.ts';
-import { commandsOf } from './command-tree.ts';
-import { SHELLS } from './completion-scripts.ts';
-import { EXIT_CODES, exitCodesHelp } from './exit-codes.ts';
-import { manPage } from './man-page.ts';
+import { commandsOf } from './help/command-tree.ts';
+import { SHELLS } from './help/completion-scripts.ts';
+import { EXIT_CODES, exitCodesHelp } from './help/exit-codes.ts';
+import { manPage } from './help/man-page.ts';
 import { endWhenUnread } from './unread.ts';
-import { versionOfProgram } from './version.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')

@@ -7,7 +7,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { type ProgramEnd, runProgram } from '../programs/program.ts';
+import { type ProgramEnd, runProgram } from '../system/program.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { OUT_FORMAT, RsyncOutput } from './rsync-output.ts';
 import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';

@@ -4,7 +4,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
-import { type ProgramEnd, type ProgramOptions, runProgram } from '../programs/program.ts';
+import { type ProgramEnd, type ProgramOptions, runProgram } from '../system/program.ts';
 import { Arrivals } from './arrivals.ts';
 import { brokeOff, connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
 import { lengthOf } from './staging.ts';

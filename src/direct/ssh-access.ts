@@ -6,7 +6,7 @@
 import path from 'node:path';
 import type { DirectFile, DirectOrder, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { NotInstalled, printedBy } from '../programs/program.ts';
+import { NotInstalled, printedBy } from '../system/program.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 
 export interface SshOptions {

@@ -5,7 +5,7 @@
  */
 import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { NotInstalled } from '../programs/program.ts';
+import { NotInstalled } from '../system/program.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import { fetchByRsync } from './rsync.ts';
 import { fetchByScp } from './scp.ts';

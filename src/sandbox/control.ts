@@ -2,13 +2,13 @@
  * The control interface below `/sandbox/`, for tests and people whose sandbox is another process: JSON over HTTP, from
  * this machine only and with the control token only, for a job is any program.
  */
-import type { JobSpec, SubmittedJob } from './cluster.ts';
+import type { JobSpec, SubmittedJob } from './cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
 import type { FaultRule } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import { HttpRefusal } from './refusals.ts';
 import type { Sandbox } from './sandbox.ts';
-import type { SandboxUser } from './sessions.ts';
+import type { SandboxUser } from './signin/sessions.ts';
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 

@@ -3,7 +3,7 @@
  * are the server that is most like the interface; a test or a person changes them while the sandbox runs.
  */
 import { JobtailError } from '../errors.ts';
-import type { CodePage } from './decoding.ts';
+import type { CodePage } from './soap/decoding.ts';
 
 export interface SandboxHabits {
   // Live files (docs/servers.md 1)

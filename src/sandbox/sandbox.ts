@@ -10,20 +10,20 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { JobtailError } from '../errors.ts';
-import { wsdlOf } from '../soap/contract.ts';
-import { Cluster, type JobSpec, type SubmittedJob } from './cluster.ts';
+import { wsdlOf } from '../remote/soap/contract.ts';
+import { Cluster, type JobSpec, type SubmittedJob } from './cluster/cluster.ts';
+import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
 import { handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
-import { type SandboxUser, Sessions } from './sessions.ts';
-import { signInOf } from './sign-in.ts';
-import { handleSignIn } from './sign-in-endpoint.ts';
-import { SoapEndpoint } from './soap-endpoint.ts';
+import { handleSignIn } from './signin/endpoint.ts';
+import { type SandboxUser, Sessions } from './signin/sessions.ts';
+import { signInOf } from './signin/sign-in.ts';
+import { SoapEndpoint } from './soap/endpoint.ts';
 import { type RecordedCall, type SandboxCounters, Traffic } from './traffic.ts';
-import { type KeyHooks, type OpenKey, TransferKeys } from './transfer-keys.ts';
 
 export interface SandboxOptions extends KeyHooks {
   /** Holds `jobs/`; created if it is missing, never removed. */

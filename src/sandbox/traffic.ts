@@ -1,7 +1,7 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
-import { OPERATIONS, type Operation } from '../soap/contract.ts';
-import type { SoapRequest, TaskFileOffset } from './request-schema.ts';
-import type { SoapVersion } from './soap-request.ts';
+import { OPERATIONS, type Operation } from '../remote/soap/contract.ts';
+import type { SoapVersion } from './soap/request.ts';
+import type { SoapRequest, TaskFileOffset } from './soap/request-schema.ts';
 
 export interface SandboxCounters {
   /** Calls that the schema accepted, by operation. */

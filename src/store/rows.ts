@@ -8,7 +8,7 @@ import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
  */
 export type JobState = 'watched' | 'ending' | 'ended' | 'settled';
 
-/** A failure as it is kept and shown. Holds no secret: JobtailError messages are made without them (src/safe-text.ts). */
+/** A failure as it is kept and shown. Holds no secret: JobtailError messages are made without them (src/redact.ts). */
 export interface Trouble {
   readonly code: ErrorCode;
   readonly message: string;

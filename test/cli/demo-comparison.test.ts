@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { compareSides } from '../../src/cli/demo/comparison.ts';
 import { comparisonTable, differences } from '../../src/cli/demo/comparison-table.ts';
 import type { Sides } from '../../src/cli/demo/sides.ts';
-import { columnsOf } from '../../src/cli/terminal-text.ts';
+import { columnsOf } from '../../src/cli/show/terminal-text.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 

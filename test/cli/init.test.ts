@@ -3,8 +3,8 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { namespaceOf } from '../../src/cli/check/namespace.ts';
 import { configText } from '../../src/cli/init/config-text.ts';
-import { namespaceOf } from '../../src/cli/wsdl.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 
 async function namespaceIn(wsdl: string): Promise<string | undefined> {

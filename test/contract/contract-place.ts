@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { expect, onTestFinished } from 'vitest';
 import type { Grant, Part } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { HttpClient } from '../../src/http/http-client.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
-import type { Operation } from '../../src/soap/contract.ts';
-import { SoapRemote } from '../../src/soap/remote.ts';
+import { HttpClient } from '../../src/remote/http/http-client.ts';
+import { SoapRemote } from '../../src/remote/soap/client.ts';
+import type { Operation } from '../../src/remote/soap/contract.ts';
 import { GivenSession } from '../support/wire-remote.ts';
 import type { ContractService, ServedJob, Version } from './service.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import { OPERATIONS, wsdlOf } from '../../src/soap/contract.ts';
+import { OPERATIONS, wsdlOf } from '../../src/remote/soap/contract.ts';
 import { needs } from '../support/needs.ts';
 import { contractOf } from './contract.ts';
 import {

@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:c
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Operation } from '../../src/soap/contract.ts';
+import type { Operation } from '../../src/remote/soap/contract.ts';
 import { PYTHON } from '../support/needs.ts';
 import type { Version } from './service.ts';
 

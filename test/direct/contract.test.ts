@@ -7,7 +7,7 @@ import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { ShareTransfer } from '../../src/direct/share.ts';
 import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import { PATIENCE } from '../support/e2e-until.ts';
 import { needs, SSH } from '../support/needs.ts';
 import { restrictedCommand, Sshd } from './sshd.ts';

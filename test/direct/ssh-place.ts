@@ -5,8 +5,8 @@ import { onTestFinished, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-transfer.ts';
+import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
-import { createKeyPair } from '../../src/sandbox/key-pair.ts';
 import type { Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 

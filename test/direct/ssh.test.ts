@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { createKeyPair } from '../../src/sandbox/key-pair.ts';
+import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';
 import { needs, SSH } from '../support/needs.ts';

@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Log, Remote } from '../../src/agent/ports.ts';
-import { buildEngine } from '../../src/cli/compose.ts';
-import { openOwnStore } from '../../src/cli/stores.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import { buildEngine } from '../../src/daemon/compose.ts';
+import { openOwnStore } from '../../src/daemon/state.ts';
 import { MINIMAL } from '../config/files.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 

@@ -1,11 +1,11 @@
 /** The simulated cluster in a process of its own, and its control interface. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { JobSpec } from '../../src/sandbox/cluster.ts';
+import type { JobSpec } from '../../src/sandbox/cluster/cluster.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
-import type { SandboxUser } from '../../src/sandbox/sessions.ts';
+import type { SandboxUser } from '../../src/sandbox/signin/sessions.ts';
 import type { SandboxCounters } from '../../src/sandbox/traffic.ts';
 import { Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';

@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { ByJob } from '../../src/agent/by-job.ts';
-import { LiveFile, type LiveFileOptions } from '../../src/agent/live/live-file.ts';
-import { mirrorPath } from '../../src/agent/live/mirror.ts';
-import type { OpenFile } from '../../src/agent/live/mirror-file.ts';
-import { OpenMirrors } from '../../src/agent/live/open-mirrors.ts';
+import { LiveFile, type LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
+import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import type { OpenFile } from '../../src/agent/live/mirror/mirror-file.ts';
+import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import { JOB, STDOUT } from './engine.ts';
 import { temporaryDirectory } from './temp-directory.ts';

@@ -1,10 +1,10 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
 import { hash } from 'node:crypto';
 import type { KnownAnswer, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
-import { characterStart, REPLACEMENT } from '../../src/chunk.ts';
+import { characterStart, REPLACEMENT } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';
-import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/decoding.ts';
+import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/soap/decoding.ts';
 import { MemoryContent } from './memory-content.ts';
 
 /** As a service that reads its own ext4. */

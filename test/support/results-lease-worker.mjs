@@ -1,9 +1,10 @@
 // Takes a lease and gives it back with the built program's own parts, and is killed at the step it is told.
-import { systemClock } from '../../dist/agent/clock.js';
-import { Leases } from '../../dist/agent/results/leases.js';
-import { connect } from '../../dist/cli/compose.js';
-import { openOwnStore } from '../../dist/cli/stores.js';
+
+import { Leases } from '../../dist/agent/results/download/leases.js';
 import { loadConfig } from '../../dist/config/load.js';
+import { connect } from '../../dist/daemon/compose.js';
+import { openOwnStore } from '../../dist/daemon/state.js';
+import { systemClock } from '../../dist/system/clock.js';
 
 const [configFile, killAt] = process.argv.slice(2);
 const nothing = () => {};

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
 import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
-import type { SubmittedJob } from '../../src/sandbox/cluster.ts';
+import type { SubmittedJob } from '../../src/sandbox/cluster/cluster.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { restrictedCommand, type Sshd } from '../direct/sshd.ts';

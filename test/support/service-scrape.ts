@@ -1,5 +1,5 @@
 /** The metrics of an agent that had a little of everything, and what Prometheus would read. */
-import { Metrics, type StoreTotals } from '../../src/service/metrics.ts';
+import { Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
 
 export const NOW = 1_000_000_000_000;
 export const TOTALS: StoreTotals = {

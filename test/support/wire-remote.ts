@@ -1,9 +1,9 @@
 /** A remote for the tests of the wire, with what it did written down. */
 import { tmpdir } from 'node:os';
 import type { Grant, Session } from '../../src/agent/ports.ts';
-import { HttpClient, type HttpLimits } from '../../src/http/http-client.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
-import { type CallEvent, SoapRemote, type SoapRemoteOptions } from '../../src/soap/remote.ts';
+import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
+import { type CallEvent, SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
 import { NAMESPACE } from './wire-envelopes.ts';
 
 export const SESSION_CODE = '7d2c6a1e-90d5-4b0c-8f4e-3a5b6c7d8e9f';

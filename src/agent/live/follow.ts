@@ -2,13 +2,13 @@
  * One poll of one live file, as a recipe: ask from a little before the position, hold what comes back against the
  * mirror, append the rest.
  */
-import { appendFar, appendRest } from './append-rest.ts';
-import { compare } from './compare.ts';
-import { type Decode, explain } from './explain.ts';
-import type { LiveFile } from './live-file.ts';
-import { type Difference, match } from './match.ts';
+import { appendFar, appendRest } from './append/append.ts';
+import { compare } from './compare/compare.ts';
+import { type Difference, match } from './compare/match.ts';
+import type { LiveFile } from './mirror/live-file.ts';
 import { alignDown, askFrom } from './offsets.ts';
-import type { Follow, FollowContext, FollowEnd } from './recipe.ts';
+import type { Follow, FollowContext, FollowEnd } from './steps.ts';
+import { type Decode, explain } from './text/explain.ts';
 
 const MOST_ATTEMPTS = 4;
 

@@ -3,8 +3,8 @@
  * begins with what is there, but behind byte-order marks, which some services swallow at the offset
  * (docs/servers.md 1.4).
  */
-import { BYTE_ORDER_MARK, characterStart, standsAt } from '../../chunk.ts';
-import type { LiveFile } from './live-file.ts';
+import { BYTE_ORDER_MARK, characterStart, standsAt } from '../../bytes.ts';
+import type { LiveFile } from './mirror/live-file.ts';
 
 const LONGEST_CHARACTER_BYTES = 4;
 /** So far back a place is looked for at which no mark stands. */

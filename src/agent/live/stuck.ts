@@ -4,7 +4,7 @@
  */
 import { JobtailError } from '../../errors.ts';
 import type { Part } from '../ports.ts';
-import type { FollowEnd } from './recipe.ts';
+import type { FollowEnd } from './steps.ts';
 
 /** A question of a poll, and its answer; undefined if there is no such file. */
 export interface Exchange {

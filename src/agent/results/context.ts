@@ -2,14 +2,14 @@
 import type { JobId } from '../../job.ts';
 import type { ResultPassRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { DiskReserve, Throttle } from '../../system/disk-room.ts';
+import type { FileCalls } from '../../system/files.ts';
 import type { Clock, Remote } from '../ports.ts';
-import type { DirectResults } from './direct-results.ts';
-import type { FileCalls } from './file-calls.ts';
+import type { DirectResults } from './download/by-direct.ts';
 import type { Ledger } from './ledger.ts';
-import type { DiskReserve, Throttle } from './limits.ts';
-import type { Patterns } from './listing.ts';
-import type { LiveLinks } from './live-links.ts';
-import type { Refusals } from './passed-over.ts';
+import type { Refusals } from './listing/passed-over.ts';
+import type { Patterns } from './listing/selection.ts';
+import type { LiveLinks } from './place/live-links.ts';
 import type { Progress } from './progress.ts';
 
 export interface ResultsOptions extends Patterns {

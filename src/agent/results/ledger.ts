@@ -8,8 +8,8 @@ import { Slices } from '../../slices.ts';
 import type { UnkeptNames } from '../../store/result-files.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { flushAll } from '../../system/flush.ts';
 import type { FileDigest } from '../ports.ts';
-import { flushAll } from './flush.ts';
 
 /** Of one transaction, and so many are not kept waiting. */
 const MANY_ROWS = 500;

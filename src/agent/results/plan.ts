@@ -8,9 +8,9 @@ import { Slices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { partsOf } from '../path-parts.ts';
 import type { Ledger } from './ledger.ts';
-import { Judge, type Patterns } from './listing.ts';
-import type { LiveLinks } from './live-links.ts';
-import { PassedOverNames, type Refusals } from './passed-over.ts';
+import { PassedOverNames, type Refusals } from './listing/passed-over.ts';
+import { Judge, type Patterns } from './listing/selection.ts';
+import type { LiveLinks } from './place/live-links.ts';
 
 /** A result that is to be fetched. Little is kept of each, for there may be many. */
 export class DueResult {

@@ -5,19 +5,19 @@
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
-import { systemClock } from '../clock.ts';
-import { makeDirectories } from '../directories.ts';
+import { systemClock } from '../../system/clock.ts';
+import { makeDirectories } from '../../system/directories.ts';
+import { DiskReserve, Throttle } from '../../system/disk-room.ts';
+import { fileCalls } from '../../system/files.ts';
 import type { ResultsContext, ResultsPass } from './context.ts';
-import { clearStaging } from './direct-results.ts';
-import { fileCalls } from './file-calls.ts';
+import { clearStaging } from './download/by-direct.ts';
 import { Ledger } from './ledger.ts';
-import { DiskReserve, Throttle } from './limits.ts';
-import { ignoresCase } from './listing.ts';
-import { LiveLinks } from './live-links.ts';
-import { Look } from './look.ts';
+import { ignoresCase } from './listing/selection.ts';
+import { LiveLinks } from './place/live-links.ts';
+import { clearPartials } from './place/temporary-files.ts';
 import { distinct, planLook } from './plan.ts';
 import { Progress } from './progress.ts';
-import { clearPartials } from './result-file.ts';
+import { Look } from './sync.ts';
 
 /** Where the results of a job are; a contract with those who read them. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {

@@ -4,9 +4,9 @@ import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { PLAIN_HINT, plainOrigins, plainText } from '../../config/plain-http.ts';
 import { JobtailError } from '../../errors.ts';
+import { showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { showBytes } from '../show.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const LITTLE_BYTES = 1024 ** 3;

@@ -7,10 +7,10 @@ import tls from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
-import { describeFailure } from '../../http/failures.ts';
 import { printable } from '../../printable.ts';
-import { namespaceOf } from '../wsdl.ts';
+import { describeFailure } from '../../remote/http/failures.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
+import { namespaceOf } from './namespace.ts';
 
 const TIMEOUT_MS = 10_000;
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 /** An HTTP client that lets somebody read along: the habits of a server show only in what it really sends. */
-import { type HttpAnswer, HttpClient, type HttpRequest } from '../../http/http-client.ts';
+import { type HttpAnswer, HttpClient, type HttpRequest } from '../../remote/http/http-client.ts';
 
 /** What is kept of an answer. */
 const MOST_BYTES = 64 * 1024;

@@ -2,10 +2,10 @@
 import { performance } from 'node:perf_hooks';
 import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import type { JobId, LiveFileKey } from '../../job.ts';
+import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { Secrets } from '../../safe-text.ts';
+import type { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
-import { showBytes } from '../show.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 /** Of a name. */

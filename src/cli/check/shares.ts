@@ -1,11 +1,11 @@
 /** `agent check`: which mounted shares the service may name, and which it named. Changes nothing. */
 
 import type { Config } from '../../config/config.ts';
+import { sharesOf } from '../../daemon/transfers.ts';
 import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
 import { asJobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import type { Store } from '../../store/store.ts';
-import { sharesOf } from '../transfers.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 export async function checkShares(config: Config, store: Store | undefined): Promise<Finding[]> {

@@ -3,8 +3,10 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
+import { connect } from '../../daemon/compose.ts';
+import { commandLog } from '../../daemon/log.ts';
+import { openSharedStore } from '../../daemon/state.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
-import { commandLog } from '../../service/log.ts';
 import type { Store } from '../../store/store.ts';
 import { Findings } from '../check/findings.ts';
 import { checkAgent, checkConfigFile, checkDirectory } from '../check/machine.ts';
@@ -12,10 +14,8 @@ import { checkClock, checkName, checkNamespace, checkTcp, checkTls, placesOf } f
 import { OverheardClient } from '../check/overheard-client.ts';
 import { checkListing, checkLiveFiles, checkSignIn, habitsOf, type KnownFile } from '../check/service.ts';
 import { checkShares } from '../check/shares.ts';
-import { connect } from '../compose.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { stopSignals } from '../stop-signals.ts';
-import { openSharedStore } from '../stores.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface CheckOptions extends ConfigOption {
   readonly job?: JobId;

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import pc from 'picocolors';
 import { EXIT } from '../../errors.ts';
+import { countOf, showBytes } from '../../numbers.ts';
 import { describeSandbox } from '../../sandbox/description.ts';
 import { MIRROR_DIRECTORY } from '../demo/agent-place.ts';
 import { type Comparison, compareSides } from '../demo/comparison.ts';
@@ -10,7 +11,6 @@ import { comparisonTable, differences } from '../demo/comparison-table.ts';
 import { DemoParts } from '../demo/parts.ts';
 import type { Screen } from '../demo/screen.ts';
 import { followJob } from '../demo/story.ts';
-import { countOf, showBytes } from '../show.ts';
 import { stopSignals } from '../stop-signals.ts';
 
 export interface DemoOptions {

@@ -7,10 +7,10 @@ import { AUTH_METHODS, type AuthMethod } from '../../config/config.ts';
 import { loadConfig } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';
+import { namespaceOf } from '../check/namespace.ts';
 import { type Answers, configText } from '../init/config-text.ts';
 import { Questions } from '../init/questions.ts';
 import { stopSignals } from '../stop-signals.ts';
-import { namespaceOf } from '../wsdl.ts';
 import { check } from './check.ts';
 
 export interface InitOptions {

@@ -1,14 +1,14 @@
 /** `agent run`: the daemon. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
+import { createLog } from '../../daemon/log.ts';
+import { standardError } from '../../daemon/log-stream.ts';
+import { createNotifier } from '../../daemon/notify.ts';
+import { openOwnStore } from '../../daemon/state.ts';
 import { asJobtailError } from '../../errors.ts';
-import { Secrets } from '../../safe-text.ts';
-import { createLog } from '../../service/log.ts';
-import { standardError } from '../../service/log-stream.ts';
-import { createNotifier } from '../../service/notify.ts';
-import { type ConfigOption, configurationOf } from '../configuration.ts';
-import { Daemon, type DaemonOptions, StateGone } from '../daemon.ts';
+import { Secrets } from '../../redact.ts';
 import { stopSignals } from '../stop-signals.ts';
-import { openOwnStore } from '../stores.ts';
+import { type ConfigOption, configurationOf } from './configuration.ts';
 
 /** Log lines that nobody takes do not keep a process that has stopped. */
 const LAST_LINES_MS = 500;

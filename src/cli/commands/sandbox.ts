@@ -1,7 +1,7 @@
 /** `agent sandbox`: the simulated cluster, until it is stopped. */
 import { once } from 'node:events';
 import { JobtailError } from '../../errors.ts';
-import { demoJob } from '../../sandbox/demo-job.ts';
+import { demoJob } from '../../sandbox/demo/demo-job.ts';
 import { describeSandbox, printable, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { stopSignals } from '../stop-signals.ts';

@@ -1,13 +1,13 @@
 /** `agent status`: what is followed and how it stands. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { reportOf } from '../status-report.ts';
-import { detail, overview } from '../status-view.ts';
+import { reportOf } from '../show/status-report.ts';
+import { detail, overview } from '../show/status-table.ts';
 import { stopSignals } from '../stop-signals.ts';
-import { openSharedStore, requireWatched } from '../stores.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface StatusOptions extends ConfigOption {
   readonly json?: boolean;

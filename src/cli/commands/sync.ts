@@ -2,9 +2,9 @@
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
-import { passOver } from '../passes.ts';
+import { summaryIsWhole, summaryLines } from '../show/pass-summary.ts';
+import { passOver } from './complete-pass.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export async function sync(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
   const summary = await passOver(await configurationAsOwner(options), { jobId, kind: 'sync' });

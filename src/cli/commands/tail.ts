@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { mirrorPath } from '../../agent/live/mirror.ts';
+import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import type { Config } from '../../config/config.ts';
+import { openSharedStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import {
   compareIds,
@@ -17,12 +18,11 @@ import {
 } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { alignedNames, LineTail } from '../line-tail.ts';
-import { startOfLastLines } from '../mirror-reader.ts';
+import { alignedNames, LineTail } from '../show/line-tail.ts';
+import { startOfLastLines } from '../show/mirror-reader.ts';
+import { cutToColumns } from '../show/terminal-text.ts';
 import { stopSignals } from '../stop-signals.ts';
-import { openSharedStore } from '../stores.ts';
-import { cutToColumns } from '../terminal-text.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface TailOptions extends ConfigOption {
   readonly task: readonly TaskId[];

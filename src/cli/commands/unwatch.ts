@@ -1,13 +1,13 @@
 /** `agent unwatch JOB`: the last complete pass, and the end of following. */
 
 import type { Config } from '../../config/config.ts';
+import { commandLog } from '../../daemon/log.ts';
+import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { commandLog } from '../../service/log.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { summaryIsWhole, summaryLines } from '../pass-summary.ts';
-import { passOver } from '../passes.ts';
-import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../stores.ts';
+import { summaryIsWhole, summaryLines } from '../show/pass-summary.ts';
+import { passOver } from './complete-pass.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -33,7 +33,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     store.wake();
     // A running agent gives back what it lent by itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {
-      const { connect } = await import('../compose.ts');
+      const { connect } = await import('../../daemon/compose.ts');
       const connection = await connect(config, log);
       await owned.transfers.endAll(connection.remote, new AbortController().signal);
       await connection.close();

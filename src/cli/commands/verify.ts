@@ -1,22 +1,22 @@
 /** `agent verify JOB`: proof from outside that every mirror and result is what the server has. Changes nothing. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { type Proof, proveFile, proveMirror } from '../../agent/pass/verification.ts';
 import type { Remote } from '../../agent/ports.ts';
-import { type Proof, proveFile, proveMirror } from '../../agent/proof.ts';
-import { resultPath } from '../../agent/results/names.ts';
+import { resultPath } from '../../agent/results/listing/names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
+import { connect } from '../../daemon/compose.ts';
+import { commandLog } from '../../daemon/log.ts';
+import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { countOf, showBytes } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
-import { commandLog } from '../../service/log.ts';
 import type { Store } from '../../store/store.ts';
-import { connect } from '../compose.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { countOf, showBytes } from '../show.ts';
-import { asPeopleExpect } from '../status-report.ts';
+import { asPeopleExpect } from '../show/status-report.ts';
 import { stopSignals } from '../stop-signals.ts';
-import { openSharedStore, requireWatched } from '../stores.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 /** A file and its proof. */
 interface Verified {

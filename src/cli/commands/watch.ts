@@ -1,17 +1,17 @@
 /** `agent watch JOB`: registers a job, and prints where its mirrors are. */
 import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Mirror, mirrorPath } from '../../agent/live/mirror.ts';
+import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
+import { commandLog } from '../../daemon/log.ts';
+import { makeDirectories, type OwnedStore, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
-import { commandLog } from '../../service/log.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
-import { asPeopleExpect } from '../status-report.ts';
-import { makeDirectories, type OwnedStore, openSharedStore, openUnlessAgentRuns } from '../stores.ts';
+import { asPeopleExpect } from '../show/status-report.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
@@ -39,7 +39,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     });
   }
   makeDirectories(config);
-  if (options.foreground === true) return (await import('../follow-here.ts')).followHere(config, order);
+  if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
   const owned = openUnlessAgentRuns(config, commandLog());
   if (owned === undefined) await registerWithAgent(config, order);
   else await registerAlone(owned, config, order);

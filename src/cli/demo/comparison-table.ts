@@ -2,9 +2,9 @@
 import path from 'node:path';
 import Table from 'cli-table3';
 import pc from 'picocolors';
+import { showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { showCount } from '../show.ts';
-import { columnsOf, cutToColumns } from '../terminal-text.ts';
+import { columnsOf, cutToColumns } from '../show/terminal-text.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';
 
 export interface TableOptions {

@@ -1,6 +1,6 @@
 /** The job while it is followed: a selection of the lines that arrive in the mirrors, and how far the copies are. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LineTail } from '../line-tail.ts';
+import { LineTail } from '../show/line-tail.ts';
 import { LineSelection } from './line-selection.ts';
 import type { Screen } from './screen.ts';
 import { growths, livePairs, type Sides } from './sides.ts';

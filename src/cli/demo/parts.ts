@@ -1,7 +1,7 @@
 /** The parts of the demo, all of which have to be gone at its end: processes, a server, a directory, bars. */
 import path from 'node:path';
-import type { SubmittedJob } from '../../sandbox/cluster.ts';
-import { demoJob } from '../../sandbox/demo-job.ts';
+import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
+import { demoJob } from '../../sandbox/demo/demo-job.ts';
 import { writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { AgentPlace } from './agent-place.ts';

@@ -2,8 +2,8 @@
 import type { WriteStream } from 'node:tty';
 import { MultiBar, type SingleBar } from 'cli-progress';
 import pc from 'picocolors';
-import { showBytes } from '../show.ts';
-import { wrapToColumns } from '../terminal-text.ts';
+import { showBytes } from '../../numbers.ts';
+import { wrapToColumns } from '../show/terminal-text.ts';
 import type { Growth } from './sides.ts';
 
 /** The text of the demo is indented by this. */

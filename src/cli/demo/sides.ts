@@ -1,11 +1,11 @@
 /** The two sides of the demo: the files of the job on the simulated cluster, and the mirrors of the agent. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { mirrorPath } from '../../agent/live/mirror.ts';
-import { isPartialName } from '../../agent/results/names.ts';
+import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
+import { isPartialName } from '../../agent/results/listing/names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
-import type { SubmittedTask } from '../../sandbox/cluster.ts';
+import type { SubmittedTask } from '../../sandbox/cluster/cluster.ts';
 
 export interface Sides {
   readonly jobId: JobId;

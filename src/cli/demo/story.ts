@@ -2,12 +2,12 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import pc from 'picocolors';
-import { commonLength } from '../../chunk.ts';
+import { commonLength } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
-import type { SubmittedJob } from '../../sandbox/cluster.ts';
+import { showBytes, showCount } from '../../numbers.ts';
+import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { showBytes, showCount } from '../show.ts';
 import { type AgentPlace, STATE_DIRECTORY } from './agent-place.ts';
 import type { AgentProcess, AgentProcesses } from './agent-processes.ts';
 import { LiveView } from './live-view.ts';

@@ -10,7 +10,7 @@ import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { removedDirectory } from '../../support/temp-directory.ts';
-import { bytesOf, piece, TEXT_ATOMS } from '../model/content.ts';
+import { bytesOf, piece, TEXT_ATOMS } from './model/content.ts';
 
 const NAME = keyText(STDOUT);
 

@@ -3,7 +3,6 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../../src/agent/clock.ts';
 import type {
   DirectArrival,
   DirectFile,
@@ -15,13 +14,14 @@ import type {
   TransferMethod,
 } from '../../../src/agent/ports.ts';
 import type { ResultsContext } from '../../../src/agent/results/context.ts';
-import { DirectResults } from '../../../src/agent/results/direct-results.ts';
-import { Leases } from '../../../src/agent/results/leases.ts';
+import { DirectResults } from '../../../src/agent/results/download/by-direct.ts';
+import { Leases } from '../../../src/agent/results/download/leases.ts';
 import { Results, type ResultsEnd, resultsDirectory } from '../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
+import { systemClock } from '../../../src/system/clock.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;

@@ -1,0 +1,136 @@
+/**
+ * Appends what the service has behind the mirror: the certain bytes of its text; where a block edge cut a character,
+ * those of two readings; where the bytes are none of UTF-8, the raw bytes; and where these cannot be had either, bytes
+ * of the same width that stand for them.
+ */
+
+import { match } from '../compare/match.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
+import { alignDown } from '../offsets.ts';
+import type { Answer, Follow, FollowContext, FollowEnd } from '../steps.ts';
+import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
+import { CodePage } from '../text/code-page.ts';
+import type { Decode } from '../text/explain.ts';
+import { passAscii, tellFamily } from '../text/family.ts';
+import { merge } from '../text/merge.ts';
+import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
+import { fillInexact } from './inexact.ts';
+
+const APPEND_BYTES = 1024 * 1024;
+/** No live file is that long (1 TiB); ext4 has no place beyond 2^44, and a service that looks for one fails. */
+const BEHIND_ALL_BYTES = 2 ** 40;
+/** Undecodable stretches that are filled in one poll: each costs some calls. */
+const MOST_FILLS = 8;
+
+/** How the text behind the mirror is read, and whether that is proven for what is beyond ASCII. */
+interface AppendContext extends FollowContext {
+  readonly decode: Decode;
+  readonly proven: boolean;
+}
+
+/** `answer` stands at the end of the mirror. */
+export async function* appendRest(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
+  let { reading } = answer;
+  // Before anything beyond ASCII is appended, make sure that its bytes are counted as the service counts them.
+  if (!context.proven) {
+    await passAscii(reading, (bytes) => file.append(bytes));
+    const family = yield* tellFamily(file.length, reading);
+    if (family === 'again') return 'witness';
+    if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
+    if (family === 'utf-8') context.encoding.learnUtf8();
+  }
+  await appendCertain(file, reading);
+  if (reading.atEnd()) return 'current';
+  if (reading instanceof EncodedReading) return yield* appendEncoded(file, reading, context);
+  const isFirstBlock = file.length - answer.offset < HALF_BLOCK_BYTES;
+  if (isFirstBlock || !(reading instanceof Utf8Reading)) return yield* appendUndecodable(file, reading, context);
+
+  // A block edge may have cut the character: a second reading, half a block apart, has it whole.
+  const second = answer.second ?? (yield await alignDown(file, answer.offset + HALF_BLOCK_BYTES));
+  if (second === undefined) return 'absent';
+  const other = new Utf8Reading(second.content);
+  const found = await match(other, file, { from: second.offset, to: file.length });
+  if (found.kind !== 'same' || !found.aligned) return 'witness';
+  for await (const bytes of ahead(merge(reading, other))) await file.append(bytes);
+  // The second reading has what came in between.
+  if (reading.atEnd()) await appendCertain(file, other);
+  if (other.atEnd()) return 'current';
+  if ((await other.peek(1)).length > 0) return 'witness';
+  return yield* appendUndecodable(file, other, context);
+}
+
+/** The text goes on with a character of which the code pages, or UTF-16, give no certain bytes. */
+async function* appendEncoded(file: LiveFile, text: EncodedReading, context: AppendContext): Follow<FollowEnd> {
+  const { encoding, rawBytes, final } = context;
+  // Behind what a mark had made UTF-16, it is asked for without the mark.
+  if (!(text.encoder instanceof CodePage)) return 'witness';
+  // Fewer may have what comes than had what came.
+  const left = encoding.codePagesOf(await text.text());
+  if (left.names.length < text.encoder.names.length) {
+    const rest = text.as(left);
+    await appendCertain(file, rest);
+    if (rest.atEnd()) return 'current';
+    return yield* appendEncoded(file, rest as EncodedReading, context);
+  }
+  if (await rawBytes.extend(file, text, context)) return 'current';
+  if (rawBytes.areRefused(file, final)) throw encoding.undecided(left);
+  return 'raw';
+}
+
+/** The raw bytes of a long backlog; `answer` is only the beginning of its text, which stands at the end of the mirror. */
+export async function* appendFar(file: LiveFile, { reading }: Answer, context: FollowContext): Follow<FollowEnd> {
+  if (file.row.relativePath === null) {
+    // From behind its end there is no text, so what comes with it is told.
+    const named = yield BEHIND_ALL_BYTES;
+    if (named === undefined) return 'absent';
+    file.note({ relativePath: named.relativePath });
+  }
+  return (await context.rawBytes.extendFar(file, reading, context)) ? 'current' : 'raw';
+}
+
+/** The same, but the next one is asked for before the last one is used up. */
+async function* ahead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
+  for (let next = source.next(); ; ) {
+    const { value, done } = await next;
+    if (done) return;
+    next = source.next();
+    // Whoever uses the last one may fail before anybody waits for this one.
+    next.catch(() => {});
+    yield value;
+  }
+}
+
+async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
+  for (;;) {
+    const bytes = await reading.peek(APPEND_BYTES);
+    if (bytes.length === 0) return;
+    await file.append(bytes);
+    reading.advance(bytes.length);
+  }
+}
+
+/** `text` stands where the mirror ends, and nothing more can be told from it. */
+async function* appendUndecodable(file: LiveFile, text: Reading, context: AppendContext): Follow<FollowEnd> {
+  const { decode, witnesses, rawBytes, final } = context;
+  const probe = text.fork();
+  const replaced = await probe.skipUncertain();
+  const tail = probe.atEnd() && replaced < 4;
+  // A character that is cut by the end of a growing file comes whole by itself, so there is time.
+  if (tail && !final && !witnesses.longSeen(file, 'tail')) return 'tail';
+  if (await rawBytes.extend(file, text, context)) {
+    witnesses.clear(file, 'tail');
+    return 'current';
+  }
+  if (!rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
+
+  // There is nothing but the text: what it cannot say is left open, at its width.
+  let rest = text;
+  for (let fills = 0; fills < MOST_FILLS; fills++) {
+    const filled = yield* fillInexact(file, rest, decode);
+    if (typeof filled === 'string') return filled;
+    await appendCertain(file, filled);
+    if (filled.atEnd()) return 'current';
+    rest = filled;
+  }
+  return 'raw';
+}

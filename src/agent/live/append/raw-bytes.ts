@@ -1,0 +1,233 @@
+/**
+ * The raw bytes of a live file, through DownloadFileFromCluster. A listed file is taken for the live file only if the
+ * mirror is its beginning and its next bytes are what the service shows as text. Where that holds for several listed
+ * files, only what they have in common is taken.
+ */
+import { commonLength } from '../../../bytes.ts';
+import { asJobtailError } from '../../../errors.ts';
+import { type JobId, keyText } from '../../../job.ts';
+import { ByJob } from '../../by-job.ts';
+import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
+import type { Reading } from '../text/reading.ts';
+import { candidatesAmong, listedFiles, refusesFile } from './listed-files.ts';
+import { AnotherFile, RawArrival, type ShownText } from './raw-download.ts';
+
+export interface RawBytesOptions {
+  readonly remote: Remote;
+  readonly newContent: () => ContentWriter;
+  /** A clock that only goes forward, in milliseconds. */
+  readonly now: () => number;
+}
+
+/** How it is asked for: in a final pass without waiting for the time to come. */
+export interface RawBytesPass {
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** A file of this size is fetched raw again after a second at the soonest; a larger one accordingly later. */
+const BYTES_A_SECOND = 256 * 1024;
+const LONGEST_WAIT_MS = 10 * 60_000;
+/** Bytes behind the mirror that are held against the text; more of those that go into the mirror while they arrive. */
+const COMPARED_BYTES = 64 * 1024;
+const COMPARED_FAR_BYTES = 1024 * 1024;
+/** So often raw bytes must have been refused, with time in between, before they are given up for now. */
+const REFUSALS = 2;
+const STEP_BYTES = 1024 * 1024;
+
+type Which = 'behind' | 'inside';
+
+/** What the listed files have that may be the live file. */
+interface Found {
+  /** The listed name; undefined if there is more than one. */
+  readonly listed: string | undefined;
+  /** The bytes behind the mirror, of which `common` are certain. */
+  readonly rest: Content;
+  readonly common: number;
+  /** The bytes of the mirror's inexact regions; undefined if the listed files differ in them. */
+  readonly pieces: readonly Buffer[] | undefined;
+}
+
+export class RawBytes {
+  readonly #options: RawBytesOptions;
+  /** When the raw bytes of a live file may be fetched again: those behind its mirror, and those of inexact regions. */
+  readonly #notBefore = { behind: new ByJob<number>(), inside: new ByJob<number>() };
+  /** How often in a row they could not be had. */
+  readonly #refusals = new ByJob<number>();
+
+  constructor(options: RawBytesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Appends the raw bytes behind the mirror; `text` stands where the mirror ends. False if they are not to be had now:
+   * fetched a short while ago, not listed, or refused by the service.
+   */
+  async extend(file: LiveFile, text: Reading, pass: RawBytesPass): Promise<boolean> {
+    return await this.#attempt(file, text, pass, async () => {
+      await this.#appendFound(file, { text, comparedBytes: COMPARED_BYTES }, pass.signal);
+    });
+  }
+
+  /**
+   * The same for so many bytes that they go into the mirror while they arrive, if only one listed file may be the live
+   * file: each of them is the right one, whether the rest comes or not.
+   */
+  async extendFar(file: LiveFile, text: Reading, pass: RawBytesPass): Promise<boolean> {
+    return await this.#attempt(file, text, pass, async () => {
+      const shown = { text, comparedBytes: COMPARED_FAR_BYTES };
+      const [only, ...others] = await this.#candidates(file, pass.signal);
+      if (only === undefined) return;
+      if (others.length > 0) return await this.#appendFound(file, shown, pass.signal);
+      const arrival = new RawArrival(file, shown, (bytes) => file.append(bytes));
+      if (!(await this.#receive(file, only, arrival, pass.signal))) return;
+      if (arrival.pieces.length > 0) await file.mend(arrival.pieces);
+      file.note({ listedName: only });
+    });
+  }
+
+  /** Puts the raw bytes into the inexact regions of the mirror, if they can be had by now. */
+  async mend(file: LiveFile, pass: RawBytesPass): Promise<void> {
+    if (!this.#isTime(file, 'inside', pass)) return;
+    const found = await this.#find(file, undefined, pass.signal);
+    await found?.rest.release();
+    if (found?.pieces === undefined) {
+      this.#wait(file, 'inside', LONGEST_WAIT_MS);
+    } else {
+      await file.mend(found.pieces);
+      this.#count(file, true);
+    }
+  }
+
+  /** Whether they were asked for often enough to go on without them. */
+  areRefused(file: LiveFile, final: boolean): boolean {
+    return (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
+  }
+
+  forgetJob(jobId: JobId): void {
+    this.#notBefore.behind.forgetJob(jobId);
+    this.#notBefore.inside.forgetJob(jobId);
+    this.#refusals.forgetJob(jobId);
+  }
+
+  #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
+    return final || this.#options.now() >= (this.#notBefore[which].get(file.jobId, keyText(file.key)) ?? 0);
+  }
+
+  #wait(file: LiveFile, which: Which, waitMs: number): void {
+    this.#notBefore[which].set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
+  }
+
+  #count(file: LiveFile, worked: boolean): void {
+    const name = keyText(file.key);
+    if (worked) this.#refusals.delete(file.jobId, name);
+    else this.#refusals.set(file.jobId, name, (this.#refusals.get(file.jobId, name) ?? 0) + 1);
+  }
+
+  /** Whether `append` could append anything; how that went decides when the next attempt is. */
+  async #attempt(file: LiveFile, text: Reading, pass: RawBytesPass, append: () => Promise<void>): Promise<boolean> {
+    if (!this.#isTime(file, 'behind', pass)) return false;
+    const before = file.length;
+    await append();
+    const worked = file.length > before;
+    const bytes = file.length + (worked ? 0 : text.remaining());
+    this.#wait(file, 'behind', Math.min(LONGEST_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000));
+    this.#count(file, worked);
+    return worked;
+  }
+
+  async #appendFound(file: LiveFile, shown: ShownText, signal: AbortSignal): Promise<void> {
+    const found = await this.#find(file, shown, signal);
+    if (found === undefined) return;
+    try {
+      if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
+      for (let at = 0; at < found.common; at += STEP_BYTES)
+        await file.append(await found.rest.read(at, Math.min(found.common, at + STEP_BYTES)));
+      if (found.listed !== undefined) file.note({ listedName: found.listed });
+    } finally {
+      await found.rest.release();
+    }
+  }
+
+  async #candidates(file: LiveFile, signal: AbortSignal): Promise<string[]> {
+    const listed = await listedFiles(this.#options.remote, file.jobId, signal);
+    return await candidatesAmong(listed, file.row.relativePath, file.row.listedName);
+  }
+
+  /** Goes through the listed files that may be the live file; the proven one is enough. */
+  async #find(file: LiveFile, shown: ShownText | undefined, signal: AbortSignal): Promise<Found | undefined> {
+    let found: Found | undefined;
+    try {
+      for (const name of await this.#candidates(file, signal)) {
+        const another = await this.#hold(file, name, shown, signal);
+        if (another === undefined) continue;
+        found = found === undefined ? another : await common(found, another);
+        if (name === file.row.listedName) return found;
+      }
+      return found;
+    } catch (error) {
+      await found?.rest.release();
+      throw error;
+    }
+  }
+
+  /** The bytes of the listed file behind the mirror; undefined if it is another file. */
+  async #hold(
+    file: LiveFile,
+    listed: string,
+    shown: ShownText | undefined,
+    signal: AbortSignal,
+  ): Promise<Found | undefined> {
+    const rest = this.#options.newContent();
+    try {
+      const arrival = new RawArrival(file, shown, (bytes) => rest.write(bytes));
+      if (await this.#receive(file, listed, arrival, signal)) {
+        const content = await rest.finish();
+        return { listed, rest: content, common: content.length, pieces: arrival.pieces };
+      }
+    } catch (error) {
+      await rest.discard();
+      throw error;
+    }
+    await rest.discard();
+    return undefined;
+  }
+
+  /** Whether all bytes of the listed file came, and it may be the live file. */
+  async #receive(file: LiveFile, listed: string, arrival: RawArrival, signal: AbortSignal): Promise<boolean> {
+    let taken: Promise<void> = Promise.resolve();
+    const sink: Sink = (bytes) => {
+      taken = arrival.take(bytes);
+      return taken;
+    };
+    try {
+      await this.#options.remote.downloadFile(file.jobId, listed, sink, signal);
+      await arrival.end();
+      return true;
+    } catch (error) {
+      if (error instanceof AnotherFile || refusesFile(asJobtailError(error))) return false;
+      throw error;
+    } finally {
+      // A download that breaks does not wait for its sink.
+      await taken.catch(() => undefined);
+    }
+  }
+}
+
+/** What two listed files have in common, either of which may be the live file; the second one is given back. */
+async function common(found: Found, another: Found): Promise<Found> {
+  let shared = 0;
+  try {
+    for (let length = 1; length > 0 && shared < found.common; ) {
+      const ours = await found.rest.read(shared, Math.min(found.common, shared + STEP_BYTES));
+      length = commonLength(ours, await another.rest.read(shared, shared + ours.length));
+      shared += length;
+      if (length < ours.length) break;
+    }
+  } finally {
+    await another.rest.release();
+  }
+  const same = found.pieces?.every((piece, index) => another.pieces?.[index]?.equals(piece));
+  return { listed: undefined, rest: found.rest, common: shared, pieces: same ? found.pieces : undefined };
+}

@@ -1,0 +1,119 @@
+/**
+ * The raw bytes of a listed file while they arrive: it is taken for the live file only if the mirror is its beginning
+ * and its next bytes, decoded, are what the service shows as text. The first thing that says otherwise ends it.
+ */
+import { startsAlike } from '../../../bytes.ts';
+import { GrowingBuffer } from '../../../growing-buffer.ts';
+import type { InexactRegion } from '../../../store/rows.ts';
+import type { Sink } from '../../ports.ts';
+import { match } from '../compare/match.ts';
+import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
+import { CodePage } from '../text/code-page.ts';
+import { MARKS } from '../text/marks.ts';
+import { EncodedReading, type Reading } from '../text/reading.ts';
+
+/** The listed file is not the one that is looked for. */
+export class AnotherFile extends Error {}
+
+/** What the service shows behind the mirror, and how many bytes are to be compared with it. */
+export interface ShownText {
+  readonly text: Reading;
+  readonly comparedBytes: number;
+}
+
+export class RawArrival {
+  readonly #file: LiveFile;
+  readonly #shown: ShownText | undefined;
+  readonly #sink: Sink;
+  /** Of the mirror as it was at the beginning: the sink may append to it. */
+  readonly #length: number;
+  readonly #regions: readonly InexactRegion[];
+  readonly #pieces: Buffer[];
+  /** Bytes behind the mirror that wait until enough of them are there to be compared; undefined once they were. */
+  #head: GrowingBuffer | undefined;
+  #at = 0;
+
+  /** `sink` is given the bytes behind the mirror; without `shown`, these are not compared. */
+  constructor(file: LiveFile, shown: ShownText | undefined, sink: Sink) {
+    this.#file = file;
+    this.#shown = shown;
+    this.#sink = sink;
+    this.#length = file.length;
+    this.#regions = file.row.inexact;
+    this.#pieces = this.#regions.map(() => Buffer.alloc(0));
+    this.#head = shown === undefined ? undefined : new GrowingBuffer();
+  }
+
+  /** The bytes of the mirror's inexact regions. */
+  get pieces(): readonly Buffer[] {
+    return this.#pieces;
+  }
+
+  /** @throws AnotherFile; what the sink throws */
+  async take(bytes: Buffer): Promise<void> {
+    const shared = bytes.subarray(0, Math.max(0, this.#length - this.#at));
+    if (shared.length > 0) await this.#compareWithMirror(shared);
+    this.#at += bytes.length;
+    const rest = bytes.subarray(shared.length);
+    if (rest.length === 0) return;
+    if (this.#head === undefined) return await this.#sink(rest);
+    this.#head.append(rest);
+    if (this.#head.length >= (this.#shown?.comparedBytes ?? 0)) await this.#handOnHead();
+  }
+
+  /** All bytes are there. @throws AnotherFile; what the sink throws */
+  async end(): Promise<void> {
+    if (this.#at < this.#length || this.#head?.length === 0) throw new AnotherFile();
+    await this.#handOnHead();
+  }
+
+  async #compareWithMirror(shared: Buffer): Promise<void> {
+    const start = this.#at;
+    const end = start + shared.length;
+    const there = await this.#file.read(start, end);
+    if (!there.equals(maskRegions(shared, start, this.#regions))) throw new AnotherFile();
+    for (const [index, region] of this.#regions.entries()) {
+      if (!overlaps(region, start, end)) continue;
+      const part = shared.subarray(Math.max(0, region.start - start), region.start + region.length - start);
+      this.#pieces[index] = Buffer.concat([this.#pieces[index] ?? part.subarray(0, 0), part]);
+    }
+  }
+
+  async #handOnHead(): Promise<void> {
+    if (this.#head === undefined || this.#shown === undefined) return;
+    const head = this.#head.view();
+    if (!(await isShownAs(this.#shown, head, this.#length === 0))) throw new AnotherFile();
+    this.#head = undefined;
+    await this.#sink(head);
+  }
+}
+
+/** Whether the text is what a service shows of `head`, which is all there is if nothing is mirrored yet. */
+async function isShownAs({ text, comparedBytes }: ShownText, head: Buffer, isBeginning: boolean): Promise<boolean> {
+  const compared = head.subarray(0, comparedBytes);
+  const asBytes = [compared];
+  const mark = isBeginning && MARKS.find(({ bytes }) => startsAlike(bytes, compared.subarray(0, bytes.length)));
+  // A mark that was swallowed, or that made UTF-16 of what follows it.
+  if (mark)
+    asBytes.push(
+      mark.encoder === undefined
+        ? compared.subarray(mark.bytes.length)
+        : mark.encoder.decode(compared.subarray(mark.bytes.length)),
+    );
+  for (const bytes of asBytes) {
+    const read = async (start: number, end: number) => bytes.subarray(start, end);
+    for (const reading of readingsOf(text)) {
+      // The text may be older than the raw bytes, and then ends before them.
+      const found = await match(reading, { read }, { from: 0, to: bytes.length });
+      if (found.kind !== 'different') return true;
+    }
+  }
+  return false;
+}
+
+/** Of several code pages, one has to show all of it. */
+function readingsOf(text: Reading): Reading[] {
+  if (!(text instanceof EncodedReading && text.encoder instanceof CodePage)) return [text.fork()];
+  return text.encoder.names.map((name) => text.as(new CodePage([name])));
+}

@@ -1,0 +1,119 @@
+/**
+ * Holds an answer of the service against the mirror. The text says nothing of bytes that it could not decode: those of
+ * the mirror that need a proof are held against a second reading, and what even that leaves open is named.
+ */
+import { BYTE_ORDER_MARK, startsAlike } from '../../../bytes.ts';
+import type { InexactRegion } from '../../../store/rows.ts';
+import { commonRegions } from '../mirror/inexact-regions.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
+import { alignDown } from '../offsets.ts';
+import type { Answer, Follow, FollowContext } from '../steps.ts';
+import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
+import type { Decode } from '../text/explain.ts';
+import { findEnd, type Same } from './find-end.ts';
+import { type Difference, match } from './match.ts';
+
+/** Questions about stretches of which nothing could be told. */
+const MOST_SHIFTS = 16;
+
+interface CompareContext extends Pick<FollowContext, 'final'> {
+  readonly decode: Decode;
+}
+
+/** `again`: the file changed while it was looked at. */
+export async function* compare(
+  file: LiveFile,
+  answer: Answer,
+  context: CompareContext,
+): Follow<Same | Difference | 'again'> {
+  const passed: InexactRegion[] = [];
+  const { reading, offset: from } = answer;
+  const found = await match(reading, file, { from, to: file.length }, (start, end) => {
+    const open = Math.max(start, file.trusted);
+    if (open < end) passed.push({ start: open, length: end - open });
+  });
+  if (found.kind !== 'same') return fromFirst(passed, found);
+
+  // A character that a block edge cut in this reading is whole in another one.
+  let unproven = passed;
+  let second: SecondReading | undefined;
+  if (passed.length > 0 && file.length - from > HALF_BLOCK_BYTES) {
+    const read = yield* readAgain(file, from + HALF_BLOCK_BYTES, context);
+    if (read === 'again') return read;
+    if (read.kind !== 'same') return fromFirst(passed, read);
+    second = read;
+    unproven = commonRegions(passed, second.passed);
+  }
+  const shifted = yield* findShift(file, unproven, context);
+  if (shifted !== undefined) return shifted;
+  if (found.aligned) return { kind: 'same', answer, unproven };
+  if (second?.aligned) return { kind: 'same', answer: second.answer, unproven };
+  return yield* findEnd(file, { ...found, answer, unproven }, context);
+}
+
+/** Whatever was passed over may be what is different: a mirror that is cut behind it would keep the damage. */
+function fromFirst([first]: readonly InexactRegion[], { kind, at }: Difference): Difference {
+  return { kind, at: Math.min(at, first?.start ?? at) };
+}
+
+interface SecondReading {
+  readonly kind: 'same';
+  readonly aligned: boolean;
+  readonly answer: Answer;
+  readonly passed: readonly InexactRegion[];
+}
+
+/** Another reading from `position` on; all before it is taken for passed over. */
+async function* readAgain(
+  file: LiveFile,
+  position: number,
+  { decode }: CompareContext,
+): Follow<SecondReading | Difference | 'again'> {
+  const offset = await alignDown(file, position);
+  const part = yield offset;
+  if (part === undefined) return 'again';
+  const reading = decode(part.content);
+  const passed = [{ start: 0, length: offset }];
+  const found = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
+    passed.push({ start, length: end - start });
+  });
+  if (found.kind !== 'same') return found;
+  return { kind: 'same', aligned: found.aligned, answer: { offset, reading }, passed };
+}
+
+/**
+ * What nothing could be told of was passed over until the mirror goes on like the text, so a mirror with more or fewer
+ * undecodable bytes than the file looked the same so far. Asked from right behind them, the service shows whether it is.
+ */
+async function* findShift(
+  file: LiveFile,
+  unproven: readonly InexactRegion[],
+  { decode }: CompareContext,
+): Follow<Difference | 'again' | undefined> {
+  // Behind one that the mirror ends in, nothing of it could be shifted.
+  const count = unproven.filter(({ start, length }) => start + length < file.length).length;
+  const step = Math.ceil(count / MOST_SHIFTS);
+  // Where there are many, one question is for several of them, the last one always among these.
+  for (let first = 0, next = ((count - 1) % step) + 1; first < count; first = next, next += step) {
+    const last = unproven[next - 1] ?? { start: 0, length: 0 };
+    const end = last.start + last.length;
+    const to = unproven[next]?.start ?? file.length;
+    if (end >= to) continue;
+    const different = fromFirst(unproven.slice(first), { kind: 'different', at: end });
+    const from = await fromBehind(file, end, to);
+    const part = yield from;
+    if (part === undefined) return 'again';
+    const reading = decode(part.content);
+    const replaced = await reading.skipUncertain();
+    const found = await match(reading, file, { from: Math.max(from, end), to });
+    if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same') return different;
+  }
+  return undefined;
+}
+
+/** `end`, or behind the marks there; the last undecodable byte, shown as one U+FFFD, if the mirror has only marks. */
+async function fromBehind(file: LiveFile, end: number, to: number): Promise<number> {
+  const clear = await alignDown(file, end);
+  const mayBeMark = startsAlike(await file.read(clear, to), BYTE_ORDER_MARK);
+  return clear >= to || mayBeMark ? end - 1 : clear;
+}

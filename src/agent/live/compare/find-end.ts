@@ -1,0 +1,125 @@
+/**
+ * Where in an answer a mirror ends that ends in bytes which the service could not decode: the text says nothing of how
+ * many of them it has.
+ */
+import { StringDecoder } from 'node:string_decoder';
+import { BYTE_ORDER_MARK, REPLACEMENT_CHARACTER, startsAlike, widthOfLead } from '../../../bytes.ts';
+import type { InexactRegion } from '../../../store/rows.ts';
+import { overlaps, regionsBefore } from '../mirror/inexact-regions.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
+import { alignDown, mayBeUtf16Mark } from '../offsets.ts';
+import type { Answer, Follow, FollowContext } from '../steps.ts';
+import { Utf16 } from '../text/encoder.ts';
+import { type Decode, readUnknown } from '../text/explain.ts';
+import { EncodedReading, Utf8Reading } from '../text/reading.ts';
+import { goesOnLike } from './alike.ts';
+import { type Difference, match } from './match.ts';
+
+/** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
+export interface Same {
+  readonly kind: 'same';
+  readonly answer: Answer;
+  readonly unproven: readonly InexactRegion[];
+}
+
+/** Questions about the bytes that the mirror ends in. */
+const MOST_PROBES = 8;
+
+/**
+ * The mirror ends in bytes of `answer` that the service cannot decode (from `at` on, for `replaced` characters): only
+ * from right behind them can it be told how it goes on.
+ */
+export async function* findEnd(
+  file: LiveFile,
+  { answer, unproven, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
+  { decode, final }: Pick<FollowContext, 'final'> & { readonly decode: Decode },
+): Follow<Same | Difference | 'again'> {
+  const { reading } = answer;
+  if (reading.atEnd() && !final && (await isAllShown(file, at, replaced))) return { kind: 'same', answer, unproven };
+
+  // Perhaps it ends in a character that is not complete yet, that a block edge cut, or that stands behind those bytes.
+  const last = await alignDown(file, file.length - 1);
+  const tail = await file.read(last, file.length);
+  if (widthOfLead(tail[0] ?? 0) > 1) {
+    const part = yield last;
+    if (part === undefined) return 'again';
+    const whole = decode(part.content);
+    const begun = whole.fork();
+    const left = regionsBefore(unproven, last);
+    const onward = await goesOnLike(begun, reading);
+    // It is the byte-order mark behind those bytes, which was swallowed in the answer from there.
+    if (onward === 'unmarked' && startsAlike(tail, BYTE_ORDER_MARK)) {
+      reading.advance(tail.length);
+      return { kind: 'same', answer, unproven: left };
+    }
+    const found = await match(whole, file, { from: last, to: file.length });
+    if (found.kind === 'same' && found.aligned) {
+      const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
+      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
+    }
+  }
+
+  const asked = yield* readBehind(file, decode);
+  if (asked === 'again') return asked;
+  const { reading: rest } = asked;
+  // Bytes that were taken for a mark of UTF-16.
+  if (rest instanceof EncodedReading && rest.encoder instanceof Utf16) return { kind: 'same', answer: asked, unproven };
+  const onward = await goesOnLike(rest, reading);
+  if (onward === undefined) return reading.atEnd() ? 'again' : { kind: 'different', at };
+  const uncertain = !rest.atEnd() && (await rest.peek(1)).length === 0;
+  const behind = onward === 'earlier' || (onward === 'alike' && uncertain);
+  const end: Same = { kind: 'same', answer: behind ? asked : answer, unproven };
+  return (yield* findText(file, { at, undecodable: at + replaced }, decode)) ?? end;
+}
+
+/** Whether the bytes end with no character that could go on. */
+const isWhole = (bytes: Buffer) => new StringDecoder('utf8').write(bytes).length === bytes.toString().length;
+
+/** Whether `replaced` replacement characters are what the service shows of the mirror from `at` on, and nothing more. */
+async function isAllShown(file: LiveFile, at: number, replaced: number): Promise<boolean> {
+  if (file.row.inexact.some((region) => overlaps(region, at, file.length))) return false;
+  const there = await file.read(at, file.length);
+  // More of a character that is begun is shown no otherwise.
+  return isWhole(there) && there.toString() === REPLACEMENT_CHARACTER.repeat(replaced);
+}
+
+/** An answer that stands where the mirror ends, asked for from where no mark can stand. */
+async function* readBehind(file: LiveFile, decode: Decode): Follow<Answer | 'again'> {
+  const offset = await alignDown(file, file.length - 1);
+  const known = await file.read(offset, file.length);
+  const shown = Buffer.from(known.toString());
+  // What a character begins may be shown together with what follows it, so that it cannot be told where it ends.
+  const isKnown = isWhole(known) && !file.row.inexact.some((region) => overlaps(region, offset, file.length));
+  if (!isKnown) return yield* readUnknown(file.length, decode);
+  const part = yield offset;
+  if (part === undefined) return 'again';
+  const reading = decode(part.content);
+  const isShown = (await part.content.read(0, shown.length)).equals(shown);
+  // The end of the mirror may be what the file does not have.
+  if (!isShown || !(reading instanceof Utf8Reading)) return yield* readUnknown(file.length, decode);
+  reading.advance(shown.length);
+  return { offset, reading };
+}
+
+/**
+ * The mirror ends in bytes from `at` on that were not decoded, those before `undecodable` for sure. A file that repeats
+ * itself goes on alike in many places, so the service is asked from the last of the others: if it shows something else
+ * there, or nothing any more, the file is another one.
+ */
+async function* findText(
+  file: LiveFile,
+  { at, undecodable }: { readonly at: number; readonly undecodable: number },
+  decode: Decode,
+): Follow<Difference | 'again' | undefined> {
+  const to = file.length;
+  for (let from = Math.max(Math.min(undecodable, to - 1), to - MOST_PROBES); from < to; from++) {
+    // It may be a mark, and swallowed.
+    const there = await file.read(from, Math.min(to, from + BYTE_ORDER_MARK.length));
+    if (startsAlike(there, BYTE_ORDER_MARK) || mayBeUtf16Mark(there, 0)) continue;
+    const part = yield from;
+    if (part === undefined) return 'again';
+    const found = await match(decode(part.content), file, { from, to });
+    if (found.kind !== 'same') return { kind: found.kind, at };
+  }
+  return undefined;
+}

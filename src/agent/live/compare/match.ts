@@ -1,0 +1,95 @@
+/**
+ * Holds a reading against bytes that are already there (a mirror, or raw bytes). Where the service could not decode,
+ * the bytes there are passed over until both go on alike.
+ */
+import { commonLength, startsAlike, widthOfLead } from '../../../bytes.ts';
+import type { Reading } from '../text/reading.ts';
+import { fewestReplacements, MOST_BYTES_A_REPLACEMENT } from './replacements.ts';
+
+/** Bytes with a position: a mirror, or raw bytes in memory. */
+export interface Bytes {
+  read(start: number, end: number): Promise<Buffer>;
+  /** Where the stretch ends that covers a position and of which only the width is known; undefined if none does. */
+  unknownUntil?(position: number): number | undefined;
+}
+
+/**
+ * same: the reading has all of the bytes and stands right behind them, unless `aligned` is false: then the bytes from
+ * `at` on are ones the service cannot decode, the reading stands behind its `replaced` replacement characters, and
+ * where that is cannot be told. shorter: the reading ended at `at`. different: the byte at `at` is another one.
+ */
+export type Match =
+  | { readonly kind: 'same'; readonly aligned: true }
+  | { readonly kind: 'same'; readonly aligned: false; readonly at: number; readonly replaced: number }
+  | Difference;
+
+export interface Difference {
+  readonly kind: 'shorter' | 'different';
+  readonly at: number;
+}
+
+const STEP_BYTES = 64 * 1024;
+const RESUME_BYTES = 64;
+
+/** Compares the bytes [from, to) with what the reading has from where it stands; tells each stretch it passes over. */
+export async function match(
+  reading: Reading,
+  bytes: Bytes,
+  { from, to }: { readonly from: number; readonly to: number },
+  onPassed: (start: number, end: number) => void = () => {},
+): Promise<Match> {
+  let at = from;
+  while (at < to) {
+    const read = await reading.peek(Math.min(STEP_BYTES, to - at));
+    if (read.length > 0) {
+      const there = await bytes.read(at, at + read.length);
+      const common = commonLength(read, there);
+      reading.advance(common);
+      at += common;
+      if (common === read.length) continue;
+      // The text may show by now what it did not when the bytes were put there.
+      const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
+      const rest = await reading.peek(until - at);
+      if (until === at || rest.length < until - at) return { kind: 'different', at };
+      onPassed(at, until);
+      reading.advance(rest.length);
+      at = until;
+      continue;
+    }
+    if (reading.atEnd()) return { kind: 'shorter', at };
+    const replaced = await reading.skipUncertain();
+    const resumed = await whereResumed(reading, bytes, { at, to, replaced });
+    const passed = await bytes.read(at, Math.min(resumed ?? at, at + STEP_BYTES));
+    if (resumed === undefined || fewestReplacements(passed) > replaced)
+      return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    onPassed(at, resumed);
+    if (resumed === to) return { kind: 'same', aligned: false, at, replaced };
+    at = resumed;
+  }
+  return { kind: 'same', aligned: true };
+}
+
+/**
+ * Where the bytes go on like the reading does behind its replacement characters; `to` if they end before that, or with
+ * the beginning of a character that may have been replaced, too. What was replaced is none of ASCII, and at least one
+ * byte for each character.
+ */
+async function whereResumed(
+  reading: Reading,
+  bytes: Bytes,
+  { at, to, replaced }: { readonly at: number; readonly to: number; readonly replaced: number },
+): Promise<number | undefined> {
+  const resumes = await reading.peek(RESUME_BYTES);
+  const widest = Math.min(to, at + replaced * MOST_BYTES_A_REPLACEMENT);
+  const fewest = widest < to ? 1 : Math.max(1, widthOfLead(resumes[0] ?? 0));
+  for (let start = at; start <= widest; start += STEP_BYTES) {
+    const there = await bytes.read(start, Math.min(to, start + STEP_BYTES + RESUME_BYTES));
+    for (let position = start; position <= widest && position < start + STEP_BYTES; position++) {
+      if (position === to) return to;
+      const rest = there.subarray(position - start, position - start + resumes.length);
+      if (position >= at + replaced && rest.length >= fewest && startsAlike(rest, resumes)) return position;
+      if ((there[position - start] ?? 0) < 0x80) return undefined;
+    }
+  }
+  return undefined;
+}

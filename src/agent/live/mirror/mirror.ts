@@ -1,0 +1,145 @@
+/**
+ * One live mirror on disk. It is written only at a position that is known, and never through a link: the file is opened
+ * with O_NOFOLLOW, and every directory on the way to it is looked at first.
+ */
+import { createHash } from 'node:crypto';
+import fs, { type BigIntStats, constants } from 'node:fs';
+import path from 'node:path';
+import { asJobtailError } from '../../../errors.ts';
+import type { JobId, LiveFileKey } from '../../../job.ts';
+import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
+import { writeAll } from '../../../system/write-all.ts';
+import type { MirrorFile, OpenFile } from './mirror-file.ts';
+
+/** Bytes before the position that the fingerprint is made of. */
+export const FINGERPRINT_BYTES = 1024;
+
+/** How a mirror stands on disk. */
+export interface MirrorLook {
+  readonly length: number;
+  readonly inode: string;
+  readonly modifiedNs: string;
+}
+
+/** The path of a live mirror; a contract with those who tail it. */
+export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileKey): string {
+  return path.join(mirrorDirectory, jobId, 'live', key.taskId, `${key.file}.log`);
+}
+
+/** Readable for the group, which may tail it. */
+const FILE_MODE = 0o640;
+
+export class Mirror {
+  readonly path: string;
+  readonly #file: MirrorFile;
+  readonly #directories: readonly string[];
+  /** What the system knows the file by while it is open. */
+  #identity = '';
+
+  private constructor(at: string, file: MirrorFile, directories: readonly string[]) {
+    this.path = at;
+    this.#file = file;
+    this.#directories = directories;
+  }
+
+  /** Opens the mirror, and makes it if it is not there. */
+  static async open(root: string, file: string, open: OpenFile = fs.promises.open): Promise<Mirror> {
+    const directory = path.dirname(file);
+    await makeDirectories(root, directory);
+    const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    const opened = await open(file, flags, FILE_MODE).catch(async (error: unknown) => {
+      const code = (error as NodeJS.ErrnoException).code;
+      if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw inTheWay(file, 'file');
+      if (code !== 'ENOENT') throw error;
+      const made = await open(file, flags | constants.O_CREAT, FILE_MODE);
+      await flushPath(directory);
+      return made;
+    });
+    const mirror = new Mirror(file, opened, directoriesBelow(root, directory));
+    try {
+      const stat = await mirror.#stat();
+      if (!stat.isFile()) throw inTheWay(file, 'file');
+      mirror.#identity = identityOf(stat);
+      return mirror;
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Whether its path still leads to it, and not through a link: nobody moved, removed or replaced it, or a directory on
+   * the way. Only for a local file system.
+   */
+  isInPlace(): boolean {
+    try {
+      if (!this.#directories.every((directory) => fs.lstatSync(directory).isDirectory())) return false;
+      return identityOf(fs.lstatSync(this.path, EXACT)) === this.#identity;
+    } catch {
+      // Whoever opens it anew says what is wrong.
+      return false;
+    }
+  }
+
+  async look(): Promise<MirrorLook> {
+    const stat = await this.#stat();
+    return { length: Number(stat.size), inode: String(stat.ino), modifiedNs: String(stat.mtimeNs) };
+  }
+
+  /** The bytes [start, end), fewer if the mirror ends before. */
+  async read(start: number, end: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafe(end - start);
+    let filled = 0;
+    while (filled < bytes.length) {
+      const { bytesRead } = await this.#named(() =>
+        this.#file.read(bytes, filled, bytes.length - filled, start + filled),
+      );
+      if (bytesRead === 0) break;
+      filled += bytesRead;
+    }
+    return bytes.subarray(0, filled);
+  }
+
+  /** Writes all of `bytes` at `position`; what a failure leaves behind is the right beginning of them. */
+  async write(position: number, bytes: Buffer): Promise<void> {
+    await this.#named(() => writeAll(this.#file, bytes, position));
+  }
+
+  async cut(length: number): Promise<void> {
+    await this.#named(() => this.#file.truncate(length));
+  }
+
+  /** Waits until what was written is on the disk. */
+  async flush(): Promise<void> {
+    await this.#named(() => this.#file.datasync());
+  }
+
+  /** The fingerprint of the bytes before `position`; null at the beginning. */
+  async fingerprint(position: number): Promise<string | null> {
+    if (position === 0) return null;
+    const bytes = await this.read(Math.max(0, position - FINGERPRINT_BYTES), position);
+    return createHash('sha256').update(bytes).digest('hex');
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close();
+  }
+
+  #stat(): Promise<BigIntStats> {
+    return this.#named(() => this.#file.stat(EXACT));
+  }
+
+  /** Errors of a handle do not say which file it was. */
+  async #named<T>(call: () => T | Promise<T>): Promise<T> {
+    try {
+      return await call();
+    } catch (error) {
+      if (error instanceof Error && 'syscall' in error) Object.assign(error, { path: this.path });
+      throw asJobtailError(error);
+    }
+  }
+}
+
+export const EXACT = { bigint: true } as const;
+
+const identityOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;

@@ -1,0 +1,71 @@
+/**
+ * What was seen of a live file and is not acted upon at first sight. Network file systems show stale sizes for seconds
+ * (docs/servers.md 1.6), so a file that looks truncated or rewritten has to look so in two polls; one that looks
+ * shorter has to look so for a while.
+ */
+import { type JobId, keyText } from '../../job.ts';
+import { ByJob } from '../by-job.ts';
+import type { LiveFile } from './mirror/live-file.ts';
+
+export interface WitnessOptions {
+  /** Wall clock of the agent, in milliseconds; only differences of it are used. */
+  readonly now: () => number;
+  /** How long a file has to look shorter. */
+  readonly staleMs: number;
+  /** How long the same end inside a character has to be seen before its raw bytes are fetched. */
+  readonly tailMs: number;
+  /** How long a file may have work left that it cannot do before it is said. */
+  readonly stuckMs: number;
+}
+
+interface Seen {
+  readonly since: number;
+  readonly length: number;
+}
+
+/** stuck: work was left that could not be done. */
+export type Sight = 'difference' | 'tail' | 'stuck';
+
+export class Witnesses {
+  readonly #options: WitnessOptions;
+  readonly #seen = new ByJob<Seen>();
+
+  constructor(options: WitnessOptions) {
+    this.#options = options;
+  }
+
+  /** Says that a file differs from its mirror; true if an earlier poll said so too, long enough ago. */
+  confirm(file: LiveFile, kind: 'shorter' | 'different'): boolean {
+    const seen = this.#look(file, 'difference');
+    if (seen === undefined) return false;
+    if (kind === 'shorter' && this.#options.now() - seen.since < this.#options.staleMs) return false;
+    this.clear(file, 'difference');
+    return true;
+  }
+
+  /** Whether the mirror has had the same length for long while a file ended inside a character, or was stuck. */
+  longSeen(file: LiveFile, sight: 'tail' | 'stuck'): boolean {
+    const seen = this.#look(file, sight);
+    const longMs = sight === 'tail' ? this.#options.tailMs : this.#options.stuckMs;
+    return seen !== undefined && this.#options.now() - seen.since >= longMs;
+  }
+
+  clear(file: LiveFile, sight: Sight): void {
+    this.#seen.delete(file.jobId, nameOf(file, sight));
+  }
+
+  forgetJob(jobId: JobId): void {
+    this.#seen.forgetJob(jobId);
+  }
+
+  /** What an earlier poll saw; notes it if there was nothing, or the mirror has another length since. */
+  #look(file: LiveFile, sight: Sight): Seen | undefined {
+    const name = nameOf(file, sight);
+    const seen = this.#seen.get(file.jobId, name);
+    if (seen !== undefined && seen.length === file.length) return seen;
+    this.#seen.set(file.jobId, name, { since: this.#options.now(), length: file.length });
+    return undefined;
+  }
+}
+
+const nameOf = (file: LiveFile, sight: Sight) => `${sight} ${keyText(file.key)}`;

@@ -1,0 +1,36 @@
+/**
+ * What the recipes of one poll share: they yield the offsets they ask for and are given what the service has from there,
+ * so that one call can carry the questions of all files of a job.
+ */
+import type { Part } from '../ports.ts';
+import type { RawBytes } from './append/raw-bytes.ts';
+import type { Witnesses } from './sightings.ts';
+import type { TextEncoding } from './text/encoding.ts';
+import type { Reading } from './text/reading.ts';
+
+/** Offsets go out, parts come in: undefined if the file does not exist. */
+export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
+
+/**
+ * current: the mirror has all there is. absent: there is no such file at present. tail: the file ends inside a
+ * character. raw: the next byte is none of UTF-8, and its raw bytes are not to be had now. witness: it looks truncated
+ * or rewritten, or changed while it was looked at, and a second look is wanted.
+ */
+export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'witness';
+
+export interface FollowContext {
+  readonly encoding: TextEncoding;
+  readonly witnesses: Witnesses;
+  readonly rawBytes: RawBytes;
+  /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What the service said of a file from `offset` on. */
+export interface Answer {
+  readonly offset: number;
+  readonly reading: Reading;
+  /** Another answer that is at hand: from about half a block behind `offset` on. */
+  readonly second?: Part | undefined;
+}

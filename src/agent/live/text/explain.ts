@@ -1,0 +1,123 @@
+/**
+ * How an answer is to be read: which bytes stand behind its text. What is sure of the mirror shows how they were decoded;
+ * where that says nothing, the service is asked from where the explanations that are left would show something else.
+ * Nothing is taken over from earlier polls, so a service that decodes in another way by now is found out by itself.
+ */
+import { isAscii } from 'node:buffer';
+import { StringDecoder } from 'node:string_decoder';
+import type { Content, Part } from '../../ports.ts';
+import { match } from '../compare/match.ts';
+import type { LiveFile } from '../mirror/live-file.ts';
+import type { Answer, Follow, FollowContext } from '../steps.ts';
+import { findMark } from './byte-order-mark.ts';
+import type { Family, TextEncoding } from './encoding.ts';
+import { tellFamily } from './family.ts';
+import { type Mark, Marked, mayBeMark } from './marks.ts';
+import { EncodedReading, type Reading, Utf8Reading } from './reading.ts';
+
+/** How texts of a file are to be read. */
+export type Decode = (text: Content) => Reading;
+
+export interface Explained {
+  /** All of the answer, with a mark that the service swallowed. */
+  readonly reading: Reading;
+  /** For other answers of the file. */
+  readonly decode: Decode;
+  /** Whether characters beyond ASCII are known to be read rightly. */
+  readonly proven: boolean;
+  /** Another answer that is at hand: from about half a block behind this one on. */
+  readonly second?: Part | undefined;
+}
+
+const KNOWN_BYTES = 64 * 1024;
+const decodeUtf8: Decode = (text) => new Utf8Reading(text);
+
+/** `again`: the file changed while it was looked at. */
+export async function* explain(
+  from: number,
+  { content }: Part,
+  file: LiveFile,
+  { encoding, final }: Pick<FollowContext, 'encoding' | 'final'>,
+): Follow<Explained | 'again'> {
+  const known = await file.read(from, knownEnd(file, from));
+  // That an empty file is none, but a mark alone, is asked for in the end only: most empty files stay empty for long.
+  const mayBeMarked = (content.length > 0 || final) && mayBeMark(known);
+  const marked = mayBeMarked ? yield* findMark(content, from, known) : undefined;
+  if (marked?.mark === 'again') return 'again';
+  const second = marked?.second;
+  if (marked !== undefined && marked.mark !== 'none') {
+    encoding.learnUtf8();
+    return { reading: readMarked(content, marked.mark), decode: decodeUtf8, proven: true, second };
+  }
+  const text = new Utf8Reading(content);
+  const family = yield* familyOf(from, known, { text, file, encoding });
+  if (family === 'again') return 'again';
+  if (family === 'code-page') {
+    const shown = await text.text();
+    const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
+    if (showing.length > 0) encoding.learnCodePages(showing);
+    const pages = encoding.codePagesOf(shown);
+    const decode = (other: Content) => new EncodedReading(other, pages);
+    return { reading: decode(content), decode, proven: true };
+  }
+  if (family === 'utf-8') encoding.learnUtf8();
+  return { reading: text, decode: decodeUtf8, proven: family === 'utf-8', second };
+}
+
+/** Reads an answer from an offset at which nothing is known of the file, but how it is decoded otherwise. */
+export async function* readUnknown(offset: number, decode: Decode): Follow<Answer | 'again'> {
+  const part = yield offset;
+  if (part === undefined) return 'again';
+  if (part.content.length === 0) return { offset, reading: decode(part.content) };
+  const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
+  if (mark === 'again') return mark;
+  return { offset, reading: mark === 'none' ? decode(part.content) : readMarked(part.content, mark) };
+}
+
+/** The text behind a mark that was swallowed, with it. */
+export function readMarked(content: Content, { encoder }: Mark): Reading {
+  const text = new Marked(content);
+  return encoder === undefined ? new Utf8Reading(text) : new EncodedReading(text, encoder);
+}
+
+/** As far as the bytes of the mirror are sure. */
+function knownEnd({ trusted, row }: LiveFile, from: number): number {
+  const unknown = row.inexact.find(({ start, length }) => start + length > from);
+  return Math.min(trusted, from + KNOWN_BYTES, Math.max(from, unknown?.start ?? trusted));
+}
+
+interface Asked {
+  readonly text: Utf8Reading;
+  readonly file: LiveFile;
+  readonly encoding: TextEncoding;
+}
+
+/** How characters beyond ASCII were decoded in a text from `from` on, where the file has `known`; `ascii` if nothing tells. */
+async function* familyOf(
+  from: number,
+  known: Buffer,
+  { text, file, encoding }: Asked,
+): Follow<Family | 'ascii' | 'again'> {
+  const showing = await familyShowing(known, { text, encoding });
+  if (showing === 'ascii' && file.length === from + known.length) return showing;
+  // A file that was rewritten may look like one that is decoded in another way by now.
+  if (showing !== undefined && showing !== 'ascii' && showing === (encoding.family ?? showing)) return showing;
+  const told = yield* tellFamily(from, text);
+  return told === 'ascii' ? (showing ?? told) : told;
+}
+
+/** The one that shows what is known; undefined if none does for sure. */
+async function familyShowing(
+  known: Buffer,
+  { text, encoding }: Pick<Asked, 'text' | 'encoding'>,
+): Promise<Family | 'ascii' | undefined> {
+  const read = async (start: number, end: number) => known.subarray(start, end);
+  const found = await match(text.fork(), { read }, { from: 0, to: known.length });
+  if (found.kind !== 'different') {
+    const shown = found.kind === 'same' ? known : known.subarray(0, found.at);
+    if (isAscii(shown)) return 'ascii';
+    // A byte in which it ends may be the beginning of a character, or all of one.
+    return isAscii(Buffer.from(new StringDecoder('utf8').write(shown))) ? undefined : 'utf-8';
+  }
+  return encoding.codePagesShowing(known, await text.text()).length > 0 ? 'code-page' : undefined;
+}

@@ -1,0 +1,155 @@
+/**
+ * One complete pass over a job: its live files to their end, proof by raw bytes, then all results: what is proven to be
+ * a live file is not fetched with them. The interface names no state of a job (docs/interface.md 3), so the end is
+ * where two polls in a row, with a pause, brought nothing.
+ */
+import { EXIT } from '../../errors.ts';
+import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import type { LiveFileRow } from '../../store/rows.ts';
+import { sleep } from '../../system/clock.ts';
+import { candidatesAmong, listedFiles } from '../live/append/listed-files.ts';
+import type { FollowEnd } from '../live/steps.ts';
+import { type Polled, pollJob } from '../poll/poll.ts';
+import type { PollContext } from '../poll/poll-context.ts';
+import type { Clock, Remote } from '../ports.ts';
+import type { Results, ResultsEnd } from '../results/results.ts';
+import { proveMirror } from './verification.ts';
+
+export interface FinalPassOptions {
+  readonly poll: PollContext;
+  readonly results: Results;
+  readonly mirrorDirectory: string;
+  readonly remote: Remote;
+  readonly clock: Clock;
+  /** The pause before the second look. */
+  readonly pauseMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** A live file that the pass could not bring to its end, or not prove. */
+export interface OpenEnd extends LiveFileKey {
+  readonly reason: string;
+}
+
+/** What a complete pass found. */
+export interface PassSummary {
+  readonly appended: number;
+  readonly liveFiles: number;
+  readonly verified: number;
+  readonly openEnds: readonly OpenEnd[];
+  readonly results: ResultsEnd | null;
+}
+
+const MOST_POLLS = 12;
+const MOST_PROOFS = 3;
+/** A file that looks shorter has to look so for five seconds: as many polls as there are must not be over before. */
+const WITNESS_PAUSE_MS = 1_000;
+
+/** Why a mirror that has nothing yet is not at its end. */
+const UNFINISHED: Partial<Record<FollowEnd, string>> = {
+  tail: 'it ends inside a character',
+  raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not to be had',
+  witness: 'it goes on changing',
+};
+
+/**
+ * Rejects if the service is not to be had, and, once everything else is done, if this machine could not take a file: an
+ * end without it would be none.
+ */
+export async function completePass(jobId: JobId, options: FinalPassOptions): Promise<PassSummary> {
+  const { store } = options.poll;
+  let polled = await pollToEnd(jobId, options);
+  let { appended } = polled;
+  let openEnds = await proveAll(jobId, polled.ends, options);
+  // A file that grew or was rewritten during the pass gets another chance; one that goes on growing has no end yet.
+  for (let proofs = 1; openEnds.length > 0 && proofs < MOST_PROOFS; proofs++) {
+    polled = await pollToEnd(jobId, options);
+    appended += polled.appended;
+    if (polled.appended === 0 && proofs > 1) break;
+    openEnds = await proveAll(jobId, polled.ends, options);
+  }
+  const results = store.jobs.get(jobId)?.results
+    ? await options.results.sync(jobId, { remote: options.remote, final: true, signal: options.signal })
+    : null;
+  const [failure] = [...polled.errors.values()].filter(({ policy }) => policy.exitCode === EXIT.local);
+  if (failure !== undefined) throw failure;
+  const liveFiles = store.liveFiles.ofJob(jobId).length;
+  return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
+}
+
+/**
+ * Polls until two polls in a row brought nothing; the bytes appended, and how each file stands in the end. Without live
+ * files there is nothing to wait for.
+ */
+async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<Polled, 'refused'>> {
+  const mostPolls = options.poll.store.liveFiles.ofJob(jobId).length === 0 ? 0 : MOST_POLLS;
+  let { pauseMs } = options;
+  let appended = 0;
+  let ends: Polled['ends'] = new Map();
+  let errors: Polled['errors'] = new Map();
+  for (let polls = 0, quiet = 0; polls < mostPolls && quiet < 2; polls++) {
+    if (polls > 0) await sleep(options.clock, pauseMs, options.signal);
+    const polled = await pollJob(jobId, options.poll, { remote: options.remote, final: true, signal: options.signal });
+    ({ ends, errors } = polled);
+    const waits = [...ends.values()].includes('witness');
+    quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
+    pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
+    appended += polled.appended;
+  }
+  return { appended, ends, errors };
+}
+
+/** Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. */
+async function proveAll(jobId: JobId, ends: Polled['ends'], options: FinalPassOptions): Promise<OpenEnd[]> {
+  const { liveFiles } = options.poll.store;
+  const openEnds: OpenEnd[] = [];
+  const rows = liveFiles.ofJob(jobId);
+  if (rows.length === 0) return [];
+  const listed = await listedFiles(options.remote, jobId, options.signal);
+  const owners = new Map(rows.map((row) => [row.listedName, keyText(row)]));
+  for (const row of rows) {
+    const { taskId, file } = row;
+    // A listed file that is proven to be another live file is not this one.
+    const fitting = await candidatesAmong(listed, row.relativePath, row.listedName);
+    const free = fitting.filter((name) => [undefined, keyText(row)].includes(owners.get(name)));
+    const reason = reasonAgainst(row, ends.get(keyText(row))) ?? (await proveOne(row, free, options));
+    if (reason !== undefined) openEnds.push({ taskId, file, reason });
+  }
+  return openEnds;
+}
+
+/** Why a mirror cannot be whole, before its bytes are compared. */
+function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
+  if (error !== null) return error.message;
+  if (position === 0 && end !== undefined && end in UNFINISHED) return UNFINISHED[end];
+  const bytes = inexact.reduce((sum, { length }) => sum + length, 0);
+  return bytes === 0 ? undefined : `${bytes} bytes are not those of the file: the service hands out no raw bytes`;
+}
+
+async function proveOne(
+  row: LiveFileRow,
+  listed: readonly string[],
+  options: FinalPassOptions,
+): Promise<string | undefined> {
+  const { store } = options.poll;
+  const { remote, signal } = options;
+  const { proof, listedName } = await proveMirror(row, options.mirrorDirectory, listed, {
+    remote,
+    jobId: row.jobId,
+    signal,
+  });
+  switch (proof.outcome) {
+    case 'unproven':
+      return proof.reason;
+    case 'different':
+      // Nobody touched the mirror, so the file was rewritten before its last bytes: compare all of it next time.
+      store.transaction(() => store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null }));
+      return `byte ${proof.at} is not the one of ${listedName}`;
+    case 'equal':
+      if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more by now`;
+      store.transaction(() =>
+        store.liveFiles.save({ ...row, verified: proof.bytes, listedName: listedName ?? row.listedName }),
+      );
+      return undefined;
+  }
+}

@@ -1,0 +1,106 @@
+/** The complete pass that ending, settling or asking commands want, and what the commands are told. */
+import { asJobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { JobRow, JobState, RequestRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { ERRANDS } from '../loop/errands.ts';
+import type { VisitEnds } from '../loop/visit-ends.ts';
+import type { Log } from '../ports.ts';
+import { completePass, type FinalPassOptions, type PassSummary } from './complete-pass.ts';
+
+export interface PassesOptions extends FinalPassOptions {
+  readonly store: Store;
+  readonly visitEnds: VisitEnds;
+  readonly log: Log;
+}
+
+/** How a pass over a job ended. */
+export interface PassEnd {
+  readonly job: JobRow;
+  /** What the job is from now on. */
+  readonly state: JobState;
+  /** It was asked for again meanwhile, or has to end: another one is wanted. */
+  readonly again: boolean;
+}
+
+/** What a command that asked for a pass is told. */
+export type PassAnswer =
+  | { readonly summary: PassSummary }
+  | { readonly error: string; readonly code?: string; readonly hint?: string | undefined };
+
+/** How long the answers to commands are kept. */
+const ANSWERS_MS = 24 * 60 * 60_000;
+
+export class Passes {
+  readonly #options: PassesOptions;
+  /** Requests of commands that a pass under way answers. */
+  readonly #serving = new Set<number>();
+
+  constructor(options: PassesOptions) {
+    this.#options = options;
+  }
+
+  /** The jobs for which a pass is asked that none under way answers. Who asked for a job that is not known is told so. */
+  asked(): Set<JobId> {
+    const { store, clock } = this.#options;
+    const jobs = new Set<JobId>();
+    for (const request of store.requests.open()) {
+      const { requestId, jobId } = request;
+      if (this.#serving.has(requestId)) continue;
+      if (store.jobs.get(jobId) === undefined) this.#answer(request, { error: `job ${jobId} is not watched` });
+      else jobs.add(jobId);
+    }
+    store.requests.forgetAnswered(clock.now() - ANSWERS_MS);
+    return jobs;
+  }
+
+  /**
+   * One pass, which answers all that asked for it before it began; undefined if the job is not known. `settling`: the
+   * job is settled if the pass brings nothing more. `onAppended` is told how many bytes it brought.
+   */
+  async run(
+    jobId: JobId,
+    { settling, onAppended }: { readonly settling: boolean; readonly onAppended: (bytes: number) => void },
+  ): Promise<PassEnd | undefined> {
+    const { store, signal } = this.#options;
+    const job = store.jobs.get(jobId);
+    if (job === undefined) return undefined;
+    const requests = store.requests.open().filter((request) => request.jobId === jobId);
+    for (const { requestId } of requests) this.#serving.add(requestId);
+    try {
+      const summary = await completePass(jobId, this.#options);
+      if (summary.appended > 0) onAppended(summary.appended);
+      const state = await this.#conclude(job, summary, settling && summary.appended === 0);
+      for (const request of requests) this.#answer(request, { summary });
+      const more = store.requests.open().some((request) => request.jobId === jobId);
+      return { job, state, again: more || state === 'ending' };
+    } catch (thrown) {
+      const { message, code, hint } = asJobtailError(thrown);
+      if (!signal.aborted) for (const request of requests) this.#answer(request, { error: message, code, hint });
+      throw thrown;
+    } finally {
+      for (const { requestId } of requests) this.#serving.delete(requestId);
+    }
+  }
+
+  /** Keeps what the job is after the pass. */
+  async #conclude(job: JobRow, summary: PassSummary, settled: boolean): Promise<JobState> {
+    const { store, results, remote, signal, visitEnds, log } = this.#options;
+    const { jobId } = job;
+    // A command may have changed the state meanwhile, and that counts.
+    const current = store.jobs.get(jobId)?.state ?? job.state;
+    const ended = job.state === 'ending' && current === 'ending';
+    const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
+    store.jobs.setState(jobId, state);
+    if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
+    await visitEnds.went(jobId, ERRANDS, { grew: summary.appended > 0 });
+    const { verified, openEnds } = summary;
+    const text = `complete pass over job ${jobId}: ${state}, ${verified} files verified`;
+    log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, text);
+    return state;
+  }
+
+  #answer(request: RequestRow, answer: PassAnswer): void {
+    this.#options.store.requests.answer(request.requestId, JSON.stringify(answer));
+  }
+}

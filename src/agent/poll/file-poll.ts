@@ -1,0 +1,187 @@
+/** One live file on its way through a poll: what it asks, what it is told, and how it ends. */
+import { asJobtailError, type JobtailError } from '../../errors.ts';
+import { keyText } from '../../job.ts';
+import type { LiveFileRow } from '../../store/rows.ts';
+import { follow } from '../live/follow.ts';
+import { LiveFile } from '../live/mirror/live-file.ts';
+import type { Follow, FollowEnd } from '../live/steps.ts';
+import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
+import type { Part, PartRequest } from '../ports.ts';
+import type { Batch } from './batch.ts';
+import type { PollContext, PollOptions } from './poll-context.ts';
+import { type QuietPoll, saysTheSame } from './quiet-files.ts';
+
+export class Course {
+  readonly name: string;
+  readonly row: LiveFileRow;
+  readonly #context: PollContext;
+  readonly #options: PollOptions;
+  /** How it went the last time, if that was quiet and the mirror lies there as it did. */
+  #quiet: QuietPoll | undefined;
+  #file: LiveFile | undefined;
+  #steps: Follow<FollowEnd> | undefined;
+  #asks: number | undefined;
+  #end: FollowEnd | undefined;
+  #error: JobtailError | undefined;
+  #notedQuiet = false;
+  readonly #exchanges: Exchange[] = [];
+
+  constructor(row: LiveFileRow, context: PollContext, options: PollOptions) {
+    this.name = keyText(row);
+    this.row = row;
+    this.#context = context;
+    this.#options = options;
+  }
+
+  /** The offset it waits for; undefined once it has ended. */
+  get asks(): number | undefined {
+    return this.#asks;
+  }
+
+  get end(): FollowEnd | undefined {
+    return this.#end;
+  }
+
+  get error(): JobtailError | undefined {
+    return this.#error;
+  }
+
+  /** The mirror, unless the file was quiet. */
+  get file(): LiveFile | undefined {
+    return this.#file;
+  }
+
+  /** It goes, or went, as the last time: the mirror is not opened. */
+  get isQuiet(): boolean {
+    return this.#quiet !== undefined;
+  }
+
+  /** From the same answer the next time, the same will follow. */
+  get wentQuiet(): boolean {
+    return this.#error === undefined && (this.isQuiet || this.#notedQuiet);
+  }
+
+  request(): PartRequest {
+    const { taskId, file } = this.row;
+    const live = this.#options.final ? undefined : this.#file;
+    const enoughBytes = live && this.#context.backlogs.enoughOf(live, this.#hasBeginning);
+    return { taskId, file, offset: this.#asks ?? 0, enoughBytes };
+  }
+
+  begin(): Promise<void> {
+    return this.#guard(async () => {
+      this.#quiet = this.#options.final ? undefined : await this.#context.quietFiles?.of(this.row);
+      if (this.#quiet === undefined) await this.#open();
+      else this.#asks = this.#quiet.offset;
+    });
+  }
+
+  /** The service said the same as the last time, for all files. */
+  repeat(): void {
+    this.#asks = undefined;
+    this.#end = this.#quiet?.end;
+  }
+
+  /** Takes from the answers what it asked for; from now on it is the one to give that back. */
+  take(batch: Batch): void {
+    this.#exchanges.push({ offset: this.#asks ?? 0, part: batch.parts.get(this.name) });
+  }
+
+  /** Goes on with what it took. */
+  async resume(batch: Batch): Promise<void> {
+    const part = batch.parts.get(this.name);
+    await this.#guard(async () => {
+      const error = batch.errors.get(this.name);
+      if (error !== undefined) throw error;
+      if (this.#quiet === undefined) await this.#advance(part);
+      else if (await saysTheSame(this.#quiet, part, this.row)) this.repeat();
+      else await this.#wake(this.#quiet, part);
+    });
+  }
+
+  /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
+  async close(): Promise<void> {
+    const file = this.#file;
+    if (file !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(file);
+    await this.#guardEnd(async () => void (await file?.settle()));
+    await this.#guardEnd(() => this.#noteQuiet());
+    await this.#guardEnd(() => this.#noteStuck());
+    for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
+    await this.#guardEnd(async () => file?.close(this.#error === undefined));
+  }
+
+  get #hasBeginning(): boolean {
+    return this.#exchanges.some(({ part }) => part?.isBeginning === true);
+  }
+
+  /** It was quiet, and is no longer. */
+  async #wake(quiet: QuietPoll, part: Part | undefined): Promise<void> {
+    this.#quiet = undefined;
+    await this.#open();
+    // The recipe asks what was asked already, unless the mirror was changed just now.
+    if (this.#asks === quiet.offset) await this.#advance(part);
+  }
+
+  async #open(): Promise<void> {
+    const { store, quietFiles, liveFiles } = this.#context;
+    const { final, signal } = this.#options;
+    quietFiles?.forget(this.row);
+    const commit = (row: LiveFileRow) => store.transaction(() => store.liveFiles.save(row));
+    this.#asks = undefined;
+    const mark = (row: LiveFileRow) => store.quickTransaction(() => store.liveFiles.save(row));
+    this.#file = await LiveFile.open(this.row, { ...liveFiles, commit, mark });
+    this.#steps = follow(this.#file, { ...this.#context, final, signal });
+    await this.#advance(undefined);
+  }
+
+  async #advance(part: Part | undefined): Promise<void> {
+    this.#asks = undefined;
+    const step = await this.#steps?.next(part);
+    if (step === undefined) return;
+    if (step.done) this.#end = step.value;
+    else this.#asks = step.value;
+  }
+
+  /** A failure of one file is its own; one that stops the agent, or the state itself, ends the poll. */
+  async #guard(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      this.#asks = undefined;
+      if (error.code === 'aborted' || error.code === 'store') throw error;
+      this.#error = error;
+    }
+  }
+
+  /** At its end, one failure keeps nothing else from being given back. */
+  async #guardEnd(work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
+      this.#error ??= asJobtailError(error);
+    });
+  }
+
+  /** A poll of one question that found the mirror to be all there is, or no file, is how quiet ones go. */
+  async #noteQuiet(): Promise<void> {
+    const [exchange, ...more] = this.#exchanges;
+    const end = this.#end;
+    if (this.#options.final || this.#file === undefined || this.#file.changed || this.#error !== undefined) return;
+    if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
+    const went = { ...exchange, end };
+    this.#notedQuiet = (await this.#context.quietFiles?.note(this.row, went)) === true;
+  }
+
+  /** A file that has work left poll after poll, and does not grow, says so. */
+  async #noteStuck(): Promise<void> {
+    const file = this.#file;
+    const { witnesses } = this.#context;
+    if (file === undefined || this.#error !== undefined) return;
+    if (!isUnfinished(this.#end)) witnesses.clear(file, 'stuck');
+    else if (witnesses.longSeen(file, 'stuck')) this.#fail(await stuckError(this.#end, this.#exchanges));
+  }
+
+  #fail(error: JobtailError): void {
+    this.#error = error;
+    this.#end = undefined;
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * Transfer methods are leases: GetFileTransferMethod makes a temporary key pair on the server, a few for each job,
+ * valid for about a day (docs/servers.md 5.1). One a job is taken when it is needed, kept in memory with its private
+ * key, and given back by EndFileTransfer; the store knows of it before it is used, so that a later process can give it
+ * back too.
+ *
+ * asked -> open -> ended. The one gap is the interface's: killed between the moment the server makes the key and the
+ * moment its public key is recorded here, nobody can name the key to EndFileTransfer, and it ends by itself after a
+ * day.
+ */
+import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts';
+import type { JobId } from '../../../job.ts';
+import type { LeaseRow } from '../../../store/rows.ts';
+import type { Store } from '../../../store/store.ts';
+import type { Clock, Log, Remote, TransferMethod } from '../../ports.ts';
+
+export interface LeasesOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Called before and after each step, by its name; tests kill the agent there. */
+  readonly checkpoint?: (step: string) => void | Promise<void>;
+}
+
+/** A method in use. */
+export interface Lease {
+  readonly leaseId: number;
+  readonly method: TransferMethod;
+  /** What the key is allowed to do, once it was tried. */
+  way: string | null;
+}
+
+interface Held extends Lease {
+  readonly jobId: JobId;
+  readonly openedAt: number;
+}
+
+const HOUR_MS = 60 * 60_000;
+/** A key is not used for longer: it ends after about a day, and a transfer takes its time. */
+const RENEWED_AFTER_MS = 20 * HOUR_MS;
+/** A stop does not cut these calls off at once: an answer that nobody receives leaves a key behind. */
+const GRACE_MS = 5_000;
+/** Failures after which it is known that the service did nothing. */
+const ANSWERED = new Set<ErrorCode>([
+  'fault',
+  'not-found',
+  'unreachable',
+  'tls',
+  'rate-limited',
+  'session-lost',
+  'sign-in-refused',
+  'secret-unavailable',
+]);
+
+export class Leases {
+  readonly #options: LeasesOptions;
+  readonly #held = new Map<JobId, Held>();
+
+  /** For the owner of the store only: what is noted as asked for is of a process that is gone. */
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+    const { store, log } = options;
+    const lost = store.transaction(() =>
+      store.leases.loseAsked('the agent was killed while it asked for a key: if there is one, it ends after a day'),
+    );
+    for (const { jobId } of lost) {
+      log.warn({ jobId }, `job ${jobId}: a temporary key may be left on the server; it ends by itself after a day`);
+    }
+  }
+
+  /** The lease of a job; asks the service for one if there is none in hand. Null if the service has no method for it. */
+  async take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
+    const { store, clock } = this.#options;
+    const held = this.#held.get(jobId);
+    if (held !== undefined && clock.now() - held.openedAt < RENEWED_AFTER_MS) return held;
+    await this.end(jobId, remote, signal);
+    await this.#at('lease:ask');
+    const leaseId = store.transaction(() => store.leases.ask(jobId, clock.now()));
+    await this.#at('lease:asked');
+    const method = await this.#ask(leaseId, jobId, remote, signal);
+    if (method === null) return null;
+    const { protocol, serverHostname: host, sharedBasepath: basePath, credentials } = method;
+    const known = { username: credentials?.username ?? null, publicKey: credentials?.publicKey ?? null };
+    // Nothing may come between the answer and this.
+    store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
+    const lease = { leaseId, jobId, method, way: null, openedAt: clock.now() };
+    this.#held.set(jobId, lease);
+    await this.#at('lease:open');
+    return lease;
+  }
+
+  /** Keeps in the store what the key is allowed to do. */
+  setWay(lease: Lease, way: string): void {
+    if (lease.way === way) return;
+    lease.way = way;
+    const { store } = this.#options;
+    store.transaction(() => store.leases.setWay(lease.leaseId, way));
+  }
+
+  /** Gives back what is open of a job; rejects if the service cannot be asked now. */
+  async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
+    await this.#endAll((row) => row.jobId === jobId, remote, signal);
+  }
+
+  /** Gives everything back, as at a stop: the private keys are gone with the process. */
+  async endAll(remote: Remote, signal: AbortSignal): Promise<void> {
+    await this.#endAll(() => true, remote, signal);
+  }
+
+  /** Gives back what no transfer will use again: of earlier processes, of jobs that are over, and what is too old. */
+  async endUnused(remote: Remote, signal: AbortSignal): Promise<void> {
+    const { store, clock } = this.#options;
+    const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
+      const state = store.jobs.get(jobId)?.state;
+      const isOld = clock.now() - (openedAt ?? 0) > RENEWED_AFTER_MS + HOUR_MS;
+      return this.#held.get(jobId)?.leaseId === leaseId && (state === 'watched' || state === 'ending') && !isOld;
+    };
+    await this.#endAll((row) => !isUsed(row), remote, signal);
+  }
+
+  async #ask(leaseId: number, jobId: JobId, remote: Remote, signal: AbortSignal): Promise<TransferMethod | null> {
+    const { store, clock } = this.#options;
+    const end = (reason: string) => store.transaction(() => store.leases.end(leaseId, clock.now(), reason));
+    if (signal.aborted) {
+      end('it was stopped');
+      throw new JobtailError('aborted', 'it was stopped');
+    }
+    const patient = afterGrace(signal);
+    try {
+      const method = await remote.getTransferMethod(jobId, patient.signal);
+      if (method === null) end('the service has no transfer method for this job');
+      return method;
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      // After anything else than a clear answer there may be a key.
+      if (ANSWERED.has(error.code)) end(error.message);
+      else store.transaction(() => store.leases.lose(leaseId, error.message));
+      throw error;
+    } finally {
+      patient.dispose();
+    }
+  }
+
+  async #endAll(wanted: (row: LeaseRow) => boolean, remote: Remote, signal: AbortSignal): Promise<void> {
+    const { store, clock, log } = this.#options;
+    for (const row of store.leases.allOpen().filter(wanted)) {
+      await this.#at('lease:end');
+      const refused = await this.#endOne(row, remote, signal);
+      await this.#at('lease:ending');
+      store.transaction(() => store.leases.end(row.leaseId, clock.now(), refused));
+      if (this.#held.get(row.jobId)?.leaseId === row.leaseId) this.#held.delete(row.jobId);
+      if (refused !== null) {
+        const note = 'the temporary key may be gone already, else it ends by itself after a day';
+        log.warn({ jobId: row.jobId, err: refused }, `job ${row.jobId}: EndFileTransfer was refused (${note})`);
+      }
+      await this.#at('lease:ended');
+    }
+  }
+
+  /** What the service said against it; null if nothing. Rejects if it did not answer. */
+  async #endOne(row: LeaseRow, remote: Remote, signal: AbortSignal): Promise<string | null> {
+    const patient = afterGrace(signal);
+    try {
+      await remote.endTransfer(row.jobId, methodOf(row), patient.signal);
+      return null;
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      // It answered: saying it again would bring the same answer. A lost session is another matter.
+      if (error.code === 'fault' || error.code === 'not-found') return error.message;
+      throw error;
+    } finally {
+      patient.dispose();
+    }
+  }
+
+  async #at(step: string): Promise<void> {
+    await this.#options.checkpoint?.(step);
+  }
+}
+
+/** The method as it was lent, as far as the store knows it: EndFileTransfer matches the public key. */
+function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): TransferMethod {
+  const hasCredentials = username !== null || publicKey !== null;
+  return {
+    serverHostname: host,
+    sharedBasepath: basePath,
+    protocol,
+    credentials: hasCredentials ? { username, privateKey: null, publicKey } : null,
+  };
+}
+
+/** A signal that fires a while after the given one. */
+function afterGrace(signal: AbortSignal): { readonly signal: AbortSignal; dispose(): void } {
+  const late = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    timer = setTimeout(() => late.abort(), GRACE_MS);
+  };
+  if (signal.aborted) begin();
+  else signal.addEventListener('abort', begin, { once: true });
+  return {
+    signal: late.signal,
+    dispose() {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', begin);
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * Names of result files come from the server and are hostile until proven otherwise: the path of a name below
+ * `results/`, or the reason why it has none (docs/servers.md 4.2).
+ */
+import { partsOf } from '../../path-parts.ts';
+
+/** Temporary files of downloads stand beside their target under such a name; no result may have one. */
+const PARTIAL_NAME = /^\.jobtail-[0-9a-f]{16}\.partial$/;
+
+/** A fresh name for a temporary file. */
+export function partialName(random: string): string {
+  return `.jobtail-${random}.partial`;
+}
+
+/** Whether a directory entry is a temporary file of a download. */
+export function isPartialName(name: string): boolean {
+  return PARTIAL_NAME.test(name);
+}
+
+const MOST_BYTES_A_PART = 255;
+const MOST_BYTES_A_PATH = 3_000;
+const MOST_PARTS = 100;
+/** A newline or a tab in a name is legal and is kept; what moves a terminal's cursor is not. */
+const CONTROL_CHARACTER = /(?![\n\t])\p{Cc}/u;
+/** No SOAP request could ask for it. */
+const NOT_OF_XML = /[\uFFFE\uFFFF]/;
+
+export type ResultPath = { readonly parts: readonly string[] } | { readonly refused: string };
+
+/** The path of a listed name below `results/`: leading slashes are dropped, doubled ones count once. */
+export function resultPath(name: string): ResultPath {
+  // First: nothing is done with all of a name that is megabytes long.
+  const tooLong = name.length > MOST_BYTES_A_PATH;
+  const parts = tooLong ? [] : partsOf(name);
+  const refused = tooLong ? 'it is too long' : (reasonAgainstName(name, parts) ?? reasonAgainstParts(parts));
+  return refused === undefined ? { parts } : { refused };
+}
+
+function reasonAgainstName(name: string, parts: readonly string[]): string | undefined {
+  if (parts.length === 0) return 'it is empty';
+  if (name.endsWith('/')) return 'it names a directory';
+  if (Buffer.byteLength(name) > MOST_BYTES_A_PATH || parts.length > MOST_PARTS) return 'it is too long';
+  if (!name.isWellFormed()) return 'it cannot be written as UTF-8';
+  for (const special of ['.', '..']) if (parts.includes(special)) return `it has the part ${special}`;
+  if (name.includes('\\')) return 'it has a backslash';
+  if (CONTROL_CHARACTER.test(name)) return 'it has a control character';
+  if (NOT_OF_XML.test(name)) return 'it has a character that XML cannot hold';
+  return undefined;
+}
+
+function reasonAgainstParts(parts: readonly string[]): string | undefined {
+  for (const part of parts) {
+    if (Buffer.byteLength(part) > MOST_BYTES_A_PART) return `a part of it is longer than ${MOST_BYTES_A_PART} bytes`;
+    if (isPartialName(part)) return 'it looks like a temporary file of the agent';
+  }
+  return undefined;
+}

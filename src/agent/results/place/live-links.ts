@@ -1,0 +1,114 @@
+/**
+ * The live files among the results. The listing names them too (docs/servers.md 4.2), but by a name that proves
+ * nothing: a listed file is a live file if its bytes are those of the mirror, as far as both go. It then stands below
+ * `results/` as a relative link to the mirror, and is not fetched again.
+ */
+import path from 'node:path';
+import { keyText } from '../../../job.ts';
+import { Slices } from '../../../slices.ts';
+import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
+import type { FileCalls } from '../../../system/files.ts';
+import { mirrorPath } from '../../live/mirror/mirror.ts';
+import { endsWith, partsOf } from '../../path-parts.ts';
+import { digestOf } from './digest.ts';
+import type { Arrived } from './temporary-files.ts';
+
+export interface LiveLinksOptions {
+  readonly mirrorDirectory: string;
+  readonly calls: FileCalls;
+  /** Of the job. */
+  readonly liveFiles: readonly LiveFileRow[];
+  /** The listed names that are live files, each with what `keyText` writes of it. */
+  readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
+}
+
+/** The live files of a job, and the results that are links to them. */
+export class LiveLinks {
+  readonly #mirrorDirectory: string;
+  readonly #calls: FileCalls;
+  /** By the last part of the path that the service gave with the text. */
+  readonly #byLastPart = new Map<string, { readonly parts: readonly string[]; readonly row: LiveFileRow }[]>();
+  readonly #byKey = new Map<string, LiveFileRow>();
+  /** The names that are links, by the key of the live file. */
+  readonly #linked = new Map<string, string>();
+
+  constructor({ mirrorDirectory, calls, liveFiles, linked }: LiveLinksOptions) {
+    this.#mirrorDirectory = mirrorDirectory;
+    this.#calls = calls;
+    for (const row of liveFiles) {
+      this.#byKey.set(keyText(row), row);
+      const parts = partsOf(row.relativePath ?? '');
+      const last = parts.at(-1);
+      if (last !== undefined) this.#byLastPart.set(last, [...(this.#byLastPart.get(last) ?? []), { parts, row }]);
+    }
+    for (const { live, name } of linked) this.#linked.set(live, name);
+  }
+
+  /** The live files that a listed path could be, by its end: their paths are relative to a task that has no name. */
+  candidates(parts: readonly string[]): readonly LiveFileRow[] {
+    const sameName = this.#byLastPart.get(parts.at(-1) ?? '') ?? [];
+    return sameName.filter(({ parts: end }) => endsWith(parts, end)).map(({ row }) => row);
+  }
+
+  /** The live file that a name is already proven to be, without fetching it; `final` wants the proof of this pass. */
+  proven(row: ResultRow, parts: readonly string[], final: boolean): LiveFileRow | undefined {
+    const linked = row.live === null ? undefined : this.#byKey.get(row.live);
+    if (linked !== undefined && !final) return linked;
+    const claims = this.candidates(parts).filter(({ listedName }) => listedName === row.name);
+    const [claim] = claims;
+    if (claim === undefined || claims.length > 1 || !this.#isFree(claim, row.name)) return undefined;
+    const whole = claim.verified !== null && claim.verified === claim.position;
+    return whole || (!final && claim.position > 0) ? claim : undefined;
+  }
+
+  /** The live file whose mirror has the bytes that arrived, as far as both go; undefined if none has, or several have. */
+  async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
+    const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
+    const same: LiveFileRow[] = [];
+    const slices = new Slices();
+    for (const live of free) {
+      if (await this.#isSame(arrived, live)) same.push(live);
+      await slices.next();
+    }
+    if (same.length <= 1) return same[0];
+    // Two tasks wrote the same so far: the directory of a link that is proven already tells them apart.
+    const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));
+    return ofTask.length === 1 ? ofTask[0] : undefined;
+  }
+
+  /** Keeps in mind that a name is now a link to a live file. */
+  link(name: string, live: LiveFileRow): void {
+    this.#linked.set(keyText(live), name);
+  }
+
+  /** The text of a link from `target` to the mirror. */
+  textOf(live: LiveFileRow, target: string): string {
+    return path.relative(path.dirname(target), mirrorPath(this.#mirrorDirectory, live.jobId, live));
+  }
+
+  #isFree(live: LiveFileRow, name: string): boolean {
+    return [undefined, name].includes(this.#linked.get(keyText(live)));
+  }
+
+  async #isSame(arrived: Arrived, live: LiveFileRow): Promise<boolean> {
+    const common = Math.min(arrived.bytes, live.position);
+    if (common === 0 && arrived.bytes + live.position > 0) return false;
+    const here = await digestOf(this.#calls, mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
+    const there = common === arrived.bytes ? arrived : await digestOf(this.#calls, arrived.file, common);
+    return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
+  }
+
+  #isDirectoryOf({ taskId, relativePath }: LiveFileRow, parts: readonly string[]): boolean {
+    const directory = directoryOf(parts, relativePath);
+    return [...this.#linked].some(([key, name]) => {
+      const sibling = this.#byKey.get(key);
+      if (sibling === undefined || sibling.taskId !== taskId || sibling.position === 0) return false;
+      return directoryOf(partsOf(name), sibling.relativePath) === directory;
+    });
+  }
+}
+
+/** What stands before the path within the task. */
+function directoryOf(parts: readonly string[], relativePath: string | null): string {
+  return parts.slice(0, parts.length - partsOf(relativePath ?? '').length).join('/');
+}

@@ -1,0 +1,268 @@
+/** The running agent: follows by one configuration after the other, and says how it is to systemd and to Prometheus. */
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Agent } from '../agent/loop/agent.ts';
+import type { Config } from '../config/config.ts';
+import { warnOfPlainHttp } from '../config/plain-http.ts';
+import { type ErrorCode, JobtailError } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
+import { countOf } from '../numbers.ts';
+import type { Secrets } from '../redact.ts';
+import { type Store, WAKE_FILE } from '../store/store.ts';
+import { buildEngine, connect, type Engine, type Observer, ordersOf } from './compose.ts';
+import type { AdjustableLog } from './log.ts';
+import { Metrics } from './metrics.ts';
+import { type MetricsServer, serveMetrics } from './metrics-server.ts';
+import { type Notifier, reloading } from './notify.ts';
+import { type Prepared, Reload } from './reload.ts';
+import { Standing } from './standing.ts';
+import { statusText } from './status-text.ts';
+import type { Transfers } from './transfers.ts';
+import { versionOfProgram } from './version.ts';
+import { WatchedFiles } from './watched-files.ts';
+
+export interface DaemonOptions {
+  readonly config: Config;
+  readonly store: Store;
+  readonly transfers: Transfers;
+  readonly log: AdjustableLog;
+  readonly secrets: Secrets;
+  readonly logLinesLost: () => number;
+  readonly notifier: Notifier;
+  readonly stop: AbortSignal;
+  /** Called when it follows, by each configuration. */
+  readonly onReady: () => void;
+}
+
+/** Somebody removed or replaced the state: what is written to it now is lost, so it has to be opened anew. */
+export class StateGone extends JobtailError {
+  constructor(directory: string) {
+    super('store', `the state in ${directory} was removed or replaced while the agent used it`, {
+      hint: 'stop the agent before its state is touched; positions are found again from the mirrors',
+    });
+  }
+}
+
+/** systemd waits for the first attempt to sign in, but not for ever. */
+const FIRST_SIGN_IN_MS = 30_000;
+/** The scheduler goes round at least so often. */
+const TURN_MS = 5_000;
+/** Failures that another password, token or session code may mend. */
+const MENDED_BY_SECRET: readonly ErrorCode[] = ['sign-in-refused', 'secret-unavailable'];
+/** No round for so long, and the agent is not healthy. */
+const UNHEALTHY_MS = 60_000;
+
+export class Daemon {
+  readonly #options: DaemonOptions;
+  readonly #standing = new Standing(() => performance.now());
+  readonly #metrics: Metrics;
+  readonly #observer: Observer;
+  readonly #turnMs: number;
+  #engine: Engine | undefined;
+  #directories: readonly (readonly [name: string, directory: string])[] = [];
+  #server: MetricsServer | undefined;
+  #ready = false;
+  #turnedAt = performance.now();
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #refused: string | undefined;
+  #stateGone: (() => void) | undefined;
+
+  constructor(options: DaemonOptions) {
+    this.#options = options;
+    const { watchdogMs = Number.POSITIVE_INFINITY } = options.notifier;
+    this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
+    this.#metrics = new Metrics({
+      version: versionOfProgram(),
+      totals: () => options.store.totals.read(),
+      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
+      logLinesLost: options.logLinesLost,
+      turnAgeSeconds: () => (performance.now() - this.#turnedAt) / 1000,
+      freeBytes: () => this.#freeBytes(),
+      now: Date.now,
+    });
+    this.#observer = {
+      call: (event) => {
+        this.#standing.note(event.outcome);
+        this.#metrics.call(event);
+      },
+      signIn: (event) => {
+        const outcome = event.kind === 'failed' ? event.error.code : 'ok';
+        this.#standing.note(outcome);
+        this.#metrics.signIn(outcome);
+      },
+      appended: (bytes) => this.#metrics.appended(bytes),
+      fetched: (bytes, changed) => this.#metrics.fetched(bytes, changed),
+    };
+  }
+
+  /** Follows until it is stopped; rejects with StateGone if the store is of no use any more. */
+  async run(): Promise<void> {
+    const { config, log, stop, store, secrets } = this.#options;
+    let inForce = config;
+    const connectBy = (by: Config) => {
+      // Before they are read. Those of a configuration that is refused, too: they may be what has to be mended.
+      watched.cover([inForce, by]);
+      return connect(by, log, { observer: this.#observer, secrets });
+    };
+    const reload = new Reload({
+      current: config,
+      connect: connectBy,
+      log,
+      onVerdict: (refused) => {
+        if (refused !== undefined) this.#metrics.reloaded('refused');
+        this.#refused = refused;
+        if (this.#ready) this.#options.notifier.send({ STATUS: this.#statusText() });
+      },
+    });
+    const watched = new WatchedFiles({
+      configFile: config.file,
+      wakeFile: path.join(store.directory, WAKE_FILE),
+      log,
+      onWake: () => this.#engine?.agent.refresh(),
+      onConfig: (how) => reload.look(how),
+      onSecret: () => this.#engine?.agent.tryAgain(MENDED_BY_SECRET),
+    });
+    const hangup = () => reload.look({ asked: true });
+    try {
+      process.on('SIGHUP', hangup);
+      // While there is none, what is watched is its directory, with every write of the database.
+      store.wake();
+      let at: Prepared | undefined = { config, connection: await connectBy(config) };
+      // What changed while nobody watched the file.
+      reload.look({ asked: false });
+      while (at !== undefined) {
+        inForce = at.config;
+        at = await this.#followBy(at, reload);
+      }
+    } finally {
+      process.off('SIGHUP', hangup);
+      watched.close();
+      await reload.close();
+      await this.#server?.close();
+      if (stop.aborted) log.info({}, 'stopped');
+    }
+  }
+
+  /** Follows by one configuration; resolves with the next one when there is one, with undefined when it is stopped. */
+  async #followBy(prepared: Prepared, reload: Reload): Promise<Prepared | undefined> {
+    try {
+      return await this.#follow(prepared, reload);
+    } finally {
+      await prepared.connection.close();
+    }
+  }
+
+  async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
+    const { log, store, transfers, stop, notifier } = this.#options;
+    log.level = config.logging.level;
+    warnOfPlainHttp(config, log);
+    const engine = buildEngine({ config, store, transfers, remote: connection.remote, log, observer: this.#observer });
+    const { agent } = engine;
+    const over = new AbortController();
+    const endKeepUp = transfers.keepUp(connection.remote);
+    this.#engine = engine;
+    this.#directories = [
+      ['mirror', config.mirror.directory],
+      ['state', config.state.directory],
+    ];
+    try {
+      await this.#serve(config);
+      agent.onTurn(this.#turnMs, () => this.#turned(agent));
+      agent.start(ordersOf(config));
+      log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
+      if (!this.#ready) await this.#firstSignIn(connection);
+      if (stop.aborted) return undefined;
+      this.#ready = true;
+      this.#options.onReady();
+      notifier.send({ READY: '1', STATUS: this.#statusText() });
+      const gone = new Promise<never>((_, reject) => {
+        this.#stateGone = () => reject(new StateGone(store.directory));
+      });
+      const stopped = once(stop, 'abort', over).then(() => undefined);
+      const next = await Promise.race([reload.next(), stopped, gone]);
+      if (next !== undefined) this.#metrics.reloaded('taken');
+      return next;
+    } finally {
+      over.abort();
+      this.#engine = undefined;
+      notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
+      await agent.stop();
+      await endKeepUp();
+      // The next process, and the next state, know nothing of the private keys.
+      if (stop.aborted || store.isGone()) await transfers.endAll(connection.remote, over.signal);
+    }
+  }
+
+  /** The attempt counts, not its success: a service that is down now is followed when it comes back. */
+  async #firstSignIn({ session }: Prepared['connection']): Promise<void> {
+    const enough = new LinkedAbort(this.#options.stop);
+    const { signal } = enough;
+    const attempt = session.current(signal).catch(() => {});
+    await Promise.race([attempt, sleep(FIRST_SIGN_IN_MS, undefined, { signal }).catch(() => {})]);
+    enough.abort();
+    enough.release();
+  }
+
+  /** The scheduler went round, and calls get their turn. */
+  #turned(agent: Agent): void {
+    const now = performance.now();
+    this.#turnedAt = now;
+    if (this.#options.store.isGone()) this.#stateGone?.();
+    if (now - this.#toldAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
+    this.#toldAt = now;
+    this.#options.notifier.send({ WATCHDOG: '1', ...(this.#ready ? { STATUS: this.#statusText() } : {}) });
+  }
+
+  #statusText(): string {
+    const { store } = this.#options;
+    const jobs = this.#engine?.agent.jobs ?? 0;
+    return statusText({ jobs, store, failure: this.#standing.failure, refused: this.#refused });
+  }
+
+  /** An address that cannot be used costs the metrics, never the mirrors. */
+  async #serve({ metrics: { listen } }: Config): Promise<void> {
+    await this.#server?.close();
+    this.#server = undefined;
+    if (listen === null) return;
+    const { log } = this.#options;
+    const where = `${listen.host}:${listen.port}`;
+    try {
+      this.#server = await serveMetrics({
+        ...listen,
+        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
+        unhealthy: () => this.#unhealthy(),
+        unready: () => this.#unready(),
+      });
+      log.info({ port: this.#server.port }, `metrics are at http://${listen.host}:${this.#server.port}/metrics`);
+    } catch (error) {
+      const err = error instanceof Error ? error.message : String(error);
+      const hint = 'set metrics.listen to a free address of this machine';
+      log.error(
+        { scope: 'metrics', code: 'config', err, hint },
+        `there are no metrics: ${where} cannot be used: ${err}`,
+      );
+    }
+  }
+
+  #unhealthy(): string | undefined {
+    const ageMs = performance.now() - this.#turnedAt;
+    if (ageMs < UNHEALTHY_MS) return undefined;
+    return `the scheduler has not gone round for ${Math.round(ageMs / 1000)} s`;
+  }
+
+  #unready(): string | undefined {
+    if (!this.#ready) return 'the first sign-in is not through';
+    return this.#standing.failure?.text ?? this.#unhealthy();
+  }
+
+  async #freeBytes(): Promise<Record<string, number>> {
+    const free: Record<string, number> = {};
+    for (const [name, directory] of this.#directories) {
+      const found = await fs.promises.statfs(directory).catch(() => undefined);
+      if (found !== undefined) free[name] = found.bavail * found.bsize;
+    }
+    return free;
+  }
+}

@@ -1,0 +1,123 @@
+/** The directories of a configuration and the state in them: for the one who owns it, and beside a running agent. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Log } from '../agent/ports.ts';
+import type { Config } from '../config/config.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import { Secrets } from '../redact.ts';
+import { type DirectoryLock, lockDirectory, lockHolder } from '../store/lock.ts';
+import type { JobState } from '../store/rows.ts';
+import { Store } from '../store/store.ts';
+import { systemClock } from '../system/clock.ts';
+import { Transfers } from './transfers.ts';
+
+/** Where large answers wait on the disk. */
+export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
+
+/** Makes the directories of the configuration; errors name the key that says where they are. */
+export function makeDirectories(config: Config): void {
+  const make = (directory: string, key: string, mode: number) => {
+    try {
+      fs.mkdirSync(directory, { recursive: true, mode });
+      fs.accessSync(directory, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
+    } catch (thrown) {
+      const { code, message } = asJobtailError(thrown);
+      throw new JobtailError(
+        code === 'disk-full' ? code : 'permission',
+        `${key} ${directory} cannot be used: ${message}`,
+        {
+          hint: `give the user of the agent the right to write it, or set ${key} to another directory`,
+        },
+      );
+    }
+  };
+  make(config.mirror.directory, 'mirror.directory', 0o750);
+  make(config.state.directory, 'state.directory', 0o750);
+  make(spillDirectory(config), 'state.directory', 0o700);
+}
+
+/** The state, for the one who may write it alone. */
+export interface OwnedStore {
+  readonly store: Store;
+  readonly transfers: Transfers;
+  close(): void;
+}
+
+/** Takes the lock of the state directory and opens the store; `locked` if another agent has it. */
+export function openOwnStore(config: Config, log: Log, secrets = new Secrets()): OwnedStore {
+  refuseForeignState(config);
+  makeDirectories(config);
+  const lock: DirectoryLock = lockDirectory(config.state.directory);
+  let store: Store | undefined;
+  try {
+    store = new Store({ ...storeOf(config), owner: true });
+    if (store.quarantined !== undefined) {
+      const fields = { scope: 'the state', path: store.quarantined };
+      log.error(
+        fields,
+        `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
+      );
+    }
+    return own(store, new Transfers({ store, log, secrets }), lock);
+  } catch (error) {
+    store?.close();
+    lock.release();
+    throw error;
+  }
+}
+
+/** The same, or undefined while an agent runs, also one that has just started: it is to be asked then. */
+export function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
+  if (lockHolder(config.state.directory) !== undefined) return undefined;
+  try {
+    return openOwnStore(config, log);
+  } catch (error) {
+    if (asJobtailError(error).code !== 'locked') throw error;
+    return undefined;
+  }
+}
+
+function own(store: Store, transfers: Transfers, lock: DirectoryLock): OwnedStore {
+  return {
+    store,
+    transfers,
+    close() {
+      transfers.close();
+      store.close();
+      lock.release();
+    },
+  };
+}
+
+/** Files that root makes among those of another user would stop the agent of that user at its next start, and worse. */
+function refuseForeignState({ state }: Config): void {
+  if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
+  const owner = fs.statSync(state.directory).uid;
+  if (owner === 0) return;
+  throw new JobtailError('permission', `the state in ${state.directory} belongs to the user ${owner}, not to root`, {
+    hint: 'run the agent as that user, or set state.directory to another directory',
+  });
+}
+
+/** The store beside a running agent, or to look into it. */
+export function openSharedStore(config: Config): Store {
+  return new Store({ ...storeOf(config), owner: false });
+}
+
+const storeOf = (config: Config) => ({
+  directory: config.state.directory,
+  service: config.service.fileTransferUrl,
+  now: systemClock.now,
+});
+
+/** The state a job has to be in for a pass; `job-unknown` if it is in none. */
+export function requireWatched(store: Store, jobId: JobId): JobState {
+  const job = store.jobs.get(jobId);
+  if (job === undefined) {
+    throw new JobtailError('job-unknown', `job ${jobId} is not watched`, {
+      hint: `watch it first: agent watch ${jobId}`,
+    });
+  }
+  return job.state;
+}

@@ -1,0 +1,132 @@
+/**
+ * Direct transfers of the owner of the state: the temporary keys in use, which outlive a change of the configuration,
+ * and the loop that gives back what nobody uses any more.
+ */
+import os from 'node:os';
+import path from 'node:path';
+import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';
+import { DirectResults } from '../agent/results/download/by-direct.ts';
+import { Leases } from '../agent/results/download/leases.ts';
+import type { Config } from '../config/config.ts';
+import { guardedPathsOf } from '../config/guarded-paths.ts';
+import { PrivateDirectory } from '../direct/private-directory.ts';
+import { ShareTransfer, type ShareTransferOptions } from '../direct/share.ts';
+import { SshTransfer } from '../direct/ssh-transfer.ts';
+import { asJobtailError } from '../errors.ts';
+import type { Secrets } from '../redact.ts';
+import type { Store } from '../store/store.ts';
+import { systemClock } from '../system/clock.ts';
+
+/** How often the loop looks: a query, unless there is something to give back. */
+const LOOK_MS = 5_000;
+/** After a failure it waits longer. */
+const PAUSE_MS = 60_000;
+
+export interface TransfersOptions {
+  readonly store: Store;
+  readonly log: Log;
+  readonly secrets: Secrets;
+}
+
+/** The shares of a configuration, with what no share may hold in this environment. */
+export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareTransferOptions {
+  const { RUNTIME_DIRECTORY, CREDENTIALS_DIRECTORY, XDG_RUNTIME_DIR } = environment;
+  // Shares may be mounted beside the private keys there.
+  const keys = XDG_RUNTIME_DIR === undefined ? undefined : path.join(XDG_RUNTIME_DIR, 'jobtail-keys');
+  const ofUser = ['.ssh', '.gnupg'].map((name) => path.join(os.homedir(), name));
+  const directories = [RUNTIME_DIRECTORY?.split(':')[0], CREDENTIALS_DIRECTORY, keys, ...ofUser];
+  const guarded = directories.filter((directory) => directory !== undefined && path.isAbsolute(directory)) as string[];
+  return { roots: config.results.shareRoots, guarded: [...guardedPathsOf(config), ...guarded] };
+}
+
+export class Transfers {
+  readonly leases: Leases;
+  readonly secrets: Secrets;
+  readonly #directory: PrivateDirectory;
+  readonly #log: Log;
+
+  /** For the holder of the directory's lock only: clears what a kill left behind. */
+  constructor({ store, log, secrets }: TransfersOptions) {
+    this.secrets = secrets;
+    this.#log = log;
+    this.leases = new Leases({ store, clock: systemClock, log });
+    this.#directory = new PrivateDirectory({ stateDirectory: store.directory, environment: process.env });
+    this.#directory.clearLeftovers();
+  }
+
+  /** The direct way as a configuration wants it; undefined if it wants SOAP alone. */
+  directOf(config: Config): DirectResults | undefined {
+    const { results, state } = config;
+    const { transfer, directAboveBytes: aboveBytes, ssh } = results;
+    if (transfer === 'soap') return undefined;
+    const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
+    return new DirectResults({
+      leases: this.leases,
+      wanted: transfer,
+      aboveBytes,
+      transfers: {
+        NetworkShare: this.#safe(new ShareTransfer(sharesOf(config, process.env))),
+        SftpScp: this.#safe(new SshTransfer({ ...ssh, knownHostsFile, directory: this.#directory })),
+      },
+    });
+  }
+
+  /** What programs and remote hosts say stands in the failures of a transfer. */
+  #safe(transfer: DirectTransfer): DirectTransfer {
+    return {
+      fetch: (order) =>
+        transfer.fetch(order).catch((error: unknown) => {
+          throw this.secrets.hideIn(asJobtailError(error));
+        }),
+    };
+  }
+
+  /** Gives back, again and again, what nobody uses; the returned function ends that. */
+  keepUp(remote: Remote): () => Promise<void> {
+    const stop = new AbortController();
+    let cancelTimer = () => {};
+    let running = Promise.resolve();
+    let failing = false;
+    const look = async () => {
+      try {
+        await this.leases.endUnused(remote, stop.signal);
+        failing = false;
+      } catch (thrown) {
+        const { code, message } = asJobtailError(thrown);
+        if (!failing && !stop.signal.aborted)
+          this.#log.warn({ scope: 'transfers', code, err: message }, `a temporary key cannot be ended yet: ${message}`);
+        failing = true;
+      }
+      if (!stop.signal.aborted) wait(failing ? PAUSE_MS : LOOK_MS);
+    };
+    const wait = (delayMs: number) => {
+      cancelTimer = systemClock.timer(delayMs, () => {
+        running = look();
+      });
+    };
+    wait(0);
+    return async () => {
+      stop.abort();
+      cancelTimer();
+      await running;
+    };
+  }
+
+  /** Gives everything back: the private keys end with the process. What cannot be told now is told at the next start. */
+  async endAll(remote: Remote, signal: AbortSignal): Promise<void> {
+    try {
+      await this.leases.endAll(remote, signal);
+    } catch (thrown) {
+      const { code, message } = asJobtailError(thrown);
+      this.#log.warn(
+        { scope: 'transfers', code, err: message },
+        `a temporary key could not be ended, and will be at the next start: ${message}`,
+      );
+    }
+  }
+
+  /** Removes the place of private keys. */
+  close(): void {
+    this.#directory.close();
+  }
+}

@@ -1,0 +1,113 @@
+/** What went wrong on the way to a server, in the words of the error table. */
+import { errors } from 'undici';
+import { JobtailError } from '../../errors.ts';
+import { safeText } from '../../redact.ts';
+
+/** The server a call went to. */
+export interface Target {
+  readonly host: string;
+  readonly port: string;
+}
+
+/** `host:port`, as the messages name it. */
+export function addressOf(target: Target): string {
+  return `${target.host}:${target.port}`;
+}
+
+const UNREACHABLE: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the name server did not answer',
+  ECONNREFUSED: 'nobody listens there',
+  EHOSTUNREACH: 'no way to the host',
+  ENETUNREACH: 'no way to the network',
+  EHOSTDOWN: 'the host is down',
+  ENETDOWN: 'the network is down',
+  EADDRNOTAVAIL: 'the address cannot be used',
+  EACCES: 'the connection is not allowed',
+  EPERM: 'the connection is not allowed',
+  EINVAL: 'the address cannot be used',
+};
+
+const INTERRUPTED = new Set([
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'UND_ERR_SOCKET',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+]);
+
+/** OpenSSL's words for a certificate it does not trust, besides those that begin with CERT_ or ERR_. */
+const CERTIFICATE =
+  /^(CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_(CA|PURPOSE)|HOSTNAME_MISMATCH|PATH_LENGTH_|EPROTO$)/;
+
+/**
+ * The JobtailError for whatever undici or a socket threw. The thrown value itself is not kept as the cause: a parser
+ * error carries raw bytes of the answer, and these may hold a session code.
+ */
+export function describeFailure(thrown: unknown, target: Target): JobtailError {
+  if (thrown instanceof JobtailError) return thrown;
+  const code = codeOf(thrown);
+  const address = addressOf(target);
+  const unreachable = UNREACHABLE[code];
+  if (unreachable !== undefined) {
+    return new JobtailError('unreachable', `${address} cannot be reached: ${unreachable} (${code})`, {
+      hint: 'look at the address in the configuration, the network and the service',
+    });
+  }
+  if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return new JobtailError('timeout', `${address} did not accept a connection in time`, {
+      hint: 'look at the address in the configuration, the network and the firewall',
+    });
+  }
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') {
+    return new JobtailError('timeout', `${address} did not begin to answer in time`, {
+      hint: 'the service is slow or hangs; raise service.timeoutSeconds if it always needs longer',
+    });
+  }
+  if (INTERRUPTED.has(code)) {
+    return new JobtailError('interrupted', `the connection to ${address} broke before the answer was complete`, {
+      hint: 'if it stays so: a firewall or proxy may cut it, or the service may want a client certificate',
+    });
+  }
+  if (CERTIFICATE.test(code)) {
+    // The names in a certificate are words of the other side.
+    const said = safeText(thrown instanceof Error ? thrown.message : '', []);
+    return new JobtailError('tls', `no secure connection to ${address}: ${said} (${code})`, {
+      hint: 'look at the host name in the address and at service.tls.caFile, certFile and keyFile',
+    });
+  }
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || thrown instanceof errors.HTTPParserError) {
+    return new JobtailError('malformed', `the answer of ${address} is not proper HTTP`, {
+      hint: 'the address may belong to another kind of service',
+    });
+  }
+  return describeRest(thrown, code, address);
+}
+
+function describeRest(thrown: unknown, code: string, address: string): JobtailError {
+  if (code === 'UND_ERR_ABORTED' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
+    // A tunnel that the proxy refuses is told as an abort, too.
+    const refused = thrown instanceof Error ? /^Proxy response \((\d{1,3})\)/.exec(thrown.message) : null;
+    if (refused === null) return new JobtailError('aborted', 'the call was stopped');
+    return new JobtailError('unreachable', `the proxy refused to connect to ${address} (status ${refused[1]})`, {
+      hint: 'look at service.proxy',
+    });
+  }
+  if (thrown instanceof errors.InvalidArgumentError && thrown.message.startsWith('Proxy Authentication')) {
+    return new JobtailError('unreachable', `the proxy wants a sign-in to reach ${address} (status 407)`, {
+      hint: 'look at service.proxy',
+    });
+  }
+  return new JobtailError('interrupted', `the call to ${address} failed: ${code === '' ? 'unknown cause' : code}`, {
+    hint: 'it is tried again; if it stays so, look at the network and at the log of the service',
+  });
+}
+
+/** The code of an error, or of the last of several tried addresses. */
+function codeOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return '';
+  const code = (thrown as NodeJS.ErrnoException).code;
+  if (code === 'UND_ERR_PRX_TLS' && thrown.cause !== undefined) return codeOf(thrown.cause);
+  if (typeof code === 'string') return code;
+  return thrown instanceof AggregateError ? codeOf(thrown.errors.at(-1)) : '';
+}

@@ -1,0 +1,99 @@
+/** What an answer that is no success means: the error for each status. */
+import { type ErrorCode, JobtailError } from '../../errors.ts';
+import type { Secrets } from '../../redact.ts';
+
+export interface Refusal {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+  /** The body. */
+  readonly text: string;
+}
+
+export interface RefusalContext {
+  readonly url: string;
+  /** What nothing of may be shown. */
+  readonly secrets: Secrets;
+  /** `the password in the file /etc/agent/password` */
+  readonly secretPlace: string;
+}
+
+interface Meaning {
+  readonly code: ErrorCode;
+  readonly said: string;
+  readonly hint: string;
+}
+
+const REFUSED: Meaning = {
+  code: 'sign-in-refused',
+  said: 'the sign-in was refused',
+  hint: 'look at auth.method, auth.username and',
+};
+const NO_SUCH_OPERATION: Meaning = {
+  code: 'http-status',
+  said: 'there is no such sign-in operation',
+  hint: 'look at service.baseUrl; servers that differ need auth.path or auth.operation',
+};
+const OUT_OF_ORDER: Meaning = {
+  code: 'unavailable',
+  said: 'the sign-in is out of order',
+  hint: 'wait, or tell those who run the service',
+};
+const REDIRECTED: Meaning = {
+  code: 'redirected',
+  said: 'the sign-in was sent elsewhere, which is not followed',
+  hint: 'set service.baseUrl to the final address (https instead of http, for example)',
+};
+const OTHER: Meaning = {
+  code: 'http-status',
+  said: 'the sign-in failed on the server',
+  hint: 'look at auth.method and auth.path; the log of the service may say more',
+};
+const MEANINGS: Readonly<Record<number, Meaning>> = {
+  400: REFUSED,
+  401: REFUSED,
+  403: REFUSED,
+  404: NO_SUCH_OPERATION,
+  405: NO_SUCH_OPERATION,
+  413: {
+    code: 'request-too-long',
+    said: 'the sign-in is too long for the server',
+    hint: 'a shorter user name or secret, or another auth.method, is needed',
+  },
+  429: {
+    code: 'rate-limited',
+    said: 'the server takes no more sign-ins for now',
+    hint: 'lower service.requestsPerMinute if this goes on',
+  },
+  502: OUT_OF_ORDER,
+  503: OUT_OF_ORDER,
+  504: OUT_OF_ORDER,
+};
+
+/** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
+export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
+  const meaning = MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
+  const words = context.secrets.safeText(wordsOf(text));
+  const quote = words === '' ? '' : `: ${words}`;
+  return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
+    hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}
+
+/** What the body says to a person: itself, or the usual fields of an error object; nothing of a page of HTML. */
+function wordsOf(text: string): string {
+  if (text.trimStart().startsWith('<')) return '';
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return text;
+  const fields = new Map(Object.entries(value).map(([key, inner]: [string, unknown]) => [key.toLowerCase(), inner]));
+  const words = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'].map((name) =>
+    fields.get(name),
+  );
+  return words.find((inner): inner is string => typeof inner === 'string' && inner !== '') ?? text;
+}

@@ -1,0 +1,129 @@
+/** The password, token or session code of the user: read anew for every sign-in, kept nowhere. */
+import { constants } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { JobtailError } from '../../errors.ts';
+import { outputOf } from './secret-command.ts';
+
+const MAX_BYTES = 64 * 1024;
+
+/** Where a secret is read from. */
+export type SecretSource =
+  | { readonly kind: 'file'; readonly path: string }
+  /** `argv[0]` is the program; no shell. */
+  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
+  /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
+  | { readonly kind: 'credential'; readonly name: string };
+
+export interface SecretOptions {
+  readonly source: SecretSource;
+  /** `password`, `token`, `session code`: for messages. */
+  readonly name: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Told once if every user can read the file. */
+  readonly onWarning: (message: string) => void;
+}
+
+export class Secret {
+  readonly #options: SecretOptions;
+  #fingerprint = '';
+  #hasWarned = false;
+
+  constructor(options: SecretOptions) {
+    this.#options = options;
+  }
+
+  /** For messages: `the password in the file /etc/agent/password`. */
+  get place(): string {
+    return placeOf(this.#options);
+  }
+
+  /**
+   * The secret as it is now, without the newline at its end.
+   * @throws JobtailError secret-unavailable, aborted; never with a part of the secret in it
+   */
+  async read(signal: AbortSignal): Promise<string> {
+    const { source } = this.#options;
+    if (source.kind === 'command') return this.#textOf(await outputOf({ ...source, maxBytes: MAX_BYTES, signal }));
+    const path = this.#path();
+    // Before the reading: a change in between is then seen as a change, not missed.
+    this.#fingerprint = await fingerprintOf(path);
+    return this.#textOf(await this.#readFile(path));
+  }
+
+  /** Whether the file differs from the one that was read last. What a program prints is not known without a run. */
+  async hasChanged(): Promise<boolean> {
+    if (this.#options.source.kind === 'command') return false;
+    return (await fingerprintOf(this.#path())) !== this.#fingerprint;
+  }
+
+  #path(): string {
+    const { source, env } = this.#options;
+    if (source.kind === 'file') return source.path;
+    const directory = env['CREDENTIALS_DIRECTORY'];
+    if (source.kind === 'credential' && directory) return join(directory, source.name);
+    throw this.#unavailable('cannot be read: $CREDENTIALS_DIRECTORY is not set', 'set LoadCredential= in the unit');
+  }
+
+  async #readFile(path: string): Promise<Buffer> {
+    // Without O_NONBLOCK, opening a named pipe would wait for ever.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
+      throw this.#unavailable(`cannot be read (${error.code})`, 'look at the path and its rights');
+    });
+    try {
+      const stats = await handle.stat();
+      if (!stats.isFile())
+        throw this.#unavailable('cannot be read: it is no regular file', 'put the secret into a file');
+      if (stats.size > MAX_BYTES) throw this.#unavailable(`is larger than ${MAX_BYTES} bytes`, ONE_LINE);
+      if (this.#options.source.kind === 'file' && (stats.mode & 0o004) !== 0) this.#warn(path);
+      return await handle.readFile();
+    } finally {
+      await handle.close();
+    }
+  }
+
+  #warn(path: string): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#options.onWarning(`every user can read ${path}, which holds the ${this.#options.name}: chmod 600 it`);
+  }
+
+  #textOf(bytes: Buffer): string {
+    let text: string;
+    try {
+      text = new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '');
+    } catch {
+      throw this.#unavailable('is not UTF-8 text', ONE_LINE);
+    }
+    if (text === '') throw this.#unavailable('is empty', ONE_LINE);
+    if (/\p{Cc}/u.test(text)) throw this.#unavailable('has more than one line or control characters in it', ONE_LINE);
+    return text;
+  }
+
+  #unavailable(what: string, hint: string): JobtailError {
+    return new JobtailError('secret-unavailable', `${this.place} ${what}`, { hint });
+  }
+}
+
+function placeOf({ name, source }: SecretOptions): string {
+  switch (source.kind) {
+    case 'file':
+      return `the ${name} in the file ${source.path}`;
+    case 'command':
+      return `the ${name} that the program ${source.argv[0]} prints`;
+    case 'credential':
+      return `the ${name} in the systemd credential ${source.name}`;
+  }
+}
+
+const ONE_LINE = 'what is expected is the secret alone, on one line';
+
+/** Changes whenever the file is replaced, written or touched, appears, vanishes or changes its rights. */
+async function fingerprintOf(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(':');
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
+}

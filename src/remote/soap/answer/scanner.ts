@@ -1,0 +1,249 @@
+/**
+ * Reads a SOAP answer while its bytes arrive. The bulky texts are lifted out of it; what remains, the rest, is small
+ * and written anew in one form, whatever prefixes, attributes, comments and references the server used. Everything
+ * must stand where the contract says and in its namespace; the first thing that does not ends the reading.
+ */
+import { JobtailError } from '../../../errors.ts';
+import type { Secrets } from '../../../redact.ts';
+import type { Operation } from '../contract.ts';
+import { malformed, unexpected } from '../malformed.ts';
+import { createDecoder, LIFTED, type Lifted, type LiftedDecoder, type LiftedElement } from './lifted.ts';
+import type { StartTag } from './xml-tag.ts';
+import { resolveReferences } from './xml-text.ts';
+import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
+
+const SOAP_1_1 = 'http://schemas.xmlsoap.org/soap/envelope/';
+const SOAP_1_2 = 'http://www.w3.org/2003/05/soap-envelope';
+const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
+
+/** The `soap` package blocks the process while it reads the rest: some 50 ms for one of this size. */
+const MAX_REST_CHARACTERS = 512 * 1024;
+/** Elements and attributes of the whole document: of its header and of details of faults, too. */
+const MAX_MARKUP = 10_000;
+/** Of these many attributes of each element, a listing of hundreds of thousands of names may make use. */
+const FREE_ATTRIBUTES = 2;
+
+const MOST_OF_NAME = 100;
+
+/** Elements around the content of the body: the envelope and the body itself. */
+const FRAMES_AROUND_CONTENT = 2;
+
+/** What of a fault is kept, by its path in it: the words of SOAP 1.1 and 1.2, and the elements around them. */
+const WORDS_OF_FAULT: ReadonlySet<string> = new Set(['faultcode', 'faultstring', 'Code/Value', 'Reason/Text']);
+const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
+
+export interface ScanOptions {
+  readonly operation: Operation;
+  /** {service_namespace}. */
+  readonly namespace: string;
+  /** Receives the lifted texts; left out, nothing is lifted. */
+  readonly lifted?: Lifted | undefined;
+  /** Bytes allowed besides the lifted texts. */
+  readonly maxBytes: number;
+  /** No name in a message quotes them. */
+  readonly secrets: Secrets;
+}
+
+/** What remains of an answer. */
+export interface Rest {
+  /** An envelope for the `soap` package. */
+  readonly xml: string;
+  readonly isFault: boolean;
+}
+
+/** An open element. */
+interface Frame {
+  readonly localName: string;
+  readonly namespace: string;
+  readonly nil: boolean;
+  /** `words` are of a fault; `left-out` with everything in it. */
+  readonly kind: 'plain' | 'lifted' | 'words' | 'left-out';
+  /** What the rest shows of its end. */
+  readonly end: string;
+}
+
+export class AnswerScanner implements XmlEvents {
+  readonly #options: ScanOptions;
+  readonly #rule: LiftedElement | undefined;
+  readonly #tokenizer: XmlTokenizer;
+  readonly #frames: Frame[] = [];
+  readonly #rest: string[] = [];
+  #restCharacters = 0;
+  #markup = 0;
+  #plainBytes = 0;
+  #empty = true;
+  #bodySeen = false;
+  #contentSeen = false;
+  #isFault = false;
+  #decoder: LiftedDecoder | undefined;
+  #liftedCount = 0;
+
+  constructor(options: ScanOptions) {
+    this.#options = options;
+    this.#rule = options.lifted === undefined ? undefined : LIFTED[options.operation];
+    this.#tokenizer = new XmlTokenizer(this);
+  }
+
+  /** Takes the next bytes. @throws JobtailError malformed, unexpected-answer, answer-too-large */
+  push(chunk: Buffer): void {
+    this.#plainBytes += chunk.length;
+    this.#empty = this.#empty && isWhiteSpace(chunk);
+    this.#tokenizer.push(chunk);
+    if (this.#plainBytes > this.#options.maxBytes) throw tooLarge(`more than ${this.#options.maxBytes} bytes`);
+  }
+
+  /** The answer is over: its rest. @throws JobtailError malformed, unexpected-answer */
+  finish(): Rest {
+    if (this.#empty) throw unexpected('it is empty');
+    this.#tokenizer.finish();
+    if (!this.#contentSeen) throw unexpected('the body of its envelope is empty');
+    return { xml: this.#rest.join(''), isFault: this.#isFault };
+  }
+
+  open(tag: StartTag): void {
+    const parent = this.#frames.at(-1);
+    if (parent?.kind === 'lifted') throw malformed('an element inside a text');
+    if (parent?.nil === true) throw malformed('an element inside a nil one');
+    const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag);
+    this.#frames.push(frame);
+    // How many texts are lifted is for the one who takes them to say.
+    this.#markup += (frame.kind === 'lifted' ? 0 : 1) + Math.max(0, tag.attributes - FREE_ATTRIBUTES);
+    if (this.#markup > MAX_MARKUP) throw tooLarge(`more than ${MAX_MARKUP} elements and attributes`);
+  }
+
+  text(bytes: Buffer, literal: boolean): void {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined) return;
+    if (this.#decoder !== undefined) {
+      this.#plainBytes -= bytes.length;
+      const decoded = this.#decoder.push(bytes, literal);
+      if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
+    } else if (frame.nil || this.#frames.length <= FRAMES_AROUND_CONTENT) {
+      if (!isWhiteSpace(bytes)) throw malformed('text where none may stand');
+    } else {
+      const characters = literal ? bytes : resolveReferences(bytes);
+      if (this.#isFault ? frame.kind === 'words' : frame.kind !== 'left-out')
+        this.#write(escapeText(characters.toString()));
+    }
+  }
+
+  close(): void {
+    const frame = this.#frames.pop();
+    if (frame === undefined || frame === this.#frames.at(-1)) return;
+    if (frame.kind === 'lifted') {
+      this.#decoder?.finish();
+      this.#decoder = undefined;
+      this.#options.lifted?.end();
+    }
+    this.#write(frame.end);
+  }
+
+  #frameOf(tag: StartTag): Frame {
+    switch (this.#frames.length) {
+      case 0:
+        return this.#envelope(tag);
+      case 1:
+        return this.#headerOrBody(tag);
+      case FRAMES_AROUND_CONTENT:
+        return this.#content(tag);
+      default:
+        return this.#inner(tag);
+    }
+  }
+
+  #envelope(tag: StartTag): Frame {
+    if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
+    const isEnvelope = tag.localName === 'Envelope' && [SOAP_1_1, SOAP_1_2].includes(tag.namespace);
+    if (!isEnvelope) throw unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
+    this.#write(START_OF_REST);
+    return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
+  }
+
+  #headerOrBody(tag: StartTag): Frame {
+    const inEnvelope = tag.namespace === this.#frames[0]?.namespace && !this.#bodySeen;
+    if (inEnvelope && tag.localName === 'Header') return { ...tag, kind: 'left-out', end: '' };
+    if (!inEnvelope || tag.localName !== 'Body') throw unexpected(`its envelope holds ${this.#nameOf(tag)}`);
+    this.#bodySeen = true;
+    this.#write('<soap:Body>');
+    return { ...tag, kind: 'plain', end: '</soap:Body>' };
+  }
+
+  #content(tag: StartTag): Frame {
+    const { operation, namespace } = this.#options;
+    if (this.#contentSeen) throw unexpected('the body of its envelope holds more than one element');
+    this.#contentSeen = true;
+    if (tag.namespace === this.#frames[0]?.namespace && tag.localName === 'Fault') {
+      this.#isFault = true;
+      this.#write('<soap:Fault>');
+      return { ...tag, kind: 'plain', end: '</soap:Fault>' };
+    }
+    if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
+      throw unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
+    }
+    return this.#plain(tag);
+  }
+
+  /** An element of the response or of a fault. */
+  #inner(tag: StartTag): Frame {
+    if (this.#isFault) return this.#ofFault(tag);
+    if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${this.#nameOf(tag)}`);
+    return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
+      ? this.#lift(tag, this.#rule)
+      : this.#plain(tag);
+  }
+
+  #ofFault(tag: StartTag): Frame {
+    // Markup within the words: they stay, and it goes, for the `soap` package reads no characters beside elements.
+    if (this.#frames.at(-1)?.kind === 'words') return { ...tag, kind: 'words', end: '' };
+    const path = [...this.#frames.slice(FRAMES_AROUND_CONTENT + 1), tag].map(({ localName }) => localName).join('/');
+    if (WORDS_OF_FAULT.has(path)) return { ...this.#plain(tag), kind: 'words' };
+    // Details and stack traces of any shape: what happened stands in the words.
+    return AROUND_WORDS.has(path) ? this.#plain(tag) : { ...tag, kind: 'left-out', end: '' };
+  }
+
+  #isAt(path: readonly string[], tag: StartTag): boolean {
+    const outer = this.#frames.length - (FRAMES_AROUND_CONTENT + 1);
+    return (
+      outer === path.length - 1 &&
+      tag.localName === path[outer] &&
+      path.slice(0, outer).every((name, index) => name === this.#frames[index + FRAMES_AROUND_CONTENT + 1]?.localName)
+    );
+  }
+
+  /** A nil one is left to be absent: to the contract that is the same. */
+  #lift(tag: StartTag, rule: LiftedElement): Frame {
+    if (tag.nil) return { ...tag, kind: 'plain', end: '' };
+    this.#decoder = createDecoder(rule.encoding);
+    this.#options.lifted?.begin();
+    if (rule.indexed) this.#write(`<${tag.localName}>${this.#liftedCount}`);
+    this.#liftedCount += 1;
+    return { ...tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
+  }
+
+  #plain(tag: StartTag): Frame {
+    this.#write(tag.nil ? `<${tag.localName} xsi:nil="true">` : `<${tag.localName}>`);
+    return { ...tag, kind: 'plain', end: `</${tag.localName}>` };
+  }
+
+  #nameOf({ localName, namespace }: StartTag): string {
+    const { secrets } = this.#options;
+    const name = `the element ${secrets.safeText(localName, MOST_OF_NAME)}`;
+    return namespace === '' ? name : `${name} of ${secrets.safeText(namespace)}`;
+  }
+
+  #write(text: string): void {
+    this.#restCharacters += text.length;
+    if (this.#restCharacters > MAX_REST_CHARACTERS) throw tooLarge(`more than ${MAX_REST_CHARACTERS} characters`);
+    if (text !== '') this.#rest.push(text);
+  }
+}
+
+function tooLarge(than: string): JobtailError {
+  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
+    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
+  });
+}
+
+function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,0 +1,237 @@
+/**
+ * Splits an XML document into tags and text while its bytes arrive. Strict: what is not well-formed is an error at the
+ * place where it shows. Memory is bounded: only the tag, reference or character that a network chunk cut is held.
+ */
+import { isUtf8 } from 'node:buffer';
+import { GrowingBuffer } from '../../../growing-buffer.ts';
+import { malformed } from '../malformed.ts';
+import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
+import { endOfWholeCharacters, endOfWholeUtf8, NOT_XML } from './xml-text.ts';
+
+/** A tag with its attributes may not be longer, nor an instruction. */
+const MAX_TAG_BYTES = 16 * 1024;
+const MAX_DEPTH = 64;
+
+const LESS_THAN = 0x3c;
+const GREATER_THAN = 0x3e;
+const SLASH = 0x2f;
+const QUOTE = 0x22;
+const APOSTROPHE = 0x27;
+const BANG = 0x21;
+const QUESTION = 0x3f;
+
+const NOT_LOOKED: { readonly length: number; readonly quote: number } = { length: 1, quote: 0 };
+
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+const COMMENT = Buffer.from('<!--');
+const CDATA = Buffer.from('<![CDATA[');
+const INSTRUCTION = /^<\?([A-Za-z_:\u0080-\u{10FFFF}][\w:.\u0080-\u{10FFFF}-]*)(?:[ \t\r\n]|\?>$)/u;
+const XML_DECLARATION =
+  /^<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*["']1\.[0-9]+["'](?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*["']([\w.:-]+)["'])?(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*["'](?:yes|no)["'])?[ \t\r\n]*\?>$/;
+
+/** Receives the document in order. */
+export interface XmlEvents {
+  /** An element begins. */
+  open(tag: StartTag): void;
+  /** Characters inside the root element; `literal` if references are not resolved in them (CDATA). Never cut inside. */
+  text(bytes: Buffer, literal: boolean): void;
+  /** The innermost element ends. */
+  close(): void;
+}
+
+export class XmlTokenizer {
+  readonly #events: XmlEvents;
+  /** The names of the open elements, as they were written. */
+  readonly #open: string[] = [];
+  readonly #namespaces = new Namespaces();
+  /** What a network chunk cut. */
+  readonly #held = new GrowingBuffer();
+  /** How far a held tag or instruction was looked through for its end, and the quote that was open there. */
+  #looked = NOT_LOOKED;
+  /** Inside of it nothing but its end counts. */
+  #section: 'comment' | 'cdata' | undefined;
+  #begun = false;
+  #rootSeen = false;
+
+  constructor(events: XmlEvents) {
+    this.#events = events;
+  }
+
+  /** Takes the next bytes. @throws JobtailError malformed */
+  push(chunk: Buffer): void {
+    const isHeld = this.#held.length > 0;
+    if (isHeld) this.#held.append(chunk);
+    const bytes = isHeld ? this.#held.view() : chunk;
+    let at = this.#begin(bytes);
+    while (this.#begun && at < bytes.length) {
+      const next = this.#step(bytes, at);
+      if (next === at) break;
+      at = next;
+    }
+    if (!isHeld || at > 0) {
+      this.#held.clear();
+      this.#held.append(bytes.subarray(at));
+    }
+    if (this.#held.length > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
+  }
+
+  /** Says that no more bytes come. @throws JobtailError malformed if the document is not complete */
+  finish(): void {
+    if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#held.length > 0) {
+      throw malformed('it ends before its last tag');
+    }
+  }
+
+  /** Skips a byte order mark; does not begin before it is clear whether there is one. */
+  #begin(bytes: Buffer): number {
+    if (this.#begun) return 0;
+    const start = bytes.subarray(0, BYTE_ORDER_MARK.length);
+    const marked = start.equals(BYTE_ORDER_MARK.subarray(0, start.length));
+    this.#begun = !marked || start.length === BYTE_ORDER_MARK.length;
+    return marked && this.#begun ? BYTE_ORDER_MARK.length : 0;
+  }
+
+  /** Takes one piece from `at` on and returns where the next begins; `at` if more bytes are needed. */
+  #step(bytes: Buffer, at: number): number {
+    if (this.#section !== undefined) return this.#insideSection(bytes, at, this.#section);
+    if (bytes[at] !== LESS_THAN) return this.#characters(bytes, at);
+    switch (bytes[at + 1]) {
+      case undefined:
+        return at;
+      case BANG:
+        return this.#beginSection(bytes, at);
+      case QUESTION:
+        return this.#instruction(bytes, at);
+      default:
+        return this.#tag(bytes, at);
+    }
+  }
+
+  #characters(bytes: Buffer, at: number): number {
+    const tag = bytes.indexOf(LESS_THAN, at);
+    const end = tag === -1 ? endOfWholeCharacters(bytes, at) : tag;
+    if (end === at) return at;
+    this.#text(bytes.subarray(at, end), false);
+    return end;
+  }
+
+  #text(bytes: Buffer, literal: boolean): void {
+    if (!isUtf8(bytes)) throw malformed('bytes that are not UTF-8');
+    if (this.#open.length > 0) this.#events.text(bytes, literal);
+    else if (!isWhiteSpace(bytes)) throw malformed('something besides white space outside the root element');
+  }
+
+  #beginSection(bytes: Buffer, at: number): number {
+    const start = bytes.subarray(at, at + CDATA.length);
+    if (start.subarray(0, COMMENT.length).equals(COMMENT)) {
+      this.#section = 'comment';
+      return at + COMMENT.length;
+    }
+    if (start.equals(CDATA) && this.#open.length > 0) {
+      this.#section = 'cdata';
+      return at + CDATA.length;
+    }
+    const known = start.equals(COMMENT.subarray(0, start.length)) || start.equals(CDATA.subarray(0, start.length));
+    if (known && start.length < CDATA.length) return at;
+    throw malformed('a document type or another declaration that no SOAP message holds');
+  }
+
+  #insideSection(bytes: Buffer, at: number, section: 'comment' | 'cdata'): number {
+    const found = bytes.indexOf(section === 'comment' ? '--' : ']]>', at);
+    if (found === -1) {
+      // The last bytes may be the beginning of the end mark, and of a character.
+      const end = endOfWholeUtf8(bytes.subarray(0, Math.max(at, bytes.length - 2)), at);
+      this.#insidePiece(bytes.subarray(at, end), section);
+      return end;
+    }
+    this.#insidePiece(bytes.subarray(at, found), section);
+    if (section === 'comment') {
+      // What XML forbids in a comment would hide everything up to the end of the next one.
+      if (bytes.length < found + 3) return found;
+      if (bytes[found + 2] !== GREATER_THAN) throw malformed('a -- inside a comment');
+    }
+    this.#section = undefined;
+    return found + 3;
+  }
+
+  #insidePiece(bytes: Buffer, section: 'comment' | 'cdata'): void {
+    if (bytes.length === 0) return;
+    if (section === 'cdata') this.#text(bytes, true);
+    else markupText(bytes);
+  }
+
+  #instruction(bytes: Buffer, at: number): number {
+    const end = bytes.indexOf('?>', at + Math.max(2, this.#looked.length - 1));
+    this.#looked = end === -1 ? { length: bytes.length - at, quote: 0 } : NOT_LOOKED;
+    if (end === -1) return at;
+    if (end + 2 - at > MAX_TAG_BYTES) throw malformed(`an instruction longer than ${MAX_TAG_BYTES} bytes`);
+    const text = markupText(bytes.subarray(at, end + 2));
+    const target = INSTRUCTION.exec(text)?.[1];
+    if (target === undefined) throw malformed('a wrong processing instruction');
+    if (target.toLowerCase() !== 'xml') return end + 2;
+    const declaration = XML_DECLARATION.exec(text);
+    if (declaration === null || this.#rootSeen) throw malformed('a wrong XML declaration');
+    const encoding = (declaration[1] ?? 'utf-8').toLowerCase();
+    if (encoding !== 'utf-8' && encoding !== 'utf8' && encoding !== 'us-ascii') {
+      throw malformed('an encoding that is not UTF-8');
+    }
+    return end + 2;
+  }
+
+  #tag(bytes: Buffer, at: number): number {
+    const end = this.#endOfTag(bytes, at);
+    if (end === -1) return at;
+    if (end - at > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
+    const tag = markupText(bytes.subarray(at, end));
+    if (bytes[at + 1] === SLASH) this.#closeElement(parseEndTag(tag));
+    else this.#openElement(tag);
+    return end;
+  }
+
+  /** Past the `>` that ends the tag at `at`: one in a quoted value does not. -1 if it has not arrived. */
+  #endOfTag(bytes: Buffer, at: number): number {
+    let { quote } = this.#looked;
+    for (let index = at + this.#looked.length; index < bytes.length; index += 1) {
+      const byte = bytes[index] ?? 0;
+      if (quote !== 0) {
+        if (byte === quote) quote = 0;
+      } else if (byte === QUOTE || byte === APOSTROPHE) {
+        quote = byte;
+      } else if (byte === GREATER_THAN) {
+        this.#looked = NOT_LOOKED;
+        return index + 1;
+      }
+    }
+    // What is held is not looked through again: it may arrive byte by byte.
+    this.#looked = { length: bytes.length - at, quote };
+    return -1;
+  }
+
+  #openElement(text: string): void {
+    if (this.#open.length === 0 && this.#rootSeen) throw malformed('something after the root element');
+    if (this.#open.length === MAX_DEPTH) throw malformed(`elements nested deeper than ${MAX_DEPTH}`);
+    const tag = parseStartTag(text, this.#namespaces);
+    this.#rootSeen = true;
+    this.#open.push(tag.qualifiedName);
+    this.#events.open(tag);
+    if (tag.empty) this.#closeElement(tag.qualifiedName);
+  }
+
+  #closeElement(qualifiedName: string): void {
+    if (this.#open.pop() !== qualifiedName) throw malformed('an end tag that closes another element');
+    this.#namespaces.close();
+    this.#events.close();
+  }
+}
+
+export function isWhiteSpace(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09);
+}
+
+/** The text of markup. @throws JobtailError malformed for what no XML holds */
+function markupText(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw malformed('bytes that are not UTF-8');
+  const text = bytes.toString();
+  if (NOT_XML.test(text)) throw malformed('a control character inside of markup');
+  return text;
+}

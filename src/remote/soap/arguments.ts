@@ -1,0 +1,83 @@
+/**
+ * Arguments of requests, checked before they are written: the `soap` package passes some texts on unescaped, and XML has
+ * no way to write some characters.
+ */
+import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import { parseLong } from '../../job.ts';
+import { NOT_XML } from './answer/xml-text.ts';
+import { FILE_TYPE_OF } from './results.ts';
+
+/** The fields of a request in the order of the contract, which the `soap` package does not mend. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** `submittedJobInfoId` first, `sessionCode` last (docs/interface.md 4.1). */
+export function requestFields(jobId: string, fields: Fields, grant: Grant): Fields {
+  return {
+    submittedJobInfoId: longArgument(jobId, 'job id'),
+    ...fields,
+    ...(grant.kind === 'session' ? { sessionCode: secretArgument(grant.code) } : {}),
+  };
+}
+
+/** The header of a grant that is a token. */
+export function authorizationOf(grant: Grant): Readonly<Record<string, string>> {
+  if (grant.kind === 'session') return {};
+  if (!/^[\x21-\x7e]+$/.test(grant.token)) {
+    throw new JobtailError('config', 'the token holds characters that no HTTP header can hold', {
+      hint: 'look at what auth.tokenFile or auth.tokenCommand yields',
+    });
+  }
+  return { authorization: `Bearer ${grant.token}` };
+}
+
+/** ArrayOfTaskFileOffsetExt (docs/interface.md 2.5). @throws JobtailError usage */
+export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
+  return {
+    TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
+      submittedTaskInfoId: longArgument(taskId, 'task id'),
+      fileType: FILE_TYPE_OF[file],
+      offset: longArgument(offset, 'offset'),
+    })),
+  };
+}
+
+/** FileTransferMethodExt (docs/interface.md 2.1): what is null is left out, where the contract does not want it nil. */
+export function transferMethodArgument(method: TransferMethod): Fields {
+  const { serverHostname, sharedBasepath, protocol, credentials } = method;
+  const texts = (fields: Readonly<Record<string, string | null>>) =>
+    Object.fromEntries(
+      Object.entries(fields).flatMap(([name, text]) => (text === null ? [] : [[name, textArgument(text, name)]])),
+    );
+  return {
+    ...texts({ serverHostname, sharedBasepath }),
+    protocol,
+    ...(credentials === null ? {} : { credentials: texts({ ...credentials }) }),
+  };
+}
+
+/** A text as it is. @throws JobtailError usage if no request can hold it */
+export function textArgument(text: string, name: string): string {
+  if (isWritable(text)) return text;
+  throw new JobtailError('usage', `the ${name} holds characters that no SOAP request can hold`, {
+    hint: 'the service cannot be asked for it',
+  });
+}
+
+function secretArgument(code: string): string {
+  if (isWritable(code)) return code;
+  throw new JobtailError('config', 'the session code holds characters that no SOAP request can hold', {
+    hint: 'look at auth.sessionCodeFile, or at auth.sessionCodeField if the code comes from a sign-in',
+  });
+}
+
+/** A text that looks like a CDATA section would be taken for one. */
+function isWritable(text: string): boolean {
+  return !NOT_XML.test(text) && !text.startsWith('<![CDATA[');
+}
+
+function longArgument(value: unknown, name: string): string {
+  const long = parseLong(value);
+  if (long !== undefined) return long;
+  throw new JobtailError('usage', `the ${name} is no whole number of 64 bits`);
+}

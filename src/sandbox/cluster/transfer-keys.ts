@@ -1,0 +1,84 @@
+/** GetFileTransferMethod and EndFileTransfer: real temporary key pairs, counted (docs/servers.md 5.1). */
+import { userInfo } from 'node:os';
+import { basename, join } from 'node:path';
+import type { SandboxHabits } from '../habits.ts';
+import { ServiceFault } from '../refusals.ts';
+import type { UsedTransferMethod } from '../soap/request-schema.ts';
+import type { SubmittedJob } from './cluster.ts';
+import { createKeyPair } from './key-pair.ts';
+
+/** A temporary key that the cluster accepts. */
+export interface OpenKey {
+  readonly jobId: string;
+  /** One line as in authorized_keys, without a comment. */
+  readonly publicKey: string;
+  readonly issuedAtMs: number;
+}
+
+/** Called with each key, so that a real sshd can be told of it. */
+export interface KeyHooks {
+  readonly onKeyIssued?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
+  readonly onKeyEnded?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
+}
+
+export interface IssuedMethod {
+  readonly serverHostname: string;
+  readonly sharedBasepath: string;
+  readonly protocol: 'SftpScp' | 'NetworkShare';
+  readonly credentials: { username: string; privateKey: string; publicKey: string } | null;
+}
+
+export class TransferKeys {
+  readonly #habits: SandboxHabits;
+  readonly #clock: () => number;
+  readonly #hooks: KeyHooks;
+  #open: OpenKey[] = [];
+  readonly #issued = new Map<string, number>();
+
+  constructor(habits: SandboxHabits, clock: () => number, hooks: KeyHooks) {
+    this.#habits = habits;
+    this.#clock = clock;
+    this.#hooks = hooks;
+  }
+
+  get open(): readonly OpenKey[] {
+    const oldestMs = this.#clock() - this.#habits.keyLifetimeHours * 3_600_000;
+    return this.#open.filter(({ issuedAtMs }) => issuedAtMs > oldestMs);
+  }
+
+  /** Keys ever issued, over all jobs. */
+  get issued(): number {
+    return [...this.#issued.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. */
+  async issue(job: SubmittedJob): Promise<IssuedMethod | null> {
+    const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername } = this.#habits;
+    if (protocol === 'none') return null;
+    const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
+    const place = { serverHostname, sharedBasepath, protocol };
+    if (protocol === 'NetworkShare') return { ...place, credentials: null };
+
+    // Made before it is counted, so that calls at the same time cannot pass the limit together.
+    const { privateKey, publicKey } = await createKeyPair(this.#habits.keyFormat);
+    const ever = this.#issued.get(job.jobId) ?? 0;
+    const open = this.open.filter(({ jobId }) => jobId === job.jobId).length;
+    if ((this.#habits.maxKeysCounts === 'ever' ? ever : open) >= this.#habits.maxKeys) {
+      throw new ServiceFault(`Job ${job.jobId} has reached its number of ${this.#habits.maxKeys} temporary keys.`);
+    }
+    this.#issued.set(job.jobId, ever + 1);
+    this.#open.push({ jobId: job.jobId, publicKey, issuedAtMs: this.#clock() });
+    await this.#hooks.onKeyIssued?.(job.jobId, publicKey);
+    return { ...place, credentials: { username: transferUsername ?? userInfo().username, privateKey, publicKey } };
+  }
+
+  /** Ends the key with exactly this public key. A method without an open key is a fault; a share has none to end. */
+  async end(job: SubmittedJob, method: UsedTransferMethod | undefined): Promise<void> {
+    if (method?.protocol === 'NetworkShare') return;
+    const publicKey = method?.credentials?.publicKey;
+    const key = this.open.find((open) => open.jobId === job.jobId && open.publicKey === publicKey);
+    if (key === undefined) throw new ServiceFault(`Job ${job.jobId} has no temporary key with this public key.`);
+    this.#open = this.#open.filter((open) => open !== key);
+    await this.#hooks.onKeyEnded?.(job.jobId, key.publicKey);
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The users of the sandbox and their sessions (docs/servers.md 3.2): one a user, shared by all of the user's clients.
+ */
+import { randomUUID } from 'node:crypto';
+import type { SandboxHabits } from '../habits.ts';
+import { HttpRefusal, ServiceFault } from '../refusals.ts';
+
+/** May be changed while the sandbox runs, as when a token is renewed. */
+export interface SandboxUser {
+  username: string;
+  password: string;
+  /** The token of the three token sign-ins. */
+  token: string;
+  /** The only ProjectId that the cloud-platform sign-in accepts; any number when left out. */
+  projectId?: number;
+}
+
+interface OpenSession {
+  readonly user: SandboxUser;
+  readonly code: string;
+  /** The token that calls show instead of the code (`HEADER-AUTH-NEEDED`). */
+  readonly bearer: string | undefined;
+  usedAtMs: number;
+}
+
+/** What a call shows. */
+export interface ShownGrant {
+  readonly sessionCode: string | undefined;
+  /** The line `Authorization`. */
+  readonly authorization: string | undefined;
+}
+
+export class Sessions {
+  readonly #habits: SandboxHabits;
+  readonly #clock: () => number;
+  #open: OpenSession[] = [];
+
+  constructor(habits: SandboxHabits, clock: () => number) {
+    this.#habits = habits;
+    this.#clock = clock;
+  }
+
+  /** The session code after a sign-in. With `bearer`, calls are to show that token instead. */
+  begin(user: SandboxUser, bearer: string | undefined): string {
+    this.#endIdle();
+    const last = this.#open.find((session) => session.user === user);
+    const code = last !== undefined && this.#habits.reuseSession ? last.code : randomUUID();
+    this.#open = this.#open.filter((session) => session.user !== user);
+    this.#open.push({ user, code, bearer, usedAtMs: this.#clock() });
+    return code;
+  }
+
+  /** The user of a call; keeps the session from idling out. Throws as the habits say if there is no valid session. */
+  userOf({ sessionCode, authorization }: ShownGrant): SandboxUser {
+    this.#endIdle();
+    const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
+    const session = this.#open.find(({ bearer, code }) =>
+      bearer === undefined ? code === sessionCode : bearer === token,
+    );
+    if (session === undefined) throw this.lost(sessionCode);
+    session.usedAtMs = this.#clock();
+    return session.user;
+  }
+
+  /** The answer to a session that is not valid. */
+  lost(sessionCode: string | undefined): Error {
+    const { sessionLost, sessionLostText } = this.#habits;
+    const text = sessionLostText.replaceAll('{code}', () => sessionCode ?? '');
+    return sessionLost === 'fault' ? new ServiceFault(text) : new HttpRefusal(sessionLost, text);
+  }
+
+  /** Ends all sessions. */
+  expire(): void {
+    this.#open = [];
+  }
+
+  #endIdle(): void {
+    const oldestMs = this.#clock() - this.#habits.sessionIdleMinutes * 60_000;
+    this.#open = this.#open.filter(({ usedAtMs }) => usedAtMs > oldestMs);
+  }
+}

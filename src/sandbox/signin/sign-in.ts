@@ -1,0 +1,113 @@
+/**
+ * The four sign-ins (docs/interface.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
+ * docs/servers.md 3.1.
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { SandboxHabits } from '../habits.ts';
+import { HttpRefusal } from '../refusals.ts';
+import { readMediaType } from '../soap/request.ts';
+import type { SandboxUser, Sessions } from './sessions.ts';
+
+interface SignInMethod {
+  readonly secret: 'Password' | 'OpenIdAccessToken';
+  readonly project: boolean;
+}
+
+/** The operations of docs/interface.md 4.2. */
+const SIGN_INS: Readonly<Record<string, SignInMethod>> = {
+  AuthenticateUserOpenId: { secret: 'OpenIdAccessToken', project: false },
+  AuthenticateExternalToken: { secret: 'OpenIdAccessToken', project: false },
+  AuthenticateUserCloudPlatform: { secret: 'OpenIdAccessToken', project: true },
+  AuthenticateUserAndPassword: { secret: 'Password', project: false },
+};
+
+/** The sign-in that a path stands for, by the name in docs/interface.md 4.2; undefined if it is none. */
+export function signInOf(path: string, habits: SandboxHabits): string | undefined {
+  return Object.keys(SIGN_INS).find((name) => path === `${habits.signInPath}/${habits.signInOperations[name] ?? name}`);
+}
+
+export interface SignInCall {
+  readonly operation: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface SignInPlace {
+  readonly habits: SandboxHabits;
+  readonly users: readonly SandboxUser[];
+  readonly sessions: Sessions;
+}
+
+/** Signs in. What is wrong with the request is a 400 that says it; a wrong secret is what the habits say. */
+export function signIn(call: SignInCall, { habits, users, sessions }: SignInPlace): { type: string; text: string } {
+  const method = SIGN_INS[call.operation];
+  if (method === undefined) throw new HttpRefusal(404);
+  checkHeaders(call.headers);
+  const { username, secret, projectId } = readBody(call.body, method);
+  const user = users.find((one) => one.username === username);
+  const known = method.secret === 'Password' ? user?.password : user?.token;
+  const projectFits = projectId === undefined || user?.projectId === undefined || user.projectId === projectId;
+  if (user === undefined || known === undefined || !equal(known, secret) || !projectFits) {
+    throw new HttpRefusal(habits.signInRefused, 'Wrong username or password, or token not accepted');
+  }
+  const byHeader = habits.signInAnswer === 'header' && method.secret === 'OpenIdAccessToken';
+  const code = sessions.begin(user, byHeader ? secret : undefined);
+  if (habits.signInAnswer === 'plain-text') return { type: 'text/plain; charset=utf-8', text: code };
+  const answer = habits.signInAnswer === 'object' ? { [habits.sessionCodeField]: code } : code;
+  const text = JSON.stringify(byHeader ? 'HEADER-AUTH-NEEDED' : answer);
+  return { type: 'application/json; charset=utf-8', text };
+}
+
+function checkHeaders(headers: IncomingHttpHeaders): void {
+  const { type } = readMediaType(headers['content-type'] ?? '');
+  if (type !== 'application/json') throw wrong(`expected Content-Type application/json, found ${type || 'none'}`);
+  const { accept = 'none' } = headers;
+  if (accept !== 'application/json') throw wrong(`expected accept application/json, found ${accept}`);
+}
+
+function readBody(body: Buffer, { secret, project }: SignInMethod) {
+  const request = parseObject(body);
+  expectFields(request, project ? ['Credentials', 'ProjectId'] : ['Credentials'], 'the body');
+  const credentials = request['Credentials'];
+  if (!isObject(credentials)) throw wrong('expected an object in Credentials');
+  expectFields(credentials, ['Username', secret], 'Credentials');
+  const username = credentials['Username'];
+  const shown = credentials[secret];
+  const projectId = request['ProjectId'];
+  if (typeof username !== 'string') throw wrong('expected a string in Username');
+  if (typeof shown !== 'string') throw wrong(`expected a string in ${secret}`);
+  if (!project) return { username, secret: shown, projectId: undefined };
+  if (typeof projectId !== 'number' || !Number.isInteger(projectId)) throw wrong('expected an integer in ProjectId');
+  return { username, secret: shown, projectId };
+}
+
+function parseObject(body: Buffer): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    if (isObject(value)) return value;
+  } catch {
+    throw wrong('expected JSON in the body');
+  }
+  throw wrong('expected an object in the body');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function expectFields(object: Record<string, unknown>, names: readonly string[], where: string): void {
+  const missing = names.find((name) => !Object.hasOwn(object, name));
+  if (missing !== undefined) throw wrong(`expected field ${missing} in ${where}, found none`);
+  const unknown = Object.keys(object).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw wrong(`expected only ${names.join(' and ')} in ${where}, found field ${unknown}`);
+}
+
+function equal(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function wrong(what: string): HttpRefusal {
+  return new HttpRefusal(400, what);
+}

@@ -1,0 +1,85 @@
+/**
+ * Writes XML exactly as ASP.NET does (docs/servers.md 2.4): no indentation, `<empty />` with a blank, in text
+ * only `&`, `<` and `>` escaped, TAB, CR and LF raw, and references for characters that XML 1.0 does not even allow.
+ */
+import type { Operation } from '../../remote/soap/contract.ts';
+import type { FaultCode, ServiceFault } from '../refusals.ts';
+import { SOAP, type SoapVersion } from './request.ts';
+
+const DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
+const TYPES = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"';
+
+/** Written as a complement, so that it covers U+FFFE and U+FFFF too; surrogates are inside and stay raw. */
+const ESCAPED = /[&<>]|[^\t\n\r -\ufffd]/g;
+
+/** Text of an element. */
+export function escapeText(text: string): string {
+  return text.replace(ESCAPED, (character) => {
+    if (character === '&') return '&amp;';
+    if (character === '<') return '&lt;';
+    if (character === '>') return '&gt;';
+    return `&#x${character.charCodeAt(0).toString(16).toUpperCase()};`;
+  });
+}
+
+/** An element with text; without text it is `<name />`. */
+export function textElement(name: string, text: string): string {
+  return text === '' ? emptyElement(name) : `<${name}>${escapeText(text)}</${name}>`;
+}
+
+export function emptyElement(name: string): string {
+  return `<${name} />`;
+}
+
+export function nilElement(name: string): string {
+  return `<${name} xsi:nil="true" />`;
+}
+
+/** An element around others; without others it is `<name />`. */
+export function parentElement(name: string, inner: string): string {
+  return inner === '' ? emptyElement(name) : `<${name}>${inner}</${name}>`;
+}
+
+/** An optional member: without a value it is left out, or nil where the server writes nulls. */
+export function memberElement(name: string, value: string | null, nullMembers: boolean): string {
+  if (value !== null) return textElement(name, value);
+  return nullMembers ? nilElement(name) : '';
+}
+
+/** The element of an answer, around its result or without one. */
+export function responseElement(operation: Operation, namespace: string) {
+  const tag = `${operation}Response xmlns="${escapeText(namespace).replaceAll('"', '&quot;')}"`;
+  return { before: `<${tag}>`, after: `</${operation}Response>`, empty: `<${tag} />` };
+}
+
+/** What stands before and after the content of Body. */
+export function envelopeOf(version: SoapVersion): { before: string; after: string } {
+  const before = `${DECLARATION}<soap:Envelope xmlns:soap="${SOAP[version].envelope}" ${TYPES}><soap:Body>`;
+  return { before, after: '</soap:Body></soap:Envelope>' };
+}
+
+/** The media type of answers. */
+export function answerType(version: SoapVersion): string {
+  return `${SOAP[version].mediaType}; charset=utf-8`;
+}
+
+const CODES_11 = { client: 'Client', server: 'Server', 'version-mismatch': 'VersionMismatch' } as const;
+const CODES_12 = { client: 'Sender', server: 'Receiver', 'version-mismatch': 'VersionMismatch' } as const;
+
+/** The document of a fault. */
+export function faultDocument(version: SoapVersion, fault: Pick<ServiceFault, 'code' | 'message'>): string {
+  const { before, after } = envelopeOf(version);
+  const code = faultCode(version, fault.code);
+  const text = escapeText(fault.message);
+  const inner =
+    version === '1.1'
+      ? `<faultcode>${code}</faultcode><faultstring>${text}</faultstring><detail />`
+      : `<soap:Code><soap:Value>${code}</soap:Value></soap:Code>` +
+        `<soap:Reason><soap:Text xml:lang="en">${text}</soap:Text></soap:Reason><soap:Detail />`;
+  return `${before}<soap:Fault>${inner}</soap:Fault>${after}`;
+}
+
+function faultCode(version: SoapVersion, code: FaultCode): string {
+  if (code === 'must-understand') return 'soap:MustUnderstand';
+  return `soap:${(version === '1.1' ? CODES_11 : CODES_12)[code]}`;
+}

@@ -1,0 +1,44 @@
+/** Waits until files are on the disk. */
+import os from 'node:os';
+import { flushPath } from './directories.ts';
+import { runProgram } from './program.ts';
+
+/** So many are flushed with their whole file system: one commit of its journal costs less than one for each. */
+const MANY = 32;
+const AT_A_TIME = 8;
+/** Of gigabytes that a slow disk has not written yet. */
+const SYNC_MS = 10 * 60_000;
+
+/**
+ * Waits until the bytes of files, or the names in directories, are on the disk; they are all of one file system. On a
+ * network one each is flushed by itself: syncfs(2) does not reach the server of every such file system.
+ */
+export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Promise<void> {
+  const left = [...paths];
+  const [first] = left;
+  const together = left.length > MANY && !onNetwork && doesSyncfsTell();
+  if (together && first !== undefined && (await flushFileSystemOf(first))) return;
+  const work = async () => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_A_TIME, left.length) }, work));
+}
+
+/** Whether syncfs(2) fails if bytes could not be written: before Linux 5.8 it did not. */
+function doesSyncfsTell(): boolean {
+  const [major = 0, minor = 0] = os.release().split('.').map(Number.parseFloat);
+  return os.platform() === 'linux' && (major > 5 || (major === 5 && minor >= 8));
+}
+
+/**
+ * Node.js has no syncfs, `sync -f` of coreutils is it. False if it is not there, failed, or said that it ignores `-f`:
+ * then each is flushed by itself.
+ */
+async function flushFileSystemOf(file: string): Promise<boolean> {
+  const { signal } = new AbortController();
+  const limit = { totalMs: SYNC_MS };
+  return runProgram({ command: 'sync', args: ['-f', '--', file], limit, signal }).then(
+    ({ code, said }) => code === 0 && said === '',
+    () => false,
+  );
+}

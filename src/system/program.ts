@@ -1,0 +1,175 @@
+/**
+ * Runs a program of this machine to its end: no shell, a process group of its own, and a limit. However the program
+ * behaves, this ends: it is asked to, then killed with all it started, then given up.
+ */
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { JobtailError } from '../errors.ts';
+import { LinkedAbort } from '../linked-abort.ts';
+import { type Limit, LimitClock } from './program-limit.ts';
+
+export interface ProgramOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** If left out: nothing that steers a program from outside, and messages in English. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** All that it reads on its standard input, if `talk` does not reply. */
+  readonly input?: Buffer;
+  /** Reads its standard output as far as it wants to, and replies. What it throws stops the program. */
+  readonly talk?: (output: AsyncIterable<Buffer>, reply: (bytes: string | Buffer) => void) => Promise<void>;
+  readonly limit: Limit;
+  readonly signal: AbortSignal;
+}
+
+export interface ProgramEnd {
+  /** Null if a signal ended it. */
+  readonly code: number | null;
+  readonly killedBy: NodeJS.Signals | null;
+  /** The end of what it wrote to its standard error: at most `MOST_SAID` characters. */
+  readonly said: string;
+}
+
+/** The program is not there; another one may be. */
+export class NotInstalled extends JobtailError {}
+
+export const MOST_SAID = 4_000;
+/** From asking a program to end to killing it, and from that to giving it up. */
+const GRACE_MS = 1_000;
+
+/** @throws what `talk` throws; NotInstalled; JobtailError `local-io`, `timeout`, `aborted`: they name no argument */
+export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
+  const { command, input, talk = readAll, limit, signal } = options;
+  if (signal.aborted) throw stopped(command);
+  const child = await start(options);
+  const stop = new LinkedAbort(signal, () => stopped(command));
+  const clock = new LimitClock(limit, () => stop.abort(overLimit(command, limit)));
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-MOST_SAID);
+  });
+  // It may end before it has read everything.
+  child.stdin.on('error', () => {});
+  if (input !== undefined || options.talk === undefined) child.stdin.end(input);
+  const talking = async () => {
+    try {
+      await talk(outputOf(child, clock), (bytes) => void child.stdin.write(bytes));
+    } catch (error) {
+      stop.abort(error);
+    }
+    child.stdin.end();
+    // What it says now, nobody wants to hear; its end is still waited for.
+    child.stdout.destroy();
+    clock.go();
+  };
+  try {
+    const [end] = await Promise.all([endOf(child, stop.signal), talking()]);
+    stop.signal.throwIfAborted();
+    return { ...end, said };
+  } finally {
+    clock.end();
+    stop.release();
+  }
+}
+
+/** What a program prints, and how it ended. @throws as `runProgram`; JobtailError `answer-too-large` */
+export async function printedBy(
+  options: Omit<ProgramOptions, 'talk'> & { readonly mostBytes: number },
+): Promise<ProgramEnd & { readonly printed: Buffer }> {
+  const { command, mostBytes } = options;
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const talk = async (output: AsyncIterable<Buffer>) => {
+    for await (const piece of output) {
+      pieces.push(piece);
+      bytes += piece.length;
+      if (bytes > mostBytes) {
+        throw new JobtailError('answer-too-large', `the program ${command} printed more than ${mostBytes} bytes`);
+      }
+    }
+  };
+  const end = await runProgram({ input: Buffer.alloc(0), ...options, talk });
+  return { ...end, printed: Buffer.concat(pieces) };
+}
+
+async function readAll(output: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of output);
+}
+
+async function start({ command, args, env = plainEnvironment() }: ProgramOptions) {
+  try {
+    // If this process is killed, the pipes break, and with them whoever writes to them.
+    const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+    await once(child, 'spawn');
+    return child;
+  } catch (error) {
+    throw notStarted(command, (error as NodeJS.ErrnoException).code ?? 'unknown error');
+  }
+}
+
+async function* outputOf({ stdout }: ChildProcessWithoutNullStreams, clock: LimitClock): AsyncGenerator<Buffer> {
+  for await (const bytes of stdout) {
+    clock.pause();
+    yield bytes;
+    clock.go();
+  }
+}
+
+/** Resolves when the program has ended and let go of its streams, or was given up; ends it with the signal. */
+function endOf(child: ChildProcessWithoutNullStreams, stop: AbortSignal): Promise<Omit<ProgramEnd, 'said'>> {
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    const giveUp = () => {
+      // It waits for a dead disk, or what left its group has its streams.
+      for (const stream of child.stdio) stream?.destroy();
+      child.unref();
+      resolve({ code: null, killedBy: 'SIGKILL' });
+    };
+    const kill = () => {
+      signalGroup(child, 'SIGKILL');
+      timer = setTimeout(giveUp, GRACE_MS);
+    };
+    const end = () => {
+      // rsync keeps what came of a file when it is asked to end.
+      signalGroup(child, 'SIGTERM');
+      timer = setTimeout(kill, GRACE_MS);
+    };
+    child.once('close', (code, killedBy) => {
+      clearTimeout(timer);
+      if (stop.aborted) signalGroup(child, 'SIGKILL');
+      stop.removeEventListener('abort', end);
+      resolve({ code, killedBy });
+    });
+    if (stop.aborted) end();
+    else stop.addEventListener('abort', end, { once: true });
+  });
+}
+
+function signalGroup({ pid }: ChildProcessWithoutNullStreams, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has just ended.
+  }
+}
+
+function plainEnvironment(): NodeJS.ProcessEnv {
+  const { PATH, HOME } = process.env;
+  return { ...(PATH === undefined ? {} : { PATH }), ...(HOME === undefined ? {} : { HOME }), LC_ALL: 'C' };
+}
+
+const stopped = (command: string) => new JobtailError('aborted', `the program ${command} was stopped`);
+
+function overLimit(command: string, limit: Limit): JobtailError {
+  const what =
+    'totalMs' in limit ? `did not end within ${limit.totalMs / 1000}` : `did nothing for ${limit.idleMs / 1000}`;
+  return new JobtailError('timeout', `the program ${command} ${what} s`);
+}
+
+/** Without the error itself, which holds the arguments. */
+function notStarted(command: string, code: string): JobtailError {
+  if (code === 'ENOENT') return new NotInstalled('local-io', `the program ${command} is not installed`);
+  return new JobtailError('local-io', `the program ${command} cannot be started (${code})`, {
+    hint: 'see that it may be run, and that there are not too many processes or open files (ulimit -u, ulimit -n)',
+  });
+}

@@ -1,0 +1,148 @@
+/** A long backlog of which the service could not decode all: its raw bytes are taken once, while they arrive. */
+import fs from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { JobtailError } from '../../../../src/errors.ts';
+import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
+import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
+import { memoryWriter } from '../../../support/memory-content.ts';
+import { ModelRemote } from '../../../support/model-remote.ts';
+import { temporaryDirectory } from '../../../support/temp-directory.ts';
+
+const NAME = keyText(STDOUT);
+const STDERR: LiveFileKey = { ...STDOUT, file: 'stderr' };
+const LONG_BYTES = 100_000;
+/** Full of characters that block edges cut. */
+const TEXT = Buffer.from(Array.from({ length: 20_000 }, (_, line) => `${line} 日本語のログ\n`).join(''));
+
+function setUp(watched: readonly LiveFileKey[] = [STDOUT]) {
+  const remote = new ModelRemote();
+  let time = 1_000_000;
+  const engine = new Engine({
+    directory: temporaryDirectory(),
+    remote,
+    now: () => time,
+    newContent: () => memoryWriter(remote),
+    longBacklogBytes: LONG_BYTES,
+  });
+  engine.watch(watched);
+  onTestFinished(() => engine.kill());
+  remote.files.set(NAME, TEXT);
+  const poll = async () => {
+    time += 1_000;
+    const polled = await engine.poll();
+    expect(remote.held).toBe(0);
+    return polled.ends.get(NAME) ?? polled.errors.get(NAME)?.code;
+  };
+  return { remote, engine, poll, mirror: () => fs.readFileSync(engine.mirror(STDOUT)) };
+}
+
+describe('a long backlog full of cut characters', () => {
+  test('costs the beginning of its text and its raw bytes', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    // Its beginning, that of a second reading, its name, the listing, the file.
+    expect(remote.calls).toBe(5);
+    expect(remote.textBytes).toBeLessThan(1.1 * LONG_BYTES);
+    expect(remote.rawBytes).toBe(TEXT.length);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ position: TEXT.length, listedName: `/${NAME}.txt` });
+    remote.files.set(NAME, Buffer.concat([TEXT, Buffer.from('více\n')]));
+    expect(await poll()).toBe('current');
+    expect(remote.calls).toBe(6);
+    expect(mirror().equals(Buffer.concat([TEXT, Buffer.from('více\n')]))).toBe(true);
+  });
+
+  test('is read as text, twice, where the raw bytes are not to be had', async () => {
+    const { remote, poll, mirror } = setUp();
+    remote.rawAccess = false;
+    expect(await poll()).toBe('raw');
+    expect(mirror().length).toBe(0);
+    remote.textBytes = 0;
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.textBytes).toBeLessThan(TEXT.length * 2.01);
+  });
+
+  test('is not taken from a listed file that shows another text', async () => {
+    const { remote, poll, mirror } = setUp();
+    const other = Buffer.from(TEXT);
+    other.write('x', LONG_BYTES / 2);
+    const file = keyText({ ...STDOUT, taskId: '9002' as TaskId });
+    remote.listChangedFiles = async () => [`/${file}.txt`];
+    remote.files.set(file, other);
+    expect(await poll()).toBe('raw');
+    expect(mirror().length).toBe(0);
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+  });
+
+  test('is taken as far as two listed files have it in common that may both be it', async () => {
+    const { remote, poll, mirror } = setUp();
+    const twin = keyText({ ...STDOUT, taskId: '9002' as TaskId });
+    remote.files.set(twin, TEXT.subarray(0, LONG_BYTES * 2));
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT.subarray(0, LONG_BYTES * 2))).toBe(true);
+    for (let polls = 0; polls < 2; polls++) await poll();
+    expect(mirror().equals(TEXT)).toBe(true);
+  });
+
+  test('is read as text where the service does not tell the name of a file without its text', async () => {
+    const { remote, poll, mirror } = setUp();
+    const readParts = remote.readParts.bind(remote);
+    remote.readParts = async (jobId, wanted, ...rest) => {
+      if (wanted.some(({ offset }) => offset > TEXT.length)) throw new JobtailError('fault', 'no such offset');
+      return await readParts(jobId, wanted, ...rest);
+    };
+    expect(await poll()).toBe('fault');
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.rawBytes).toBe(0);
+  });
+
+  test('goes on where it was when the download breaks in its midst', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    const download = remote.downloadFile.bind(remote);
+    remote.downloadFile = async (jobId, path, sink, signal) => {
+      let bytes = 0;
+      const broken = new JobtailError('interrupted', 'the connection broke');
+      await download(
+        jobId,
+        path,
+        async (piece) => {
+          bytes += piece.length;
+          if (bytes > 2_000_000) throw broken;
+          await sink(piece);
+        },
+        signal,
+      );
+      return bytes;
+    };
+    const long = Buffer.concat(Array.from({ length: 8 }, () => TEXT));
+    remote.files.set(NAME, long);
+    expect(await poll()).toBe('interrupted');
+    const came = mirror();
+    expect(came.length).toBeGreaterThan(1_900_000);
+    expect(came.equals(long.subarray(0, came.length))).toBe(true);
+    remote.downloadFile = download;
+    for (let polls = 0; polls < 2; polls++) await poll();
+    expect(mirror().equals(long)).toBe(true);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 1, error: null });
+  });
+
+  test('is read as text beside other files of its job: their answer names each behind its text', async () => {
+    const { remote, poll, mirror } = setUp([STDOUT, STDERR]);
+    remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+  });
+});
+
+test('a long backlog that the service decodes whole costs one reading', async () => {
+  const { remote, poll, mirror } = setUp();
+  const ascii = Buffer.alloc(5 * LONG_BYTES, 'only ASCII\n');
+  remote.files.set(NAME, ascii);
+  expect(await poll()).toBe('current');
+  expect(mirror().equals(ascii)).toBe(true);
+  expect(remote.textBytes).toBeLessThan(ascii.length * 1.01);
+  expect(remote.rawBytes).toBe(0);
+});

@@ -1,0 +1,143 @@
+import fs from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  commonRegions,
+  maskRegions,
+  overlaps,
+  regionsBefore,
+  withRegion,
+} from '../../../../src/agent/live/mirror/inexact-regions.ts';
+import { JobtailError } from '../../../../src/errors.ts';
+import { keyText } from '../../../../src/job.ts';
+import type { InexactRegion } from '../../../../src/store/rows.ts';
+import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
+import { ModelRemote } from '../../../support/model-remote.ts';
+import { numRuns } from '../../../support/property-runs.ts';
+import { removedDirectory } from '../../../support/temp-directory.ts';
+import { ALL_ATOMS } from '../model/content.ts';
+
+const NAME = keyText(STDOUT);
+
+/** Follows `bytes` to their end where there is nothing but text; then the raw bytes can be had. */
+async function followInexact(bytes: Buffer, decoding: ModelRemote['decoding']) {
+  return removedDirectory(async (directory) => {
+    const remote = new ModelRemote();
+    remote.rawAccess = false;
+    remote.decoding = decoding;
+    remote.files.set(NAME, bytes);
+    let now = 0;
+    const engine = new Engine({ directory, remote, now: () => now });
+    engine.watch([STDOUT]);
+    const poll = async (times: number) => {
+      for (let polls = 0; polls < times; polls++) {
+        now += 700_000;
+        await engine.poll(true);
+      }
+      const row = engine.store.liveFiles.ofJob(JOB)[0];
+      return { mirror: fs.readFileSync(engine.mirror(STDOUT)), regions: row?.inexact ?? [], row };
+    };
+    const inexact = await poll(8);
+    remote.rawAccess = true;
+    const exact = await poll(2);
+    engine.kill();
+    return { inexact, exact };
+  });
+}
+
+describe('undecodable bytes without raw bytes', () => {
+  const content = fc
+    .array(fc.tuple(fc.constantFrom(...ALL_ATOMS), fc.integer({ min: 1, max: 9 })), { minLength: 1, maxLength: 12 })
+    .map((runs) => Buffer.concat(runs.flatMap(([atom, times]) => Array<Buffer>(times).fill(atom))));
+
+  test('keep their width, so that nothing drifts; they are known, and mended as soon as raw bytes can be had', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, fc.boolean(), async (start, swallowBom) => {
+        const bytes = Buffer.concat([Buffer.from('A'), start, Buffer.from('the end')]);
+        const { inexact, exact } = await followInexact(bytes, { swallowBom });
+        expect(inexact.mirror.length).toBe(bytes.length);
+        const standIns = [...inexact.mirror].map((byte, index) =>
+          inexact.regions.some((region) => overlaps(region, index, index + 1)) ? '?'.charCodeAt(0) : byte,
+        );
+        expect(Buffer.from(standIns)).toEqual(inexact.mirror);
+        const right = maskRegions(bytes, 0, inexact.regions);
+        expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(right);
+        expect(inexact.row?.generation).toBe(1);
+        expect(exact).toMatchObject({ mirror: bytes, regions: [] });
+        expect(exact.row?.generation).toBe(1);
+      }),
+      numRuns(60),
+    );
+  });
+
+  test('are not taken for others because a byte-order mark stands between them', async () => {
+    const bytes = Buffer.from('41e282e282e282e282efbbbffeefbbbfefbbbfefbfbd41efbfbdefbfbd41', 'hex');
+    const { inexact, exact } = await followInexact(bytes, { swallowBom: true, readLengths: [700] });
+    expect(inexact.regions[0]).toEqual({ start: 1, length: 8 });
+    expect(inexact.row?.generation).toBe(1);
+    expect(exact.mirror).toEqual(bytes);
+  });
+
+  test('of a service that fails for a while stay open', async () => {
+    await removedDirectory(async (directory) => {
+      const remote = new ModelRemote();
+      remote.files.set(NAME, Buffer.from('a\xffb', 'latin1'));
+      const engine = new Engine({ directory, remote, now: () => 0 });
+      engine.watch([STDOUT]);
+      remote.listChangedFiles = async () => {
+        throw new JobtailError('timeout', 'no answer');
+      };
+      await engine.poll(true);
+      expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('a');
+      expect(engine.store.liveFiles.ofJob(JOB)[0]?.inexact).toEqual([]);
+      engine.kill();
+    });
+  });
+});
+
+describe('regions', () => {
+  const regions = fc
+    .array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 5 })), { maxLength: 6 })
+    .map((gaps) => {
+      let end = 0;
+      return gaps.map(([gap, length]): InexactRegion => {
+        const start = end + gap;
+        end = start + length;
+        return { start, length };
+      });
+    });
+  const positionsOf = (list: readonly InexactRegion[]) =>
+    list.flatMap(({ start, length }) => Array.from({ length }, (_, index) => start + index));
+
+  test('are cut where the mirror ends', () => {
+    fc.assert(
+      fc.property(regions, fc.nat(70), (list, end) => {
+        expect(positionsOf(regionsBefore(list, end))).toEqual(positionsOf(list).filter((position) => position < end));
+      }),
+    );
+  });
+
+  test('have in common what is in both', () => {
+    fc.assert(
+      fc.property(regions, regions, (a, b) => {
+        const both = positionsOf(a).filter((position) => positionsOf(b).includes(position));
+        expect(positionsOf(commonRegions(a, b))).toEqual(both);
+      }),
+    );
+  });
+
+  test('are joined where one continues the other', () => {
+    expect(withRegion([{ start: 1, length: 2 }], { start: 3, length: 4 })).toEqual([{ start: 1, length: 6 }]);
+    expect(withRegion([{ start: 1, length: 2 }], { start: 4, length: 4 })).toHaveLength(2);
+  });
+
+  test('mask what is in them, wherever the bytes stand', () => {
+    fc.assert(
+      fc.property(regions, fc.nat(20), (list, at) => {
+        const masked = maskRegions(Buffer.alloc(60), at, list);
+        const inside = [...masked].flatMap((byte, index) => (byte === 0xff ? [at + index] : []));
+        expect(inside).toEqual(positionsOf(list).filter((position) => position >= at && position < at + 60));
+      }),
+    );
+  });
+});

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Bytes, match } from '../../../../src/agent/live/compare/match.ts';
+import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
+import { textOf } from '../../../support/drive.ts';
+import { ALL_ATOMS } from '../model/content.ts';
+
+/** Content in which every run of atoms ends in a letter: what is passed over ends within a few bytes. */
+const content = fc
+  .array(fc.tuple(fc.array(fc.constantFrom(...ALL_ATOMS), { maxLength: 5 }), fc.constantFrom('A', 'B', 'C')), {
+    minLength: 1,
+    maxLength: 400,
+  })
+  .map((runs) => Buffer.concat(runs.flatMap(([atoms, letter]) => [...atoms, Buffer.from(letter)])));
+
+const bytesOf = (bytes: Buffer): Bytes => ({ read: async (start, end) => bytes.subarray(start, end) });
+
+async function compare(remote: Buffer, mirror: Buffer, from = 0) {
+  const passed: [number, number][] = [];
+  const reading = new Utf8Reading(textOf(remote, from));
+  const found = await match(reading, bytesOf(mirror), { from, to: mirror.length }, (...stretch) =>
+    passed.push(stretch),
+  );
+  return { found, passed, reading };
+}
+
+describe('match', () => {
+  test('finds every beginning of a file to be the same, from every offset', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, fc.nat(), fc.nat(), async (bytes, start, end) => {
+        const length = end % (bytes.length + 1);
+        const { found } = await compare(bytes, bytes.subarray(0, length), start % (length + 1));
+        expect(found.kind).toBe('same');
+      }),
+    );
+  });
+
+  test('stands right behind the mirror if it says so', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, fc.nat(), async (bytes, end) => {
+        const length = end % (bytes.length + 1);
+        const { found, reading } = await compare(bytes, bytes.subarray(0, length));
+        if (found.kind !== 'same' || !found.aligned) return;
+        const rest = await reading.peek(1_000);
+        expect(rest).toEqual(bytes.subarray(length, length + rest.length));
+      }),
+    );
+  });
+
+  test('tells what it passed over: everything else is proven', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, fc.nat(), fc.integer({ min: 1, max: 255 }), async (bytes, where, change) => {
+        const index = where % bytes.length;
+        const changed = Buffer.from(bytes);
+        changed[index] = (changed[index] ?? 0) ^ change;
+        const { found, passed } = await compare(bytes, changed);
+        // Up to where it came, each byte was compared or told to be passed over.
+        const isPassed = passed.some(([start, end]) => start <= index && index < end);
+        // Behind a stretch whose width cannot be told, a reading that ended or differs stands where it seems to.
+        const isCertain = passed.every(([, end]) => end > index);
+        const isReached = found.kind === 'same' || (found.at > index && isCertain);
+        expect(isReached && !isPassed).toBe(false);
+      }),
+      // U+FFFD for three bytes, of which the mirror has one, then what follows them: the reading ends there.
+      { examples: [[Buffer.from('A\r\n\ufffdB'), 4, 0xfd]] },
+    );
+  });
+
+  test('finds a file that ends before its mirror', async () => {
+    await fc.assert(
+      fc.asyncProperty(content, fc.nat(), async (bytes, end) => {
+        const length = end % bytes.length;
+        const { found } = await compare(bytes.subarray(0, length), bytes);
+        expect(found.kind).not.toBe('different');
+        if (found.kind === 'shorter') expect(found.at).toBeLessThanOrEqual(length);
+        // At most the last undecodable bytes leave it open.
+        else expect(bytes.length - length).toBeLessThan(3);
+      }),
+    );
+  });
+
+  test('passes over a long stretch of undecodable bytes', async () => {
+    const bytes = Buffer.concat([Buffer.from('a'), Buffer.alloc(300_000, 0xff), Buffer.from('end')]);
+    expect((await compare(bytes, bytes)).found).toEqual({ kind: 'same', aligned: true });
+    expect((await compare(bytes, bytes)).passed).toEqual([[1, 300_001]]);
+    const shorter = Buffer.concat([Buffer.from('a'), Buffer.alloc(299_999, 0xff), Buffer.from('end')]);
+    expect((await compare(bytes, shorter)).found).toEqual({ kind: 'different', at: 1 });
+  });
+
+  test('takes no ASCII for an undecodable byte', async () => {
+    expect((await compare(Buffer.from('a\xffb', 'latin1'), Buffer.from('a?b'))).found).toEqual({
+      kind: 'different',
+      at: 1,
+    });
+  });
+});

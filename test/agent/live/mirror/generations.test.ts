@@ -1,0 +1,117 @@
+import fs from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { LivePlace } from '../../../support/live-place.ts';
+
+/** Ends the work at its step number `last`; false once there are fewer steps. */
+function killAt(place: LivePlace, last: number): () => boolean {
+  let steps = 0;
+  place.onStep = () => {
+    if (steps++ === last) throw new Error('killed');
+  };
+  return () => steps > last;
+}
+
+async function write(place: LivePlace, text: string): Promise<void> {
+  await place.during((file) => file.append(Buffer.from(text)));
+}
+
+const rotate = (place: LivePlace, keepGenerations: number) =>
+  place.during((file) => file.startGeneration(), { keepGenerations });
+
+describe('a new generation', () => {
+  test('keeps the old ones by number, and the inode of the mirror', async () => {
+    const place = new LivePlace();
+    await write(place, 'one');
+    const { ino } = fs.statSync(place.path);
+    for (const next of ['two', 'three', 'four']) {
+      await rotate(place, 2);
+      await write(place, next);
+    }
+    expect([0, 1, 2, 3].map((back) => place.read(back))).toEqual(['four', 'three', 'two', undefined]);
+    expect(place.committed).toMatchObject({ generation: 4, position: 4 });
+    expect(fs.statSync(place.path).ino).toBe(ino);
+  });
+
+  test.each([5, 1, 0])('killed at any step it loses nothing that is to be kept, of %i', async (keepGenerations) => {
+    for (let last = 0, killed = true; killed; last++) {
+      const place = new LivePlace();
+      await write(place, 'one');
+      await rotate(place, keepGenerations);
+      await write(place, 'two');
+      const { ino } = fs.statSync(place.path);
+      const wasKilled = killAt(place, last);
+      await rotate(place, keepGenerations).catch(() => {});
+      killed = wasKilled();
+      // At no moment is the old generation nowhere, nor is there a wrong byte.
+      const everywhere = place.files().map((file) => fs.readFileSync(place.path.replace('stdout.log', file), 'latin1'));
+      if (keepGenerations > 0) expect(everywhere).toContain('two');
+      expect(['two', '']).toContain(place.read());
+      place.kill();
+
+      // What is found at the next start goes on: as if it had never begun, or to its end.
+      const begun = place.committed.rotation !== null || place.committed.generation === 3;
+      await place.during(async () => {}, { keepGenerations });
+      const { generation, position, rotation } = place.committed;
+      expect(rotation).toBeNull();
+      expect(generation).toBe(begun ? 3 : 2);
+      expect(position).toBe(begun ? 0 : 3);
+      const old = [place.read(1), place.read(2)];
+      const kept = begun ? ['two', 'one'] : ['one', undefined];
+      expect(old).toEqual([kept[0], kept[1]].map((text, index) => (index < keepGenerations ? text : undefined)));
+      expect(place.read()).toBe(begun ? '' : 'two');
+      expect(place.files()).not.toContain('stdout.log.keeping');
+      expect(fs.statSync(place.path).ino).toBe(ino);
+    }
+  });
+
+  test('killed, and killed again while it goes on, it comes to the same end', async () => {
+    for (let first = 0; first < 12; first++) {
+      for (let second = 0; second < 12; second++) {
+        const place = new LivePlace();
+        await write(place, 'one');
+        killAt(place, first);
+        await rotate(place, 5).catch(() => {});
+        place.kill();
+        killAt(place, second);
+        await place.during(async () => {}).catch(() => {});
+        place.kill();
+        await place.during(async () => {});
+        const { generation, position, rotation } = place.committed;
+        const now = { generation, position, rotation, mirror: place.read(), kept: place.read(1), older: place.read(2) };
+        const [before, after] = [
+          { generation: 1, position: 3, mirror: 'one', kept: undefined },
+          { generation: 2, position: 0, mirror: '', kept: 'one' },
+        ];
+        expect([before, after]).toContainEqual(expect.objectContaining({ generation }));
+        expect(now).toEqual({ ...(generation === 1 ? before : after), rotation: null, older: undefined });
+      }
+    }
+  });
+
+  test('makes a copy that a power loss tore anew', async () => {
+    const place = new LivePlace();
+    await write(place, 'one');
+    place.onStep = (step) => {
+      if (step === 'rotation:copied') throw new Error('power loss');
+    };
+    await expect(rotate(place, 5)).rejects.toThrow('power loss');
+    expect(place.committed.rotation).toBe('copying');
+    fs.truncateSync(`${place.path}.keeping`, 1);
+    place.kill();
+    await place.during(async () => {});
+    expect([place.read(), place.read(1)]).toEqual(['', 'one']);
+  });
+
+  test('keeps one old state of a progress file, which is rewritten by design', async () => {
+    const place = new LivePlace();
+    const progress = { ...place.committed, file: 'progress' as const };
+    place.commits.push(progress);
+    const file = place.path.replace('stdout', 'progress');
+    for (let percent = 1; percent <= 10; percent++) {
+      await write(place, `${percent} %`);
+      await rotate(place, 5);
+    }
+    expect(place.files()).toEqual(['progress.log', 'progress.log.1']);
+    expect(fs.readFileSync(`${file}.1`, 'utf8')).toBe('10 %');
+  });
+});

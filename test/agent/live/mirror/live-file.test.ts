@@ -1,0 +1,160 @@
+import fs from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { doubtOf } from '../../../../src/agent/live/mirror/integrity.ts';
+import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
+import { ModelDisk } from '../../../support/model-disk.ts';
+
+describe('what is appended', () => {
+  test('is flushed before it is committed', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const steps: string[] = [];
+    disk.beforeStep = async (step) => void steps.push(step);
+    place.onStep = (step) => {
+      if (step === 'commit' || step === 'mark') steps.push(step);
+    };
+    const openFile = disk.open.bind(disk);
+    await place.during((file) => file.append(Buffer.from('text')), { openFile });
+    // The first commit says whose file it is, before there is a byte in it; the mark, that it is being written.
+    expect(steps).toEqual(['commit', 'mark', 'write', 'datasync', 'commit']);
+    expect(place.commits.map(({ bootId }) => bootId)).toEqual([null, 'this boot', null]);
+    expect(place.committed.position).toBe(4);
+  });
+
+  test('is committed from time to time within a long append', async () => {
+    const place = new LivePlace();
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    await place.during(async (file) => {
+      for (let count = 0; count < 70; count++) await file.append(piece);
+    });
+    const committed = place.commits.filter(({ bootId }) => bootId === null);
+    expect(committed.map(({ position }) => position / piece.length)).toEqual([0, 32, 64, 70]);
+  });
+
+  test('is taken back if it cannot be flushed: the system may hold it for clean', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const openFile = disk.open.bind(disk);
+    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
+    disk.flushFailures = 1;
+    const failed = place.during((file) => file.append(Buffer.from(' lost')), { openFile });
+    await expect(failed).rejects.toMatchObject({ code: 'local-io' });
+    expect(place.read()).toBe('safe');
+    expect(place.committed.position).toBe(4);
+    await place.during((file) => file.append(Buffer.from(' anew')), { openFile });
+    expect(place.read()).toBe('safe anew');
+    expect(disk.openHandles).toBe(0);
+  });
+
+  test('is taken back, too, if a flush failed that nobody waited for', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const openFile = disk.open.bind(disk);
+    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
+    disk.flushFailures = 1;
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    const failed = place.during(
+      async (file) => {
+        for (let count = 0; count < 10; count++) await file.append(piece);
+      },
+      { openFile },
+    );
+    await expect(failed).rejects.toMatchObject({ code: 'local-io' });
+    expect(disk.flushFailures).toBe(0);
+    expect(place.read()).toBe('safe');
+    expect(place.committed.position).toBe(4);
+    expect(disk.openHandles).toBe(0);
+  });
+
+  test('is not committed by the next flush if it could not even be taken back', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const openFile = disk.open.bind(disk);
+    await place.during((file) => file.append(Buffer.from('safe')), { openFile });
+    disk.flushFailures = 1;
+    disk.beforeStep = async (step) => {
+      if (step === 'truncate') throw new Error('no truncation either');
+    };
+    const file = await place.open({ openFile });
+    await file.append(Buffer.from(' lost'));
+    await expect(file.settle()).rejects.toThrow();
+    expect((await file.settle()).position).toBe(4);
+    await file.close();
+  });
+
+  test('stays as far as it came when the disk is full', async () => {
+    const place = new LivePlace();
+    const disk = new ModelDisk();
+    const openFile = disk.open.bind(disk);
+    disk.room = 6;
+    const failed = place.during((file) => file.append(Buffer.from('too much')), { openFile });
+    await expect(failed).rejects.toMatchObject({ code: 'disk-full' });
+    expect(place.read()).toBe('too mu');
+    expect(place.committed.position).toBe(0);
+  });
+});
+
+describe('a promise that is taken back', () => {
+  test('is taken back in the state before it is in the mirror', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    const lengths: number[] = [];
+    place.onStep = (step) => {
+      if (step === 'commit') lengths.push(fs.statSync(place.path).size);
+    };
+    await place.during(async (file) => {
+      await file.cut(4);
+      file.trust([]);
+    });
+    expect(lengths[0]).toBe(8);
+    expect([place.read(), place.committed.position]).toEqual(['prom', 4]);
+  });
+
+  test('leaves the mirror in doubt if a kill comes before the rest was compared', async () => {
+    const place = new LivePlace();
+    await place.during((file) => file.append(Buffer.from('promised')));
+    const file = await place.open();
+    await file.cut(4);
+    await file.close();
+    place.kill();
+    await place.during(async ({ doubt }) => expect(doubt).toBe('damaged'));
+  });
+});
+
+describe('what could not be had', () => {
+  test('is known to be inexact before it is there, and for as long as it is', async () => {
+    const place = new LivePlace();
+    await place.during(async (file) => {
+      await file.append(Buffer.from('a'));
+      await file.appendInexact(2);
+      await file.append(Buffer.from('b'));
+      expect((await file.read(0, 4)).toString('latin1')).toBe('a\xff\xffb');
+    });
+    expect(place.read()).toBe('a??b');
+    expect(place.committed.inexact).toEqual([{ start: 1, length: 2 }]);
+    const announced = place.commits.find(({ inexact }) => inexact.length > 0);
+    expect(announced).toMatchObject({ position: 0, inexact: [{ start: 1, length: 2 }] });
+    await place.during((file) => file.mend([Buffer.from([0xc3, 0xff])]));
+    expect(place.read()).toBe('a\xc3\xffb');
+    expect(place.committed.inexact).toEqual([]);
+  });
+});
+
+describe('a mirror that is opened', () => {
+  const row = { ...NEW_ROW, position: 10, inode: '7', modifiedNs: '100' };
+  const look = { length: 10, inode: '7', modifiedNs: '100' };
+
+  test.each([
+    ['as it was left', row, look, false, 'none'],
+    ['longer, as a kill leaves it', row, { ...look, length: 12, modifiedNs: '200' }, false, 'none'],
+    ['longer, though this process left it in order', row, { ...look, length: 12, modifiedNs: '200' }, true, 'damaged'],
+    ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'damaged'],
+    ['shorter', row, { ...look, length: 9 }, false, 'damaged'],
+    ['another file', row, { ...look, inode: '8' }, false, 'damaged'],
+    ['cut, and then killed', { ...row, modifiedNs: null }, look, false, 'damaged'],
+    ['new', NEW_ROW, { ...look, length: 0 }, false, 'none'],
+    ['there, though nothing is known of it', NEW_ROW, look, false, 'unknown'],
+  ] as const)('%s', (_, known, found, settled, doubt) => {
+    expect(doubtOf(known, found, settled)).toBe(doubt);
+  });
+});

@@ -1,0 +1,576 @@
+/** The world of the model test: remote files with their history, the engine that follows them, and what must hold. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { regionsBefore } from '../../../../src/agent/live/mirror/inexact-regions.ts';
+import type { Polled } from '../../../../src/agent/poll/poll.ts';
+import type { Clock } from '../../../../src/agent/ports.ts';
+import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
+import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
+import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
+import { Engine, JOB } from '../../../support/engine.ts';
+import { memoryWriter } from '../../../support/memory-content.ts';
+import { ModelDisk } from '../../../support/model-disk.ts';
+import { ModelRemote } from '../../../support/model-remote.ts';
+import { memoryDirectory } from '../../../support/temp-directory.ts';
+import { type Action, type Change, CODE_PAGES, type Decoding, type Setting, type Work } from './actions.ts';
+import { ALL_ATOMS, bytesOf, type Piece } from './content.ts';
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** Two tasks with two files each; the paths that the service gives are the same for both tasks. */
+const KEYS = ['9001', '9002'].flatMap((taskId) =>
+  (['stdout', 'progress'] as const).map((file): LiveFileKey => ({ taskId: taskId as TaskId, file })),
+);
+/** A stale size is shown for less than the five seconds that the engine wants to see it. */
+const STALE_MS = 4_000;
+
+/** So many polls, so far apart, are enough for every mirror (docs/guarantees.md). */
+const POLLS_TO_BE_EQUAL = 10;
+const BETWEEN_POLLS_MS = 15_000;
+
+/** A remote file as the model knows it. */
+interface Subject {
+  readonly key: LiveFileKey;
+  readonly name: string;
+  /** All it ever held: one content a generation, the last one grows. */
+  readonly generations: Buffer[];
+  letter: string;
+  /** Bytes that the job has yet to write. */
+  pending: Buffer;
+  staleUntil: number;
+  /** Its mirror was edited or torn, and not polled with success since. */
+  unsettled: boolean;
+  /** Its mirror was edited, or the state lost, so its generations are no longer those of the remote file. */
+  edited: boolean;
+  /** The committed position in each generation of the mirror, as last seen. */
+  readonly promised: Map<number, number>;
+  /** Bytes that were in each generation of the mirror when a kill came that left them as they were written. */
+  readonly written: Map<number, number>;
+  /** A power loss or a flush that failed may have damaged what was written, and it was not polled with success since. */
+  mayBeDamaged: boolean;
+}
+
+export class World {
+  readonly #setting: Setting;
+  readonly #directory: string;
+  readonly #remote = new ModelRemote();
+  readonly #disk = new ModelDisk();
+  readonly #subjects: Subject[];
+  #engine: Engine;
+  #now = 1_700_000_000_000;
+  #letters = 0;
+  #edits = 0;
+  #boots = 0;
+  /** Steps until the engine is killed; undefined while it is not to be. */
+  #stepsLeft: number | undefined;
+  #killed = false;
+  #race: { calls: number; change: Change } | undefined;
+  #decoding: Decoding;
+
+  constructor(setting: Setting) {
+    this.#setting = setting;
+    this.#directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
+    this.#decoding = setting.decoding;
+    this.#remote.rawAccess = setting.rawAccess;
+    this.#decodeAs(setting.decoding);
+    this.#remote.beforeCall = () => this.#beforeCall();
+    this.#disk.beforeStep = () => this.#step();
+    this.#disk.onFlushFailure = (file) => this.#noteDamage(file);
+    this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
+      key,
+      name: keyText(key),
+      generations: [],
+      letter: '',
+      pending: Buffer.alloc(0),
+      staleUntil: 0,
+      unsettled: false,
+      edited: false,
+      promised: new Map(),
+      written: new Map(),
+      mayBeDamaged: false,
+    }));
+    this.#engine = this.#start();
+    const learned = learnedBefore(setting);
+    if (learned !== undefined) this.#engine.store.habits.set('text-encoding', learned);
+    this.#engine.kill();
+    this.#engine = this.#start();
+  }
+
+  async act(action: Action): Promise<void> {
+    switch (action.do) {
+      case 'append':
+      case 'truncate':
+      case 'rewrite':
+      case 'delete':
+        return this.#change(action);
+      case 'work':
+        return this.#work(action.work);
+      case 'wait':
+        this.#now += action.ms;
+        return;
+      case 'stale':
+        return this.#stale(this.#subject(action.file), action.share);
+      case 'fault':
+        for (const code of action.codes) this.#remote.failures.push(new JobtailError(code, 'a fault of the model'));
+        return;
+      case 'poison':
+        this.#remote.poisoned.add(this.#subject(action.file).name);
+        return;
+      case 'race':
+        this.#race = { calls: action.calls, change: action.change };
+        return;
+      case 'crash':
+        return this.#crash(action);
+      case 'raw-access':
+        this.#remote.rawAccess = action.given;
+        return;
+      case 'full':
+        this.#disk.room = action.room;
+        return;
+      case 'flush-fails':
+        this.#disk.flushFailures = action.times;
+        return;
+      case 'edit':
+        return this.#edit(action);
+      case 'lose-state':
+        this.#engine.kill();
+        fs.rmSync(path.join(this.#directory, 'state'), { recursive: true });
+        for (const subject of this.#subjects) this.#forgetPromises(subject);
+        this.#engine = this.#start();
+        return;
+      case 'upgrade':
+        // A setting that is no longer true is an error, whatever it leads to.
+        if (this.#contentEncoding !== 'auto') return;
+        // One code page in the place of another cannot be found out while the agent runs (docs/guarantees.md).
+        if (!isUtf8(this.#decoding) && !isUtf8(action.to)) return;
+        return this.#decodeAs(action.to);
+      case 'calm':
+        return this.#calm();
+    }
+  }
+
+  #decodeAs(decoding: Decoding): void {
+    const { shortRead } = this.#setting;
+    this.#decoding = decoding;
+    this.#remote.decoding = {
+      codePage: isUtf8(decoding) ? undefined : decoding,
+      swallowBom: decoding === 'blocks-swallow',
+      stream: decoding === 'stream',
+      ...(shortRead === null ? {} : { readLengths: [shortRead] }),
+    };
+  }
+
+  /** The setting of the agent. */
+  get #contentEncoding(): string {
+    const { contentEncoding, decoding } = this.#setting;
+    return contentEncoding === 'auto' || isUtf8(decoding) ? 'auto' : decoding;
+  }
+
+  /** After each action. */
+  check(): void {
+    if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
+    const leftOpen = this.#disk.openHandles - this.#engine.openMirrors;
+    if (leftOpen !== 0) throw new Error(`${leftOpen} mirrors were not closed`);
+    const rows = new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
+    for (const subject of this.#subjects) {
+      const row = rows.get(subject.name);
+      if (row === undefined) throw new Error(`the row of ${subject.name} is gone`);
+      this.#checkMirror(subject, row);
+      this.#checkKept(subject, row);
+    }
+  }
+
+  /**
+   * Everything calm: against a service that holds still, every mirror becomes equal by ordinary polls alone. Where raw
+   * bytes are refused, it may stop, but then it says so.
+   */
+  async checkProgress(): Promise<void> {
+    this.#calm();
+    let reason: string | undefined = 'is not polled';
+    for (let polls = 0; polls < POLLS_TO_BE_EQUAL && reason !== undefined; polls++) {
+      this.#now += BETWEEN_POLLS_MS;
+      const polled = await this.#unlessExpected(() => this.#engine.poll());
+      this.#noteEnds(polled);
+      this.check();
+      // Without raw bytes, each poll finds out about some of the undecodable stretches only.
+      if (!this.#remote.rawAccess && (polled?.appended ?? 0) > 0) polls = 0;
+      reason = this.#subjects
+        .filter(({ name }) => !isMarkAlone(this.#remote.files.get(name)))
+        .filter(({ name }) => this.#remote.rawAccess || polled?.errors.has(name) !== true)
+        .filter((subject) => !this.#isShownAlike(subject))
+        .map((subject) => this.#reasonAgainst(subject, polled))
+        .find((each) => each !== undefined);
+    }
+    if (reason !== undefined) throw new Error(`no progress: ${reason}`);
+  }
+
+  /** At the end: everything calm, and time enough. */
+  async checkEnd(): Promise<void> {
+    await this.checkProgress();
+    let reason: string | undefined = 'is not polled';
+    for (let passes = 0; passes < 4 && reason !== undefined; passes++) {
+      this.#now += 700_000;
+      const { openEnds } = await this.#engine.pass(this.#clock());
+      for (const subject of this.#subjects) if (this.#remote.files.has(subject.name)) subject.unsettled = false;
+      this.check();
+      reason = this.#subjects.map((subject) => this.#reasonAgainst(subject)).find((each) => each !== undefined);
+      const open = openEnds.filter((end) => this.#setting.rawAccess && this.#remote.files.has(keyText(end)));
+      if (open.length > 0) reason ??= shown(open);
+    }
+    if (reason !== undefined) throw new Error(reason);
+  }
+
+  /** Why a mirror is not what it should be in the end. */
+  #reasonAgainst(subject: Subject, polled?: Polled): string | undefined {
+    const remote = this.#remote.files.get(subject.name);
+    if (remote === undefined) return undefined;
+    const mirror = this.#mirror(subject);
+    // What could not be had exactly is asked for again every ten minutes only.
+    const isSoon = polled !== undefined;
+    if (this.#setting.rawAccess && !isSoon && this.#regions(subject).length > 0)
+      return `${subject.name} is still inexact`;
+    // A character that the end of the file cuts waits for its rest, where there is nothing but text.
+    const missing = this.#setting.rawAccess ? 0 : 3;
+    if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
+    // Code pages that nothing tells apart.
+    if (!this.#setting.rawAccess && !isUtf8(this.#decoding) && polled === undefined) return undefined;
+    const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
+    return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
+  }
+
+  /** A file that was rewritten to be shorter, of which the service shows what it would show of the mirror. */
+  #isShownAlike(subject: Subject): boolean {
+    const [mirror, remote] = [this.#mirror(subject), this.#remote.files.get(subject.name)];
+    if (remote === undefined || remote.length >= mirror.length) return false;
+    return this.#remote.show(remote, 0) === this.#remote.show(mirror, 0);
+  }
+
+  end(): void {
+    this.#engine.kill();
+    fs.rmSync(this.#directory, { recursive: true });
+  }
+
+  #start(): Engine {
+    const { overlapBytes, keepGenerations, longBacklogBytes } = this.#setting;
+    const engine = new Engine({
+      directory: this.#directory,
+      remote: this.#remote,
+      now: () => this.#now,
+      disk: this.#disk,
+      checkpoint: () => this.#step(),
+      overlapBytes,
+      keepGenerations,
+      longBacklogBytes,
+      bootId: `boot ${this.#boots}`,
+      contentEncoding: this.#contentEncoding,
+      newContent: () => memoryWriter(this.#remote),
+    });
+    engine.watch(this.#subjects.map(({ key }) => key));
+    return engine;
+  }
+
+  #clock(): Clock {
+    return {
+      now: () => this.#now,
+      monotonic: () => this.#now,
+      timer: (delayMs, callback) => {
+        this.#now += delayMs;
+        queueMicrotask(callback);
+        return () => {};
+      },
+    };
+  }
+
+  #subject(number: number): Subject {
+    const subject = this.#subjects[number % this.#subjects.length];
+    if (subject === undefined) throw new Error(`there is no file ${number}`);
+    return subject;
+  }
+
+  // What happens to the remote files
+
+  #change(change: Change): void {
+    const subject = this.#subject(change.file);
+    const before = this.#remote.files.get(subject.name);
+    switch (change.do) {
+      case 'append': {
+        // Written in parts that may end anywhere; what is left comes first the next time.
+        if (before === undefined) this.#begin(subject, Buffer.alloc(0));
+        const bytes = Buffer.concat([subject.pending, this.#bytes(subject, change.piece)]);
+        const length = Math.ceil(change.share * bytes.length);
+        subject.pending = bytes.subarray(length);
+        const content = Buffer.concat([
+          this.#remote.files.get(subject.name) ?? Buffer.alloc(0),
+          bytes.subarray(0, length),
+        ]);
+        subject.generations[subject.generations.length - 1] = content;
+        this.#remote.files.set(subject.name, content);
+        return;
+      }
+      case 'truncate':
+        if (before !== undefined) this.#begin(subject, before.subarray(0, Math.floor(change.share * before.length)));
+        return;
+      case 'rewrite': {
+        const old = before ?? Buffer.alloc(0);
+        const common = old.subarray(0, Math.floor(change.share * old.length));
+        this.#nextLetter(subject);
+        const content = Buffer.concat([common, this.#bytes(subject, change.piece)]);
+        this.#begin(
+          subject,
+          resized(content, { size: change.size, old: old.length, letter: subject.letter }),
+          subject.letter,
+        );
+        return;
+      }
+      case 'delete':
+        this.#remote.files.delete(subject.name);
+        return;
+    }
+  }
+
+  #begin(subject: Subject, content: Buffer, letter?: string): void {
+    if (letter === undefined) this.#nextLetter(subject);
+    subject.pending = Buffer.alloc(0);
+    subject.generations.push(content);
+    this.#remote.files.set(subject.name, content);
+  }
+
+  #nextLetter(subject: Subject): void {
+    subject.letter = LETTERS[this.#letters++ % LETTERS.length] ?? 'A';
+  }
+
+  #bytes(subject: Subject, piece: Piece): Buffer {
+    const everyBytes = Math.floor(this.#setting.overlapBytes / 3);
+    return bytesOf(piece, { letter: subject.letter, atoms: ALL_ATOMS, everyBytes });
+  }
+
+  #stale(subject: Subject, share: number): void {
+    const bytes = this.#remote.files.get(subject.name);
+    if (bytes === undefined) return;
+    this.#remote.staleSizes.set(subject.name, Math.floor(share * bytes.length));
+    subject.staleUntil = this.#now + STALE_MS;
+  }
+
+  async #beforeCall(): Promise<void> {
+    await this.#step();
+    for (const { name, staleUntil } of this.#subjects)
+      if (staleUntil <= this.#now) this.#remote.staleSizes.delete(name);
+    if (this.#race === undefined || this.#race.calls-- > 0) return;
+    const { change } = this.#race;
+    this.#race = undefined;
+    this.#change(change);
+  }
+
+  #calm(): void {
+    this.#remote.rawAccess = this.#setting.rawAccess;
+    this.#remote.failures.length = 0;
+    this.#remote.poisoned.clear();
+    this.#disk.room = Number.POSITIVE_INFINITY;
+    this.#disk.flushFailures = 0;
+    this.#race = undefined;
+  }
+
+  // What the engine does
+
+  async #work(work: Work): Promise<void> {
+    this.#now += 1_000;
+    if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
+    else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'final')));
+  }
+
+  async #crash({ step, tear, where, work, meanwhile }: Extract<Action, { do: 'crash' }>): Promise<void> {
+    this.#stepsLeft = step;
+    this.#disk.shortWrites = true;
+    await this.#work(work).catch((error: unknown) => {
+      if (!this.#killed) throw error;
+    });
+    this.#stepsLeft = undefined;
+    this.#killed = false;
+    this.#disk.shortWrites = false;
+    this.#engine.kill();
+    if (tear !== 'kept') {
+      this.#boots++;
+      this.#disk.powerLoss(tear, where);
+      for (const subject of this.#subjects) {
+        subject.unsettled = true;
+        subject.mayBeDamaged = true;
+      }
+    }
+    this.#engine = this.#start();
+    for (const row of this.#engine.store.liveFiles.ofJob(JOB)) this.#noteWritten(row);
+    for (const change of meanwhile) this.#change(change);
+  }
+
+  /** After a kill: what stands in the mirror has to stay, there or in an old generation, unless it may be damaged. */
+  #noteWritten(row: LiveFileRow): void {
+    const subject = this.#subjects.find(({ name }) => name === keyText(row));
+    if (subject === undefined) return;
+    const before = subject.written.get(row.generation) ?? 0;
+    if (subject.mayBeDamaged) subject.written.delete(row.generation);
+    else subject.written.set(row.generation, Math.max(before, this.#mirror(subject).length));
+  }
+
+  #noteDamage(file: string): void {
+    const subject = this.#subjects.find(({ key }) => this.#engine.mirror(key) === file);
+    if (subject === undefined) return;
+    subject.mayBeDamaged = true;
+    subject.written.clear();
+  }
+
+  /**
+   * A step of the engine: the last one if it is to be killed here. What is killed takes no step more and commits
+   * nothing; it only comes to its end, so that it gives back what the system would take from a process.
+   */
+  async #step(): Promise<void> {
+    if (!this.#killed && (this.#stepsLeft === undefined || this.#stepsLeft-- > 0)) return;
+    this.#killed = true;
+    this.#engine.kill();
+    throw new JobtailError('aborted', 'it was killed');
+  }
+
+  /** What the model brings about may fail a poll, or a file; a defect may not. */
+  async #unlessExpected<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (error.code === 'internal' || error.code === 'store') throw thrown;
+      return undefined;
+    }
+  }
+
+  #noteEnds(polled: Polled | undefined): void {
+    for (const error of polled?.errors.values() ?? []) if (error.code === 'internal') throw error;
+    for (const subject of this.#subjects) {
+      const end = polled?.ends.get(subject.name);
+      if (end !== 'current' && end !== 'tail' && end !== 'raw') continue;
+      subject.unsettled = false;
+      subject.mayBeDamaged = false;
+    }
+  }
+
+  // What a person does to the mirrors
+
+  async #edit({ file, edit, where, restart }: Extract<Action, { do: 'edit' }>): Promise<void> {
+    const subject = this.#subject(file);
+    const mirror = this.#engine.mirror(subject.key);
+    if (!fs.existsSync(mirror)) return;
+    // What a kill left behind the position is taken for that; an edit that comes before the next poll hides in it.
+    const row = this.#engine.store.liveFiles.ofJob(JOB).find((each) => keyText(each) === subject.name);
+    const bytes = fs.readFileSync(mirror);
+    if (row?.position !== bytes.length) return;
+    if (restart) this.#engine.kill();
+    const at = Math.floor(where * bytes.length);
+    const junk = Buffer.from(`${Math.floor(where * 1000)} junk \xff`, 'latin1');
+    if (edit === 'append') fs.appendFileSync(mirror, junk);
+    if (edit === 'change' && bytes.length > 0) {
+      bytes[at] = (bytes[at] ?? 0) ^ (1 + Math.floor(where * 255));
+      fs.writeFileSync(mirror, bytes);
+    }
+    if (edit === 'truncate') fs.truncateSync(mirror, at);
+    if (edit === 'delete' || edit === 'replace') fs.rmSync(mirror);
+    if (edit === 'replace') fs.writeFileSync(mirror, junk);
+    // Writes within one tick of the system's clock would have one and the same time.
+    this.#edits++;
+    if (edit !== 'delete') fs.utimesSync(mirror, new Date(), new Date(Date.now() + this.#edits * 1_000));
+    this.#disk.forget(mirror);
+    this.#forgetPromises(subject);
+    if (restart) this.#engine = this.#start();
+  }
+
+  #forgetPromises(subject: Subject): void {
+    subject.unsettled = true;
+    subject.edited = true;
+  }
+
+  // What must hold
+
+  #mirror(subject: Subject): Buffer {
+    const file = this.#engine.mirror(subject.key);
+    return fs.existsSync(file) ? fs.readFileSync(file) : Buffer.alloc(0);
+  }
+
+  #regions(subject: Subject): InexactRegion[] {
+    const rows = this.#engine.store.liveFiles.ofJob(JOB);
+    return [...(rows.find((row) => keyText(row) === subject.name)?.inexact ?? [])];
+  }
+
+  #checkMirror(subject: Subject, row: LiveFileRow): void {
+    const mirror = this.#mirror(subject);
+    if (!subject.edited && row.position > mirror.length) fail(subject, 'is shorter than promised', row, mirror);
+    if (!subject.edited && row.rotation === null && mirror.length < (subject.written.get(row.generation) ?? 0))
+      fail(subject, 'has lost what a kill left', row, mirror, subject.generations);
+    if (subject.unsettled) return;
+    const regions = this.#regions(subject);
+    const masked = (bytes: Buffer) => {
+      for (const { start, length } of regionsBefore(regions, bytes.length)) bytes.fill(0, start, start + length);
+      return bytes;
+    };
+    const fits = (content: Buffer) =>
+      masked(Buffer.from(content.subarray(0, mirror.length))).equals(masked(Buffer.from(mirror)));
+    if (mirror.length > 0 && !subject.generations.some(fits))
+      fail(subject, 'is no prefix', mirror, subject.generations, row);
+  }
+
+  #checkKept(subject: Subject, row: LiveFileRow): void {
+    if (subject.edited) return;
+    if (row.generation > Math.max(1, subject.generations.length)) fail(subject, 'has a generation too many', row);
+    subject.promised.set(row.generation, Math.max(row.position, subject.promised.get(row.generation) ?? 0));
+    const keep =
+      subject.key.file === 'progress' ? Math.min(1, this.#setting.keepGenerations) : this.#setting.keepGenerations;
+    for (let back = 1; back <= row.generation - 1; back++) {
+      const file = `${this.#engine.mirror(subject.key)}.${back}`;
+      if (row.rotation !== null) return;
+      if (back > keep) {
+        if (fs.existsSync(file)) fail(subject, `has kept too much: ${back}`);
+        continue;
+      }
+      const kept = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
+      if (kept === undefined) fail(subject, `has lost its generation ${back}`, row);
+      const number = row.generation - back;
+      const wanted = Math.max(subject.promised.get(number) ?? 0, subject.written.get(number) ?? 0);
+      if (kept.length < wanted) fail(subject, `kept too little of generation ${back}: ${wanted}`, kept);
+      // What stood for an undecodable byte when it was kept still does.
+      const fits = (content: Buffer) => kept.every((byte, index) => byte === content[index] || byte === 0x3f);
+      if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);
+    }
+  }
+}
+
+/** How an earlier agent found the service to decode. */
+function learnedBefore({ learned, decoding }: Setting): string | undefined {
+  const name = isUtf8(decoding) ? 'utf-8' : decoding;
+  if (learned === 'nothing') return undefined;
+  return learned === 'rightly' ? name : (['utf-8', ...CODE_PAGES].find((other) => other !== name) ?? name);
+}
+
+const isUtf8 = (decoding: Decoding): decoding is 'blocks' | 'blocks-swallow' | 'stream' =>
+  decoding === 'blocks' || decoding === 'blocks-swallow' || decoding === 'stream';
+
+/** A file that shows no text though it has bytes (docs/guarantees.md): the complete pass finds it. */
+function isMarkAlone(content: Buffer | undefined): boolean {
+  return content !== undefined && ['efbbbf', 'fffe', 'feff'].includes(content.toString('hex'));
+}
+
+/** Made longer or shorter than what was there before; what is added has the letter of the generation. */
+function resized(content: Buffer, { size, old, letter }: { size: string; old: number; letter: string }): Buffer {
+  const length = {
+    shorter: Math.min(content.length, Math.max(0, old - 1)),
+    equal: old,
+    longer: Math.max(content.length, old + 1),
+  }[size];
+  if (length === undefined) return content;
+  return Buffer.concat([content.subarray(0, length), Buffer.alloc(Math.max(0, length - content.length), letter)]);
+}
+
+function fail({ name }: Subject, what: string, ...details: unknown[]): never {
+  throw new Error(`${name} ${what}\n${details.map(shown).join('\n')}`);
+}
+
+/** Bytes as one character each. */
+function shown(detail: unknown): string {
+  return JSON.stringify(detail, (_, value: unknown) => {
+    const isBytes =
+      typeof value === 'object' && value !== null && 'type' in value && value.type === 'Buffer' && 'data' in value;
+    return isBytes ? Buffer.from(value.data as number[]).toString('latin1') : value;
+  });
+}

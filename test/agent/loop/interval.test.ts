@@ -1,0 +1,31 @@
+/** When the next poll is due. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { gathered, restOf, withJitter } from '../../../src/agent/loop/interval.ts';
+
+it('is never later than the interval says, and little before it', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(2 ** 40),
+      fc.integer({ min: 1, max: 3_600_000 }),
+      fc.double({ min: 0, max: 0.999, noNaN: true }),
+      (...args) => {
+        const [now, intervalMs, random] = args;
+        const delayMs = withJitter(intervalMs, random);
+        const dueAt = gathered(now + delayMs, delayMs);
+        expect(dueAt).toBeLessThanOrEqual(now + intervalMs);
+        expect(dueAt).toBeGreaterThanOrEqual(now + intervalMs * 0.8);
+      },
+    ),
+  );
+});
+
+it('brings together what is due at about the same time', () => {
+  const dueAt = Array.from({ length: 100 }, (_, job) => gathered(50_000 + job, 10_000));
+  expect(new Set(dueAt).size).toBeLessThanOrEqual(2);
+});
+
+it('counts the time of the poll, but leaves a slow service alone for half of the interval', () => {
+  expect(restOf(1_000, 30)).toBe(970);
+  expect(restOf(1_000, 5_000)).toBe(500);
+});

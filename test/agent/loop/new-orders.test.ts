@@ -1,0 +1,65 @@
+/** A job that is watched already, and is ordered anew: what the newer order wants begins at once. */
+import { expect, it } from 'vitest';
+import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { until } from '../../support/e2e-until.ts';
+import { JOB, STDOUT } from '../../support/engine.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+/** Counts the looks at the results of jobs. */
+class CountingRemote extends ModelRemote {
+  listings = 0;
+
+  override listChangedFiles(...args: Parameters<ModelRemote['listChangedFiles']>): Promise<readonly string[]> {
+    this.listings += 1;
+    return super.listChangedFiles(...args);
+  }
+}
+
+async function setUp() {
+  const remote = new CountingRemote();
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const { agent, store } = await startAgent(remote);
+  const order = ({ taskId, file }: LiveFileKey, results: boolean) => {
+    const wanted = {
+      jobId: JOB,
+      tasks: [taskId],
+      files: [file],
+      results,
+      settleAfterMs: null,
+      source: 'command',
+    } as const;
+    store.jobs.watch(wanted, Date.now());
+    agent.refresh();
+  };
+  const polls = async (count: number) => {
+    const before = remote.calls - remote.listings;
+    await until('more polls', () => remote.calls - remote.listings > before + count);
+  };
+  return { remote, store, order, polls };
+}
+
+it('gets its results when the newer order wants them, and no more when the next one does not', async () => {
+  const { remote, order, polls } = await setUp();
+  order(STDOUT, false);
+  await polls(3);
+  expect(remote.listings).toBe(0);
+  order(STDOUT, true);
+  await until('looks at the results', () => remote.listings > 1);
+  order(STDOUT, false);
+  await polls(8);
+  const { listings } = remote;
+  await polls(12);
+  expect(remote.listings).toBe(listings);
+});
+
+it('has the files of a new task, too', async () => {
+  const { remote, store, order, polls } = await setUp();
+  order(STDOUT, false);
+  await polls(3);
+  const other: LiveFileKey = { ...STDOUT, taskId: '9002' as TaskId };
+  remote.files.set(keyText(other), Buffer.from('of another task\n'));
+  order(other, false);
+  const positions = () => store.liveFiles.ofJob(JOB).map(({ position }) => position);
+  await until('both mirrors', () => positions().every((position) => position > 0) && positions().length === 2);
+});

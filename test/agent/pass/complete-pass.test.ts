@@ -1,0 +1,87 @@
+/** When a complete pass is at its end. The interface names no state of a job, so it is the pause that tells. */
+import fs from 'node:fs';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import type { Clock } from '../../../src/agent/ports.ts';
+import { keyText } from '../../../src/job.ts';
+import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+const NAME = keyText(STDOUT);
+
+let remote: ModelRemote;
+let engine: Engine;
+let now: number;
+/** How long each pause was, in milliseconds; `inPause` runs in each, with its number. */
+let pauses: number[];
+let inPause: (pause: number) => void;
+
+const clock: Clock = {
+  now: () => now,
+  monotonic: () => now,
+  timer(delayMs, callback) {
+    now += delayMs;
+    inPause(pauses.push(delayMs));
+    queueMicrotask(callback);
+    return () => {};
+  },
+};
+
+beforeEach(() => {
+  remote = new ModelRemote();
+  now = 1_000_000;
+  pauses = [];
+  inPause = () => {};
+  engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now });
+  onTestFinished(() => engine.kill());
+});
+
+it('comes when two polls in a row, with a pause, brought nothing', async () => {
+  engine.watch([STDOUT]);
+  remote.files.set(NAME, Buffer.from('one\n'));
+  inPause = (pause) => {
+    if (pause <= 2) remote.files.set(NAME, Buffer.from('one\ntwo\nthree\n'.slice(0, 4 + pause * 4)));
+  };
+  expect(await engine.pass(clock)).toMatchObject({ appended: 12, verified: 1, openEnds: [] });
+  // It grew in the first two; the third and the fourth poll after that brought nothing.
+  expect(pauses).toEqual([2_000, 2_000, 2_000, 2_000]);
+  expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('one\ntwo\nthre');
+});
+
+it('is not waited for where no live file is followed: the results are all there is', async () => {
+  const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
+  engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);
+  remote.files.set('result', Buffer.from('a result'));
+  const summary = await engine.pass(clock);
+  expect(summary).toMatchObject({ liveFiles: 0, verified: 0, results: { changed: 1, failed: 0 } });
+  expect(pauses).toEqual([]);
+  // The listing and the result.
+  expect(remote.calls).toBe(2);
+});
+
+it('says of a mirror whose raw bytes are not to be had that it is not verified', async () => {
+  engine.watch([STDOUT]);
+  remote.files.set(NAME, Buffer.from('text'));
+  remote.rawAccess = false;
+  const reason = 'the service lists no file that fits';
+  expect(await engine.pass(clock)).toMatchObject({ verified: 0, openEnds: [{ ...STDOUT, reason }] });
+  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ position: 4, verified: null }]);
+  remote.rawAccess = true;
+  expect(await engine.pass(clock)).toMatchObject({ verified: 1, openEnds: [] });
+  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ position: 4, verified: 4 }]);
+});
+
+it('finds by the raw bytes a rewrite that left the overlap as it was', async () => {
+  engine.watch([STDOUT]);
+  const before = Buffer.from('line\n'.repeat(1_000));
+  remote.files.set(NAME, before);
+  await engine.poll();
+  const after = Buffer.from(before);
+  after.write('else', 10);
+  remote.files.set(NAME, after);
+  for (let polls = 0; polls < 3; polls += 1) await engine.poll();
+  expect(fs.readFileSync(engine.mirror(STDOUT)).equals(before)).toBe(true);
+  expect(await engine.pass(clock)).toMatchObject({ verified: 1, openEnds: [] });
+  expect(fs.readFileSync(engine.mirror(STDOUT)).equals(after)).toBe(true);
+  expect(fs.readFileSync(`${engine.mirror(STDOUT)}.1`).equals(before)).toBe(true);
+});

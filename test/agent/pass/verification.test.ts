@@ -1,0 +1,22 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { proveFile } from '../../../src/agent/pass/verification.ts';
+import type { JobId } from '../../../src/job.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+it.each([
+  ['a link', (file: string) => fs.symlinkSync('/etc/passwd', file)],
+  ['a pipe', (file: string) => void execFileSync('mkfifo', [file])],
+  ['a directory', (file: string) => fs.mkdirSync(file)],
+])('%s in the place of a mirror proves nothing, and is not waited for', async (_, put) => {
+  const file = path.join(temporaryDirectory(), 'stdout.log');
+  put(file);
+  const options = { remote: new ModelRemote(), jobId: '501' as JobId, signal: new AbortController().signal };
+  expect(await proveFile(file, 'stdout.txt', options)).toEqual({
+    ...{ outcome: 'unproven', bytes: 0 },
+    reason: `${file} is no regular file, and is not followed`,
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+import { BatchReader } from '../../../src/agent/poll/batch.ts';
+import type { PartRequest, Parts } from '../../../src/agent/ports.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
+import { JOB } from '../../support/engine.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+/** Takes so many files a call. */
+class LimitedRemote extends ModelRemote {
+  most = Number.POSITIVE_INFINITY;
+  code: 'request-too-long' | 'fault' = 'request-too-long';
+
+  override async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    if (wanted.length > this.most) {
+      this.calls++;
+      throw new JobtailError(this.code, 'the request is too long');
+    }
+    return super.readParts(jobId, wanted, signal);
+  }
+}
+
+const WANTED = Array.from({ length: 8 }, (_, task): PartRequest => {
+  return { taskId: String(task) as TaskId, file: 'stdout', offset: 0 };
+});
+
+function setUp() {
+  const remote = new LimitedRemote();
+  for (const request of WANTED) remote.files.set(keyText(request), Buffer.from('text'));
+  const habits = new Map<string, string>();
+  const reader = () =>
+    new BatchReader({ get: (name) => habits.get(name), set: (name, value) => habits.set(name, value) });
+  const batches = reader();
+  return {
+    remote,
+    reader,
+    batches,
+    /** What one read brings, and how many calls it took. */
+    read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, begins = true) => {
+      const before = remote.calls;
+      try {
+        const { parts, errors } = await from.read(remote, { jobId: JOB, wanted, begins }, new AbortController().signal);
+        for (const part of parts.values()) await part.content.release();
+        return { read: [...parts.keys()].sort(), failed: [...errors.keys()], calls: remote.calls - before };
+      } catch (error) {
+        return { thrown: error instanceof JobtailError ? error.code : error, calls: remote.calls - before };
+      } finally {
+        expect(remote.held).toBe(0);
+      }
+    },
+  };
+}
+
+const ALL = WANTED.map(keyText);
+const without = (...names: string[]) => ALL.filter((name) => !names.includes(name));
+
+describe('a call for many files', () => {
+  test('is one call when all is well', async () => {
+    const { read } = setUp();
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+  });
+
+  test('is taken apart until the poisoned files are found; the others go on, and next time cost one call more', async () => {
+    const { remote, read } = setUp();
+    remote.poisoned.add('3/stdout').add('6/stdout');
+    expect(await read()).toMatchObject({ read: without('3/stdout', '6/stdout'), failed: ['3/stdout', '6/stdout'] });
+    expect(await read()).toEqual({
+      read: without('3/stdout', '6/stdout'),
+      failed: ['3/stdout', '6/stdout'],
+      calls: 3,
+    });
+    remote.poisoned.clear();
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 3 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+  });
+
+  test('is not taken apart when the service as a whole fails', async () => {
+    const { remote, read } = setUp();
+    remote.failures.push(new JobtailError('unreachable', 'nobody listens'));
+    expect(await read()).toEqual({ thrown: 'unreachable', calls: 1 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+  });
+});
+
+describe('a job of which every file fails', () => {
+  test('costs one call a poll', async () => {
+    const { remote, read } = setUp();
+    for (const name of ALL) remote.poisoned.add(name);
+    expect(await read()).toMatchObject({ thrown: 'fault' });
+    for (let polls = 0; polls < 10; polls++) expect(await read()).toEqual({ thrown: 'fault', calls: 1 });
+    remote.poisoned.clear();
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 2 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+  });
+
+  test('is found out when only some of them still do', async () => {
+    const { remote, read } = setUp();
+    for (const name of ALL) remote.poisoned.add(name);
+    await read();
+    remote.poisoned.delete('5/stdout');
+    const polls = [];
+    for (let poll = 0; poll < ALL.length; poll++) polls.push(await read());
+    expect(polls.filter((poll) => poll.read?.includes('5/stdout'))).not.toEqual([]);
+  });
+
+  test('is not judged by a later question of a poll', async () => {
+    const { remote, batches, read } = setUp();
+    remote.poisoned.add('2/stdout');
+    await read();
+    const later = WANTED.slice(2, 3);
+    expect(await read(batches, later, false)).toMatchObject({ read: [], failed: ['2/stdout'] });
+    expect(await read()).toMatchObject({ read: without('2/stdout') });
+  });
+});
+
+describe('a request that is too long', () => {
+  test('makes the batches smaller, for good', async () => {
+    const { remote, reader, read } = setUp();
+    remote.most = 3;
+    expect(await read()).toMatchObject({ read: ALL, failed: [] });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 4 });
+    expect(await read(reader())).toEqual({ read: ALL, failed: [], calls: 4 });
+  });
+
+  test('may be hidden behind a fault: then it has to come twice in a row', async () => {
+    const { remote, read } = setUp();
+    remote.code = 'fault';
+    remote.most = 4;
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 3 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 3 });
+    expect(await read()).toEqual({ read: ALL, failed: [], calls: 2 });
+  });
+
+  test('is not taken for it when a fault comes now and then', async () => {
+    const { remote, read } = setUp();
+    for (let times = 0; times < 5; times++) {
+      remote.failures.push(new JobtailError('fault', 'by chance'));
+      expect(await read()).toEqual({ read: ALL, failed: [], calls: 3 });
+      expect(await read()).toEqual({ read: ALL, failed: [], calls: 1 });
+    }
+  });
+});

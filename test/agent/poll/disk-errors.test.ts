@@ -1,0 +1,97 @@
+/**
+ * A disk that fails: whichever call on a mirror it is, the error names the file and what to do, nothing wrong is on the
+ * disk, and the next poll goes on.
+ */
+import fs from 'node:fs';
+import fsp from 'node:fs/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText } from '../../../src/job.ts';
+import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { ModelDisk } from '../../support/model-disk.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+const NAME = keyText(STDOUT);
+const CALLS = ['stat', 'read', 'write', 'truncate', 'datasync'] as const;
+const CODES = { EIO: 'local-io', ENOSPC: 'disk-full', EDQUOT: 'disk-full', EROFS: 'permission' } as const;
+
+/** Real files whose handles fail one kind of call while `failing` says so. */
+class FailingDisk extends ModelDisk {
+  failing: { readonly call: (typeof CALLS)[number] | 'close'; readonly code: string } | undefined;
+  failed = 0;
+
+  override async open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
+    const handle = await fsp.open(file, flags, mode);
+    return new Proxy(handle, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        if (name !== this.failing?.call) return member.bind(target);
+        const { call, code } = this.failing;
+        return async () => {
+          this.failed++;
+          if (name === 'close') await target.close();
+          throw Object.assign(new Error(`${code}: ${call}`), { code, syscall: call, errno: -1 });
+        };
+      },
+    });
+  }
+}
+
+const cases = CALLS.flatMap((call) => (Object.keys(CODES) as (keyof typeof CODES)[]).map((code) => ({ call, code })));
+
+it.each(cases)('$code of $call', async ({ call, code }) => {
+  const remote = new ModelRemote();
+  const disk = new FailingDisk();
+  let now = 1_000_000;
+  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now, disk });
+  engine.watch([STDOUT]);
+  const mirror = engine.mirror(STDOUT);
+  const content = Buffer.from(Array.from({ length: 100 }, (_, line) => `${line} žluťoučký kůň\n`).join(''));
+  remote.files.set(NAME, content.subarray(0, 1_000));
+  await engine.poll();
+
+  // What a kill left behind the position makes it cut, too.
+  fs.appendFileSync(mirror, 'not of this file');
+  remote.files.set(NAME, content);
+  disk.failing = { call, code };
+  for (let polls = 0; polls < 3; polls++) {
+    const error = (await engine.poll()).errors.get(NAME);
+    expect(error).toBeInstanceOf(JobtailError);
+    expect(error).toMatchObject({ code: CODES[code], hint: expect.any(String) });
+    expect(error?.message).toContain(mirror);
+    expect(error?.message).toContain(code);
+    const [row] = engine.store.liveFiles.ofJob(JOB);
+    expect(row).toMatchObject({ generation: 1, error: { code: CODES[code] } });
+    const there = fs.readFileSync(mirror);
+    expect(there.subarray(0, row?.position).equals(content.subarray(0, row?.position))).toBe(true);
+    now += 10_000;
+  }
+  expect(disk.failed).toBeGreaterThan(0);
+
+  disk.failing = undefined;
+  for (let polls = 0; polls < 3; polls++, now += 10_000) await engine.poll();
+  expect(fs.readFileSync(mirror).equals(content)).toBe(true);
+  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([{ generation: 1, error: null, position: content.length }]);
+  expect(fs.existsSync(`${mirror}.1`)).toBe(false);
+  engine.kill();
+});
+
+it('keeps no other file from its commit when a mirror cannot be closed', async () => {
+  const remote = new ModelRemote();
+  const disk = new FailingDisk();
+  const engine = new Engine({ directory: temporaryDirectory(), remote, now: () => 1_000_000, disk });
+  onTestFinished(() => engine.kill());
+  const stderr = { ...STDOUT, file: 'stderr' } as const;
+  engine.watch([STDOUT, stderr]);
+  remote.files.set(NAME, Buffer.from('a line\n'));
+  disk.failing = { call: 'close', code: 'EIO' };
+  // The mirror that is empty does not stay open.
+  const { errors } = await engine.poll();
+  expect([...errors.keys()]).toEqual([keyText(stderr)]);
+  expect(engine.store.liveFiles.ofJob(JOB)).toMatchObject([
+    { file: 'stderr', error: { code: 'local-io' } },
+    { file: 'stdout', position: 7, error: null },
+  ]);
+});

@@ -1,0 +1,219 @@
+/** Which results come directly, and what happens when that way is closed. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer } from '../../../../src/agent/ports.ts';
+import type { ResultsContext } from '../../../../src/agent/results/context.ts';
+import { JobtailError } from '../../../../src/errors.ts';
+import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
+
+/** A direct way in memory. */
+class ModelTransfer implements DirectTransfer {
+  readonly orders: string[][] = [];
+  failure: JobtailError | undefined;
+  /** So many are handed over together. */
+  together = 1;
+  onFetch: () => void = () => {};
+  /** Names that cannot be had this way. */
+  readonly missing = new Set<string>();
+  readonly #place: ResultsPlace;
+
+  constructor(place: ResultsPlace) {
+    this.#place = place;
+  }
+
+  async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
+    this.orders.push(order.files.map(({ parts }) => `/${parts.join('/')}`));
+    fs.mkdirSync(order.directory, { recursive: true });
+    this.onFetch();
+    const arrivals: DirectArrival<File>[] = [];
+    let bytes = 0;
+    for (const [index, file] of order.files.entries()) {
+      const name = `/${file.parts.join('/')}`;
+      const content = this.#place.remote.files.get(name);
+      if (this.missing.has(name) || !(content instanceof Buffer)) continue;
+      if (this.failure !== undefined && index > 0) throw this.failure;
+      if (order.maxFileBytes !== null && content.length > order.maxFileBytes) {
+        order.onTooLarge(file);
+        continue;
+      }
+      const arrived = path.join(order.directory, String(index));
+      fs.writeFileSync(arrived, content);
+      bytes += content.length;
+      order.onBytes(bytes);
+      arrivals.push({ file, path: arrived });
+      if (arrivals.length >= this.together) await order.onFiles(arrivals.splice(0));
+    }
+    await order.onFiles(arrivals);
+    if (this.failure !== undefined) throw this.failure;
+    order.onWay('rsync');
+  }
+}
+
+function placeWith(
+  wanted: 'direct' | 'auto',
+  more: Partial<typeof OPTIONS> = {},
+  parent?: string,
+  context: Partial<ResultsContext> = {},
+) {
+  const place = new ResultsPlace({}, parent);
+  const transfer = new ModelTransfer(place);
+  place.restarted({ ...directBy(place, transfer, wanted), options: { ...OPTIONS, ...more }, ...context });
+  return { place, transfer };
+}
+
+describe('a direct transfer', () => {
+  it('brings everything if it is wanted so; its files take their places like all others', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.set('/11/b', 'b');
+    expect(await place.sync()).toMatchObject({ fetched: 2, changed: 2, failed: 0, bytes: 2 });
+    expect(place.remote.downloads).toEqual([]);
+    expect(place.tree()).toEqual(['11/a', '11/b']);
+    fs.utimesSync(place.path('11', 'a'), 1, 1);
+    expect(await place.sync(true)).toMatchObject({ fetched: 2, changed: 0 });
+    expect(fs.statSync(place.path('11', 'a')).mtimeMs).toBe(1000);
+    expect(transfer.orders).toHaveLength(2);
+    expect(place.remote.transferCalls).toEqual(['get']);
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
+    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
+  });
+
+  it('brings the large ones and leaves the small ones to SOAP, with auto', async () => {
+    const { place, transfer } = placeWith('auto');
+    place.remote.pieceBytes = 500;
+    place.remote.set('/11/small', Buffer.alloc(1_000));
+    place.remote.set('/11/large', Buffer.alloc(5_000));
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.remote.downloads.sort()).toEqual(['/11/large', '/11/small']);
+    expect(transfer.orders).toEqual([['/11/large']]);
+    // By now it is known.
+    place.remote.downloads.length = 0;
+    await place.sync(true);
+    expect(place.remote.downloads).toEqual(['/11/small']);
+    expect(transfer.orders).toEqual([['/11/large'], ['/11/large']]);
+  });
+
+  it('brings many together, with auto', async () => {
+    const { place, transfer } = placeWith('auto');
+    for (let number = 0; number < 150; number++) place.remote.set(`/11/${number}`, `${number}`);
+    expect(await place.sync()).toMatchObject({ fetched: 150 });
+    expect(place.remote.downloads).toEqual([]);
+    expect(transfer.orders).toHaveLength(1);
+  });
+
+  it('never asks for a method where there is nothing for it to do', async () => {
+    const { place } = placeWith('auto');
+    place.remote.set('/11/small', 'small');
+    await place.sync(true);
+    expect(place.remote.transferCalls).toEqual([]);
+  });
+
+  it('never asks for a method where no file can take its place', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/planted', 'x');
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    fs.symlinkSync('/etc/passwd', place.path('11', 'planted'));
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect([place.remote.transferCalls, transfer.orders, place.remote.downloads]).toEqual([[], [], []]);
+  });
+
+  it('leaves to SOAP what it cannot bring', async () => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.set('/11/link', 'through a link');
+    transfer.missing.add('/11/link');
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect(place.remote.downloads).toEqual(['/11/link']);
+  });
+
+  it('that breaks off is continued by SOAP, and the reason is told and kept', async () => {
+    const { place, transfer } = placeWith('direct');
+    for (const name of ['/11/a', '/11/b', '/11/c']) place.remote.set(name, name);
+    transfer.failure = new JobtailError('unexpected-answer', 'h refused the temporary key', { hint: 'ask them' });
+    expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
+    expect(place.remote.downloads).toEqual(['/11/b', '/11/c']);
+    expect(place.told).toEqual(['fallback: h refused the temporary key (ask them)']);
+    expect(place.store.resultPasses.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
+    // It rests for a while, then is tried again, however the wall clock is set in between.
+    place.now += 6 * 60_000;
+    place.monotonic += 4 * 60_000;
+    await place.sync(true);
+    expect(transfer.orders).toHaveLength(1);
+    transfer.failure = undefined;
+    place.now -= 24 * 60 * 60_000;
+    place.monotonic += 2 * 60_000;
+    await place.sync(true);
+    expect(transfer.orders).toHaveLength(2);
+    expect(place.store.resultPasses.get(JOB)?.fallback).toBeNull();
+  });
+
+  it.each([
+    ['no method', null],
+    ['a refusal', new JobtailError('fault', 'too many keys')],
+    ['a method without a protocol', { serverHostname: 'h', sharedBasepath: '/s', protocol: null, credentials: null }],
+  ])('with %s from the service is done by SOAP', async (_, method) => {
+    const { place, transfer } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.method = method;
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
+    expect(transfer.orders).toEqual([]);
+    expect(place.told).toHaveLength(1);
+  });
+
+  it('of many files costs each the same: one turn, two rows each, few transactions', async () => {
+    const { place, transfer } = placeWith('auto', {}, inMemory());
+    const count = 20_000;
+    transfer.together = 2_000;
+    for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
+    const transactions = vi.spyOn(place.store, 'transaction');
+    const rows = vi.spyOn(place.store.results, 'save');
+    expect(await place.sync()).toMatchObject({ listed: count, fetched: count, changed: count, failed: 0 });
+    expect(transfer.orders.map((names) => names.length)).toEqual([count]);
+    expect(place.remote.downloads).toEqual([]);
+    expect(place.remote.transferCalls).toEqual(['get']);
+    expect(rows).toHaveBeenCalledTimes(2 * count);
+    expect(transactions.mock.calls.length).toBeLessThan(100);
+    expect(place.tree()).toHaveLength(count);
+    expect(fs.existsSync(path.join(place.mirror, JOB, '.direct'))).toBe(false);
+  });
+
+  it('that was stopped leaves what can be resumed, until it is of no use', async () => {
+    const { place, transfer } = placeWith('direct');
+    const staging = path.join(place.mirror, JOB, '.direct');
+    place.remote.set('/11/a', 'a');
+    transfer.failure = new JobtailError('aborted', 'it was stopped');
+    const stop = new AbortController();
+    transfer.onFetch = () => {
+      fs.writeFileSync(path.join(staging, 'partial'), 'so far');
+      stop.abort();
+    };
+    await expect(place.sync(true, stop.signal)).rejects.toMatchObject({ code: 'aborted' });
+    expect(fs.readdirSync(staging)).toContain('partial');
+    place.restarted();
+    expect(await place.sync(true)).toMatchObject({ fetched: 1 });
+    expect(fs.existsSync(staging)).toBe(false);
+  });
+
+  it('does not begin where there is no room', async () => {
+    const { place, transfer } = placeWith('direct', {}, undefined, { minFreeBytes: Number.MAX_SAFE_INTEGER });
+    place.remote.set('/11/a', 'a');
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
+    expect(transfer.orders).toEqual([]);
+    expect(place.remote.transferCalls).toEqual([]);
+    expect(place.told).toEqual([expect.stringContaining('less than mirror.minFreeBytes would stay free')]);
+  });
+
+  it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {
+    const { place, transfer } = placeWith('direct', { maxFileBytes: 10 as unknown as null });
+    place.live('stdout', 'live\n');
+    place.remote.set('/11/stdout.txt', 'live\n');
+    place.remote.set('/11/large', 'more than ten bytes');
+    place.remote.set('/11/planted', 'x');
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    fs.symlinkSync('/etc/passwd', place.path('11', 'planted'));
+    expect(await place.sync(true)).toMatchObject({ failed: 1, leftOut: 1 });
+    expect(place.tree()).toEqual(['11/planted -> /etc/passwd', '11/stdout.txt -> ../../live/9001/stdout.log']);
+    expect(transfer.orders).toEqual([['/11/stdout.txt', '/11/large']]);
+  });
+});

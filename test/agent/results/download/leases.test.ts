@@ -1,0 +1,248 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Log, TransferMethod } from '../../../../src/agent/ports.ts';
+import { Leases } from '../../../../src/agent/results/download/leases.ts';
+import { JobtailError } from '../../../../src/errors.ts';
+import type { JobId } from '../../../../src/job.ts';
+import { Store } from '../../../../src/store/store.ts';
+import { temporaryDirectory } from '../../../support/temp-directory.ts';
+import { FilesRemote, JOB } from '../place.ts';
+
+const OTHER = '502' as JobId;
+const HOUR_MS = 3_600_000;
+const signal = new AbortController().signal;
+
+/** A service that counts its keys. */
+class KeyServer extends FilesRemote {
+  readonly open = new Set<string>();
+  made = 0;
+  ended: TransferMethod[] = [];
+  failure: JobtailError | undefined;
+  /** Called when a key was made and its answer is on its way. */
+  onMade: () => void | Promise<void> = () => {};
+
+  override async getTransferMethod(): Promise<TransferMethod | null> {
+    if (this.failure !== undefined) throw this.failure;
+    const publicKey = `ssh-ed25519 key-${++this.made}`;
+    this.open.add(publicKey);
+    await this.onMade();
+    const credentials = { username: 'hpc', privateKey: 'the secret', publicKey };
+    return { serverHostname: 'h:22', sharedBasepath: '/scratch/501', protocol: 'SftpScp', credentials };
+  }
+
+  override async endTransfer(_jobId: JobId, method: TransferMethod): Promise<void> {
+    if (this.failure !== undefined) throw this.failure;
+    this.ended.push(method);
+    if (!this.open.delete(method.credentials?.publicKey ?? '')) throw new JobtailError('fault', 'no such key');
+  }
+}
+
+class Killed extends Error {}
+
+class LeasePlace {
+  readonly directory = temporaryDirectory();
+  readonly server = new KeyServer();
+  readonly said: string[] = [];
+  now = 1_000_000_000;
+  killAt: string | undefined;
+  readonly steps: string[] = [];
+  store: Store;
+  leases: Leases;
+
+  constructor() {
+    this.store = this.#open();
+    for (const jobId of [JOB, OTHER]) {
+      const order = { jobId, tasks: [], files: [], results: true, settleAfterMs: null, source: 'command' } as const;
+      this.store.jobs.watch(order, this.now);
+    }
+    this.leases = this.#leases();
+    onTestFinished(() => this.store.close());
+  }
+
+  /** A new process over what the old one left. */
+  restart(): void {
+    this.store.close();
+    this.killAt = undefined;
+    this.store = this.#open();
+    this.leases = this.#leases();
+  }
+
+  #open(): Store {
+    return new Store({ directory: this.directory, service: 'model', owner: true, now: () => this.now });
+  }
+
+  #leases(): Leases {
+    const say = (_: unknown, message: string) => void this.said.push(message);
+    const log: Log = { debug: () => {}, info: say, warn: say, error: say };
+    const clock = { now: () => this.now, monotonic: () => this.now, timer: () => () => {} };
+    const checkpoint = (step: string) => {
+      this.steps.push(step);
+      if (step === this.killAt) throw new Killed(step);
+    };
+    return new Leases({ store: this.store, clock, log, checkpoint });
+  }
+}
+
+describe('a lease', () => {
+  it('is got once a job, kept, and given back with the public key and without the private one', async () => {
+    const place = new LeasePlace();
+    const first = await place.leases.take(JOB, place.server, signal);
+    expect(await place.leases.take(JOB, place.server, signal)).toBe(first);
+    await place.leases.take(OTHER, place.server, signal);
+    expect(place.server.made).toBe(2);
+    await place.leases.end(JOB, place.server, signal);
+    expect([...place.server.open]).toEqual(['ssh-ed25519 key-2']);
+    expect(place.server.ended).toEqual([
+      {
+        serverHostname: 'h:22',
+        sharedBasepath: '/scratch/501',
+        protocol: 'SftpScp',
+        credentials: { username: 'hpc', privateKey: null, publicKey: 'ssh-ed25519 key-1' },
+      },
+    ]);
+    await place.leases.endAll(place.server, signal);
+    expect(place.server.open.size).toBe(0);
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: null });
+  });
+
+  it('is renewed before a day is over', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    place.now += 19 * HOUR_MS;
+    await place.leases.take(JOB, place.server, signal);
+    expect(place.server.made).toBe(1);
+    place.now += 2 * HOUR_MS;
+    await place.leases.take(JOB, place.server, signal);
+    expect([...place.server.open]).toEqual(['ssh-ed25519 key-2']);
+    place.now += 22 * HOUR_MS;
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(0);
+  });
+
+  it('is given back when its job is over, and not before', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    await place.leases.endUnused(place.server, signal);
+    place.store.jobs.setState(JOB, 'ending');
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(1);
+    place.store.jobs.setState(JOB, 'settled');
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(0);
+  });
+
+  it('whose end is refused is told once, and not tried again', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    place.server.open.clear();
+    await place.leases.endAll(place.server, signal);
+    await place.leases.endAll(place.server, signal);
+    expect(place.server.ended).toHaveLength(1);
+    expect(place.said).toHaveLength(1);
+    expect(place.said[0]).toContain('EndFileTransfer was refused');
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: 'no such key' });
+  });
+
+  it('that cannot be given back now is, later', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    place.server.failure = new JobtailError('unreachable', 'down');
+    await expect(place.leases.endAll(place.server, signal)).rejects.toMatchObject({ code: 'unreachable' });
+    expect(place.store.leases.lastOf(JOB)?.state).toBe('open');
+    place.server.failure = undefined;
+    place.restart();
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(0);
+  });
+
+  it('that is refused leaves nothing open; after an answer that was lost nobody knows', async () => {
+    const place = new LeasePlace();
+    place.server.failure = new JobtailError('fault', 'it has reached its number of 6 temporary keys');
+    await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'fault' });
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'ended', reason: expect.stringContaining('6') });
+    place.server.failure = new JobtailError('interrupted', 'the connection broke');
+    await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code: 'interrupted' });
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown', reason: 'the connection broke' });
+  });
+
+  it('that is over is remembered until the next one is asked for, however often that is', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(OTHER, place.server, signal);
+    for (const code of ['fault', 'interrupted', 'timeout', 'fault'] as const) {
+      place.server.failure = new JobtailError(code, 'not now');
+      await expect(place.leases.take(JOB, place.server, signal)).rejects.toMatchObject({ code });
+    }
+    const db = new Database(path.join(place.directory, 'agent.db'), { readonly: true });
+    const rows = db.prepare('SELECT job_id, state FROM transfer_leases ORDER BY lease_id').all();
+    db.close();
+    expect(rows).toEqual([
+      { job_id: OTHER, state: 'open' },
+      { job_id: JOB, state: 'ended' },
+    ]);
+  });
+
+  it('is still recorded and given back when the agent is stopped while it asks', async () => {
+    const place = new LeasePlace();
+    const stop = new AbortController();
+    place.server.onMade = () => stop.abort();
+    await place.leases.take(JOB, place.server, stop.signal);
+    expect(place.store.leases.lastOf(JOB)?.state).toBe('open');
+    await place.leases.endAll(place.server, stop.signal);
+    expect(place.server.open.size).toBe(0);
+  });
+
+  it('is in the store without its private key', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    place.store.close();
+    for (const name of fs.readdirSync(place.directory)) {
+      expect(fs.readFileSync(path.join(place.directory, name)).includes('the secret'), name).toBe(false);
+    }
+    place.restart();
+  });
+});
+
+describe('killed', () => {
+  const STEPS = ['lease:ask', 'lease:asked', 'lease:open', 'lease:end', 'lease:ending', 'lease:ended'];
+
+  it.each(STEPS)('at %s, no key stays after the next start', async (step) => {
+    const place = new LeasePlace();
+    place.killAt = step;
+    const work = async () => {
+      await place.leases.take(JOB, place.server, signal);
+      await place.leases.end(JOB, place.server, signal);
+    };
+    await expect(work()).rejects.toBeInstanceOf(Killed);
+    place.restart();
+    await place.leases.endUnused(place.server, signal);
+    expect(place.server.open.size).toBe(0);
+    expect(place.store.leases.allOpen()).toEqual([]);
+    // And it goes on.
+    await place.leases.take(JOB, place.server, signal);
+    await place.leases.end(JOB, place.server, signal);
+    expect(place.server.open.size).toBe(0);
+  });
+
+  it('at each of these steps: there are no others', async () => {
+    const place = new LeasePlace();
+    await place.leases.take(JOB, place.server, signal);
+    await place.leases.end(JOB, place.server, signal);
+    expect(place.steps).toEqual(STEPS);
+  });
+
+  it('while the answer is on its way, nobody can name the key: it is told, and ends by itself', async () => {
+    const place = new LeasePlace();
+    place.server.onMade = () => {
+      throw new Killed();
+    };
+    const asked = place.store.leases.ask(JOB, place.now);
+    expect(asked).toBeGreaterThan(0);
+    place.restart();
+    expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown' });
+    expect(place.said).toEqual(['job 501: a temporary key may be left on the server; it ends by itself after a day']);
+    place.restart();
+    expect(place.said).toHaveLength(1);
+  });
+});

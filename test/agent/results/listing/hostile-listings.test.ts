@@ -1,0 +1,190 @@
+/** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { candidatesAmong } from '../../../../src/agent/live/append/listed-files.ts';
+import { Ledger } from '../../../../src/agent/results/ledger.ts';
+import type { Patterns } from '../../../../src/agent/results/listing/selection.ts';
+import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
+import { distinct, type Plan, planLook } from '../../../../src/agent/results/plan.ts';
+import type { ResultRow } from '../../../../src/store/rows.ts';
+import { fileCalls } from '../../../../src/system/files.ts';
+import { slowness, watchTurns } from '../../../support/turns.ts';
+import { listResponse } from '../../../support/wire-envelopes.ts';
+import { createRemote } from '../../../support/wire-remote.ts';
+import { bodyOf, startHttpServer } from '../../../support/wire-server.ts';
+import { inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
+
+const PATIENCE = { timeout: 300_000 };
+const MB = 1e6;
+/** Of the work; a collection of garbage comes on top. */
+const MOST_MS = 100;
+
+const placeInMemory = () => new ResultsPlace({}, inMemory());
+const synced = { state: 'synced', bytes: 1, sha256: 'a'.repeat(64), fetchedAt: 1 } as const;
+
+/** Rows as earlier looks left them. */
+function fill(place: ResultsPlace, names: readonly string[], row: Partial<ResultRow>): void {
+  const common = { jobId: JOB, state: 'listed', reason: null, bytes: null, sha256: null, live: null } as const;
+  const times = { listedAt: 1, fetchedAt: null, dueAt: place.now + 60_000, intervalMs: 60_000 };
+  place.store.results.saveAll(names.map((name) => ({ ...common, ...times, name, ...row })));
+}
+
+/** What one look would do; nothing is fetched. */
+async function planOf(place: ResultsPlace, names: readonly string[], patterns: Patterns = OPTIONS): Promise<Plan> {
+  const { store, mirror } = place;
+  const now = () => place.now;
+  return planLook({
+    ...{ jobId: JOB, patterns, foldsCase: false, directory: place.path(), intervalMs: 60_000, final: false },
+    now: place.now,
+    left: await distinct(names),
+    rows: store.results.ofJob(JOB),
+    ledger: new Ledger({ store, now, onNetwork: false }),
+    links: new LiveLinks({ mirrorDirectory: mirror, calls: fileCalls(false), liveFiles: [], linked: [] }),
+  });
+}
+
+/** Does some work in slices, again if it blocks: only what blocks each time is a defect. How much the process grew. */
+async function inSlices<T>(work: () => Promise<T>): Promise<{ readonly done: T; readonly grownBytes: number }> {
+  for (let tries = 1; ; tries += 1) {
+    const before = process.memoryUsage.rss();
+    let most = before;
+    const looking = setInterval(() => {
+      most = Math.max(most, process.memoryUsage.rss());
+    }, 5);
+    const turns = watchTurns();
+    const done = await work();
+    const longestMs = turns.longestMs();
+    clearInterval(looking);
+    if (longestMs < MOST_MS) return { done, grownBytes: most - before };
+    if (tries === 5) expect(longestMs, 'one turn of the event loop').toBeLessThan(MOST_MS * Math.max(1, slowness()));
+  }
+}
+
+const deep = (index: number) => `/d${index}/${'dir/'.repeat(96)}f`;
+
+it('2,000 names of 98 parts are a small tree', PATIENCE, async () => {
+  const place = placeInMemory();
+  const names = Array.from({ length: 2_000 }, (_, index) => deep(index));
+  const { done, grownBytes } = await inSlices(() => planOf(place, names));
+  expect(done.due).toHaveLength(2_000);
+  expect(grownBytes).toBeLessThan(150 * MB);
+});
+
+it('8,000 names of 98 parts are refused where all their parts together are too many', PATIENCE, async () => {
+  const place = placeInMemory();
+  const names = Array.from({ length: 8_000 }, (_, index) => deep(index));
+  const { done, grownBytes } = await inSlices(() => planOf(place, names));
+  expect(done.due.length).toBe(Math.floor(500_000 / 98));
+  expect(grownBytes).toBeLessThan(250 * MB);
+  const refused = names.length - done.due.length;
+  expect(done.refusals.count).toBe(refused);
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 8_000, queued: done.due.length, refused });
+  expect(place.store.results.notSynced(JOB, 1_000)).toHaveLength(100);
+  expect(place.store.results.notSynced(JOB, 1)[0]?.reason).toBe(
+    'the results of the job have more than 500000 files and directories',
+  );
+  // The same ones the next time, and nobody is told again.
+  const again = await planOf(place, names);
+  expect(again.due).toHaveLength(done.due.length);
+  expect(again.refusals).toEqual({ count: refused, fresh: [] });
+});
+
+it.each<[string, Patterns]>([
+  ['in many directories', { include: ['**/a/**/b', '*.dat', '*.txt'], exclude: ['**/a/**/*b*/**'] }],
+  ['of names', { include: ['*a*a*a*b', '*.dat'], exclude: ['*[a-z]?[a-z]*[a-z]?x'] }],
+])('patterns %s are as slow as they can be', PATIENCE, async (_, patterns) => {
+  const place = placeInMemory();
+  const names = Array.from({ length: 1_000 }, (_, index) => `${'a/'.repeat(index % 98)}${'a'.repeat(200)}${index}`);
+  const { done, grownBytes } = await inSlices(() => planOf(place, names, patterns));
+  expect(done.due).toEqual([]);
+  expect(grownBytes).toBeLessThan(150 * MB);
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 1_000, leftOut: 1_000, failed: 0 });
+});
+
+it('300,000 names: as many as are allowed are results, the others are refused in one line', PATIENCE, async () => {
+  const place = placeInMemory();
+  const names = Array.from({ length: 300_000 }, (_, index) => `/d${index % 500}/${index}`);
+  const { done, grownBytes } = await inSlices(() => planOf(place, names));
+  expect(done.due).toHaveLength(200_000);
+  expect(grownBytes).toBeLessThan(250 * MB);
+  expect(done.refusals).toMatchObject({ count: 100_000 });
+  expect(done.refusals.fresh).toHaveLength(100);
+  expect(done.refusals.fresh[0]).toEqual({ name: '/d0/200000', reason: 'the job has more than 200000 results' });
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 300_000, queued: 200_000, refused: 100_000 });
+  expect(place.store.totals.read().results).toEqual({ listed: 200_000, refused: 100_000 });
+});
+
+it('100,000 results of which none is due cost one reading of their rows, and no writing', PATIENCE, async () => {
+  const place = placeInMemory();
+  const names = Array.from({ length: 100_000 }, (_, index) => `/11/out/d${index % 500}/result-${index}.dat`);
+  fill(place, names, synced);
+  place.remote.listedToo = names;
+  const pages = vi.spyOn(place.store.results, 'ofJob');
+  const saves = vi.spyOn(place.store.results, 'saveAll');
+  onTestFinished(() => void vi.restoreAllMocks());
+  const startedAt = process.cpuUsage();
+  const { done, grownBytes } = await inSlices(() => place.sync());
+  const { user, system } = process.cpuUsage(startedAt);
+  expect(done).toMatchObject({ listed: 100_000, fetched: 0, refused: 0 });
+  expect(place.remote.downloads).toEqual([]);
+  expect(pages.mock.calls.length).toBeLessThanOrEqual(5);
+  expect(saves).not.toHaveBeenCalled();
+  expect(grownBytes).toBeLessThan(150 * MB);
+  // Half a second of an idle processor, a look; a square of 100,000 would be minutes.
+  expect((user + system) / 1e6 / pages.mock.calls.length).toBeLessThan(5 * Math.max(1, slowness()));
+});
+
+it('100,000 rows of names that are listed no more are forgotten', PATIENCE, async () => {
+  const place = placeInMemory();
+  const names = Array.from({ length: 100_000 }, (_, index) => `/11/../${index}`);
+  fill(place, names, { state: 'refused', reason: 'it has the part ..' });
+  expect(place.store.results.counts(JOB)).toMatchObject({ refused: 100_000 });
+  place.remote.listedToo = ['/11/kept'];
+  fill(place, ['/11/kept'], synced);
+  await inSlices(() => place.sync());
+  expect([...place.store.results.ofJob(JOB)].map(({ name }) => name)).toEqual(['/11/kept']);
+  expect(place.store.results.counts(JOB)).toMatchObject({ listed: 1, synced: 1, failed: 0, refused: 0, bytes: 1 });
+  expect(place.told).toEqual([]);
+});
+
+it('other names each time leave no more behind than those of one listing', PATIENCE, async () => {
+  const place = placeInMemory();
+  for (let look = 0; look < 5; look += 1) {
+    place.remote.listedToo = Array.from({ length: 20_000 }, (_, index) => `/11/../${look}-${index}`);
+    expect(await place.sync()).toMatchObject({ listed: 20_000, refused: 20_000, failed: 0 });
+    expect(place.told).toHaveLength(look + 1);
+    expect([...place.store.results.ofJob(JOB)]).toHaveLength(100);
+  }
+});
+
+it.each([
+  ['slashes', '/'.repeat(20 * 2 ** 20)],
+  ['directories', 'a/'.repeat(10 * 2 ** 20)],
+  ['letters', `/${'\u001b'.repeat(20 * 2 ** 20)}`],
+])('a name of 20 MiB of %s is refused by its length alone', PATIENCE, async (_, name) => {
+  const place = placeInMemory();
+  place.remote.listedToo = [name];
+  const { done } = await inSlices(() => place.sync());
+  expect(done).toMatchObject({ listed: 1, refused: 1 });
+  expect(place.told).toHaveLength(1);
+  expect(place.told[0]?.length).toBeLessThan(3_000);
+  expect([...place.store.results.ofJob(JOB)]).toMatchObject([{ state: 'refused', reason: 'it is too long' }]);
+  await place.sync(true);
+  expect(place.told).toHaveLength(1);
+  expect(await candidatesAmong([name, '/x/a'], '/a', null)).toEqual(['/x/a']);
+});
+
+it('200,000 names arrive, and are looked through for a live file', PATIENCE, async () => {
+  const names = Array.from({ length: 200_000 }, (_, index) => `<string>/${index}//s.txt</string>`).join('');
+  const server = await startHttpServer(async (request, response) => {
+    await bodyOf(request);
+    response.writeHead(200, { 'content-type': 'text/xml' }).end(listResponse(names));
+  });
+  const made = createRemote(server.url, { maxSmallAnswerBytes: 32 * 1024 * 1024 });
+  onTestFinished(() => made.close().then(() => server.close()));
+  const { signal } = new AbortController();
+  const listed = await made.remote.listChangedFiles(JOB, signal);
+  expect(listed).toHaveLength(200_000);
+  const { done } = await inSlices(() => candidatesAmong(listed, '/s.txt', '/7//s.txt'));
+  expect(done).toHaveLength(200_000);
+  expect(done[0]).toBe('/7//s.txt');
+});

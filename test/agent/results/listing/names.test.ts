@@ -1,0 +1,263 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { partialName, resultPath } from '../../../../src/agent/results/listing/names.ts';
+import { ignoresCase, Judge, type JudgeOptions } from '../../../../src/agent/results/listing/selection.ts';
+import { printable } from '../../../../src/printable.ts';
+import { fileCalls } from '../../../../src/system/files.ts';
+import { numRuns } from '../../../support/property-runs.ts';
+import { temporaryDirectory } from '../../../support/temp-directory.ts';
+import { JOB, ResultsPlace } from '../place.ts';
+
+const ALL = { include: ['**'], exclude: [], foldsCase: false };
+const LONG = 'x'.repeat(256);
+
+/** Names that a server has no business with, and what is said of them. */
+const HOSTILE: [name: string, reason: string][] = [
+  ['', 'it is empty'],
+  ['/', 'it is empty'],
+  ['////', 'it is empty'],
+  ['..', 'it has the part ..'],
+  ['/..', 'it has the part ..'],
+  ['../x', 'it has the part ..'],
+  ['/../x', 'it has the part ..'],
+  ['a/../../x', 'it has the part ..'],
+  ['/11/..', 'it has the part ..'],
+  ['/11/../../../etc/passwd', 'it has the part ..'],
+  ['/11/sub/../x', 'it has the part ..'],
+  ['//..//x', 'it has the part ..'],
+  ['.', 'it has the part .'],
+  ['./x', 'it has the part .'],
+  ['/11/./x', 'it has the part .'],
+  ['/11/.', 'it has the part .'],
+  ['/11/', 'it names a directory'],
+  ['11/sub/', 'it names a directory'],
+  ['/11/../', 'it names a directory'],
+  ['..\\x', 'it has a backslash'],
+  ['\\', 'it has a backslash'],
+  ['\\\\server\\share\\x', 'it has a backslash'],
+  ['C:\\Windows\\x', 'it has a backslash'],
+  ['/11/a\\..\\b', 'it has a backslash'],
+  ['/11/a\\', 'it has a backslash'],
+  ['/11/a\0', 'it has a control character'],
+  ['/11/a\0.txt', 'it has a control character'],
+  ['\0', 'it has a control character'],
+  ['/11/\u0001', 'it has a control character'],
+  ['/11/a\u0007b', 'it has a control character'],
+  ['/11/a\bb', 'it has a control character'],
+  ['/11/a\rb', 'it has a control character'],
+  ['/11/a\r\nb', 'it has a control character'],
+  ['/11/a\u000Bb', 'it has a control character'],
+  ['/11/a\u000Cb', 'it has a control character'],
+  ['/11/\u001B[2J', 'it has a control character'],
+  ['/11/\u001B]0;title\u0007', 'it has a control character'],
+  ['/11/\u001B[31mred', 'it has a control character'],
+  ['/11/a\u001F', 'it has a control character'],
+  ['/11/a\u007F', 'it has a control character'],
+  ['/11/a\u0080', 'it has a control character'],
+  ['/11/a\u0085b', 'it has a control character'],
+  ['/11/a\u009B31m', 'it has a control character'],
+  ['/11/a\u009F', 'it has a control character'],
+  ['/11/\uD800', 'it cannot be written as UTF-8'],
+  ['/11/a\uDC00b', 'it cannot be written as UTF-8'],
+  ['/11/\uDE00\uD83D', 'it cannot be written as UTF-8'],
+  ['/11/a\uFFFE', 'it has a character that XML cannot hold'],
+  ['/11/\uFFFF', 'it has a character that XML cannot hold'],
+  [LONG, 'a part of it is longer than 255 bytes'],
+  [`/11/${LONG}`, 'a part of it is longer than 255 bytes'],
+  [`/11/${LONG}/x`, 'a part of it is longer than 255 bytes'],
+  [`/11/${'ü'.repeat(128)}`, 'a part of it is longer than 255 bytes'],
+  [`/11/${'\u{1F600}'.repeat(64)}`, 'a part of it is longer than 255 bytes'],
+  [`/${'a/'.repeat(100)}x`, 'it is too long'],
+  [`/${'abcdefghij'.repeat(20)}/`.repeat(15).concat('x'), 'it is too long'],
+  ['x/'.repeat(2000).concat('y'), 'it is too long'],
+  [partialName('0123456789abcdef'), 'it looks like a temporary file of the agent'],
+  [`/11/${partialName('0123456789abcdef')}`, 'it looks like a temporary file of the agent'],
+  [`/11/${partialName('0123456789abcdef')}/x`, 'it looks like a temporary file of the agent'],
+  ['/11/../\u001B[2J', 'it has the part ..'],
+  ['/../../../../../../root/.ssh/authorized_keys', 'it has the part ..'],
+  ['11/../live/9001/stdout.log', 'it has the part ..'],
+];
+
+/** Names that are odd, and fine: with the path each is given. */
+const ODD: [name: string, parts: string[]][] = [
+  ['/etc/passwd', ['etc', 'passwd']],
+  ['124///file', ['124', 'file']],
+  ['123/file', ['123', 'file']],
+  ['/11/a b', ['11', 'a b']],
+  ['/11/ a ', ['11', ' a ']],
+  ['/11/a,b;c', ['11', 'a,b;c']],
+  ['/11/a\nb', ['11', 'a\nb']],
+  ['/11/a\tb', ['11', 'a\tb']],
+  ['/11/...', ['11', '...']],
+  ['/11/..a', ['11', '..a']],
+  ['/11/.hidden', ['11', '.hidden']],
+  ['/11/-rf', ['11', '-rf']],
+  ['/11/--delete', ['11', '--delete']],
+  ['-oProxyCommand=x', ['-oProxyCommand=x']],
+  ['/11/~', ['11', '~']],
+  ['/11/$(reboot)', ['11', '$(reboot)']],
+  ['/11/`id`', ['11', '`id`']],
+  ['/11/a;b&c|d>e', ['11', 'a;b&c|d>e']],
+  ["/11/it's", ['11', "it's"]],
+  ['/11/"quoted"', ['11', '"quoted"']],
+  ['/11/*?[a]{b}', ['11', '*?[a]{b}']],
+  ['/11/#a', ['11', '#a']],
+  ['/11/!a', ['11', '!a']],
+  ['/11/a:b', ['11', 'a:b']],
+  ['/11/host:file', ['11', 'host:file']],
+  ['/11/%2e%2e/x', ['11', '%2e%2e', 'x']],
+  ['/11/ünïcödé', ['11', 'ünïcödé']],
+  ['/11/日本語', ['11', '日本語']],
+  ['/11/Data', ['11', 'Data']],
+  ['/11/data', ['11', 'data']],
+  ['/11/DATA', ['11', 'DATA']],
+  ['/11/\u202Egnp.exe', ['11', '\u202Egnp.exe']],
+  ['/11/\u200B', ['11', '\u200B']],
+  ['/11/\uFFFD', ['11', '\uFFFD']],
+  ['/11/\uFEFFbom', ['11', '\uFEFFbom']],
+  ['/11/\u2028', ['11', '\u2028']],
+  [`/11/${'x'.repeat(255)}`, ['11', 'x'.repeat(255)]],
+  ['/11/<a>&b', ['11', '<a>&b']],
+  ['/11/]]>', ['11', ']]>']],
+];
+
+describe('hostile names', () => {
+  it('are at least sixty here, each another one', () => {
+    expect(new Set(HOSTILE.map(([name]) => name)).size).toBe(HOSTILE.length);
+    expect(HOSTILE.length).toBeGreaterThanOrEqual(60);
+  });
+
+  it.each(HOSTILE.map(([name, reason]) => [printable(name.slice(0, 60)), name, reason]))(
+    '%s is refused',
+    (_, name, reason) => {
+      expect(resultPath(name)).toEqual({ refused: reason });
+    },
+  );
+
+  it('are told once, together and readable, while the good ones come', async () => {
+    const place = new ResultsPlace();
+    // No XML can carry half a character.
+    const hostile = HOSTILE.map(([name]) => name).filter((name) => name.isWellFormed());
+    place.remote.listedToo = hostile;
+    for (const [name] of ODD) place.remote.set(name, `content of ${name}`);
+    expect(await place.sync()).toMatchObject({ fetched: ODD.length, failed: 0, refused: hostile.length });
+    expect(place.told).toEqual([expect.stringMatching(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u)]);
+    expect(place.told[0]).toMatch(new RegExp(`^${hostile.length} refused: `));
+    for (const [, reason] of HOSTILE.filter(([name]) => name.isWellFormed())) expect(place.told[0]).toContain(reason);
+    await place.sync(true);
+    place.restarted();
+    await place.sync(true);
+    expect(place.told).toHaveLength(1);
+    expect(place.store.results.counts(JOB)).toMatchObject({ refused: hostile.length, failed: hostile.length });
+    expect(place.tree()).toEqual(ODD.map(([, parts]) => parts.join('/')).sort());
+    for (const [name, parts] of ODD) expect(place.read(...parts)).toBe(`content of ${name}`);
+    // Nothing anywhere else.
+    expect(fs.readdirSync(path.join(place.mirror, JOB))).toEqual(['results']);
+    expect(fs.readdirSync(place.mirror)).toEqual([JOB]);
+  });
+
+  it('are the only ones: whatever is accepted stays below its directory', () => {
+    const piece = fc.constantFrom('..', '.', '/', '//', 'a', '\\', '\0', ' ', 'ü', '\n', '~', '-', '%2e', '\uD800');
+    fc.assert(
+      fc.property(fc.array(fc.oneof(piece, fc.string({ unit: 'binary' }))), (pieces) => {
+        const found = resultPath(pieces.join(''));
+        if ('refused' in found) return;
+        const target = path.join('/root/results', ...found.parts);
+        expect(target.startsWith('/root/results/')).toBe(true);
+        expect(path.relative('/root/results', target).split('/')).toEqual(found.parts);
+      }),
+      numRuns(2_000),
+    );
+  });
+});
+
+describe('odd names', () => {
+  it.each(ODD.map(([name, parts]) => [printable(name.slice(0, 60)), name, parts] as const))(
+    '%s is kept as it is',
+    (_, name, parts) => {
+      expect(resultPath(name)).toEqual({ parts });
+    },
+  );
+});
+
+describe('names in each other’s way', () => {
+  const kinds = (names: readonly string[], options: Partial<JudgeOptions> = {}) => {
+    const judge = new Judge({ ...ALL, ...options });
+    return names.map((name) => judge.verdictOn(name).kind);
+  };
+  it.each([
+    ['the same path, written in two ways', ['/11/a', '11//a']],
+    ['a difference of normalisation only', ['/11/caf\u00E9', '/11/cafe\u0301']],
+    ['a file where a directory must be', ['/11/a', '/11/a/b']],
+    ['a directory where a file must be', ['/11/a/b', '/11/a']],
+    ['a directory further up', ['/11/a/b/c/d', '/11/a']],
+    ['normalisation of a directory', ['/11/caf\u00E9', '/11/cafe\u0301/x']],
+  ])('%s: the first one has it', (_, names) => {
+    expect(kinds(names)).toEqual(['fetch', 'refused']);
+  });
+
+  it('differ by upper and lower case: two files, except where the file system makes them one', async () => {
+    const names = ['/11/Data', '/11/data', '/11/DATA/x', '/11/\u00C4', '/11/a\u0308'];
+    expect(kinds(names)).toEqual(['fetch', 'fetch', 'fetch', 'fetch', 'fetch']);
+    expect(kinds(names, { foldsCase: true })).toEqual(['fetch', 'refused', 'refused', 'fetch', 'refused']);
+    for (const onNetwork of [false, true])
+      expect(await ignoresCase(fileCalls(onNetwork), temporaryDirectory())).toBe(false);
+  });
+
+  it('are judged anew when the other one is gone, and the one that was there first stays', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/b', 'b');
+    await place.sync();
+    place.remote.files.clear();
+    place.remote.set('11/b', 'another');
+    place.remote.set('/11/b', 'b');
+    await place.sync(true);
+    expect(place.row('11/b')).toMatchObject({ state: 'refused', reason: 'it names the same file as another result' });
+    expect(place.read('11', 'b')).toBe('b');
+    place.remote.files.delete('/11/b');
+    expect(await place.sync(true)).toMatchObject({ fetched: 1 });
+    expect(place.read('11', 'b')).toBe('another');
+  });
+});
+
+describe('what is planted in the mirror', () => {
+  async function planted(plant: (place: ResultsPlace, outside: string) => void) {
+    const place = new ResultsPlace();
+    const outside = path.join(place.directory, 'outside');
+    fs.mkdirSync(outside);
+    fs.writeFileSync(path.join(outside, 'file'), 'untouched');
+    fs.mkdirSync(place.path('11'), { recursive: true });
+    plant(place, outside);
+    place.remote.set('/11/a/file', 'from the server');
+    place.remote.set('/11/good', 'good');
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 1 });
+    expect(place.read('11', 'good')).toBe('good');
+    expect(fs.readdirSync(outside)).toEqual(['file']);
+    expect(fs.readFileSync(path.join(outside, 'file'), 'utf8')).toBe('untouched');
+    const row = place.row('/11/a/file');
+    expect(row?.state).toBe('failed');
+    expect(row?.reason).toMatch(/is not a (file|directory)|is a link/);
+    return place;
+  }
+
+  it.each<[string, (place: ResultsPlace, outside: string) => void]>([
+    ['a link to a directory', (place, outside) => fs.symlinkSync(outside, place.path('11', 'a'))],
+    ['a link that leads nowhere', (place) => fs.symlinkSync('/nowhere', place.path('11', 'a'))],
+    ['a file where the directory must be', (place) => fs.writeFileSync(place.path('11', 'a'), 'x')],
+    [
+      'a link in the place of the file',
+      (place, outside) => {
+        fs.mkdirSync(place.path('11', 'a'));
+        fs.symlinkSync(path.join(outside, 'file'), place.path('11', 'a', 'file'));
+      },
+    ],
+    [
+      'a directory in the place of the file',
+      (place) => fs.mkdirSync(place.path('11', 'a', 'file', 'x'), { recursive: true }),
+    ],
+  ])('%s is neither followed nor replaced', async (_, plant) => {
+    await planted(plant);
+  });
+});

@@ -1,0 +1,109 @@
+/** Files that arrived together: they are on the disk before any of them has its name. */
+import fs from 'node:fs';
+import { open } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { ResultsContext } from '../../../../src/agent/results/context.ts';
+import { directBy, ResultsPlace, Together } from '../place.ts';
+
+/** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
+function placeOf(count: number, context: Partial<ResultsContext> = {}) {
+  const place = new ResultsPlace();
+  place.restarted({ ...directBy(place, new Together(place)), ...context });
+  const names = Array.from({ length: count }, (_, index) => `f${String(index).padStart(3, '0')}`);
+  for (const name of names) place.remote.set(`/11/${name}`, name);
+  return { place, tree: names.map((name) => `11/${name}`) };
+}
+
+/** Watches the flushes of this process, each with the path of what is flushed and the files that have names by then. */
+async function watchFlushes(place: ResultsPlace, fails: (file: string) => boolean = () => false) {
+  const handle = await open(place.directory);
+  const prototype: { sync(): Promise<void> } = Object.getPrototypeOf(handle);
+  await handle.close();
+  const { sync } = prototype;
+  const flushes: { readonly file: string; readonly named: number }[] = [];
+  const spy = vi.spyOn(prototype, 'sync').mockImplementation(async function flush(this: fs.promises.FileHandle) {
+    const file = fs.readlinkSync(`/proc/self/fd/${this.fd}`);
+    flushes.push({ file, named: place.tree().length });
+    if (fails(file)) throw Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
+    await sync.call(this);
+  });
+  onTestFinished(() => spy.mockRestore());
+  return flushes;
+}
+
+/** Puts a program `sync` before the one of the machine. */
+function replaceSync(place: ResultsPlace, script: string): void {
+  const directory = path.join(place.directory, 'bin');
+  fs.mkdirSync(directory);
+  const before = process.env['PATH'] ?? '';
+  fs.writeFileSync(path.join(directory, 'sync'), `#!/bin/sh\nPATH='${before}'\n${script}\n`, { mode: 0o755 });
+  vi.stubEnv('PATH', `${directory}:${before}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
+
+/** Where all of the file system is flushed. */
+const WHOLE = { script: 'exec sync "$@"', onNetwork: false, release: '5.8.0', platform: 'linux' as NodeJS.Platform };
+
+function onSystem({ release, platform }: Pick<typeof WHOLE, 'release' | 'platform'>): void {
+  vi.spyOn(os, 'release').mockReturnValue(release);
+  vi.spyOn(os, 'platform').mockReturnValue(platform);
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
+const isArrival = (file: string) => path.basename(path.dirname(file)) === '.direct';
+
+describe('files that arrived together', () => {
+  it('are flushed, each, before any of them has its name', async () => {
+    const { place, tree } = placeOf(20);
+    const flushes = await watchFlushes(place);
+    await place.sync();
+    expect(place.tree()).toEqual(tree);
+    const arrivals = flushes.filter(({ file }) => isArrival(file));
+    expect(new Set(arrivals.map(({ file }) => file)).size).toBe(20);
+    expect(arrivals.map(({ named }) => named)).toEqual(Array.from({ length: 20 }, () => 0));
+    // Then the directory that holds the names, when all of them are there.
+    expect(flushes).toContainEqual({ file: place.path('11'), named: 20 });
+  });
+
+  it('are flushed with their file system, if they are many, before any of them has its name', async () => {
+    const { place, tree } = placeOf(40);
+    const said = path.join(place.directory, 'said');
+    replaceSync(place, `echo "$* $(ls '${place.path('11')}' | wc -l)" >> '${said}'\nexec sync "$@"`);
+    onSystem(WHOLE);
+    const flushes = await watchFlushes(place);
+    await place.sync();
+    expect(place.tree()).toEqual(tree);
+    expect(fs.readFileSync(said, 'utf8')).toMatch(/^-f -- \S+\/\.direct\/\d+ 0\n$/);
+    expect(flushes.filter(({ file }) => isArrival(file))).toEqual([]);
+  });
+
+  it.each<[string, typeof WHOLE]>([
+    ['cannot be', { ...WHOLE, script: 'exit 1' }],
+    ['is not what is flushed: an old sync', { ...WHOLE, script: "echo 'sync: ignoring all arguments' >&2" }],
+    ['is on a network', { ...WHOLE, onNetwork: true }],
+    ['does not tell of errors: an old Linux', { ...WHOLE, release: '5.7.19-generic' }],
+    ['does not tell of errors: a much older Linux', { ...WHOLE, release: '4.18.0-553.el8_10.x86_64' }],
+    ['is not asked by sync: not Linux', { ...WHOLE, platform: 'darwin' }],
+  ])('are flushed one by one where the file system %s', async (_, { script, onNetwork, ...system }) => {
+    const { place, tree } = placeOf(40, { onNetwork });
+    replaceSync(place, script);
+    onSystem(system);
+    const flushes = await watchFlushes(place);
+    await place.sync();
+    expect(place.tree()).toEqual(tree);
+    const arrivals = flushes.filter(({ file }) => isArrival(file));
+    expect(arrivals).toHaveLength(40);
+    expect(new Set(arrivals.map(({ named }) => named))).toEqual(new Set([0]));
+  });
+
+  it('get no name if they cannot be flushed, whichever way they come', async () => {
+    const { place } = placeOf(20);
+    const flushes = await watchFlushes(place, (file) => fs.statSync(file).isFile());
+    await place.sync();
+    expect(flushes.filter(({ file }) => isArrival(file)).length).toBeGreaterThan(0);
+    expect(place.tree()).toEqual([]);
+    expect(place.row('/11/f000')?.state).toBe('failed');
+  });
+});

@@ -1,0 +1,104 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { LineTail } from '../../../src/cli/show/line-tail.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+/** A tail of one file, with a clock that only the test moves. */
+function tailOf(columns?: number) {
+  const file = path.join(temporaryDirectory(), 'stdout.log');
+  const lines: string[] = [];
+  let nowMs = 0;
+  const tail = new LineTail((line) => lines.push(stripVTControlCharacters(line)), {
+    now: () => nowMs,
+    ...(columns === undefined ? {} : { columns: () => columns }),
+  });
+  tail.add(file, 'stdout');
+  const look = (passedMs = 0) => {
+    nowMs += passedMs;
+    tail.look();
+    return lines.splice(0);
+  };
+  const end = () => {
+    tail.end();
+    return lines.splice(0);
+  };
+  return { file, look, end, append: (text: string | Buffer) => fs.appendFileSync(file, text) };
+}
+
+describe('the lines of a mirror', () => {
+  it('come with its name, each when it is complete', () => {
+    const { look, append } = tailOf();
+    expect(look()).toEqual([]);
+    append('one\ntw');
+    expect(look()).toEqual(['stdout | one\n']);
+    append('o\r\n\nthree');
+    expect(look()).toEqual(['stdout | two\n', 'stdout | \n']);
+  });
+
+  it('are whole characters, wherever the bytes were cut', () => {
+    const { look, append } = tailOf();
+    const bytes = Buffer.from('žluťoučký\n');
+    append(bytes.subarray(0, 1));
+    expect(look()).toEqual([]);
+    append(bytes.subarray(1));
+    expect(look()).toEqual(['stdout | žluťoučký\n']);
+  });
+
+  it('show a line that does not end once it is a second old, and again when it has changed', () => {
+    const { look, append } = tailOf();
+    append('Continue?');
+    expect(look()).toEqual([]);
+    expect(look(1_000)).toEqual(['stdout | Continue?\n']);
+    expect(look(5_000)).toEqual([]);
+    append(' yes');
+    expect(look(500)).toEqual(['stdout | Continue? yes\n']);
+    append('\nnext\n');
+    expect(look()).toEqual(['stdout | next\n']);
+  });
+
+  it('show of a progress bar the last state, once a second', () => {
+    const { look, append } = tailOf();
+    append('\r10 %\r20 %');
+    expect(look()).toEqual([]);
+    append('\r30 %');
+    expect(look(1_000)).toEqual(['stdout | 30 %\n']);
+    append('\r40 %\r50 %\r');
+    expect(look(999)).toEqual([]);
+    expect(look(1)).toEqual(['stdout | 50 %\n']);
+    append('\r100 %\n');
+    expect(look()).toEqual(['stdout | 100 %\n']);
+  });
+
+  it('are shown at the end without an end', () => {
+    const { look, end, append } = tailOf();
+    append('one\ntwo');
+    expect(look()).toEqual(['stdout | one\n']);
+    expect(end()).toEqual(['stdout | two\n']);
+  });
+
+  it('begin anew with a new generation', () => {
+    const { file, look, append } = tailOf();
+    append('the old content\nunfini');
+    expect(look()).toHaveLength(1);
+    fs.truncateSync(file);
+    append('new\n');
+    expect(look()).toEqual(['stdout | new\n']);
+  });
+
+  it('fit into the columns of a terminal', () => {
+    const { look, append } = tailOf(15);
+    append('a line that is longer\n');
+    expect(look()).toEqual(['stdout | a lin…\n']);
+  });
+
+  it('do not fill the memory when a line never ends', () => {
+    const { look, append } = tailOf();
+    append('x'.repeat(200_000));
+    const shown = look();
+    expect(shown.length).toBeGreaterThan(1);
+    append('\n');
+    expect([...shown, ...look()].join('').replaceAll('stdout | ', '').replaceAll('\n', '')).toBe('x'.repeat(200_000));
+  });
+});

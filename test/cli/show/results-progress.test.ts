@@ -1,0 +1,47 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { resultsProgress } from '../../../src/cli/show/results-progress.ts';
+import type { JobId } from '../../../src/job.ts';
+import type { ResultPassRow } from '../../../src/store/rows.ts';
+
+const row = (afterMs: number, done: number, bytes: number): ResultPassRow => ({
+  jobId: '501' as JobId,
+  startedAt: 1_000,
+  updatedAt: 1_000 + afterMs,
+  endedAt: null,
+  wanted: 100,
+  done,
+  bytes,
+  way: 'soap',
+  fallback: null,
+});
+
+function show(isTTY: boolean, rows: readonly ResultPassRow[]): string {
+  const stream = Object.assign(new PassThrough(), { isTTY, columns: 200 });
+  const progress = resultsProgress(stream);
+  for (const one of rows) progress.show(one);
+  progress.close();
+  return String(stream.read() ?? '');
+}
+
+describe('the progress of results', () => {
+  it('is a line every ten seconds where there is no terminal', () => {
+    const rows = [
+      row(500, 0, 0),
+      row(9_999, 5, 1),
+      row(10_000, 10, 10_485_760),
+      row(15_000, 11, 1),
+      row(25_000, 50, 1),
+    ];
+    expect(show(false, rows)).toBe(
+      'results: 10 of 100 files, 10.0 MiB, 1.0 MiB/s, 2 min left\n' +
+        'results: 50 of 100 files, 1 B, 0 B/s, 25 s left\n',
+    );
+  });
+
+  it('is a bar with files, bytes, rate and time left on a terminal, which is gone at the end', () => {
+    const shown = show(true, [row(500, 0, 0), row(2_000, 20, 2_097_152)]);
+    expect(shown).toContain('20 of 100 files, 2.0 MiB, 1.0 MiB/s, 8 s left');
+    expect(show(true, [row(500, 0, 0)])).toBe('');
+  });
+});

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { columnsOf, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal-text.ts';
+
+const ESC = '\u001b';
+
+describe('the text of a job on a terminal', () => {
+  it('keeps its colours, and ends them with the line', () => {
+    expect(terminalText(`${ESC}[1;31mred${ESC}[0m and ${ESC}[38;5;9mmore`, true)).toBe(
+      `${ESC}[1;31mred${ESC}[0m and ${ESC}[38;5;9mmore${ESC}[0m`,
+    );
+  });
+
+  it('has no colours where none are wanted', () => {
+    expect(terminalText(`${ESC}[1;31mred${ESC}[0m`, false)).toBe('red');
+  });
+
+  it.each([
+    ['cursor movement', `a${ESC}[2Ab${ESC}[10;20Hc`, 'abc'],
+    ['clearing', `a${ESC}[2Jb${ESC}[K`, 'ab'],
+    ['private modes', `a${ESC}[?25lb${ESC}[?1049h`, 'ab'],
+    ['a colour that asks for something else', `a${ESC}[>4;2mb`, 'ab'],
+    ['a window title', `a${ESC}]0;title\u0007b${ESC}]0;title${ESC}\\c`, 'abc'],
+    ['a device control string', `a${ESC}Pq#0;2;0;0;0${ESC}\\b`, 'ab'],
+    ['character sets and a full reset', `a${ESC}(0b${ESC}cc`, 'abc'],
+    ['a sequence that the line ends in', `a${ESC}[31`, 'a'],
+    ['a lone escape', `a${ESC}`, 'a'],
+    ['control characters', 'a\u0000\u0007\u0008b\u009b', 'ab'],
+    ['turned text', 'a\u202eb\u2066c', 'abc'],
+    ['tabs', 'a\tb', 'a  b'],
+  ])('is rid of %s', (_, line, shown) => {
+    expect(terminalText(line, true)).toBe(shown);
+  });
+
+  it('keeps what many languages need', () => {
+    const line = 'Příliš Ξεσκεπάζω いろは نص حكيم 👩🏽‍🔬 🌡️ e\u0301';
+    expect(terminalText(line, true)).toBe(line);
+  });
+});
+
+describe('columns', () => {
+  it('are counted as terminals do', () => {
+    expect(columnsOf('plain')).toBe(5);
+    expect(columnsOf('計算ノード')).toBe(10);
+    expect(columnsOf('e\u0301')).toBe(1);
+    expect(columnsOf('🚀')).toBe(2);
+    expect(columnsOf(`${ESC}[31mred${ESC}[0m`)).toBe(3);
+  });
+
+  it('are never exceeded by a cut, and a text that fits is left alone', () => {
+    expect(cutToColumns('plain', 5)).toBe('plain');
+    expect(cutToColumns('plainer', 5)).toBe('plai…');
+    expect(cutToColumns('計算ノード', 6)).toBe('計算…');
+    expect(cutToColumns(`${ESC}[31mredder${ESC}[0m`, 4)).toBe(`${ESC}[31mred${ESC}[0m…`);
+  });
+
+  it('wrap between words, each line indented as the first', () => {
+    expect(wrapToColumns('  one two three', 9)).toEqual(['  one two', '  three']);
+    expect(wrapToColumns('one two', 9)).toEqual(['one two']);
+    expect(wrapToColumns('unbreakable word', 4)).toEqual(['unbreakable', 'word']);
+  });
+});

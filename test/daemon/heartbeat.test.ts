@@ -1,0 +1,110 @@
+/** What feeds the watchdog comes out of the scheduler's own loop, so that it ends when the loop does. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Calls } from '../../src/agent/calls.ts';
+import { Errands } from '../../src/agent/loop/errands.ts';
+import type { Clock } from '../../src/agent/ports.ts';
+import type { JobId } from '../../src/job.ts';
+
+const JOB = '501' as JobId;
+
+/** A clock that a test moves; its timers are called when it is moved past them, unless they are lost. */
+class HeldClock implements Clock {
+  timersAreLost = false;
+  #now = 0;
+  #timers = new Map<number, { readonly dueAt: number; readonly callback: () => void }>();
+  #next = 0;
+
+  now = () => this.#now;
+  monotonic = () => this.#now;
+
+  timer(delayMs: number, callback: () => void): () => void {
+    const id = this.#next++;
+    this.#timers.set(id, { dueAt: this.#now + delayMs, callback });
+    return () => this.#timers.delete(id);
+  }
+
+  advance(ms: number): void {
+    for (const end = this.#now + ms; this.#now < end; this.#now++) {
+      for (const [id, { dueAt, callback }] of [...this.#timers]) {
+        if (dueAt > this.#now || this.timersAreLost) continue;
+        this.#timers.delete(id);
+        callback();
+      }
+    }
+  }
+}
+
+describe('the turns of the scheduler', () => {
+  it('come at least as often as asked, with and without anything that is due', () => {
+    const clock = new HeldClock();
+    const onTurn = vi.fn();
+    const errands = new Errands({ clock, run: async () => {} });
+    errands.onTurn(100, onTurn);
+    clock.advance(1_000);
+    expect(onTurn.mock.calls.length).toBeGreaterThanOrEqual(9);
+    onTurn.mockClear();
+    errands.due(JOB, 'live', 550);
+    clock.advance(1_000);
+    expect(onTurn.mock.calls.length).toBeGreaterThanOrEqual(9);
+  });
+
+  it('end when the loop is not called any more, and when it is stopped', async () => {
+    const clock = new HeldClock();
+    const onTurn = vi.fn();
+    const errands = new Errands({ clock, run: async () => {} });
+    errands.onTurn(100, onTurn);
+    clock.timersAreLost = true;
+    clock.advance(1_000);
+    expect(onTurn).not.toHaveBeenCalled();
+    clock.timersAreLost = false;
+    clock.advance(200);
+    expect(onTurn).toHaveBeenCalled();
+    await errands.stop();
+    onTurn.mockClear();
+    clock.advance(1_000);
+    expect(onTurn).not.toHaveBeenCalled();
+  });
+});
+
+describe('calls that get no turn', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it('are no stall while the rate asks for the pause, or while one runs', async () => {
+    const calls = new Calls({ concurrency: 1, requestsPerMinute: 2 }, () => Date.now());
+    const { signal } = new AbortController();
+    let done = 0;
+    const all = [1, 2, 3].map(() => calls.run('live', signal, async () => void done++));
+    for (let second = 0; second < 100; second++) {
+      expect(calls.stalled, `after ${second} s`).toBe(false);
+      await vi.advanceTimersByTimeAsync(1_000);
+    }
+    await Promise.all(all);
+    expect(done).toBe(3);
+
+    let end = () => {};
+    const running = calls.run('live', signal, () => new Promise<void>((resolve) => (end = resolve)));
+    const waiting = calls.run('live', signal, async () => {});
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect(calls.stalled, 'a long call has limits of its own').toBe(false);
+    end();
+    await running;
+    await vi.advanceTimersByTimeAsync(120_000);
+    await waiting;
+  });
+
+  it('are a stall when nothing runs for long', async () => {
+    let now = 0;
+    const calls = new Calls({ concurrency: 1, requestsPerMinute: 1 }, () => now);
+    const { signal } = new AbortController();
+    const all = [1, 2].map(() => calls.run('live', signal, async () => {}));
+    await all[0];
+    // The queue's own timer is lost; ours goes on.
+    now = 3_600_000;
+    expect(calls.waiting).toBe(1);
+    expect(calls.stalled).toBe(true);
+    await vi.advanceTimersByTimeAsync(120_000);
+    await all[1];
+    expect(calls.stalled).toBe(false);
+  });
+});

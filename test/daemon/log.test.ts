@@ -1,0 +1,113 @@
+/** The log never blocks, never grows without bound and never fails the agent. */
+import fs from 'node:fs';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createLog } from '../../src/daemon/log.ts';
+import { FileOutput, LogStream } from '../../src/daemon/log-stream.ts';
+import { Secrets } from '../../src/redact.ts';
+
+const linesOf = (text: string) =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe('the log', () => {
+  it('writes JSON lines with fixed names, and changes its level while in use', () => {
+    const output = new PassThrough();
+    const log = createLog({ level: 'info', stream: new LogStream({ output }) });
+    log.info({ jobId: '501' }, 'following job 501');
+    log.debug({}, 'not said');
+    log.level = 'debug';
+    log.debug({ scope: 'job 501' }, 'said');
+    const lines = linesOf(String(output.read()));
+    expect(lines).toMatchObject([
+      { level: 'info', jobId: '501', msg: 'following job 501' },
+      { level: 'debug', scope: 'job 501', msg: 'said' },
+    ]);
+    expect(Date.parse(String(lines[0]?.['time']))).toBeGreaterThan(0);
+  });
+
+  it('says what comes from outside as text, and without secrets', () => {
+    const output = new PassThrough();
+    const secrets = new Secrets();
+    const log = createLog({ level: 'info', stream: new LogStream({ output }), secrets });
+    secrets.add('session', '0123456789-abcdefghij');
+    const err = 'a\u001b[31m\u009b2J\u202eb: 0123456789-abcdefghi';
+    log.warn({ err, file: '/11/0123456789-abcdefghij', jobs: 2, changes: ['\u009b'] }, `first\nsecond: ${err}`);
+    const text = String(output.read()).trimEnd();
+    expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    const shown = 'a\\u{001B}[31m\\u{009B}2J\\u{202E}b: ***';
+    expect(JSON.parse(text)).toMatchObject({
+      changes: ['\\u{009B}'],
+      err: shown,
+      file: '/11/***',
+      jobs: 2,
+      msg: `first\nsecond: ${shown}`,
+    });
+  });
+
+  it('begins its lines with the priority that the journal wants', () => {
+    const output = new PassThrough();
+    const log = createLog({ level: 'trace', stream: new LogStream({ output, journal: true }) });
+    log.error({}, 'e');
+    log.warn({}, 'w');
+    log.info({}, 'i');
+    log.debug({}, 'd');
+    const starts = String(output.read())
+      .split('\n')
+      .map((line) => line.slice(0, 4));
+    expect(starts).toEqual(['<3>{', '<4>{', '<6>{', '<7>{', '']);
+  });
+});
+
+describe('a log that nobody takes', () => {
+  it('drops lines beyond a bound, counts them, and says the number when lines are taken again', () => {
+    const output = new PassThrough({ highWaterMark: 1 });
+    const stream = new LogStream({ output });
+    const log = createLog({ level: 'info', stream });
+    for (let line = 0; line < 3_000; line++) log.info({ text: 'x'.repeat(1_000) }, 'full');
+    expect(stream.lost).toBeGreaterThan(500);
+    expect(output.writableLength + output.readableLength).toBeLessThan(2 * 1024 * 1024);
+
+    const { lost } = stream;
+    while (output.read() !== null);
+    log.info({}, 'again');
+    const lines = linesOf(String(output.read()));
+    expect(lines).toMatchObject([
+      { level: 'warn', lines: lost, msg: `${lost} log lines were lost: nobody took them` },
+      { level: 'info', msg: 'again' },
+    ]);
+  });
+
+  it('counts the lines that a full disk does not take', () => {
+    const full = fs.openSync('/dev/full', 'w');
+    onTestFinished(() => fs.closeSync(full));
+    const stream = new LogStream({ output: new FileOutput(full) });
+    for (let line = 0; line < 3; line++) stream.write('a line\n');
+    expect(stream.lost).toBe(3);
+  });
+
+  it('says how many were lost once that is taken', () => {
+    const taken: string[] = [];
+    let hasRoom = false;
+    const write = (text: string) => {
+      if (!hasRoom) throw new Error('ENOSPC');
+      taken.push(text);
+    };
+    const stream = new LogStream({ output: { write, writableLength: 0, on: () => {} } });
+    for (let line = 0; line < 3; line++) stream.write('lost\n');
+    hasRoom = true;
+    stream.write('again\n');
+    expect(taken).toEqual([expect.stringContaining('3 log lines were lost'), 'again\n']);
+    expect(stream.lost).toBe(3);
+  });
+
+  it('survives a reader that has gone', async () => {
+    const output = new PassThrough();
+    const log = createLog({ level: 'info', stream: new LogStream({ output }) });
+    output.destroy(new Error('EPIPE'));
+    await new Promise((resolve) => output.once('close', resolve));
+    log.info({}, 'to nobody');
+  });
+});

@@ -1,0 +1,223 @@
+/** The numbers, and the server that hands them out. */
+import { once } from 'node:events';
+import fs from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
+import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-server.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { needs } from '../support/needs.ts';
+import { complaintsOf } from '../support/service-promtool.ts';
+import { metricsOf, NOW, scrape, TOTALS } from '../support/service-scrape.ts';
+
+const SERVICE_TEXT = new URL('../../docs/service.md', import.meta.url);
+
+/** The value of a series as it stands in a scrape. */
+const seriesValue = (text: string, series: string) =>
+  text
+    .split('\n')
+    .find((line) => line.startsWith(`${series} `))
+    ?.slice(series.length + 1);
+
+describe('the metrics', () => {
+  it('count what happened and add up the store', async () => {
+    const text = await scrape();
+    const expected = {
+      'jobtail_calls_total{operation="ListChangedFilesForJob",outcome="ok"}': 1,
+      'jobtail_calls_total{operation="ListChangedFilesForJob",outcome="timeout"}': 1,
+      'jobtail_call_bytes_total{operation="ListChangedFilesForJob"}': 200,
+      'jobtail_call_duration_seconds_sum{operation="ListChangedFilesForJob"}': 0.5,
+      'jobtail_sign_ins_total{outcome="ok"}': 1,
+      'jobtail_sign_ins_total{outcome="sign-in-refused"}': 1,
+      jobtail_mirrored_bytes_total: 1_000,
+      'jobtail_results_fetched_total{changed="true"}': 1,
+      jobtail_results_fetched_bytes_total: 50,
+      'jobtail_reloads_total{outcome="taken"}': 1,
+      'jobtail_reloads_total{outcome="refused"}': 0,
+      [`jobtail_build_info{version="1.2.3",node="${process.version}"}`]: 1,
+      jobtail_calls_waiting: 5,
+      jobtail_log_lines_lost: 9,
+      jobtail_scheduler_turn_age_seconds: 0.5,
+      'jobtail_disk_free_bytes{directory="state"}': 2e9,
+      'jobtail_jobs{state="watched"}': 3,
+      jobtail_jobs_failing: 1,
+      jobtail_live_files: 12,
+      jobtail_live_files_failing: 0,
+      jobtail_former_generations: 2,
+      jobtail_inexact_bytes: 7,
+      jobtail_refused_entries: 1,
+      'jobtail_results{state="failed"}': 2,
+      jobtail_growth_age_seconds: 3,
+      jobtail_oldest_poll_age_seconds: 90,
+    };
+    for (const [series, value] of Object.entries(expected))
+      expect(Number(seriesValue(text, series)), series).toBe(value);
+    expect(text).toContain('nodejs_eventloop_lag_p99_seconds');
+    expect(text).toContain('process_resident_memory_bytes');
+  });
+
+  it('forget a state that no job is in any more', async () => {
+    let totals: StoreTotals = TOTALS;
+    let reads = 0;
+    const metrics = new Metrics({
+      version: '1.2.3',
+      totals: () => {
+        reads += 1;
+        return totals;
+      },
+      callsWaiting: () => 0,
+      logLinesLost: () => 0,
+      turnAgeSeconds: () => 0,
+      freeBytes: async () => ({}),
+      now: () => NOW,
+    });
+    expect(await metrics.text()).toContain('jobtail_jobs{state="ended"} 1');
+    totals = { ...TOTALS, jobs: { watched: 4 }, grownAt: null };
+    const text = await metrics.text();
+    expect(text).not.toContain('state="ended"');
+    expect(seriesValue(text, 'jobtail_growth_age_seconds'), 'nothing grew yet').toBeUndefined();
+    expect(reads, 'the store is added up once for all of an answer').toBe(2);
+  });
+
+  it('are what promtool accepts', needs('promtool'), async () => {
+    expect(complaintsOf(await scrape())).toEqual([]);
+  });
+
+  it('are all explained in docs/service.md', async () => {
+    const names = [...(await scrape()).matchAll(/^# TYPE (jobtail_\w+)/gm)].map(([, name]) => name);
+    const text = fs.readFileSync(SERVICE_TEXT, 'utf8');
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.filter((name) => !text.includes(`\`${name}\``) && !text.includes(`\`${name}{`))).toEqual([]);
+  });
+});
+
+describe('the server', () => {
+  async function start(
+    verdicts: { unhealthy?: string; unready?: string; requestMs?: number } = {},
+  ): Promise<MetricsServer> {
+    const server = await serveMetrics({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: await metricsOf().text() }),
+      unhealthy: () => verdicts.unhealthy,
+      unready: () => verdicts.unready,
+      ...(verdicts.requestMs === undefined ? {} : { requestMs: verdicts.requestMs }),
+    });
+    onTestFinished(() => server.close());
+    return server;
+  }
+  /** A connection that sends `text`, and then nothing more and reads nothing; until the test is over. */
+  const holdConnection = async ({ port }: MetricsServer, text: string) => {
+    const socket = net.connect({ port, host: '127.0.0.1' }).on('error', () => {});
+    onTestFinished(() => void socket.destroy());
+    await once(socket, 'connect');
+    socket.write(text);
+    if (text !== HELD['reads no answer']) socket.resume();
+    return socket;
+  };
+  const get = async ({ port }: MetricsServer, path: string, method = 'GET') => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+    return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
+  };
+
+  it('answers what it has, and nothing else', async () => {
+    const server = await start();
+    expect(await get(server, '/metrics')).toMatchObject({ status: 200, text: expect.stringContaining('jobtail_jobs') });
+    expect(await get(server, '/metrics?x=1')).toMatchObject({ status: 200, type: 'text/plain; version=0.0.4' });
+    expect(await get(server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
+    expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
+    expect(await get(server, '/readyz')).toMatchObject({ status: 200, text: 'ok\n' });
+    expect(await get(server, '/')).toMatchObject({ status: 404 });
+    expect(await get(server, '/metrics', 'POST')).toMatchObject({ status: 405 });
+  });
+
+  it('says why there are no numbers', async () => {
+    const server = await serveMetrics({
+      host: '127.0.0.1',
+      port: 0,
+      metrics: async () => Promise.reject(new JobtailError('store', '/state/agent.db is locked by another process')),
+      unhealthy: () => undefined,
+      unready: () => undefined,
+    });
+    onTestFinished(() => server.close());
+    expect(await get(server, '/metrics')).toMatchObject({
+      status: 500,
+      text: '/state/agent.db is locked by another process\n',
+    });
+  });
+
+  it('says why the agent is not healthy or not ready', async () => {
+    const server = await start({ unhealthy: 'it stands', unready: 'the service does not answer' });
+    expect(await get(server, '/healthz')).toMatchObject({ status: 503, text: 'it stands\n' });
+    expect(await get(server, '/readyz')).toMatchObject({ status: 503, text: 'the service does not answer\n' });
+  });
+
+  const HELD = {
+    'says nothing': '',
+    'sends half a request': 'GET /metrics HTTP/1.1\r\nHost: here\r\n',
+    'announces a body that never comes': 'GET /metrics HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n',
+    'reads no answer': 'GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n'.repeat(500),
+  };
+
+  it.for(Object.entries(HELD))('has a place for a health check whoever %s', async ([, sent]) => {
+    const server = await start();
+    for (let round = 0; round < 3; round++) {
+      await Promise.all(Array.from({ length: 100 }, () => holdConnection(server, sent)));
+      expect(await get(server, '/healthz')).toMatchObject({ status: 200, text: 'ok\n' });
+      expect(await get(server, '/metrics')).toMatchObject({ status: 200 });
+    }
+  });
+
+  it.for(Object.entries(HELD))('waits not for ever for one that %s', async ([, sent]) => {
+    const server = await start({ requestMs: 200 });
+    const sockets = await Promise.all(Array.from({ length: 8 }, () => holdConnection(server, sent)));
+    const areEnded = () => {
+      // Who reads nothing hears of the end when it writes.
+      if (sent === HELD['reads no answer']) for (const socket of sockets) socket.write('G');
+      expect(sockets.every((socket) => socket.destroyed)).toBe(true);
+    };
+    await vi.waitFor(areEnded, { timeout: 20_000 });
+  });
+
+  it('keeps a connection that asks again and again before those that do not', async () => {
+    const server = await start();
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const used = new Set<unknown>();
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(Array.from({ length: 20 }, () => holdConnection(server, '')));
+      await new Promise<void>((resolve, reject) => {
+        const request = http.get({ port: server.port, host: '127.0.0.1', path: '/healthz', agent }, (response) => {
+          used.add(request.socket);
+          response.resume().once('end', resolve);
+        });
+        request.once('error', reject);
+      });
+    }
+    expect(used.size).toBe(1);
+  });
+
+  it('ends at once, also while somebody holds a connection, and gives the port back', async () => {
+    const first = await start();
+    await get(first, '/healthz');
+    await first.close();
+    const again = await serveMetrics({
+      host: '127.0.0.1',
+      port: first.port,
+      metrics: async () => ({ contentType: 'text/plain', text: '' }),
+      unhealthy: () => undefined,
+      unready: () => undefined,
+    });
+    await expect(
+      serveMetrics({
+        ...again,
+        host: '127.0.0.1',
+        metrics: expect.unreachable,
+        unhealthy: () => '',
+        unready: () => '',
+      }),
+    ).rejects.toThrow('EADDRINUSE');
+    await again.close();
+  });
+});

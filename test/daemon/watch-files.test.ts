@@ -1,0 +1,217 @@
+/** Files that are watched natively, by polling, and where the system has no watch left. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, expect, type TestContext, test, vi } from 'vitest';
+import { FileWatch } from '../../src/daemon/watch-files.ts';
+
+/** A directory and what watches files in it, both gone when the test is over. */
+function place({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-watched-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const start = (files: readonly string[], { isPolled = false, onChange = (_: string) => {} } = {}) => {
+    const changed: string[] = [];
+    const watch = new FileWatch({
+      isPolled: () => isPolled,
+      onChange: (file) => {
+        changed.push(file);
+        onChange(file);
+      },
+      onRefused: (file, error) => expect.unreachable(`${file}: ${error}`),
+    });
+    onTestFinished(() => watch.close());
+    watch.watch(files);
+    return { changed, watch };
+  };
+  return { directory, start };
+}
+
+const soon = (condition: () => void) => vi.waitFor(condition, { timeout: 20_000, interval: 20 });
+
+interface Case {
+  /** The file that is watched, made as it is at the beginning. */
+  readonly begin: (directory: string) => string;
+  readonly changes: readonly ((directory: string, file: string) => void)[];
+}
+
+const OLD_SECONDS = 1_000_000_000;
+const write = (file: string, text: string) => fs.writeFileSync(file, text);
+const writeOld = (file: string, text: string) => {
+  write(file, text);
+  fs.utimesSync(file, OLD_SECONDS, OLD_SECONDS);
+};
+const made = (directory: string) => {
+  write(path.join(directory, 'file'), 'one');
+  return path.join(directory, 'file');
+};
+const replace = (_: string, file: string) => {
+  write(`${file}.new`, 'two');
+  fs.renameSync(`${file}.new`, file);
+};
+const version = (directory: string, name: string) => {
+  fs.mkdirSync(path.join(directory, name), { recursive: true });
+  write(path.join(directory, name, 'file'), name);
+};
+/** Lets a link lead elsewhere in one step. */
+const swap = (directory: string, link: string, target: string) => {
+  fs.symlinkSync(target, path.join(directory, 'fresh-link'));
+  fs.renameSync(path.join(directory, 'fresh-link'), path.join(directory, link));
+};
+/** As Kubernetes mounts a ConfigMap or a Secret. */
+const mounted = (directory: string) => {
+  version(directory, 'v1');
+  fs.symlinkSync('v1', path.join(directory, '..data'));
+  fs.symlinkSync('..data/file', path.join(directory, 'file'));
+  return path.join(directory, 'file');
+};
+const remount = (next: string, before?: string) => (directory: string) => {
+  version(directory, next);
+  swap(directory, '..data', next);
+  if (before !== undefined) fs.rmSync(path.join(directory, before), { recursive: true });
+};
+
+const CASES: Record<string, Case> = {
+  'is written, again and again': {
+    begin: made,
+    changes: [1, 2, 3].map((round) => (_, file) => write(file, `round ${round}`)),
+  },
+  'is touched': { begin: made, changes: [(_, file) => fs.utimesSync(file, new Date(), new Date())] },
+  'is replaced by an editor, again and again': { begin: made, changes: [replace, replace, replace] },
+  'is replaced by one that is as long and no newer': {
+    begin: made,
+    changes: [
+      (_, file) => {
+        writeOld(`${file}.new`, 'two');
+        fs.renameSync(`${file}.new`, file);
+      },
+      (_, file) => write(file, 'six'),
+    ],
+  },
+  'is written, with length and time as they were': {
+    begin: (directory) => {
+      writeOld(path.join(directory, 'file'), 'one');
+      return path.join(directory, 'file');
+    },
+    changes: [(_, file) => writeOld(file, 'two')],
+  },
+  'gets other rights': { begin: made, changes: [(_, file) => fs.chmodSync(file, 0o600)] },
+  'is removed and made again': {
+    begin: made,
+    changes: [(_, file) => fs.rmSync(file), (_, file) => write(file, 'one'), (_, file) => write(file, 'more')],
+  },
+  'is made later': {
+    begin: (directory) => path.join(directory, 'file'),
+    changes: [(_, file) => write(file, 'one'), (_, file) => write(file, 'more'), replace],
+  },
+  'is made later, with the directories above it': {
+    begin: (directory) => path.join(directory, 'a', 'b', 'file'),
+    changes: [
+      (directory, file) => {
+        fs.mkdirSync(path.join(directory, 'a', 'b'), { recursive: true });
+        write(file, 'one');
+      },
+      (_, file) => write(file, 'more'),
+      replace,
+    ],
+  },
+  'is swapped as Kubernetes does it, again and again': {
+    begin: mounted,
+    changes: [remount('v2', 'v1'), remount('v3', 'v2'), remount('v4', 'v3')],
+  },
+  'is swapped by a link above it, the old one stays': {
+    begin: mounted,
+    changes: [remount('v2'), remount('v3'), (directory) => write(path.join(directory, 'v3', 'file'), 'written')],
+  },
+  'is a link that leads elsewhere': {
+    begin: (directory) => {
+      for (const name of ['v1', 'v2']) version(directory, name);
+      fs.symlinkSync('v1/file', path.join(directory, 'file'));
+      return path.join(directory, 'file');
+    },
+    changes: [
+      (directory) => swap(directory, 'file', 'v2/file'),
+      (directory) => write(path.join(directory, 'v2', 'file'), 'written'),
+    ],
+  },
+  'is in a directory that is replaced, then in one that is made again': {
+    begin: (directory) => {
+      for (const name of ['v1', 'v2']) version(directory, name);
+      return path.join(directory, 'v1', 'file');
+    },
+    changes: [
+      (directory) => {
+        fs.renameSync(path.join(directory, 'v1'), path.join(directory, 'v0'));
+        fs.renameSync(path.join(directory, 'v2'), path.join(directory, 'v1'));
+      },
+      (directory) => fs.rmSync(path.join(directory, 'v1'), { recursive: true }),
+      (directory) => version(directory, 'v1'),
+      (_, file) => write(file, 'written'),
+    ],
+  },
+};
+
+describe.concurrent.each([
+  ['natively', false],
+  ['by polling', true],
+])('watched %s', { timeout: 60_000 }, (_, isPolled) => {
+  test.for(Object.keys(CASES))('is told of a file that %s', async (name, context) => {
+    const { begin, changes } = CASES[name] as Case;
+    const { directory, start } = place(context);
+    const file = begin(directory);
+    const told: string[] = [];
+    start([file], { isPolled, onChange: () => void told.push(lookAt(file)) });
+    for (const change of changes) {
+      told.length = 0;
+      change(directory, file);
+      const expected = lookAt(file);
+      await soon(() => expect(told).toContain(expected));
+    }
+  });
+});
+
+/** How a file is now, for whoever reads it. */
+function lookAt(file: string): string {
+  try {
+    const { mode, mtimeMs } = fs.statSync(file);
+    return `${fs.readFileSync(file, 'utf8')} ${mode} ${mtimeMs}`;
+  } catch {
+    return 'none';
+  }
+}
+
+test('another file beside it is nobody’s business', async (context) => {
+  const { directory, start } = place(context);
+  const [file, other] = [path.join(directory, 'wake'), path.join(directory, 'other')];
+  const { changed } = start([file]);
+  write(other, 'other');
+  write(file, '');
+  await soon(() => expect(changed).toContain(file));
+  expect(new Set(changed)).toEqual(new Set([file]));
+});
+
+test('files come and go while it watches, and nothing is missed of those that stay', async (context) => {
+  const { directory, start } = place(context);
+  const [a, b, c] = ['a', 'b', 'c'].map((name) => path.join(directory, name)) as [string, string, string];
+  for (const file of [a, b, c]) write(file, 'before');
+  const { changed, watch } = start([a, b]);
+  // The change is not told yet when the files are said anew.
+  write(b, 'behind');
+  watch.watch([b, c]);
+  await soon(() => expect(changed).toContain(b));
+  write(a, 'behind');
+  write(c, 'behind');
+  await soon(() => expect(changed).toContain(c));
+  expect(changed).not.toContain(a);
+});
+
+test('nothing is told of what happens to a file after the end', async (context) => {
+  const { directory, start } = place(context);
+  const [file, other] = ['a', 'b'].map((name) => path.join(directory, name)) as [string, string];
+  const ended = start([file]);
+  const { changed } = start([other]);
+  ended.watch.close();
+  write(file, 'one');
+  write(other, 'one');
+  await soon(() => expect(changed).toContain(other));
+  expect(ended.changed).toEqual([]);
+});

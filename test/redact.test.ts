@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Secrets, safeText } from '../src/redact.ts';
+import { numRuns } from './support/property-runs.ts';
+
+const everyUnit = (text: string, write: (unit: string) => string) => [...text].map(write).join('');
+const hexOf = (text: string) => Buffer.from(text).toString('hex');
+const pairsOf = (hex: string) => hex.match(/../g) ?? [];
+const numberOf = (character: string) => character.codePointAt(0) ?? 0;
+
+/** Ways in which a text is quoted, most of them seen. */
+const WAYS: Readonly<Record<string, (text: string) => string>> = {
+  'as it is': (text) => text,
+  'in capitals': (text) => everyUnit(text, (unit) => (unit.toUpperCase().length === 1 ? unit.toUpperCase() : unit)),
+  'in small letters': (text) =>
+    everyUnit(text, (unit) => (unit.toLowerCase().length === 1 ? unit.toLowerCase() : unit)),
+  'in the other case': (text) =>
+    text.replaceAll(/[a-z]/gi, (unit) => (unit === unit.toLowerCase() ? unit.toUpperCase() : unit.toLowerCase())),
+  'in JSON': (text) => JSON.stringify(text),
+  'in JSON of ASCII': (text) =>
+    JSON.stringify(text).replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  'in JSON of numbers': (text) =>
+    Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  'in XML': (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'),
+  'in an attribute': (text) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;'),
+  'in decimal references': (text) => everyUnit(text, (unit) => `&#${numberOf(unit)};`),
+  'in hexadecimal references': (text) => everyUnit(text, (unit) => `&#x${numberOf(unit).toString(16)};`),
+  'in a URL': (text) => encodeURIComponent(text),
+  'in a form': (text) => new URLSearchParams({ q: text }).toString().slice(2),
+  'in percent signs': (text) =>
+    pairsOf(hexOf(text))
+      .map((pair) => `%${pair}`)
+      .join(''),
+  'in a language of programs': (text) =>
+    pairsOf(hexOf(text))
+      .map((pair) => `\\x${pair}`)
+      .join(''),
+  'in hexadecimal': hexOf,
+  'in hexadecimal with hyphens': (text) => pairsOf(hexOf(text).toUpperCase()).join('-'),
+  'in hexadecimal with colons': (text) => pairsOf(hexOf(text)).join(':'),
+  'in base64': (text) => Buffer.from(text).toString('base64'),
+  'in base64url': (text) => Buffer.from(text).toString('base64url'),
+  'in lines of base64': (text) => Buffer.from(text).toString('base64').replaceAll(/.{20}/g, '$&\r\n'),
+  'in base64 behind a character': (text) => Buffer.from(`:${text}`).toString('base64'),
+  'in base64 behind a name': (text) => Buffer.from(`alice:${text}`).toString('base64url'),
+  'with blanks': (text) => everyUnit(text, (unit) => `${unit} `),
+  'with line ends': (text) => text.replaceAll(/.{6}/gsu, '$&\n'),
+};
+/** What escapes is also done to what was written in another way. */
+const OUTER = ['as it is', 'in JSON', 'in XML', 'in a URL', 'in percent signs', 'in decimal references'] as const;
+
+const letters = (characters: string, minLength: number, maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(...characters), minLength, maxLength });
+const SIGNS = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~';
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const secrets = fc.oneof(
+  letters(`${LETTERS}0123456789`, 12, 64),
+  letters(`${LETTERS}0123456789${SIGNS}`, 12, 64),
+  letters(`${LETTERS}0123456789${SIGNS}žščřéíüß€漢字😀`, 12, 40),
+  letters('0123456789abcdef-', 16, 64),
+  letters(`${LETTERS}0123456789+/=`, 100, 600),
+);
+
+/** All runs of so many characters. */
+function runsIn(text: string, length: number): string[] {
+  return Array.from({ length: Math.max(0, text.length - length + 1) }, (_, at) => text.slice(at, at + length));
+}
+
+const plain = (text: string) => text.toLowerCase();
+
+describe('nothing of a secret is shown', () => {
+  it.each(Object.entries(WAYS))('%s: eight characters in a row of it, or of what was made of it', (_, write) => {
+    const property = fc.property(
+      secrets,
+      fc.constantFrom(...OUTER),
+      fc.tuple(fc.double({ min: 0, max: 0.6, noNaN: true }), fc.double({ min: 0.4, max: 1, noNaN: true })),
+      (secret, outer, [from, part]) => {
+        const characters = [...secret];
+        const start = Math.floor(characters.length * from);
+        const fragment = characters.slice(start, start + Math.ceil((characters.length - start) * part)).join('');
+        const quoted = WAYS[outer]?.(write(fragment)) ?? '';
+        const known = new Secrets();
+        known.add('session', secret);
+        const shown = plain(known.safeText(`no: ${quoted.slice(0, 1500)} :yes`, 5000));
+        const leaks = [...runsIn(secret, 8), ...runsIn(fragment, 8)]
+          .map(plain)
+          .filter((run) => shown.includes(run) && !/^[* .]*$/.test(run));
+        expect(leaks, shown).toEqual([]);
+        // What was made of it, and cut into pieces, shows no more than its ends.
+        const isTelling = fragment.replaceAll(/[^a-z0-9]/gi, '').length >= 16;
+        const kept = shown
+          .replace(/^no: /, '')
+          .replace(/ :yes$/, '')
+          .replaceAll(/[^a-z0-9]/g, '').length;
+        if (isTelling) expect((kept * fragment.length) / quoted.length, `${quoted} -> ${shown}`).toBeLessThan(8);
+      },
+    );
+    fc.assert(property, numRuns(200));
+  });
+
+  it.each([
+    ['a password of eight', 'Ab3$xy9!', 'you sent Ab3$ or 3$xy or xy9!', 'you sent *** or *** or ***'],
+    ['a short one', 'ab1', 'it is ab1', 'it is ***'],
+    ['39 of 40', '0123456789ABCDEFGHIJ0123456789klmnopqrst', '0123456789abcdefghij0123456789klmnopqrs!', '***!'],
+    ['of 16, seven', 'aB3dE6gH9jK2mN5p', 'begins aB3dE6g', 'begins aB3dE6g'],
+    ['of 16, eight', 'aB3dE6gH9jK2mN5p', 'begins aB3dE6gH', 'begins ***'],
+  ])('%s', (_, secret, text, shown) => {
+    expect(safeText(text, [secret])).toBe(shown);
+  });
+
+  it('nor of the sessions before', () => {
+    const known = new Secrets();
+    const codes = Array.from(
+      { length: 8 },
+      (_, at) => `${'abcdefgh'.charAt(at).repeat(3)}-session-${at}${at}${at}${at}`,
+    );
+    known.add('sign-in', 'the password of alice');
+    for (const code of codes) known.add('session', code);
+    for (const code of codes) expect(known.safeText(`was ${code}`)).toBe('was ***');
+    known.add('session', codes[0] ?? '');
+    known.add('session', 'another-session-code');
+    expect(known.hide(`${codes[0]} `), 'one that is used again is not the oldest').toBe('*** ');
+    expect(known.hide('the password of alice'), 'it is of another kind').toBe('***');
+  });
+
+  it('nor of what looks like one', () => {
+    const guid = '8f14e45f-ceea-467f-a0e6-1b1a8d2a8a11';
+    expect(safeText(`a ${guid} b ${guid.replaceAll('-', '')} c`, [])).toBe('a *** b *** c');
+    expect(safeText('Bearer abc.def', [])).toBe('Bearer ***');
+    expect(safeText('-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNz\nAAAA\n-----END OPENSSH PRIVATE KEY-----', [])).toBe(
+      '***',
+    );
+    expect(safeText('-----BEGIN RSA PRIVATE KEY-----\nb3BlbnNz', [])).toBe('***');
+  });
+});
+
+describe('safeText', () => {
+  it('is one short line of visible characters', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 2000 }), (text) => {
+        const shown = safeText(text, ['a secret of some length']);
+        expect(shown).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+        expect([...shown].length).toBeLessThanOrEqual(203);
+      }),
+    );
+  });
+
+  it('leaves harmless text as it is', () => {
+    expect(safeText('Wrong user name or password', ['hunter2'])).toBe('Wrong user name or password');
+    expect(safeText('a short secret: ab', ['ab'])).toBe('a short secret: ***');
+    expect(safeText('nothing', [''])).toBe('nothing');
+    expect(safeText('50% of &amp; C:\\new\\x \\u12', ['hunter2'])).toBe('50% of &amp; C:\\new\\x \\u12');
+  });
+
+  it('takes milliseconds for whatever is quoted', () => {
+    const known = new Secrets();
+    for (let at = 0; at < 8; at++) {
+      known.add('session', `${at}-session-of-some-length`);
+      known.add('transfer-key', `${at}`.repeat(3000));
+    }
+    known.safeText('warm');
+    for (const text of ['%41', '\\u0041', '&#65;', '%2541', 'a', '\\', '&', '-----BEGIN ', 'bearer ', 'eyJaaaaaaaa.']) {
+      const before = process.cpuUsage();
+      known.safeText(text.repeat(1_000_000 / text.length));
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1000, text).toBeLessThan(250);
+    }
+  });
+});

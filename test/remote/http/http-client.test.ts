@@ -1,0 +1,306 @@
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from 'vitest';
+import { HttpClient, type HttpLimits, type HttpRequest, readBody } from '../../../src/remote/http/http-client.ts';
+import { answer, startHttpServer, startTcpServer, until, type WireServer } from '../../support/wire-server.ts';
+
+const LIMITS: HttpLimits = { connectMs: 5000, headersMs: 5000, idleMs: 5000, totalMs: 20_000 };
+const closing: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+function client(limits: Partial<HttpLimits> = {}): HttpClient {
+  const made = new HttpClient({ limits: { ...LIMITS, ...limits } });
+  closing.push(made);
+  return made;
+}
+
+async function serve(server: Promise<WireServer>): Promise<WireServer> {
+  const started = await server;
+  closing.push(started);
+  return started;
+}
+
+function get(url: string, more: Partial<HttpRequest> = {}): HttpRequest {
+  return { method: 'GET', url, headers: {}, signal: new AbortController().signal, ...more };
+}
+
+/** A server that writes `head` for each request and then leaves the connection to `then`. */
+function raw(head: string, then: (socket: import('node:net').Socket) => void = () => undefined): Promise<WireServer> {
+  return serve(
+    startTcpServer((socket) => {
+      socket.once('data', () => {
+        socket.write(head);
+        then(socket);
+      });
+    }),
+  );
+}
+
+describe('an answer', () => {
+  test('has its status, media type, charset and body', async () => {
+    const server = await serve(
+      startHttpServer((_, response) => answer(response, 207, 'Text/XML; charset="UTF-8"', 'hello')),
+    );
+    const got = await client().request(get(server.url));
+    expect(got).toMatchObject({ status: 207, contentType: 'text/xml', charset: 'utf-8', retryAfterMs: undefined });
+    expect((await readBody(got, 5)).toString()).toBe('hello');
+  });
+
+  test('of a redirect is an answer like any other', async () => {
+    const server = await serve(
+      startHttpServer((_, response) => response.writeHead(307, { location: '/elsewhere' }).end()),
+    );
+    expect((await client().request(get(server.url))).status).toBe(307);
+    expect(server.connections()).toBe(1);
+  });
+
+  test('asks for no compression and refuses it', async () => {
+    let asked: unknown;
+    const server = await serve(
+      startHttpServer((request, response) => {
+        asked = request.headers['accept-encoding'];
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(10_000_000)));
+      }),
+    );
+    await expect(client().request(get(server.url))).rejects.toMatchObject({ code: 'malformed' });
+    expect(asked).toBe('identity');
+  });
+
+  test.each([
+    ['7', 7000],
+    ['0', 0],
+    ['3600', 3_600_000],
+    ['86400', 3_600_000],
+    ['99999999999', 3_600_000],
+    ['999999999999999999', undefined],
+    ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
+    ['Sun, 31 Dec 9999 23:59:59 GMT', 3_600_000],
+    ['soon', undefined],
+  ])('with Retry-After: %s', async (value, expected) => {
+    const server = await serve(
+      startHttpServer((_, response) => response.writeHead(503, { 'retry-after': value }).end()),
+    );
+    const got = await client().request(get(server.url));
+    expect(got.retryAfterMs).toBe(expected);
+    await readBody(got, 0);
+  });
+
+  test.each([1970, 2090])('with a date as Retry-After, whatever year its server has: %i', async (year) => {
+    const server = await serve(
+      startHttpServer((_, response) => {
+        const [date, wish] = [Date.UTC(year, 5), Date.UTC(year, 5) + 90_000].map((ms) => new Date(ms).toUTCString());
+        response.writeHead(503, { date, 'retry-after': wish }).end();
+      }),
+    );
+    const got = await client().request(get(server.url));
+    expect(got.retryAfterMs).toBe(90_000);
+    await readBody(got, 0);
+  });
+
+  test('that is larger than allowed is given up', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', Buffer.alloc(3_000_000))));
+    const got = await client().request(get(server.url));
+    await expect(readBody(got, 1000)).rejects.toMatchObject({ code: 'answer-too-large' });
+    await until(() => server.open() === 0);
+  });
+
+  test('that nobody reads frees its connection when it is given up', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', Buffer.alloc(3_000_000))));
+    const got = await client().request(get(server.url));
+    await got.body[Symbol.asyncIterator]().return?.();
+    await until(() => server.open() === 0);
+  });
+});
+
+describe('connections', () => {
+  test('are kept for the next call', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'x')));
+    const http = client();
+    for (let count = 0; count < 5; count += 1) await readBody(await http.request(get(server.url)), 10);
+    // One is still busy for a moment after its answer has been read.
+    expect(server.connections()).toBeLessThanOrEqual(2);
+  });
+
+  test('no more than allowed', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'x')));
+    const http = new HttpClient({ limits: LIMITS, connections: 2 });
+    closing.push(http);
+    await Promise.all(Array.from({ length: 8 }, async () => readBody(await http.request(get(server.url)), 10)));
+    expect(server.connections()).toBeLessThanOrEqual(2);
+  });
+
+  test('are all closed by close, and calls in flight end', async () => {
+    const server = await serve(startTcpServer(() => undefined));
+    const http = client();
+    const call = http.request(get(server.url));
+    const outcome = expect(call).rejects.toMatchObject({ code: 'aborted' });
+    await until(() => server.open() === 1);
+    await http.close();
+    await outcome;
+    await until(() => server.open() === 0);
+  });
+});
+
+describe('limits', () => {
+  test('of the header', async () => {
+    const server = await raw('HTTP/1.1 200 OK\r\ncontent-le');
+    await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({
+      code: 'timeout',
+      message: `127.0.0.1:${server.port} did not begin to answer in time`,
+    });
+  });
+
+  test('of the header, whatever comes before it', async () => {
+    const server = await raw('', (socket) => {
+      const flow = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 5);
+      socket.on('close', () => clearInterval(flow));
+    });
+    await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({ code: 'timeout' });
+  });
+
+  test('of silence in the body', async () => {
+    const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc');
+    const got = await client({ idleMs: 80 }).request(get(server.url));
+    await expect(readBody(got, 1000)).rejects.toMatchObject({
+      code: 'timeout',
+      message: `127.0.0.1:${server.port} sent nothing new for 80 ms`,
+    });
+    await until(() => server.open() === 0);
+  });
+
+  test('of a body that drips', async () => {
+    const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n', (socket) => {
+      const drip = setInterval(() => socket.write('x'), 5);
+      socket.on('close', () => clearInterval(drip));
+    });
+    const got = await client({ idleMs: 150 }).request(get(server.url));
+    await expect(readBody(got, 1000)).rejects.toMatchObject({ code: 'timeout' });
+  });
+
+  test('of silence do not count the time the reader takes', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', Buffer.alloc(500_000))));
+    const got = await client({ idleMs: 150 }).request(get(server.url));
+    let length = 0;
+    for await (const chunk of got.body) {
+      if (length === 0) await new Promise((resolve) => setTimeout(resolve, 300));
+      length += chunk.length;
+    }
+    expect(length).toBe(500_000);
+  });
+
+  test('of the whole call, which a request can set itself', async () => {
+    const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n', (socket) => {
+      const flow = setInterval(() => socket.write('x'.repeat(2000)), 5);
+      socket.on('close', () => clearInterval(flow));
+    });
+    const http = client({ totalMs: 1_000_000 });
+    // On a busy machine the time may be over before the header is there.
+    const read = http.request(get(server.url, { totalMs: 200 })).then((got) => readBody(got, 10_000_000));
+    await expect(read).rejects.toMatchObject({
+      code: 'timeout',
+      message: `127.0.0.1:${server.port} did not answer completely within 200 ms`,
+    });
+    const unlimited = await http.request(get(server.url, { totalMs: Number.POSITIVE_INFINITY }));
+    await unlimited.body[Symbol.asyncIterator]().return?.();
+  });
+
+  test('of the handshake', async () => {
+    const server = await serve(startTcpServer(() => undefined));
+    const url = server.url.replace('http:', 'https:');
+    await expect(client({ connectMs: 80 }).request(get(url))).rejects.toMatchObject({
+      code: 'timeout',
+      message: `127.0.0.1:${server.port} did not accept a connection in time`,
+    });
+  });
+});
+
+describe('a signal', () => {
+  test('that has fired already sends nothing', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'x')));
+    const signal = AbortSignal.abort();
+    await expect(client().request(get(server.url, { signal }))).rejects.toMatchObject({ code: 'aborted' });
+    expect(server.connections()).toBe(0);
+  });
+
+  test('ends a call that waits for its header', async () => {
+    const server = await serve(startTcpServer(() => undefined));
+    const stop = new AbortController();
+    const outcome = expect(client().request(get(server.url, { signal: stop.signal }))).rejects.toMatchObject({
+      code: 'aborted',
+    });
+    await until(() => server.open() === 1);
+    stop.abort();
+    await outcome;
+    await until(() => server.open() === 0);
+  });
+
+  test('ends a call that waits for its body', async () => {
+    const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc');
+    const stop = new AbortController();
+    const got = await client().request(get(server.url, { signal: stop.signal }));
+    const chunks = got.body[Symbol.asyncIterator]();
+    expect((await chunks.next()).value?.toString()).toBe('abc');
+    const outcome = expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' });
+    stop.abort();
+    await outcome;
+    await until(() => server.open() === 0);
+  });
+
+  test('between two chunks counts, even if the rest has arrived', async () => {
+    const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'abc')));
+    const stop = new AbortController();
+    const got = await client().request(get(server.url, { signal: stop.signal }));
+    const chunks = got.body[Symbol.asyncIterator]();
+    await chunks.next();
+    stop.abort();
+    await expect(chunks.next()).rejects.toMatchObject({ code: 'aborted' });
+  });
+});
+
+describe('failures', () => {
+  test('nobody listens', async () => {
+    const server = await startTcpServer(() => undefined);
+    await server.close();
+    await expect(client().request(get(`${server.url}?secret`))).rejects.toMatchObject({
+      code: 'unreachable',
+      message: `127.0.0.1:${server.port} cannot be reached: nobody listens there (ECONNREFUSED)`,
+    });
+  });
+
+  test.each([
+    ['closed before the header', '', 'interrupted'],
+    ['closed inside the header', 'HTTP/1.1 200 OK\r\nconte', 'interrupted'],
+    ['no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n\r\n', 'malformed'],
+    ['a header without end', `HTTP/1.1 200 OK\r\nx: ${'x'.repeat(100_000)}`, 'malformed'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 'interrupted'],
+    ['a status that is no number', 'HTTP/1.1 abc OK\r\n\r\n', 'malformed'],
+  ])('%s', async (_, head, code) => {
+    const server = await raw(head, (socket) => socket.end());
+    await expect(client().request(get(server.url))).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    ['closed inside the body', 'content-length: 100\r\n\r\nabc', 'interrupted'],
+    ['closed inside a chunk', 'transfer-encoding: chunked\r\n\r\n5\r\nab', 'interrupted'],
+    ['a chunk length that is no number', 'transfer-encoding: chunked\r\n\r\nxyz\r\nab', 'malformed'],
+  ])('%s', async (_, rest, code) => {
+    const server = await raw(`HTTP/1.1 200 OK\r\n${rest}`, (socket) => socket.end());
+    const reading = async () => readBody(await client().request(get(server.url)), 1000);
+    await expect(reading()).rejects.toMatchObject({ code });
+  });
+
+  test('a reset', async () => {
+    const server = await raw('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nabc', (socket) => {
+      setImmediate(() => socket.resetAndDestroy());
+    });
+    const reading = async () => readBody(await client().request(get(server.url)), 1000);
+    await expect(reading()).rejects.toMatchObject({ code: 'interrupted' });
+  });
+
+  test('a wrong address', async () => {
+    await expect(client().request(get('ftp://host/'))).rejects.toMatchObject({ code: 'config' });
+    await expect(client().request(get('nonsense'))).rejects.toMatchObject({ code: 'config' });
+  });
+});

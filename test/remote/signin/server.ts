@@ -1,0 +1,122 @@
+/** A sign-in service on 127.0.0.1 that answers as a test wants, and a SignIn against it. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
+import { HttpClient } from '../../../src/remote/http/http-client.ts';
+import type { SignInSettings } from '../../../src/remote/signin/operation.ts';
+import { SignIn, type SignInEvent, type SignInOptions } from '../../../src/remote/signin/sign-in.ts';
+
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly rawHeaders: readonly string[];
+  readonly body: string;
+}
+
+export interface Answer {
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Buffer;
+}
+
+export const CODE = '5d5c2d66-06ab-4b0c-9c3b-1f6e2f0c1a11';
+export const NEVER = new AbortController().signal;
+
+/** A server and a client for the tests of one file. `answer` is asked for every request; the default is a session code. */
+export function signInService() {
+  const service = {
+    baseUrl: '',
+    received: [] as Received[],
+    /** Connections that ended before their answer was sent. */
+    givenUp: 0,
+    answer: (() => ({ body: JSON.stringify(CODE) })) as (request: Received) => Answer | Promise<Answer>,
+  };
+  const usual = service.answer;
+  const http = new HttpClient({ limits: { connectMs: 10_000, headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 } });
+  const server = createServer((request, response) => void serve(request, response));
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('close', () => {
+      if (!response.writableFinished) service.givenUp += 1;
+    });
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const { method = '', url = '', rawHeaders } = request;
+    const received = { method, url, rawHeaders, body: Buffer.concat(chunks).toString() };
+    service.received.push(received);
+    const {
+      status = 200,
+      headers = { 'Content-Type': 'application/json' },
+      body = '',
+    } = await service.answer(received);
+    response.writeHead(status, headers).end(body);
+  }
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    service.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(() => {
+    service.received = [];
+    service.givenUp = 0;
+    service.answer = usual;
+  });
+  afterAll(async () => {
+    await http.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  /** A SignIn with a clock that stands still until a test moves it, and pauses of their full nominal length. */
+  function signIn(auth: SignInSettings, options: Partial<SignInOptions> = {}) {
+    const events: SignInEvent[] = [];
+    const clock = { nowMs: 1000 };
+    const session = new SignIn({
+      baseUrl: service.baseUrl,
+      auth,
+      http,
+      nowMs: () => clock.nowMs,
+      random: () => 1,
+      onSignIn: (event) => events.push(event),
+      ...options,
+    });
+    return { session, events, clock };
+  }
+  return { service, signIn };
+}
+
+/** Settings of the method `password` with all defaults. */
+export function passwordSettings(path: string): SignInSettings {
+  return {
+    method: 'password',
+    username: 'alice',
+    secret: { kind: 'file', path },
+    path: '/service/UserAndLimitationManagement',
+    operation: null,
+    sessionCodeField: null,
+  };
+}
+
+/** The error that `promise` must reject with; none of `secrets` may be anywhere in it. */
+export async function failureOf(promise: Promise<unknown>, secrets: readonly string[]): Promise<JobtailError> {
+  const thrown: unknown = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  if (!(thrown instanceof JobtailError)) throw new Error('a JobtailError was expected', { cause: thrown });
+  expectNoSecret(thrown, secrets);
+  return thrown;
+}
+
+export function expectNoSecret(value: unknown, secrets: readonly string[]): void {
+  const everything = [inspect(value, { depth: null, showHidden: true }), JSON.stringify(value)];
+  if (value instanceof Error) everything.push(value.message, String(value.stack));
+  for (const secret of secrets) expect(everything.join('\n')).not.toContain(secret);
+}
+
+/** Waits until `condition` holds. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5));
+}

@@ -1,0 +1,154 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { JobtailError } from '../../../../src/errors.ts';
+import { contentWriter, HeldTexts } from '../../../../src/remote/soap/answer/content.ts';
+import { numRuns } from '../../../support/property-runs.ts';
+import { openFilesIn } from '../../../support/wire-files.ts';
+
+let directory: string;
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'wire-content-'));
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+test('texts are what was put in, wherever they are held', async () => {
+  const text = fc.array(fc.uint8Array({ maxLength: 60 }), { maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(text, { maxLength: 5 }),
+      fc.nat(40),
+      fc.nat(200),
+      fc.nat(200),
+      async (texts, memoryBytes, start, end) => {
+        const held = new HeldTexts({ directory, memoryBytes });
+        for (const pieces of texts) {
+          held.begin();
+          for (const piece of pieces) {
+            held.bytes(Buffer.from(piece));
+            await held.flush();
+          }
+          held.end();
+        }
+        await held.close();
+        expect(held.texts.length).toBe(texts.length);
+        for (const [index, content] of held.texts.entries()) {
+          const expected = Buffer.concat(texts[index] ?? []);
+          expect(content.length).toBe(expected.length);
+          expect(await content.read(0, content.length)).toEqual(expected);
+          const part = expected.subarray(start, Math.max(start, end));
+          expect(await content.read(start, end)).toEqual(part);
+          expect(await content.read(start, end, Buffer.alloc(end))).toEqual(part);
+        }
+        await Promise.all(held.texts.map((content) => content.release()));
+      },
+    ),
+    numRuns(500),
+  );
+  expect(openFilesIn(directory)).toBe(0);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+test('many texts of one answer fill neither the memory nor the table of open files', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 200_000 });
+  for (let index = 0; index < 400; index += 1) {
+    held.begin();
+    held.bytes(Buffer.alloc(190_000, index));
+    await held.flush();
+    held.end();
+  }
+  expect(openFilesIn(directory)).toBe(1);
+  expect(await held.texts[399]?.read(189_999, 190_000)).toEqual(Buffer.from([399 % 256]));
+  await held.discard();
+  await held.close();
+  expect(openFilesIn(directory)).toBe(0);
+});
+
+test('so many short texts that no memory is enough are refused', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 1_000 });
+  let texts = 0;
+  const more = async () => {
+    for (; texts < 1_000; texts += 1) {
+      held.begin();
+      held.bytes(Buffer.alloc(900));
+      await held.flush();
+      held.end();
+    }
+  };
+  await expect(more()).rejects.toMatchObject({ code: 'answer-too-large' });
+  expect(texts * 900).toBeLessThanOrEqual(64 * 1_000);
+  await held.discard();
+  await held.close();
+});
+
+test('what would take the room that is to stay free is refused, and the room taken so far is given back', async () => {
+  const asked: number[] = [];
+  const outOfRoom = new JobtailError('disk-full', 'it is to stay free');
+  const reserve = {
+    async require(bytes: number) {
+      asked.push(bytes);
+      if (asked.length > 3) throw outOfRoom;
+    },
+  };
+  const held = new HeldTexts({ directory, reserve, memoryBytes: 10 });
+  held.begin();
+  for (let piece = 0; piece < 3; piece += 1) {
+    held.bytes(Buffer.alloc(100));
+    await held.flush();
+  }
+  expect(openFilesIn(directory)).toBe(1);
+  held.bytes(Buffer.alloc(100));
+  await expect(held.flush()).rejects.toBe(outOfRoom);
+  expect(asked).toEqual([100, 100, 100, 100]);
+  await held.discard();
+  await held.close();
+  expect(openFilesIn(directory)).toBe(0);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+test('a directory that is not there is told', async () => {
+  const held = new HeldTexts({ directory: join(directory, 'none'), memoryBytes: 1 });
+  held.begin();
+  held.bytes(Buffer.from('ab'));
+  await expect(held.flush()).rejects.toMatchObject({ code: 'local-io', message: expect.stringContaining('none') });
+  await held.discard();
+  await held.close();
+});
+
+test('a text that is ended early is all that is left of its answer', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 10, enoughBytes: 50 });
+  held.begin();
+  held.bytes(Buffer.alloc(100, 'x'));
+  await held.flush();
+  held.end();
+  held.begin();
+  held.bytes(Buffer.from(`\ufffd${'y'.repeat(100)}`));
+  await held.flush();
+  expect(held.hasEnough).toBe(true);
+  const text = await held.endEarly();
+  await held.close();
+  expect((await text.read(0, text.length)).toString()).toBe(`\ufffd${'y'.repeat(100)}`);
+  await text.release();
+  expect(openFilesIn(directory)).toBe(0);
+});
+
+test('bytes that come when the writer was given back leave nothing open', async () => {
+  const writer = contentWriter({ directory, memoryBytes: 10 });
+  await writer.write(Buffer.alloc(100));
+  const late = writer.write(Buffer.alloc(100));
+  await writer.discard();
+  await late.catch(() => undefined);
+  await writer.write(Buffer.alloc(100)).catch(() => undefined);
+  expect(openFilesIn(directory)).toBe(0);
+});
+
+test('what was released cannot be read', async () => {
+  const held = new HeldTexts({ directory, memoryBytes: 1 });
+  held.begin();
+  held.end();
+  await held.close();
+  await held.texts[0]?.release();
+  await expect(held.texts[0]?.read(0, 1)).rejects.toMatchObject({ code: 'internal' });
+});

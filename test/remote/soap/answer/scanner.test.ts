@@ -1,0 +1,290 @@
+import { describe, expect, test } from 'vitest';
+import type { Operation } from '../../../../src/remote/soap/contract.ts';
+import {
+  entry,
+  envelope,
+  fault11,
+  fault12,
+  fileResponse,
+  listResponse,
+  NAMESPACE,
+  partsResponse,
+  response,
+  SOAP_1_1,
+  SOAP_1_2,
+} from '../../../support/wire-envelopes.ts';
+import { scan, tryScan } from '../../../support/wire-scan.ts';
+
+const PARTS: Operation = 'DownloadPartsOfJobFilesFromCluster';
+const FILE: Operation = 'DownloadFileFromCluster';
+const LIST: Operation = 'ListChangedFilesForJob';
+
+const contentOf = (content: string) => scan(PARTS, partsResponse(entry(content))).texts.map(String);
+
+describe('content keeps', () => {
+  test.each([
+    ['white space', ' \n\t leading and trailing \n', ' \n\t leading and trailing \n'],
+    ['a lone line feed', '\n', '\n'],
+    ['CR and CRLF', 'a\rb\r\nc', 'a\rb\r\nc'],
+    ['references to control characters', '&#x1B;[0m&#27;&#x0;&#0;&#x8;&#xD;', '\x1b[0m\x1b\0\0\b\r'],
+    ['leading zeros in a reference', '&#x0000041;&#00065;', 'AA'],
+    ['named references', '&lt;&gt;&amp;&quot;&apos;&amp;lt;', '<>&"\'&lt;'],
+    ['astral characters', '😀&#x1F600;&#128512;', '😀😀😀'],
+    ['noncharacters', '&#xFFFE;&#xFFFF;', '\uFFFE\uFFFF'],
+    ['U+FFFD', '\uFFFD&#xFFFD;', '\uFFFD\uFFFD'],
+    ['a byte order mark', '\uFEFFa', '\uFEFFa'],
+    ['raw control characters', 'a\x1b[31m\x00\x7f', 'a\x1b[31m\x00\x7f'],
+    ['CDATA', 'a<![CDATA[<b>&amp;]]]]><![CDATA[>\r\n]]>c', 'a<b>&amp;]]>\r\nc'],
+    ['text around comments and instructions', 'a<!-- <b> -->b<?x <c> ?>c', 'abc'],
+    ['a bare >', 'a > b ]]&gt; c', 'a > b ]]> c'],
+    ['nothing', '', ''],
+  ])('%s', (_, content, expected) => {
+    expect(contentOf(content)).toEqual([expected]);
+  });
+});
+
+describe('content is wrong with', () => {
+  test.each([
+    ['an unknown entity', '&nbsp;'],
+    ['an entity of another case', '&LT;'],
+    ['a bare ampersand', 'a & b'],
+    ['an ampersand at the end', 'a &'],
+    ['an empty reference', '&;'],
+    ['a number without digits', '&#;'],
+    ['a hexadecimal number without digits', '&#x;'],
+    ['a capital X', '&#X41;'],
+    ['a number past Unicode', '&#x110000;'],
+    ['a huge number', '&#99999999999999999999;'],
+    ['a reference without end', `&#${'0'.repeat(100)}65;`],
+    ['half a surrogate pair', '&#xD83D;'],
+    ['a surrogate pair as two references', '&#xD83D;&#xDE00;'],
+    ['a NUL before the name of an entity', '&\0amp;'],
+    ['a NUL inside the name of an entity', '&am\0p;'],
+    ['an element', 'a<b/>c'],
+  ])('%s', (_, content) => {
+    expect(tryScan(PARTS, partsResponse(entry(content)))).toBe('malformed');
+  });
+
+  test.each([
+    ['a byte that is not UTF-8', [0xff]],
+    ['an overlong character', [0xc0, 0x80]],
+    ['a surrogate', [0xed, 0xa0, 0x80]],
+    ['a character cut by the end of the text', [0xe2, 0x82]],
+    ['a character past Unicode', [0xf5, 0x80, 0x80, 0x80]],
+  ])('%s', (_, bytes) => {
+    const [before = '', after = ''] = partsResponse(entry('|')).split('|');
+    const document = Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)]);
+    expect(tryScan(PARTS, document)).toBe('malformed');
+    expect(tryScan(PARTS, document, [before.length + 1])).toBe('malformed');
+  });
+});
+
+describe('what is lifted', () => {
+  test('leaves its index in the rest, nil leaves nothing', () => {
+    const nil = '<JobFileContentExt><content xsi:nil="true"/><offset>7</offset></JobFileContentExt>';
+    const { rest, texts } = scan(PARTS, partsResponse(entry('a'), nil, entry('b')));
+    expect(texts.map(String)).toEqual(['a', 'b']);
+    expect(rest).toContain('<JobFileContentExt><content>0</content><relativePath>');
+    expect(rest).toContain('<JobFileContentExt><offset>7</offset></JobFileContentExt>');
+    expect(rest).toContain('<JobFileContentExt><content>1</content>');
+  });
+
+  test.each([
+    ['xsi:nil="false"', 'x', ['x']],
+    ['xsi:nil="1"', '', []],
+    ['xsi:type="xsd:string" xml:space="preserve"', ' x ', [' x ']],
+    [`xmlns="${NAMESPACE}" xmlns:y="urn:y" y:nil="true"`, 'x', ['x']],
+    ['a="&quot;&#x41;" b=\'>\'', 'x', ['x']],
+  ])('may have attributes: %s', (attributes, content, expected) => {
+    const document = partsResponse(
+      `<JobFileContentExt><content ${attributes}>${content}</content></JobFileContentExt>`,
+    );
+    expect(scan(PARTS, document).texts.map(String)).toEqual(expected);
+  });
+
+  test('stands in the namespace of the contract, whatever its prefix', () => {
+    const prefixed = `<S:Envelope xmlns:S='${SOAP_1_2}' xmlns:n = "${NAMESPACE}"><S:Header><a b="c">&amp;<d/></a></S:Header>
+      <S:Body ><n:${PARTS}Response><n:${PARTS}Result><JobFileContentExt xmlns="${NAMESPACE}">
+      <n:content\n>x</n:content ><n:offset>1</n:offset></JobFileContentExt></n:${PARTS}Result></n:${PARTS}Response>\r\n</S:Body></S:Envelope>\n`;
+    const { rest, texts } = scan(PARTS, prefixed);
+    expect(texts.map(String)).toEqual(['x']);
+    expect(rest.replace(/\s+/g, ' ')).toBe(
+      `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soap:Body><${PARTS}Response><${PARTS}Result><JobFileContentExt> <content>0</content><offset>1</offset></JobFileContentExt></${PARTS}Result></${PARTS}Response></soap:Body></soap:Envelope>`,
+    );
+  });
+
+  test('stands at its place', () => {
+    const deeper = partsResponse(
+      '<JobFileContentExt><x><content>x</content></x></JobFileContentExt><content>y</content>',
+    );
+    expect(scan(PARTS, deeper).texts).toEqual([]);
+    expect(scan(FILE, fileResponse('<!-- -->')).texts.map(String)).toEqual(['']);
+  });
+
+  test('is a listing without its nil entries', () => {
+    const { rest, texts } = scan(
+      LIST,
+      listResponse('<string>a &amp; b</string>', '<string xsi:nil="true" />', '<string/>'),
+    );
+    expect(texts.map(String)).toEqual(['a & b', '']);
+    expect(rest).toContain('<ListChangedFilesForJobResult></ListChangedFilesForJobResult>');
+  });
+
+  test.each([
+    ['another namespace', 'urn:other'],
+    ['no namespace', ''],
+  ])('is refused in %s', (_, namespace) => {
+    const document = partsResponse(`<JobFileContentExt><content xmlns="${namespace}">x</content></JobFileContentExt>`);
+    expect(tryScan(PARTS, document)).toBe('unexpected-answer');
+  });
+});
+
+describe('base64', () => {
+  const decoded = (text: string) => {
+    const scanned = tryScan(FILE, fileResponse(text));
+    return typeof scanned === 'string' ? scanned : scanned.texts.map((bytes) => bytes.toString('hex')).join();
+  };
+
+  test.each([
+    ['', ''],
+    ['AA==', '00'],
+    ['AAA=', '0000'],
+    ['AAEC', '000102'],
+    ['+/+/', 'fbffbf'],
+    [' A A\r\nE\tC ', '000102'],
+    ['A&#x41;<![CDATA[E]]><!-- -->C', 'malformed'],
+    ['AA<![CDATA[E]]><!-- -->C', '000102'],
+    ['AA==\n', '00'],
+    ['AA = =', '00'],
+  ])('%j is %s', (text, expected) => {
+    expect(decoded(text)).toBe(expected);
+  });
+
+  test.each([
+    'A',
+    'AA',
+    'AAA',
+    'AA=',
+    'A===',
+    '====',
+    '=',
+    'AA==AA==',
+    'AAA=AAAA',
+    'AA=A',
+    '-_AA',
+    'AA*A',
+    'AAAAé',
+    'AA\u00A0AA',
+    'AAAA=',
+    'AA===',
+  ])('%j is wrong', (text) => {
+    expect(decoded(text)).toBe('malformed');
+  });
+});
+
+describe('the rest', () => {
+  test('has control characters where the server wrote references', () => {
+    const { rest } = scan(PARTS, fault11('a&#x1B;[31m &lt;b&gt; &#0;<![CDATA[&]]>'));
+    expect(rest).toContain('<faultstring>a\x1b[31m &lt;b&gt; \0&amp;</faultstring>');
+  });
+
+  test('has faults of both versions without their details', () => {
+    const detail = '<detail><at xmlns="urn:x">secret</at></detail></soap:Fault>';
+    expect(scan(PARTS, fault11('broken').replace('<detail /></soap:Fault>', detail)).rest).not.toContain('secret');
+    expect(scan(PARTS, fault12('broken')).rest).toContain('<soap:Fault><Code><Value>soap:Receiver</Value></Code>');
+  });
+});
+
+describe('an answer is wrong with', () => {
+  const good = partsResponse(entry('x'));
+  test.each([
+    ['nothing in it', '', 'unexpected-answer'],
+    ['only white space in it', ' \r\n', 'unexpected-answer'],
+    ['a foreign root element', '<a/>', 'unexpected-answer'],
+    ['an envelope of another namespace', good.replace(SOAP_1_1, 'urn:x'), 'unexpected-answer'],
+    ['an empty body', envelope(''), 'unexpected-answer'],
+    ['a body of white space', envelope(' \n'), 'unexpected-answer'],
+    ['no body', `<s:Envelope xmlns:s="${SOAP_1_1}"/>`, 'unexpected-answer'],
+    ['two bodies', good.replace('</soap:Envelope>', '<soap:Body/></soap:Envelope>'), 'unexpected-answer'],
+    ['two results', envelope(`<${PARTS}Response xmlns="${NAMESPACE}"/>`.repeat(2)), 'unexpected-answer'],
+    ['the answer of another operation', listResponse(), 'unexpected-answer'],
+    ['the request', response(PARTS, '').replaceAll('Response', ''), 'unexpected-answer'],
+    ['another namespace', good.replace(NAMESPACE, 'urn:x'), 'unexpected-answer'],
+    ['a document type', `<!DOCTYPE a [<!ENTITY x "y">]>${good}`, 'malformed'],
+    ['a document type after the declaration', good.replace('?>', '?><!DOCTYPE html>'), 'malformed'],
+    ['a web page', '<html><body/></html>', 'malformed'],
+    ['plain text', 'hello', 'malformed'],
+    ['something after the root element', `${good}x`, 'malformed'],
+    ['another root element', `${good}<a/>`, 'malformed'],
+    ['a null character after the root element', `${good}\0`, 'malformed'],
+    ['an end tag of another element', good.replace('</content>', '</contents>'), 'malformed'],
+    ['an end tag of another prefix', good.replace('</soap:Body>', '</Body>'), 'malformed'],
+    [
+      'end tags in a wrong order',
+      good.replace('</soap:Body></soap:Envelope>', '</soap:Envelope></soap:Body>'),
+      'malformed',
+    ],
+    ['an attribute twice', good.replace('<content>', '<content a="1" a="2">'), 'malformed'],
+    ['an attribute without quotes', good.replace('<content>', '<content a=1>'), 'malformed'],
+    ['an attribute without a value', good.replace('<content>', '<content a>'), 'malformed'],
+    ['attributes that touch', good.replace('<content>', '<content a="1"b="2">'), 'malformed'],
+    ['a < in an attribute', good.replace('<content>', '<content a="<">'), 'malformed'],
+    ['a wrong reference in an attribute', good.replace('<content>', '<content a="&x;">'), 'malformed'],
+    ['an unknown prefix', good.replace('<content>', '<content y:a="1">'), 'malformed'],
+    ['an element of an unknown prefix', good.replace('<content>', '<y:content>'), 'malformed'],
+    ['a prefix bound to nothing', good.replace('<content>', '<content xmlns:y="">'), 'malformed'],
+    ['the prefix xml bound anew', good.replace('<content>', '<content xmlns:xml="urn:x">'), 'malformed'],
+    ['a space before a name', good.replace('<content>', '< content>'), 'malformed'],
+    ['a name that is none', good.replace('<content>', '<1content>'), 'malformed'],
+    ['a declaration of another encoding', good.replace('utf-8', 'windows-1250'), 'malformed'],
+    ['a declaration in the middle', good.replace('<content>', '<content><?xml version="1.0"?>'), 'malformed'],
+    ['text in the envelope', good.replace('<soap:Body>', 'x<soap:Body>'), 'malformed'],
+    ['text in the body', good.replace('<soap:Body>', '<soap:Body>x'), 'malformed'],
+    [
+      'an element inside a nil one',
+      good.replace('<JobFileContentExt>', '<JobFileContentExt xsi:nil="true">'),
+      'malformed',
+    ],
+    ['text inside a nil one', good.replace('<content>', '<content xsi:nil="true">'), 'malformed'],
+    ['an instruction without a name', good.replace('<content>', '<??><content>'), 'malformed'],
+    ['a -- in a comment', good.replace('<content>', '<!-- a -- b --><content>'), 'malformed'],
+    ['a NUL in a comment', good.replace('<content>', '<!--a\0b--><content>'), 'malformed'],
+    ['a NUL in an instruction', good.replace('<content>', '<?a b\0?><content>'), 'malformed'],
+    ['a NUL in the name of an instruction', good.replace('<content>', '<?a\0?><content>'), 'malformed'],
+    ['a NUL in an attribute', good.replace('<content>', '<content a="\0">'), 'malformed'],
+    ['a control character in a tag', good.replace('<content>', '<content\x1f>'), 'malformed'],
+    ['a noncharacter in a comment', good.replace('<content>', '<!--\uFFFE--><content>'), 'malformed'],
+    ['a declaration of an element', good.replace('<content>', '<content><!ELEMENT a>'), 'malformed'],
+    ['deep nesting', partsResponse('<a>'.repeat(100_000)), 'malformed'],
+    ['a huge tag', good.replace('<content>', `<content a="${'x'.repeat(20_000)}">`), 'malformed'],
+    ['a huge tag name', partsResponse(`<${'a'.repeat(1_000_000)}>`), 'malformed'],
+    ['a tag without end', partsResponse(`<a b="${'x'.repeat(1_000_000)}`), 'malformed'],
+    ['many elements', partsResponse('<a/>'.repeat(30_000)), 'answer-too-large'],
+    ['much text', partsResponse(entry('').replace('/out', 'x'.repeat(2_000_000))), 'answer-too-large'],
+    ['a huge comment', good.replace('<content>', `<!--${'x'.repeat(11_000_000)}--><content>`), 'answer-too-large'],
+  ])('%s', (_, document, code) => {
+    expect(tryScan(PARTS, document)).toBe(code);
+  });
+
+  test.each([
+    [PARTS, partsResponse(entry('a&#x1B;é<![CDATA[😀]]>b'), entry('c'))],
+    [FILE, fileResponse('AAECAw==')],
+    [LIST, listResponse('<string>a</string>')],
+    ['EndFileTransfer' as const, fault11('é')],
+  ])('its end missing, wherever it is cut: %s', (operation, document) => {
+    const bytes = Buffer.from(document);
+    expect(typeof tryScan(operation, bytes)).toBe('object');
+    for (let length = 0; length < bytes.length; length += 1) {
+      const code = tryScan(operation, bytes.subarray(0, length));
+      expect([length, code]).toEqual([length, length === 0 ? 'unexpected-answer' : 'malformed']);
+    }
+  });
+});
+
+test('a byte order mark, white space and comments may stand before and after the envelope', () => {
+  const document = `\uFEFF${partsResponse(entry('x'))}\r\n<!-- end -->\n<?end?>`;
+  expect(scan(PARTS, document).texts.map(String)).toEqual(['x']);
+  expect(scan(PARTS, `\n\n${partsResponse(entry('x'))}`).texts.map(String)).toEqual(['x']);
+  const bytes = Buffer.from(document);
+  expect(scan(PARTS, bytes, 1).texts.map(String)).toEqual(['x']);
+});

@@ -1,0 +1,505 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Grant, PartRequest } from '../../../src/agent/ports.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
+import {
+  entry,
+  fault11,
+  fault12,
+  fileResponse,
+  listResponse,
+  partsResponse,
+  response,
+} from '../../support/wire-envelopes.ts';
+import { openFilesIn } from '../../support/wire-files.ts';
+import {
+  createRemote,
+  GivenSession,
+  JOB,
+  SESSION_CODE,
+  TASK,
+  type TestRemote,
+  taskId,
+} from '../../support/wire-remote.ts';
+import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
+
+const signal = new AbortController().signal;
+const closing: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+type Answer = string | { status: number; type?: string; headers?: Record<string, string>; body?: string };
+
+interface Asked {
+  readonly body: string;
+  readonly authorization: string | undefined;
+}
+
+type Served = TestRemote & { readonly asked: Asked[] };
+
+/** A remote whose service gives the answers one after the other, the last one again and again. */
+async function serve(
+  answers: readonly Answer[],
+  options: Partial<SoapRemoteOptions> & { session?: GivenSession } = {},
+): Promise<Served> {
+  const asked: Asked[] = [];
+  const left = [...answers];
+  const server = await startHttpServer(async (request, serverResponse) => {
+    asked.push({ body: await bodyOf(request), authorization: request.headers.authorization });
+    write(serverResponse, (left.length > 1 ? left.shift() : left[0]) ?? '', options.soapVersion);
+  });
+  const made = createRemote(server.url, options);
+  closing.push(server, made);
+  return { ...made, asked };
+}
+
+function write(serverResponse: ServerResponse, answer: Answer, version = '1.1'): void {
+  const xml = version === '1.2' ? 'application/soap+xml; charset=utf-8' : 'text/xml; charset=utf-8';
+  const isFault = typeof answer === 'string' && answer.includes(':Fault>');
+  const {
+    status,
+    type = xml,
+    headers = {},
+    body = '',
+  } = typeof answer === 'string' ? { status: isFault ? 500 : 200, body: answer } : answer;
+  serverResponse.writeHead(status, { 'content-type': type, ...headers }).end(body);
+}
+
+const want = (offset: number, file: PartRequest['file'] = 'stdout', task = TASK): PartRequest => ({
+  taskId: task,
+  file,
+  offset,
+});
+
+async function failure(call: Promise<unknown>): Promise<JobtailError> {
+  const error = await call.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof JobtailError)) throw new Error(`expected a JobtailError, got ${String(error)}`);
+  return error;
+}
+
+describe('DownloadPartsOfJobFilesFromCluster', () => {
+  test('matches entries by task and file, whatever their order', async () => {
+    const other = taskId('9002');
+    const { remote, events } = await serve([
+      partsResponse(
+        entry('b', { task: '9002', offset: '5' }),
+        entry('e', { type: 'StandardErrorFile', offset: '7' }),
+        entry('&#x1B;a\r\n', { offset: '3' }),
+      ),
+    ]);
+    const wanted = [want(3), want(7, 'stderr'), want(5, 'stdout', other), want(0, 'log')];
+    const { parts, refused } = await remote.readParts(JOB, wanted, signal);
+    const read = await Promise.all(
+      parts.map(async ({ content, ...part }) => ({ ...part, text: String(await content.read(0, content.length)) })),
+    );
+    expect(refused).toBe(0);
+    expect(read).toEqual([
+      { taskId: other, file: 'stdout', offset: 5, relativePath: '/out', text: 'b' },
+      { taskId: TASK, file: 'stderr', offset: 7, relativePath: '/out', text: 'e' },
+      { taskId: TASK, file: 'stdout', offset: 3, relativePath: '/out', text: '\x1ba\r\n' },
+    ]);
+    expect(events).toMatchObject([{ operation: 'DownloadPartsOfJobFilesFromCluster', outcome: 'ok' }]);
+    expect(events[0]?.bytes).toBeGreaterThan(500);
+    await Promise.all(parts.map(({ content }) => content.release()));
+  });
+
+  test.each([
+    ['the offset asked for', '3', 1],
+    ['a nil offset', '<!nil>', 1],
+    ['the offset 0', '0', 1],
+    ['an offset with white space and a sign', ' +03\n', 1],
+    ['another offset', '4', 0],
+  ])('takes an entry with %s', async (_, offset, taken) => {
+    const written = entry('x', { offset }).replace('<offset><!nil></offset>', '<offset xsi:nil="true"/>');
+    const { remote } = await serve([partsResponse(written)]);
+    const { parts, refused } = await remote.readParts(JOB, [want(3)], signal);
+    expect([parts.length, refused]).toEqual([taken, 1 - taken]);
+    expect(parts.map((part) => part.offset)).toEqual(taken === 1 ? [3] : []);
+  });
+
+  test.each([
+    ['of a task that was not asked for', entry('x', { task: '9' })],
+    ['of a file that was not asked for', entry('x', { type: 'LogFile' })],
+    ['of a file that does not exist', entry('x', { type: 'Stdout' })],
+    ['without a task', entry('x').replace(/<submittedTaskInfoId>.*<\/submittedTaskInfoId>/, '')],
+    ['with a nil task', entry('x').replace(/<submittedTaskInfoId>.*Id>/, '<submittedTaskInfoId xsi:nil="true"/>')],
+    ['without a file', entry('x').replace(/<fileType>.*<\/fileType>/, '')],
+    ['with a nil file', entry('x').replace(/<fileType>.*<\/fileType>/, '<fileType xsi:nil="true"/>')],
+    ['without anything', '<JobFileContentExt><content>x</content></JobFileContentExt>'],
+  ])('refuses and counts an entry %s', async (_, wrong) => {
+    const { remote } = await serve([partsResponse(wrong, entry('good'))]);
+    const { parts, refused } = await remote.readParts(JOB, [want(0)], signal);
+    expect([parts.length, refused]).toEqual([1, 1]);
+    expect(String(await parts[0]?.content.read(0, 9))).toBe('good');
+  });
+
+  test('refuses and counts the second entry of a file', async () => {
+    const { remote } = await serve([partsResponse(entry('first'), entry('second'))]);
+    const { parts, refused } = await remote.readParts(JOB, [want(0)], signal);
+    expect([parts.length, refused]).toEqual([1, 1]);
+    expect(String(await parts[0]?.content.read(0, 9))).toBe('first');
+  });
+
+  test.each([
+    ['nil entries', partsResponse('<JobFileContentExt xsi:nil="true"/>', '<JobFileContentExt/>')],
+    ['no entries', partsResponse()],
+    ['no result', response('DownloadPartsOfJobFilesFromCluster', '')],
+    [
+      'a nil result',
+      response('DownloadPartsOfJobFilesFromCluster', '<DownloadPartsOfJobFilesFromClusterResult xsi:nil="true"/>'),
+    ],
+  ])('with %s brings nothing', async (_, body) => {
+    const { remote } = await serve([body]);
+    expect(await remote.readParts(JOB, [want(0)], signal)).toEqual({ parts: [], refused: 0 });
+  });
+
+  test.each([
+    ['nil', '<content xsi:nil="true" />', ''],
+    ['absent', '', ''],
+    ['empty', '<content/>', ''],
+    ['with attributes', '<content xsi:type="xsd:string"> x\n</content>', ' x\n'],
+  ])('content that is %s', async (_, content, text) => {
+    const { remote } = await serve([partsResponse(entry('').replace('<content></content>', content))]);
+    const { parts } = await remote.readParts(JOB, [want(0)], signal);
+    expect(parts[0]?.content.length).toBe(text.length);
+    expect(String(await parts[0]?.content.read(0, 99))).toBe(text);
+  });
+
+  test.each([
+    ['two contents', entry('x').replace('</content>', '</content><content>y</content>')],
+    ['an offset that is no number', entry('x', { offset: 'abc' })],
+    ['an offset beyond 64 bits', entry('x', { offset: '9223372036854775808' })],
+    ['a task that is a fraction', entry('x', { task: '1.5' })],
+    ['a path with an element in it', entry('x').replace('/out', '<a>b</a>')],
+    ['text between its entries', 'x'],
+  ])('with %s is malformed', async (_, entries) => {
+    const { remote } = await serve([partsResponse(entries)]);
+    expect((await failure(remote.readParts(JOB, [want(0)], signal))).code).toBe('malformed');
+  });
+
+  test('holds long texts in a file without a name, and nothing stays of it', async () => {
+    const spillDirectory = mkdtempSync(join(tmpdir(), 'wire-spill-'));
+    try {
+      const texts = ['a'.repeat(300_000), 'é'.repeat(100_000), 'c'].map((text) => `${text}\n`);
+      const { remote } = await serve(
+        [
+          partsResponse(
+            ...texts.map((text, index) => entry(text, { task: String(index) })),
+            entry('not asked for'.repeat(10_000), { task: '77' }),
+          ),
+        ],
+        { spillDirectory, memoryBytes: 10_000 },
+      );
+      const wanted = texts.map((_, index) => want(0, 'stdout', taskId(String(index))));
+      const { parts, refused } = await remote.readParts(JOB, wanted, signal);
+      expect(refused).toBe(1);
+      expect(openFilesIn(spillDirectory)).toBe(1);
+      expect(readdirSync(spillDirectory)).toEqual([]);
+      for (const [index, part] of parts.entries()) {
+        const expected = Buffer.from(texts[index] ?? '');
+        expect((await part.content.read(0, part.content.length)).equals(expected)).toBe(true);
+        expect(await part.content.read(expected.length - 2, expected.length + 9)).toEqual(expected.subarray(-2));
+        await part.content.release();
+      }
+      expect(openFilesIn(spillDirectory)).toBe(0);
+    } finally {
+      rmSync(spillDirectory, { recursive: true });
+    }
+  });
+});
+
+test('texts of an answer that turns out to be broken are given back', async () => {
+  const spillDirectory = mkdtempSync(join(tmpdir(), 'wire-spill-'));
+  try {
+    const broken = partsResponse(entry('a'.repeat(300_000)), entry('b'.repeat(300_000))).slice(0, -1);
+    const { remote } = await serve([broken], { spillDirectory, memoryBytes: 1000 });
+    expect((await failure(remote.readParts(JOB, [want(0)], signal))).code).toBe('malformed');
+    expect(openFilesIn(spillDirectory)).toBe(0);
+  } finally {
+    rmSync(spillDirectory, { recursive: true });
+  }
+});
+
+describe('ListChangedFilesForJob', () => {
+  test('gives the names as they are, without nil entries', async () => {
+    const { remote } = await serve([
+      listResponse(
+        '<string>/1/a &lt;b&gt;</string>',
+        '<string xsi:nil="true"/>',
+        '<string/>',
+        '<string> č\r\n</string>',
+      ),
+    ]);
+    expect(await remote.listChangedFiles(JOB, signal)).toEqual(['/1/a <b>', '', ' č\r\n']);
+  });
+
+  test.each([
+    listResponse(),
+    response('ListChangedFilesForJob', ''),
+    response('ListChangedFilesForJob', '<ListChangedFilesForJobResult xsi:nil="true"/>'),
+  ])('is empty if the list is', async (body) => {
+    const { remote } = await serve([body]);
+    expect(await remote.listChangedFiles(JOB, signal)).toEqual([]);
+  });
+
+  test('takes a hundred thousand names, but no endless list', async () => {
+    const names = Array.from({ length: 100_000 }, (_, index) => `<string>/501/${index}</string>`);
+    const { remote } = await serve([listResponse(...names)], { maxSmallAnswerBytes: 10_000_000 });
+    expect((await remote.listChangedFiles(JOB, signal)).length).toBe(100_000);
+    const bounded = await serve([listResponse(...names)], { maxSmallAnswerBytes: 1_000_000 });
+    expect((await failure(bounded.remote.listChangedFiles(JOB, signal))).code).toBe('answer-too-large');
+  });
+});
+
+describe('DownloadFileFromCluster', () => {
+  const download = (remote: TestRemote['remote'], chunks: Buffer[] = []) =>
+    remote.downloadFile(JOB, '/a', async (bytes) => void chunks.push(Buffer.from(bytes)), signal);
+
+  test('hands the bytes to the sink and tells their number', async () => {
+    const { remote } = await serve([fileResponse('AAECAw==')]);
+    const chunks: Buffer[] = [];
+    expect(await download(remote, chunks)).toBe(4);
+    expect(Buffer.concat(chunks).toString('hex')).toBe('00010203');
+  });
+
+  test('an empty file is a file', async () => {
+    const { remote } = await serve([fileResponse('')]);
+    expect(await download(remote)).toBe(0);
+  });
+
+  test.each([
+    response('DownloadFileFromCluster', ''),
+    response('DownloadFileFromCluster', '<DownloadFileFromClusterResult xsi:nil="true"/>'),
+  ])('a nil result is a missing file', async (body) => {
+    const { remote } = await serve([body]);
+    expect((await failure(download(remote))).code).toBe('not-found');
+  });
+
+  test('two results are one too many', async () => {
+    const result = '<DownloadFileFromClusterResult>AAAA</DownloadFileFromClusterResult>';
+    const { remote } = await serve([response('DownloadFileFromCluster', result.repeat(2))]);
+    expect((await failure(download(remote))).code).toBe('malformed');
+  });
+
+  test('what the sink throws ends the call', async () => {
+    const { remote } = await serve([fileResponse('AAAA')]);
+    const full = new JobtailError('disk-full', 'no room');
+    const call = remote.downloadFile(JOB, '/a', () => Promise.reject(full), signal);
+    expect(await failure(call)).toBe(full);
+  });
+
+  test('a sink that hangs does not outlive the signal', async () => {
+    const { remote } = await serve([fileResponse('AAAA')]);
+    const stop = new AbortController();
+    const hang = () => {
+      setImmediate(() => stop.abort());
+      return new Promise<void>(() => undefined);
+    };
+    expect((await failure(remote.downloadFile(JOB, '/a', hang, stop.signal))).code).toBe('aborted');
+  });
+});
+
+describe('GetFileTransferMethod and EndFileTransfer', () => {
+  test('a whole method', async () => {
+    const credentials =
+      '<username>u</username><privateKey>-----BEGIN\nA B\n-----END\n</privateKey><publicKey>ssh-rsa A\n</publicKey>';
+    const { remote } = await serve([
+      response(
+        'GetFileTransferMethod',
+        `<GetFileTransferMethodResult><serverHostname>h:22</serverHostname><sharedBasepath>/s</sharedBasepath><protocol>SftpScp</protocol><credentials>${credentials}</credentials></GetFileTransferMethodResult>`,
+      ),
+    ]);
+    expect(await remote.getTransferMethod(JOB, signal)).toEqual({
+      serverHostname: 'h:22',
+      sharedBasepath: '/s',
+      protocol: 'SftpScp',
+      credentials: { username: 'u', privateKey: '-----BEGIN\nA B\n-----END\n', publicKey: 'ssh-rsa A\n' },
+    });
+  });
+
+  test('a method with everything nil or absent', async () => {
+    const { remote } = await serve([
+      response(
+        'GetFileTransferMethod',
+        '<GetFileTransferMethodResult><serverHostname xsi:nil="true"/><protocol xsi:nil="true" /></GetFileTransferMethodResult>',
+      ),
+    ]);
+    const nothing = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
+    expect(await remote.getTransferMethod(JOB, signal)).toEqual(nothing);
+  });
+
+  test('no method', async () => {
+    const { remote } = await serve([response('GetFileTransferMethod', '')]);
+    expect(await remote.getTransferMethod(JOB, signal)).toBeNull();
+  });
+
+  test.each([
+    '<protocol>Ftp</protocol>',
+    '<protocol>SftpScp</protocol><protocol>SftpScp</protocol>',
+    '<credentials>x</credentials>',
+    '<serverHostname><a/></serverHostname>',
+  ])('a method with %s is malformed', async (fields) => {
+    const result = `<GetFileTransferMethodResult>${fields}</GetFileTransferMethodResult>`;
+    const { remote } = await serve([response('GetFileTransferMethod', result)]);
+    expect((await failure(remote.getTransferMethod(JOB, signal))).code).toBe('malformed');
+  });
+
+  test('the end of a transfer', async () => {
+    const { remote } = await serve([response('EndFileTransfer', '')]);
+    const method = { serverHostname: null, sharedBasepath: null, protocol: null, credentials: null };
+    await expect(remote.endTransfer(JOB, method, signal)).resolves.toBeUndefined();
+  });
+});
+
+describe('a fault', () => {
+  test.each([
+    ['1.1', fault11('File &#x1B;[31m not\nfound')],
+    ['1.2', fault12('File &#x1B;[31m not\nfound')],
+  ] as const)('of SOAP %s is told in its own words', async (soapVersion, body) => {
+    for (const status of [500, 400, 200]) {
+      const { remote } = await serve([{ status, body }], { soapVersion });
+      const error = await failure(remote.listChangedFiles(JOB, signal));
+      expect(error.code).toBe('fault');
+      expect(error.message).toMatch(/: soap:(Server|Receiver): File \\u\{001B\}\[31m not found$/);
+    }
+  });
+
+  test.each([
+    ['without fields', fault11('').replace(/<soap:Fault>.*<\/soap:Fault>/, '<soap:Fault/>')],
+    ['with fields twice', fault11('x').replace('<detail />', '<faultstring>y</faultstring>')],
+    ['with elements for words', fault11('<a>x</a>')],
+  ])('%s is one, too', async (_, body) => {
+    const { remote } = await serve([body]);
+    expect((await failure(remote.listChangedFiles(JOB, signal))).code).toBe('fault');
+  });
+
+  const words12 = 'Session <b>of <i>alice</i></b> is full &amp; <br/>closed';
+  test.each([
+    ['words with markup', fault11('no job <b>501</b> here'), 'soap:Server: no job 501 here'],
+    ['words that are markup', fault11('<p>no job</p><p> 501</p>'), 'soap:Server: no job 501'],
+    ['words with markup in SOAP 1.2', fault12(words12), 'soap:Receiver: Session of alice is full & closed'],
+    [
+      'characters around its words',
+      fault11('no job').replace('<faultcode>', 'Oops <faultcode>').replace('<detail />', ' at x.cs:3 <detail />'),
+      'soap:Server: no job',
+    ],
+    [
+      'characters around its reason',
+      fault12('no job').replace('<soap:Text', 'in short <soap:Text').replace('</soap:Code>', 'x</soap:Code>'),
+      'soap:Receiver: no job',
+    ],
+  ])('with %s is told in its words', async (_, body, words) => {
+    const { remote } = await serve([body]);
+    const { code, message } = await failure(remote.listChangedFiles(JOB, signal));
+    expect([code, message]).toEqual(['fault', `the service answered ListChangedFilesForJob with a fault: ${words}`]);
+  });
+
+  test('is cut, and never shows the session', async () => {
+    const words = `no ${SESSION_CODE.toUpperCase()} and 0A1B2C3D-1111-2222-3333-444455556666 ${'long '.repeat(1000)}`;
+    const { remote } = await serve([fault11(words)]);
+    const { message } = await failure(remote.listChangedFiles(JOB, signal));
+    expect(message).toContain('no *** and *** long');
+    expect(message.length).toBeLessThan(700);
+  });
+});
+
+describe('a session', () => {
+  const codes = ['first-code', 'second-code', 'third-code'];
+  const grants = () => new GivenSession(...codes.map((code): Grant => ({ kind: 'session', code })));
+  const good = listResponse('<string>a</string>');
+
+  test.each<[string, Answer]>([
+    ['a fault', fault11('Session code first-code is not valid.')],
+    ['a fault with markup in its words', fault11('Session code <b>first-code</b> is not valid.')],
+    ['a fault of SOAP 1.2', fault12('Session code first-code already expired.')],
+    ['a fault with status 200', { status: 200, body: fault11('Session code first-code is not present') }],
+    ['a status 400 with a text', { status: 400, type: 'text/plain', body: 'Session code first-code is not valid' }],
+    ['a status 401', { status: 401 }],
+    ['a status 403', { status: 403, type: 'text/html', body: '<html><title>No</title></html>' }],
+  ])('lost by %s is renewed once and the call repeated', async (_, lost) => {
+    const session = grants();
+    const { remote, asked, events } = await serve([lost, good], { session });
+    expect(await remote.listChangedFiles(JOB, signal)).toEqual(['a']);
+    expect(asked.map(({ body }) => /<sessionCode>(.*)<\/sessionCode>/.exec(body)?.[1])).toEqual(codes.slice(0, 2));
+    expect(session.lostGrants).toEqual([{ kind: 'session', code: 'first-code' }]);
+    expect(events.map(({ outcome }) => outcome)).toEqual(['session-lost', 'ok']);
+  });
+
+  test('lost again is an error that names the other causes', async () => {
+    const session = grants();
+    const { remote, asked } = await serve([fault11('Session code is not valid')], { session });
+    const error = await failure(remote.listChangedFiles(JOB, signal));
+    expect(error.code).toBe('session-lost');
+    expect(error.hint).toContain('another user');
+    expect(asked.length).toBe(2);
+    expect(session.lostGrants.length).toBe(1);
+  });
+
+  test('may be lost in other words', async () => {
+    const session = grants();
+    const lost = fault11('Sezení vypršelo');
+    const { remote } = await serve([lost, good], { session, isSessionFault: (words) => /sezení/i.test(words) });
+    expect(await remote.listChangedFiles(JOB, signal)).toEqual(['a']);
+    const other = await serve([lost, good], { session: grants() });
+    expect((await failure(other.remote.listChangedFiles(JOB, signal))).code).toBe('fault');
+  });
+
+  test('may turn into a token', async () => {
+    const session = new GivenSession({ kind: 'session', code: 'c' }, { kind: 'bearer', token: 'tok.en' });
+    const { remote, asked } = await serve([{ status: 401 }, good], { session });
+    await remote.listChangedFiles(JOB, signal);
+    expect(asked.map(({ authorization }) => authorization)).toEqual([undefined, 'Bearer tok.en']);
+    expect(asked.map(({ body }) => body.includes('sessionCode'))).toEqual([true, false]);
+  });
+
+  test('is not looked for in other errors', async () => {
+    const { remote, asked } = await serve([fault11('The session of the cluster is closed')]);
+    expect((await failure(remote.listChangedFiles(JOB, signal))).code).toBe('fault');
+    expect(asked.length).toBe(1);
+  });
+});
+
+test('calls side by side do not mix up', async () => {
+  const server = await startHttpServer(async (request, serverResponse) => {
+    const body = await bodyOf(request);
+    const job = /<submittedJobInfoId>([0-9]+)</.exec(body)?.[1] ?? '';
+    const operation = /<(\w+) xmlns="http:\/\/middleware/.exec(body)?.[1];
+    // The later ones are answered first.
+    setTimeout(
+      () => {
+        if (operation === 'ListChangedFilesForJob') write(serverResponse, listResponse(`<string>${job}</string>`));
+        else if (operation === 'DownloadFileFromCluster')
+          write(serverResponse, fileResponse(Buffer.from(job.repeat(20_000)).toString('base64')));
+        else write(serverResponse, partsResponse(entry(job, { task: job })));
+      },
+      60 - 2 * Number(job),
+    );
+  });
+  const { remote, close } = createRemote(server.url);
+  closing.push(server, { close });
+  const numbers = Array.from({ length: 30 }, (_, index) => String(index + 1));
+  await Promise.all(
+    numbers.map(async (number) => {
+      const job = taskId(number) as unknown as typeof JOB;
+      const chunks: Buffer[] = [];
+      const [names, length, { parts }] = await Promise.all([
+        remote.listChangedFiles(job, signal),
+        remote.downloadFile(job, '/x', (bytes) => void chunks.push(Buffer.from(bytes)), signal),
+        remote.readParts(job, [want(0, 'stdout', taskId(number))], signal),
+      ]);
+      expect(names).toEqual([number]);
+      expect(Buffer.concat(chunks).toString()).toBe(number.repeat(20_000));
+      expect(length).toBe(number.length * 20_000);
+      expect(String(await parts[0]?.content.read(0, 9))).toBe(number);
+    }),
+  );
+});

@@ -1,0 +1,138 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { afterEach, expect, test } from 'vitest';
+import type { Operation } from '../../../src/remote/soap/contract.ts';
+import { entry, fileResponse, partsResponse } from '../../support/wire-envelopes.ts';
+import { createRemote, JOB, TASK, type TestRemote } from '../../support/wire-remote.ts';
+import { bodyOf, startHttpServer, until } from '../../support/wire-server.ts';
+
+const MIB = 1024 * 1024;
+const BYTES = 256 * MIB;
+/** Far less than what is sent, and room for the garbage of a busy process. */
+const MAX_GROWTH_BYTES = 150 * MIB;
+
+const signal = new AbortController().signal;
+const closing: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+/** Writes `block` again and again between the two halves of `envelope`. */
+async function stream(response: ServerResponse, envelope: string, block: Buffer, times: number): Promise<void> {
+  const [before, after] = envelope.split('|');
+  response.writeHead(200, { 'content-type': 'text/xml' }).write(before);
+  for (let count = 0; count < times && !response.destroyed; count += 1) {
+    if (!response.write(block)) await new Promise<void>((resolve) => void response.once('drain', resolve));
+  }
+  response.end(after);
+}
+
+/** A remote whose service answers with `times` times `block`. */
+async function serve(operation: Operation, block: Buffer, times: number): Promise<TestRemote> {
+  const envelope = operation === 'DownloadFileFromCluster' ? fileResponse('|') : partsResponse(entry('|'));
+  const server = await startHttpServer(async (request, response) => {
+    await bodyOf(request);
+    await stream(response, envelope, block, times);
+  });
+  const made = createRemote(server.url);
+  closing.push(server, made);
+  return made;
+}
+
+/** Runs `work` and tells by how much the process grew meanwhile. */
+async function growthOf(work: () => Promise<void>): Promise<number> {
+  const start = process.memoryUsage().rss;
+  let peak = start;
+  const timer = setInterval(() => {
+    peak = Math.max(peak, process.memoryUsage().rss);
+  }, 5);
+  await work();
+  clearInterval(timer);
+  return Math.max(peak, process.memoryUsage().rss) - start;
+}
+
+test('a file of 256 MiB passes through in constant memory', async () => {
+  // A block whose length three divides: its base64 has no padding and can be written again and again.
+  const block = randomBytes(3 * MIB);
+  const times = Math.ceil(BYTES / block.length);
+  const expected = createHash('sha256');
+  for (let count = 0; count < times; count += 1) expected.update(block);
+  const { remote } = await serve('DownloadFileFromCluster', Buffer.from(block.toString('base64')), times);
+  const got = createHash('sha256');
+  const growth = await growthOf(async () => {
+    const length = await remote.downloadFile(JOB, '/big', (bytes) => void got.update(bytes), signal);
+    expect(length).toBe(block.length * times);
+  });
+  expect(got.digest('hex')).toBe(expected.digest('hex'));
+  expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+});
+
+test('a text of 256 MiB is held in constant memory', async () => {
+  const text = Buffer.from(`${'Příliš žluťoučký kůň 😀 0123456789 '.repeat(1000)}\r\n`);
+  const color = Buffer.from('&#x1B;[0m');
+  const times = Math.ceil(BYTES / (text.length + color.length));
+  const { remote } = await serve('DownloadPartsOfJobFilesFromCluster', Buffer.concat([color, text]), times);
+  const plain = Buffer.concat([Buffer.from('\x1b[0m'), text]);
+  const growth = await growthOf(async () => {
+    const { parts } = await remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
+    const content = parts[0]?.content;
+    expect(content?.length).toBe(plain.length * times);
+    for (let count = 0; count < times; count += Math.floor(times / 50)) {
+      const read = await content?.read(count * plain.length, (count + 1) * plain.length);
+      expect(read?.equals(plain)).toBe(true);
+    }
+    await content?.release();
+  });
+  expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+});
+
+test('a sink that waits makes the service wait', async () => {
+  let written = 0;
+  const server = await startHttpServer(async (request, response) => {
+    await bodyOf(request);
+    const block = Buffer.alloc(MIB, 'A');
+    response.writeHead(200, { 'content-type': 'text/xml' }).write(fileResponse('|').split('|')[0]);
+    for (; written < BYTES && !response.destroyed; written += block.length) {
+      if (!response.write(block)) await new Promise<void>((resolve) => void response.once('drain', resolve));
+    }
+  });
+  const { remote, close } = createRemote(server.url);
+  closing.push(server, { close });
+  const stop = new AbortController();
+  let started = false;
+  const sink = () => {
+    started = true;
+    return new Promise<void>(() => undefined);
+  };
+  const call = remote.downloadFile(JOB, '/a', sink, stop.signal).catch((error: unknown) => error);
+  await until(() => started);
+  // Nothing moves any more.
+  let before = -1;
+  let still = 0;
+  await until(() => {
+    still = written === before ? still + 1 : 0;
+    before = written;
+    return still === 50;
+  });
+  expect(written).toBeLessThan(64 * MIB);
+  stop.abort();
+  expect(await call).toMatchObject({ code: 'aborted' });
+  await until(() => server.open() === 0);
+});
+
+test('the process stays responsive meanwhile', async () => {
+  const dense = Buffer.from('&#x1B;[32mok&#x1B;[0m &lt;a&gt;\r\n'.repeat(2000));
+  const { remote } = await serve('DownloadPartsOfJobFilesFromCluster', dense, 400);
+  const blocked: number[] = [];
+  for (let attempt = 0; attempt < 5 && Math.min(...blocked, Number.POSITIVE_INFINITY) > 50; attempt += 1) {
+    const delay = monitorEventLoopDelay({ resolution: 5 });
+    delay.enable();
+    const { parts } = await remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
+    delay.disable();
+    blocked.push(delay.max / 1e6);
+    await parts[0]?.content.release();
+  }
+  expect(Math.min(...blocked)).toBeLessThan(100);
+});

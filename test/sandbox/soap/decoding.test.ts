@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { charactersOf, decodeBlocks, decodeBytes } from '../../../src/sandbox/soap/decoding.ts';
+
+/** The rule of docs/servers.md 1.2, written down a second time. */
+function expected(bytes: Buffer, offset: number, readLengths: readonly number[]): string {
+  let text = '';
+  let rest = bytes.subarray(offset);
+  for (const length of [...readLengths, Number.POSITIVE_INFINITY]) {
+    let read = rest.subarray(0, length);
+    rest = rest.subarray(length);
+    while (read.length > 0) {
+      text += new TextDecoder('utf-8', { ignoreBOM: true }).decode(read.subarray(0, 1024));
+      read = read.subarray(1024);
+    }
+  }
+  return text;
+}
+
+const fileBytes = fc.oneof(
+  fc.uint8Array({ maxLength: 5000 }).map((bytes) => Buffer.from(bytes)),
+  fc.string({ unit: 'binary', maxLength: 3000 }).map((text) => Buffer.from(text)),
+);
+
+describe('decodeBytes', () => {
+  it('replaces a character that a block edge cuts, on both sides of the edge', () => {
+    const bytes = Buffer.from(`${'a'.repeat(1023)}č after`);
+    expect(decodeBytes(bytes, 0)).toBe(`${'a'.repeat(1023)}\ufffd\ufffd after`);
+    expect(decodeBytes(bytes, 1)).toBe(`${'a'.repeat(1022)}č after`);
+    expect(decodeBytes(bytes, 1024)).toBe('\ufffd after');
+  });
+
+  it('hands out one U+FFFD for the cut beginning of a character and one for each byte of its rest', () => {
+    const bytes = Buffer.from(`${'a'.repeat(1021)}😀`);
+    expect(decodeBytes(bytes, 0)).toBe(`${'a'.repeat(1021)}\ufffd\ufffd`);
+    expect(decodeBytes(bytes, 1022)).toBe('\ufffd\ufffd\ufffd');
+    expect(decodeBytes(bytes, 1021)).toBe('😀');
+  });
+
+  it('is empty at and past the end', () => {
+    expect(decodeBytes(Buffer.from('abc'), 3)).toBe('');
+    expect(decodeBytes(Buffer.from('abc'), 99)).toBe('');
+  });
+
+  it('keeps a byte-order mark, or swallows it at the offset only', () => {
+    const bytes = Buffer.from('\ufeffa\ufeffb');
+    expect(decodeBytes(bytes, 0)).toBe('\ufeffa\ufeffb');
+    expect(decodeBytes(bytes, 0, { swallowBom: true })).toBe('a\ufeffb');
+    expect(decodeBytes(bytes, 4, { swallowBom: true })).toBe('b');
+    expect(decodeBytes(bytes, 3, { swallowBom: true })).toBe('a\ufeffb');
+  });
+
+  it('still ends the first block 1,024 bytes after the offset when it swallows a mark', () => {
+    const bytes = Buffer.from(`\ufeff${'a'.repeat(1020)}č`);
+    expect(decodeBytes(bytes, 0, { swallowBom: true })).toBe(`${'a'.repeat(1020)}\ufffd\ufffd`);
+  });
+
+  it('makes one character of every byte with a code page, undefined bytes being C1 controls', () => {
+    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    const text = decodeBytes(all, 0, { codePage: 'windows-1250' });
+    expect(text).toHaveLength(256);
+    expect(text[0xe8]).toBe('č');
+    expect(text[0x81]).toBe('\u0081');
+    expect(decodeBytes(all, 0, { codePage: 'windows-1252' })[0x9d]).toBe('\u009d');
+    for (const codePage of ['windows-1250', 'windows-1252'] as const) {
+      expect(new Set(charactersOf(codePage)).size).toBe(256);
+      expect(charactersOf(codePage)).not.toContain('\ufffd');
+    }
+  });
+
+  it('follows the rule for any bytes, offset and reads', () => {
+    const lengths = fc.array(fc.integer({ min: 1, max: 2500 }), { maxLength: 6 });
+    fc.assert(
+      fc.property(fileBytes, fc.nat(5000), lengths, (bytes, offset, readLengths) => {
+        expect(decodeBytes(bytes, offset, { readLengths })).toBe(expected(bytes, offset, readLengths));
+      }),
+    );
+  });
+});
+
+describe('decodeBlocks', () => {
+  it('is decodeBytes for a file that arrives in reads', async () => {
+    const cuts = fc.array(fc.integer({ min: 1, max: 2500 }), { maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(fileBytes, cuts, fc.boolean(), async (bytes, readLengths, swallowBom) => {
+        const reads: Buffer[] = [];
+        let position = 0;
+        for (const length of [...readLengths, bytes.length]) {
+          reads.push(bytes.subarray(position, position + length));
+          position += length;
+        }
+        const pieces: string[] = [];
+        for await (const piece of decodeBlocks(reads, { swallowBom })) pieces.push(piece);
+        expect(pieces.join('')).toBe(decodeBytes(bytes, 0, { readLengths, swallowBom }));
+      }),
+    );
+  });
+});

@@ -1,0 +1,112 @@
+/** Calls on files: the same answers at once and by a thread, and no thread of ours waits for a network file system. */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { digestOf } from '../../src/agent/results/place/digest.ts';
+import { AT_ONCE_BYTES, fileCalls } from '../../src/system/files.ts';
+import { directBy, JOB, ResultsPlace, Together } from '../agent/results/place.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+/** The names of the synchronous calls on what is below a directory, in the order of their first use. */
+function watchSynchronous(below: string): Set<string> {
+  const { readlinkSync } = fs;
+  const called = new Set<string>();
+  const calls = fs as unknown as Record<string, (...args: unknown[]) => unknown>;
+  for (const [name, call] of Object.entries(calls)) {
+    // Some are of other systems only.
+    if (!name.endsWith('Sync') || typeof call !== 'function') continue;
+    vi.spyOn(calls, name).mockImplementation((...args) => {
+      const file = typeof args[0] === 'number' ? readlinkSync(`/proc/self/fd/${args[0]}`) : String(args[0]);
+      if (file.startsWith(below)) called.add(name);
+      return call(...args);
+    });
+  }
+  return called;
+}
+
+/** Looks in which files come, change, stay, are links to mirrors, and cannot take their places. */
+async function looks(onNetwork: boolean, byDirect: boolean) {
+  const place = new ResultsPlace();
+  place.restarted({ onNetwork, ...(byDirect ? directBy(place, new Together(place)) : {}) });
+  place.live('stdout', 'live\n');
+  place.remote.set('/11/stdout.txt', 'live\n');
+  place.remote.set('/11/same', 'same');
+  place.remote.set('/11/changes', 'before');
+  place.remote.set('/11/large', Buffer.alloc(2 * AT_ONCE_BYTES));
+  place.remote.set('/11/planted', 'x');
+  await fs.promises.mkdir(place.path('11'), { recursive: true });
+  await fs.promises.symlink('/etc/passwd', place.path('11', 'planted'));
+  const called = watchSynchronous(place.mirror);
+  onTestFinished(() => void vi.restoreAllMocks());
+  expect(await place.sync(true)).toMatchObject({ fetched: 3, changed: 3, failed: 1 });
+  place.remote.set('/11/changes', 'after');
+  expect(await place.sync(true)).toMatchObject({ fetched: 3, changed: 1, failed: 1 });
+  vi.restoreAllMocks();
+  expect(place.store.results.counts(JOB)).toMatchObject({ synced: 4, inFlux: 1, linked: 1, failed: 1 });
+  return called;
+}
+
+describe('a look at results', () => {
+  it.each([
+    ['SOAP', false],
+    ['a direct transfer', true],
+  ])('by %s makes no synchronous call on a network file system, where it may never end', async (_, byDirect) => {
+    expect(await looks(true, byDirect)).toEqual(new Set());
+  });
+
+  it('makes the short calls at once on a local one', async () => {
+    const atOnce = [
+      'lstatSync',
+      'statSync',
+      'openSync',
+      'fstatSync',
+      'readSync',
+      'closeSync',
+      'chmodSync',
+      'renameSync',
+    ];
+    expect(await looks(false, true)).toEqual(new Set([...atOnce, 'readlinkSync']));
+  });
+});
+
+describe.each([
+  ['at once', false],
+  ['by a thread', true],
+])('calls %s', (_, onNetwork) => {
+  const calls = fileCalls(onNetwork);
+
+  it('say what stands there, and that nothing does', async () => {
+    const directory = temporaryDirectory();
+    const [file, link] = [path.join(directory, 'file'), path.join(directory, 'link')];
+    expect(await calls.lstat(file)).toBeUndefined();
+    expect(await calls.stat(file)).toBeUndefined();
+    fs.writeFileSync(file, 'content');
+    fs.symlinkSync('file', link);
+    expect((await calls.lstat(link))?.isSymbolicLink()).toBe(true);
+    expect((await calls.stat(link))?.size).toBe(7);
+    expect(await calls.readlink(link)).toBe('file');
+    const loop = path.join(directory, 'loop');
+    fs.symlinkSync('loop', loop);
+    await expect((async () => calls.stat(loop))()).rejects.toMatchObject({ code: 'ELOOP' });
+  });
+
+  it('give the digests of files of all sizes, several at a time, and of nothing but files', async () => {
+    const directory = temporaryDirectory();
+    const sizes = [0, 1, AT_ONCE_BYTES - 1, AT_ONCE_BYTES, AT_ONCE_BYTES + 1, 5 * AT_ONCE_BYTES];
+    const digests = sizes.flatMap((size) => [Number.POSITIVE_INFINITY, 0, AT_ONCE_BYTES].map((end) => ({ size, end })));
+    const found = await Promise.all(
+      digests.map(async ({ size, end }, index) => {
+        const file = path.join(directory, `${index}`);
+        const content = Buffer.alloc(size, `${index} `);
+        fs.writeFileSync(file, content);
+        const wanted = content.subarray(0, end);
+        const expected = { bytes: wanted.length, sha256: createHash('sha256').update(wanted).digest('hex') };
+        return [await digestOf(calls, file, end), expected];
+      }),
+    );
+    for (const [digest, expected] of found) expect(digest).toEqual(expected);
+    fs.symlinkSync('0', path.join(directory, 'link'));
+    for (const name of ['none', 'link', '.']) expect(await digestOf(calls, path.join(directory, name))).toBeUndefined();
+  });
+});

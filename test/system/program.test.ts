@@ -1,0 +1,150 @@
+/** Programs of this machine: what ends them, and what is said when they cannot be started. */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { expect, it } from 'vitest';
+import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
+import { until } from '../support/e2e-until.ts';
+
+const signal = new AbortController().signal;
+
+const isThere = (pid: number) => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+const limit = { totalMs: 60_000 };
+
+/** Runs a script of sh, and keeps what it says. */
+function script(text: string, more: Partial<ProgramOptions> = {}) {
+  const said: string[] = [];
+  const talk = async (output: AsyncIterable<Buffer>) => {
+    for await (const bytes of output) said.push(bytes.toString());
+  };
+  const running = runProgram({ command: 'sh', args: ['-c', text], talk, limit, signal, ...more });
+  running.catch(() => {});
+  return { running, said, pids: () => said.join('').trim().split(/\s+/).filter(Boolean).map(Number) };
+}
+
+it('a program is stopped by what its reader throws, and ends with that', async () => {
+  let pid = 0;
+  const talk = async (output: AsyncIterable<Buffer>) => {
+    for await (const text of output) {
+      pid = Number(text);
+      throw new Error('no room left');
+    }
+  };
+  await expect(script('echo $$; exec sleep 1000', { talk }).running).rejects.toThrow('no room left');
+  await until('the end of it', () => !isThere(pid));
+});
+
+it('a program that is not installed is said', async () => {
+  const running = runProgram({ command: 'no-such-program', args: [], limit, signal });
+  await expect(running).rejects.toBeInstanceOf(NotInstalled);
+});
+
+it.each([
+  ['that says nothing', ':'],
+  ['that floods its standard error', '{ yes >&2 & }'],
+  ['that does not want to end', 'trap "" TERM'],
+])('a program %s is ended with all it started when its time without progress is over', async (_, first) => {
+  const { running, pids } = script(`${first}; sleep 1000 & echo $$ $!; while :; do wait; sleep 1000; done`, {
+    limit: { idleMs: 300 },
+  });
+  await expect(running).rejects.toMatchObject({ code: 'timeout', message: 'the program sh did nothing for 0.3 s' });
+  expect(pids()).toHaveLength(2);
+  await until('the end of them', () => !pids().some(isThere));
+});
+
+it('a program that goes on and on is ended when its whole time is over', async () => {
+  const { running, pids } = script('echo $$; while :; do echo; sleep 0.05; done', { limit: { totalMs: 500 } });
+  await expect(running).rejects.toMatchObject({ message: 'the program sh did not end within 0.5 s' });
+  await until('the end of it', () => !isThere(pids()[0] ?? 0));
+});
+
+it('a program that is slow but goes on may take many times as long as one that does nothing', async () => {
+  const { running, said } = script('for i in 1 2 3 4 5 6 7 8; do sleep 0.5; echo $i; done', {
+    limit: { idleMs: 2_000 },
+  });
+  expect((await running).code).toBe(0);
+  expect(said.join('')).toContain('8');
+});
+
+it('time that its reader takes is not the time of the program', async () => {
+  const talk = async (output: AsyncIterable<Buffer>) => {
+    for await (const _ of output) await sleep(1_200);
+  };
+  expect((await script('echo 1', { talk, limit: { idleMs: 600 } }).running).code).toBe(0);
+});
+
+it('where progress is told otherwise, what the program says is none, and what grows is', async () => {
+  const chatty = script('echo $$; while :; do echo; sleep 0.05; done', {
+    limit: { idleMs: 400, progress: async () => 0 },
+  });
+  await expect(chatty.running).rejects.toMatchObject({ code: 'timeout' });
+  let bytes = 0;
+  const growing = script('sleep 2', { limit: { idleMs: 1_000, progress: async () => ++bytes } });
+  expect((await growing.running).code).toBe(0);
+});
+
+it('a program whose output somebody else still holds, beyond its group, is given up', async () => {
+  const stop = new AbortController();
+  const { running, pids } = script('setsid sleep 30 & echo $!', { signal: stop.signal });
+  await until('it to be begun', () => pids().length === 1);
+  stop.abort();
+  await expect(running).rejects.toMatchObject({ code: 'aborted' });
+  process.kill(pids()[0] ?? 0, 'SIGKILL');
+});
+
+it('a program is answered', async () => {
+  const talk = async (output: AsyncIterable<Buffer>, reply: (bytes: string) => void) => {
+    for await (const asked of output) reply(`${Number(asked) + 1}\n`);
+  };
+  expect((await script('echo 1; read a; echo $a; read b; exit $b', { talk }).running).code).toBe(3);
+});
+
+it('what a program prints is kept up to a limit', async () => {
+  const options = { command: 'yes', args: [], limit, mostBytes: 1_000, signal };
+  await expect(printedBy(options)).rejects.toMatchObject({ message: 'the program yes printed more than 1000 bytes' });
+  expect((await printedBy({ ...options, command: 'cat' })).printed).toHaveLength(0);
+});
+
+it('no error tells the arguments', async () => {
+  for (const [command, argument] of [
+    ['sh', 'a secret\0'],
+    ['no-such-program', 'a secret'],
+  ] as const) {
+    const failure = await runProgram({ command, args: [argument], limit, signal }).catch((error: unknown) => error);
+    expect(inspect(failure, { depth: 10, showHidden: true })).not.toContain('a secret');
+  }
+});
+
+it.skipIf(!fs.existsSync('/bin/sh'))('a program that finds too many files open is said, and leaves nothing', () => {
+  const program = new URL('../../dist/system/program.js', import.meta.url).href;
+  const script = `
+    import fs from 'node:fs';
+    import { getEventListeners } from 'node:events';
+    import { runProgram } from ${JSON.stringify(program)};
+    const open = [];
+    try {
+      for (;;) open.push(fs.openSync('/dev/null'));
+    } catch {}
+    const { signal } = new AbortController();
+    const { code, message, hint } = await runProgram({ command: 'true', args: [], limit: { totalMs: 60000 }, signal }).catch((error) => error);
+    for (const fd of open) fs.closeSync(fd);
+    console.log(JSON.stringify({ code, message, hint, listeners: getEventListeners(signal, 'abort').length }));`;
+  const run = 'ulimit -n 64; exec "$0" --input-type=module -e "$1"';
+  const said: unknown = JSON.parse(
+    execFileSync('/bin/sh', ['-c', run, process.execPath, script], { encoding: 'utf8' }),
+  );
+  expect(said).toEqual({
+    code: 'local-io',
+    message: 'the program true cannot be started (EMFILE)',
+    hint: expect.stringContaining('ulimit -n'),
+    listeners: 0,
+  });
+});
