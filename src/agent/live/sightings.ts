@@ -12,7 +12,7 @@ export interface WitnessOptions {
   readonly now: () => number;
   /** How long a file has to look shorter. */
   readonly staleMs: number;
-  /** How long the same end inside a character has to be seen before its raw bytes are fetched. */
+  /** How long the same end inside a character, or what is unclear, has to be seen before raw bytes are fetched. */
   readonly tailMs: number;
   /** How long a file may have work left that it cannot do before it is said. */
   readonly stuckMs: number;
@@ -23,8 +23,8 @@ interface Seen {
   readonly length: number;
 }
 
-/** stuck: work was left that could not be done. */
-export type Sight = 'difference' | 'tail' | 'stuck';
+/** stuck: work was left that could not be done; unclear: because what the service shows fits nothing. */
+export type Sight = 'difference' | 'tail' | 'unclear' | 'stuck';
 
 export class Witnesses {
   readonly #options: WitnessOptions;
@@ -43,10 +43,10 @@ export class Witnesses {
     return true;
   }
 
-  /** Whether the mirror has had the same length for long while a file ended inside a character, or was stuck. */
-  longSeen(file: LiveFile, sight: 'tail' | 'stuck'): boolean {
+  /** Whether the mirror has had the same length for long while it ended inside a character, was unclear, or stuck. */
+  longSeen(file: LiveFile, sight: Exclude<Sight, 'difference'>): boolean {
     const seen = this.#look(file, sight);
-    const longMs = sight === 'tail' ? this.#options.tailMs : this.#options.stuckMs;
+    const longMs = sight === 'stuck' ? this.#options.stuckMs : this.#options.tailMs;
     return seen !== undefined && this.#options.now() - seen.since >= longMs;
   }
 

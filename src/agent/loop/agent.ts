@@ -2,6 +2,7 @@
  * The loop: what is due is visited, at its own time and one visit a job at a time; failures are waited out, said once,
  * and delay no other job. The work itself is elsewhere and just returns or throws.
  */
+
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -9,6 +10,7 @@ import type { Commits } from '../../store/commits.ts';
 import type { JobRow, WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Calls, QueuedRemote } from '../calls.ts';
+import { wantsAnotherLook } from '../live/steps.ts';
 import { Passes } from '../pass/requested-passes.ts';
 import type { Polled } from '../poll/poll.ts';
 import type { PollContext } from '../poll/poll-context.ts';
@@ -212,7 +214,7 @@ export class Agent {
     const { polled, startedAt, tookMs } = await visitLive(jobId, visit);
     await this.#notePoll(jobId, polled);
 
-    const news = polled.appended > 0 || [...polled.ends.values()].includes('witness');
+    const news = polled.appended > 0 || [...polled.ends.values()].some(wantsAnotherLook);
     const intervalMs = withJitter(followed.polled(news, tookMs), random());
     if (!this.#followed.has(jobId)) return;
     if (followed.isSettled) this.#errands.due(jobId, 'pass', 0);

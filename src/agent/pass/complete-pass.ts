@@ -8,7 +8,7 @@ import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { sleep } from '../../system/clock.ts';
 import { candidatesAmong, listedFiles } from '../live/append/listed-files.ts';
-import type { FollowEnd } from '../live/steps.ts';
+import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
 import { type Polled, pollJob } from '../poll/poll.ts';
 import type { PollContext } from '../poll/poll-context.ts';
 import type { Clock, Remote } from '../ports.ts';
@@ -49,7 +49,8 @@ const WITNESS_PAUSE_MS = 1_000;
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
   raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not to be had',
-  witness: 'it goes on changing',
+  different: 'it goes on changing',
+  unclear: 'it goes on changing',
 };
 
 /**
@@ -91,7 +92,7 @@ async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<
     if (polls > 0) await sleep(options.clock, pauseMs, options.signal);
     const polled = await pollJob(jobId, options.poll, { remote: options.remote, final: true, signal: options.signal });
     ({ ends, errors } = polled);
-    const waits = [...ends.values()].includes('witness');
+    const waits = [...ends.values()].some(wantsAnotherLook);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
     pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;
