@@ -33,6 +33,8 @@ export interface JobRow {
   /** Failed visits in a row. */
   readonly failures: number;
   readonly error: Trouble | null;
+  /** Goes up with every order and every change of a state; what is only noted of a visit does not count. */
+  readonly revision: number;
 }
 
 /**
