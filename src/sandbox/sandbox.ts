@@ -13,7 +13,7 @@ import { JobtailError } from '../errors.ts';
 import { wsdlOf } from '../remote/soap/contract.ts';
 import { Cluster, type JobSpec, type SubmittedJob } from './cluster/cluster.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
-import { handleControl } from './control.ts';
+import { type Controlled, handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
@@ -46,7 +46,7 @@ export interface SandboxOptions extends KeyHooks {
 const FILE_TRANSFER_PATH = '/FileTransferWs';
 const CONTROL_PATH = '/sandbox/';
 
-export class Sandbox {
+export class Sandbox implements Controlled {
   /** {service_namespace}. */
   readonly namespace: string;
   readonly directory: string;
@@ -55,7 +55,6 @@ export class Sandbox {
   /** May be changed at any time. */
   readonly habits: SandboxHabits = defaultHabits();
   readonly faults = new Faults();
-  /** What the control interface wants to be shown. */
   readonly controlToken = randomBytes(24).toString('hex');
   readonly #host: string;
   readonly #cluster: Cluster;
@@ -114,18 +113,8 @@ export class Sandbox {
   }
 
   get counters(): SandboxCounters {
-    const { calls, signIns, signInsRefused, faults, httpRefusals, bytesSent, mostParallelCalls } = this.#traffic;
-    const keys = { openKeys: this.#keys.open.length, issuedKeys: this.#keys.issued };
-    return {
-      calls: { ...calls },
-      signIns,
-      signInsRefused,
-      faults,
-      httpRefusals,
-      bytesSent,
-      mostParallelCalls,
-      ...keys,
-    };
+    const { recent: _, calls, ...numbers } = this.#traffic;
+    return { ...numbers, calls: { ...calls }, openKeys: this.#keys.open.length, issuedKeys: this.#keys.issued };
   }
 
   /** The last calls of the file-transfer service, the youngest last. */
