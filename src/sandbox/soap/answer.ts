@@ -63,13 +63,16 @@ export function answerType(version: SoapVersion): string {
   return `${SOAP[version].mediaType}; charset=utf-8`;
 }
 
-const CODES_11 = { client: 'Client', server: 'Server', 'version-mismatch': 'VersionMismatch' } as const;
-const CODES_12 = { client: 'Sender', server: 'Receiver', 'version-mismatch': 'VersionMismatch' } as const;
+const CODES = { 'version-mismatch': 'VersionMismatch', 'must-understand': 'MustUnderstand' } as const;
+const CODES_OF: Readonly<Record<SoapVersion, Readonly<Record<FaultCode, string>>>> = {
+  '1.1': { ...CODES, client: 'Client', server: 'Server' },
+  '1.2': { ...CODES, client: 'Sender', server: 'Receiver' },
+};
 
 /** The document of a fault. */
 export function faultDocument(version: SoapVersion, fault: Pick<ServiceFault, 'code' | 'message'>): string {
   const { before, after } = envelopeOf(version);
-  const code = faultCode(version, fault.code);
+  const code = `soap:${CODES_OF[version][fault.code]}`;
   const text = escapeText(fault.message);
   const inner =
     version === '1.1'
@@ -77,9 +80,4 @@ export function faultDocument(version: SoapVersion, fault: Pick<ServiceFault, 'c
       : `<soap:Code><soap:Value>${code}</soap:Value></soap:Code>` +
         `<soap:Reason><soap:Text xml:lang="en">${text}</soap:Text></soap:Reason><soap:Detail />`;
   return `${before}<soap:Fault>${inner}</soap:Fault>${after}`;
-}
-
-function faultCode(version: SoapVersion, code: FaultCode): string {
-  if (code === 'must-understand') return 'soap:MustUnderstand';
-  return `soap:${(version === '1.1' ? CODES_11 : CODES_12)[code]}`;
 }
