@@ -1,11 +1,11 @@
 /** Files and directories that a configuration names and that no service may read. */
-import type { AuthConfig, ResultsConfig, TlsFiles } from './config.ts';
+import type { SecretSource } from './auth-schema.ts';
 
-export interface GuardedPathsOptions {
+interface GuardedPathsOptions {
   readonly state: { readonly directory: string };
-  readonly auth: Pick<AuthConfig, 'secret'>;
-  readonly service: { readonly tls: TlsFiles };
-  readonly results: { readonly ssh: Pick<ResultsConfig['ssh'], 'knownHostsFile'> };
+  readonly auth: { readonly secret: SecretSource };
+  readonly service: { readonly tls: { readonly keyFile: string | null } };
+  readonly results: { readonly ssh: { readonly knownHostsFile: string | null } };
 }
 
 export function guardedPathsOf({ state, auth, service, results }: GuardedPathsOptions): string[] {
