@@ -10,10 +10,10 @@ import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import { openWithin, readRange, visibleSize } from '../cluster/job-files.ts';
 import { type FaultRule, staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
+import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
 import { emptyElement, escapeText, memberElement, nilElement, textElement } from './answer.ts';
 import { BLOCK_BYTES, type DecodingOptions, decodeBlocks } from './decoding.ts';
-import type { OperationCall, OperationPlace } from './operation-call.ts';
 import type { TaskFileOffset } from './request-schema.ts';
 
 /** The live file of each type. */
@@ -42,7 +42,7 @@ interface OpenPart extends Wanted {
 export async function* downloadParts(
   entries: readonly (TaskFileOffset | null)[],
   { job, rules }: OperationCall,
-  { cluster, habits }: OperationPlace,
+  { cluster, habits }: SandboxPlace,
 ): AsyncGenerator<string> {
   const limit = habits.maxPartsEntries;
   if (limit !== null && entries.length > limit) {

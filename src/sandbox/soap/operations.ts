@@ -14,14 +14,14 @@ import {
 import type { TransferKeys } from '../cluster/transfer-keys.ts';
 import { staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
+import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
 import { emptyElement, memberElement, nilElement, parentElement, responseElement, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
-import type { OperationCall, OperationPlace } from './operation-call.ts';
 import type { SoapRequest } from './request-schema.ts';
 
 /** Runs the operation of a request. */
-export function runOperation(request: SoapRequest, call: OperationCall, place: OperationPlace): AsyncGenerator<string> {
+export function runOperation(request: SoapRequest, call: OperationCall, place: SandboxPlace): AsyncGenerator<string> {
   const respond = (result: AsyncGenerator<string>) => response(request.operation, place.namespace, result);
   switch (request.operation) {
     case 'GetFileTransferMethod':
@@ -48,7 +48,7 @@ async function* response(operation: Operation, namespace: string, result: AsyncG
   yield any ? after : empty;
 }
 
-async function* getTransferMethod({ job }: OperationCall, { keys, habits }: OperationPlace) {
+async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
   const method = await keys.issue(job);
   const name = 'GetFileTransferMethodResult';
   if (method === null) {
@@ -73,13 +73,13 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Oper
 async function* endTransfer(
   method: Parameters<TransferKeys['end']>[1],
   { job }: OperationCall,
-  { keys }: OperationPlace,
+  { keys }: SandboxPlace,
 ): AsyncGenerator<string> {
   await keys.end(job, method);
   yield '';
 }
 
-async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: OperationPlace) {
+async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: SandboxPlace) {
   const files = await changedFiles(job, cluster.directory);
   const name = 'ListChangedFilesForJobResult';
   if (files === null) {
@@ -96,7 +96,7 @@ function listedName({ specificationId, path }: ListedFile, { listForm }: Sandbox
   return listForm === 'bare' ? `${specificationId}/${path}` : `/${specificationId}/${path}`;
 }
 
-async function* downloadFile(listed: string, { job, rules }: OperationCall, { cluster, habits }: OperationPlace) {
+async function* downloadFile(listed: string, { job, rules }: OperationCall, { cluster, habits }: SandboxPlace) {
   const name = 'DownloadFileFromClusterResult';
   const extra = Object.hasOwn(habits.extraFiles, listed) ? habits.extraFiles[listed] : undefined;
   if (extra !== undefined) {
