@@ -22,22 +22,17 @@ export function escapeText(text: string): string {
   });
 }
 
-/** An element with text; without text it is `<name />`. */
-export function textElement(name: string, text: string): string {
-  return text === '' ? emptyElement(name) : `<${name}>${escapeText(text)}</${name}>`;
+/** An element around others; without others it is `<name />`. */
+export function element(name: string, inner = ''): string {
+  return inner === '' ? `<${name} />` : `<${name}>${inner}</${name}>`;
 }
 
-export function emptyElement(name: string): string {
-  return `<${name} />`;
+export function textElement(name: string, text: string): string {
+  return element(name, escapeText(text));
 }
 
 export function nilElement(name: string): string {
   return `<${name} xsi:nil="true" />`;
-}
-
-/** An element around others; without others it is `<name />`. */
-export function parentElement(name: string, inner: string): string {
-  return inner === '' ? emptyElement(name) : `<${name}>${inner}</${name}>`;
 }
 
 /** An optional member: without a value it is left out, or nil where the server writes nulls. */

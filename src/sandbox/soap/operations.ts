@@ -16,7 +16,7 @@ import { staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
-import { emptyElement, memberElement, nilElement, parentElement, responseElement, textElement } from './answer.ts';
+import { element, memberElement, nilElement, responseElement, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
 import type { SoapRequest } from './request-schema.ts';
 
@@ -59,7 +59,7 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Sand
   const inner =
     credentials === null
       ? memberElement('credentials', null, habits.nullMembers)
-      : parentElement(
+      : element(
           'credentials',
           textElement('username', credentials.username) +
             textElement('privateKey', credentials.privateKey) +
@@ -67,7 +67,7 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Sand
         );
   const place =
     textElement('serverHostname', method.serverHostname) + textElement('sharedBasepath', method.sharedBasepath);
-  yield parentElement(name, place + textElement('protocol', method.protocol) + inner);
+  yield element(name, place + textElement('protocol', method.protocol) + inner);
 }
 
 async function* endTransfer(
@@ -88,7 +88,7 @@ async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: Sa
   }
   const names = [...files.map((file) => listedName(file, habits)), ...Object.keys(habits.extraFiles)];
   const entries = names.map((listed) => textElement('string', listed)).join('');
-  yield parentElement(name, (habits.nilEntries ? nilElement('string') : '') + entries);
+  yield element(name, (habits.nilEntries ? nilElement('string') : '') + entries);
 }
 
 function listedName({ specificationId, path }: ListedFile, { listForm }: SandboxHabits): string {
@@ -115,7 +115,7 @@ async function* downloadFile(listed: string, { job, rules }: OperationCall, { cl
     if (!stats.isFile()) throw new ServiceFault(`${listed} is no file.`);
     const end = visibleSize(stats, staleBytes(rules, { file: listed }));
     if (end === 0) {
-      yield emptyElement(name);
+      yield element(name);
       return;
     }
     yield `<${name}>`;
