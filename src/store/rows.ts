@@ -160,11 +160,7 @@ export interface RequestRow {
 }
 
 /** What is to be followed of a job. */
-export interface WatchOrder {
-  readonly jobId: JobId;
+export interface WatchOrder extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
   readonly tasks: readonly TaskId[];
   readonly files: readonly LiveFileName[];
-  readonly results: boolean;
-  readonly settleAfterMs: number | null;
-  readonly source: 'config' | 'command';
 }
