@@ -4,10 +4,9 @@
  */
 import * as z from 'zod';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
-import { reasonAgainstRoot } from '../share-root.ts';
+import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
 import { HOST_KEY_CHECKS, LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './choices.ts';
-import { guardedPathsOf } from './guarded-paths.ts';
 import {
   contentEncoding,
   duration,
