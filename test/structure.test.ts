@@ -193,9 +193,8 @@ describe('the import rule', () => {
     expect(Object.keys(manifest.dependencies).filter((name) => !used.has(name))).toEqual([]);
   });
 
-  it('allows no cycle between files, but for the sandbox that serves its own control interface', () => {
-    const isItsControl = ({ from, to }: Import) => from === 'sandbox/control.ts' && to === 'sandbox/sandbox.ts';
-    const binding = imports.filter((one) => isOfProject(one) && !isItsControl(one));
+  it('allows no cycle between files', () => {
+    const binding = imports.filter(isOfProject);
     const edges = new Map(
       files.map((file) => [file, binding.filter(({ from }) => from === file).map(({ to }) => to)] as const),
     );

@@ -20,8 +20,8 @@ import { parseJobId, parseTaskId } from '../../src/job.ts';
 import { contentWriter } from '../../src/remote/soap/answer/content.ts';
 import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
-import { readBootId } from '../../src/system/boot-id.ts';
 import { systemClock } from '../../src/system/clock.ts';
+import { readBootId } from '../../src/system/flush.ts';
 import { textOf } from '../growth.ts';
 
 export interface AppendsOrder {

@@ -29,9 +29,9 @@ import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultPassRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { readBootId } from '../system/boot-id.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
+import { readBootId } from '../system/flush.ts';
 import { spillDirectory } from './state.ts';
 import type { Transfers } from './transfers.ts';
 

@@ -11,7 +11,7 @@ import path from 'node:path';
 import type { DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
-import { writeAll } from '../system/write-all.ts';
+import { writeAll } from '../system/files.ts';
 import { Arrivals } from './arrivals.ts';
 import { type OnPiece, paceOf } from './pace.ts';
 import { prepareDirectory } from './staging.ts';

@@ -1,27 +1,21 @@
 /** How the last look at each job's results went: for `status`, and for commands that wait for the running agent. */
 import type { JobId } from '../job.ts';
-import type { SqliteDatabase } from './database.ts';
 import type { ResultPassRow } from './rows.ts';
+import type { Sql } from './sql.ts';
+import { Table } from './table.ts';
 
 export class ResultPasses {
-  readonly #get;
-  readonly #save;
+  readonly #table: Table<ResultPassRow>;
 
-  constructor(db: SqliteDatabase) {
-    this.#get = db.prepare<[string], ResultPassRow>(`
-      SELECT job_id AS jobId, started_at AS startedAt, updated_at AS updatedAt, ended_at AS endedAt, wanted, done, bytes,
-        way, fallback FROM result_passes WHERE job_id = ?`);
-    this.#save = db.prepare(`
-      INSERT OR REPLACE INTO result_passes
-        (job_id, started_at, updated_at, ended_at, wanted, done, bytes, way, fallback)
-      VALUES (@jobId, @startedAt, @updatedAt, @endedAt, @wanted, @done, @bytes, @way, @fallback)`);
+  constructor(sql: Sql) {
+    this.#table = new Table(sql, 'result_passes', {});
   }
 
   get(jobId: JobId): ResultPassRow | undefined {
-    return this.#get.get(jobId);
+    return this.#table.get('WHERE job_id = ?', jobId);
   }
 
   save(row: ResultPassRow): void {
-    this.#save.run({ ...row });
+    this.#table.save(row);
   }
 }

@@ -33,6 +33,8 @@ export interface JobRow {
   /** Failed visits in a row. */
   readonly failures: number;
   readonly error: Trouble | null;
+  /** Goes up with every order and every change of a state; what is only noted of a visit does not count. */
+  readonly revision: number;
 }
 
 /**
@@ -158,11 +160,7 @@ export interface RequestRow {
 }
 
 /** What is to be followed of a job. */
-export interface WatchOrder {
-  readonly jobId: JobId;
+export interface WatchOrder extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
   readonly tasks: readonly TaskId[];
   readonly files: readonly LiveFileName[];
-  readonly results: boolean;
-  readonly settleAfterMs: number | null;
-  readonly source: 'config' | 'command';
 }

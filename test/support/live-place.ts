@@ -4,9 +4,9 @@ import path from 'node:path';
 import { ByJob } from '../../src/agent/by-job.ts';
 import { LiveFile, type LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
-import type { OpenFile } from '../../src/agent/live/mirror/mirror-file.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
+import type { Opener } from '../../src/system/files.ts';
 import { JOB, STDOUT } from './engine.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
@@ -29,7 +29,7 @@ export const NEW_ROW: LiveFileRow = {
 };
 
 export interface PlaceOptions extends Partial<LiveFileOptions> {
-  readonly openFile?: OpenFile;
+  readonly openFile?: Opener;
 }
 
 export class LivePlace {

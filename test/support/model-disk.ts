@@ -34,7 +34,7 @@ export class ModelDisk {
   openHandles = 0;
   readonly #files = new Map<string, Unflushed>();
 
-  async open(file: string, flags: number, mode: number): Promise<fsp.FileHandle> {
+  async open(file: string, flags: number, mode?: number): Promise<fsp.FileHandle> {
     const handle = await fsp.open(file, flags, mode);
     this.openHandles++;
     if (!this.#files.has(file)) this.#files.set(file, this.#flushed(file));

@@ -4,7 +4,7 @@ import type { KnownAnswer, Part, PartRequest, Parts, Remote, Sink, TransferMetho
 import { characterStart, REPLACEMENT } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';
-import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/soap/decoding.ts';
+import { type DecodeBytesOptions, decodeBytes } from './decode-bytes.ts';
 import { MemoryContent } from './memory-content.ts';
 
 /** As a service that reads its own ext4. */

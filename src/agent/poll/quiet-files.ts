@@ -5,7 +5,8 @@
 import fs from 'node:fs';
 import { type JobId, keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { EXACT, mirrorPath } from '../live/mirror/mirror.ts';
+import { EXACT } from '../../system/files.ts';
+import { mirrorPath } from '../live/mirror/mirror.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
-import type { DecodeBytesOptions } from '../../../src/sandbox/soap/decoding.ts';
+import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';

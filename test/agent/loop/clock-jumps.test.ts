@@ -25,6 +25,7 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     refused: 0,
     failures: 0,
     error: null,
+    revision: 1,
     ...times,
   };
   const job = new FollowedJob(row, clock, LIMITS);

@@ -15,6 +15,9 @@ export interface Arrived extends FileDigest {
 /** Readable for the group, as the mirrors are. */
 export const FILE_MODE = 0o640;
 
+/** So many at a time are flushed while more of a file arrives. */
+const FLUSH_BYTES = 128 * 1024 * 1024;
+
 /** Of a directory that is read. */
 const ENTRIES_AT_ONCE = 512;
 
@@ -29,15 +32,15 @@ export async function receive(directory: string, download: (sink: Sink) => Promi
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const handle = await fs.open(file, flags, FILE_MODE);
   const hash = createHash('sha256');
-  const writer = new FileWriter(handle, file);
+  const writer = new FileWriter(handle, { path: file, flushBytes: FLUSH_BYTES });
   let bytes = 0;
   try {
     await download((chunk) => {
-      const written = writer.write(chunk);
+      writer.begin(chunk);
       // Meanwhile: the writing is done by another thread.
       hash.update(chunk);
       bytes += chunk.length;
-      return written;
+      return writer.written();
     });
     await writer.finish();
     await handle.close();
