@@ -13,7 +13,7 @@ import { BatchReader } from '../agent/poll/batch.ts';
 import type { PollContext } from '../agent/poll/poll-context.ts';
 import { QuietFiles } from '../agent/poll/quiet-files.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
-import type { Refusals } from '../agent/results/listing/passed-over.ts';
+import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
@@ -213,17 +213,16 @@ export function buildEngine({
       bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },
   };
-  const direct = transfers.directOf(config);
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
-    options: results,
-    now,
+    rules: results,
+    clock: systemClock,
     parallel: RESULTS_AT_A_TIME,
-    ...(direct === undefined ? {} : { direct }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    direct: transfers.directOf(config),
+    onProgress,
     onFetched: (jobId, name, bytes, changed) => {
       observer?.fetched(bytes, changed);
       if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);

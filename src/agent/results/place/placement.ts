@@ -4,30 +4,41 @@
  * the server or not there.
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../../errors.ts';
-import { printable } from '../../../printable.ts';
+import type { JobId } from '../../../job.ts';
 import { Slices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import { inTheWay } from '../../../system/directories.ts';
+import type { FileCalls } from '../../../system/files.ts';
 import { flushAll } from '../../../system/flush.ts';
 import type { FileDigest } from '../../ports.ts';
-import type { LookOptions } from '../context.ts';
-import { afterFetch, afterLink, postponed } from '../ledger.ts';
+import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
+import type { Progress } from '../progress.ts';
 import { digestOf } from './digest.ts';
+import type { LiveLinks } from './live-links.ts';
 import { Targets } from './targets.ts';
-import { discard, FILE_MODE, placeLink } from './temporary-files.ts';
+import { type Arrived, discard, FILE_MODE, placeLink } from './temporary-files.ts';
 
-/** A whole file of the server under a temporary name. */
+export interface PlacementOptions {
+  readonly jobId: JobId;
+  readonly mirrorDirectory: string;
+  /** Whether that lies on a network file system, and the calls that are right for it. */
+  readonly onNetwork: boolean;
+  readonly calls: FileCalls;
+  readonly links: LiveLinks;
+  readonly ledger: Ledger;
+  readonly progress: Progress;
+  readonly onFetched?: ((jobId: JobId, name: string, bytes: number, changed: boolean) => void) | undefined;
+}
+
+/** A whole file of a result under a temporary name; its digest, if that is known already. */
 export interface Arriving {
   readonly result: DueResult;
   readonly path: string;
-  /** If it is known already. */
   readonly digest?: FileDigest | undefined;
 }
 
-interface Arrived extends Arriving {
-  readonly digest: FileDigest;
-}
+type Digested = Arriving & Arrived;
 
 /** Failures of one file, whatever the next one does. */
 const OF_ONE_FILE = new Set<ErrorCode>([
@@ -46,15 +57,10 @@ export function isOfOneFile({ code }: JobtailError): boolean {
 }
 
 export class Placement {
-  readonly #options: LookOptions;
-  readonly #tally = { fetched: 0, changed: 0, failed: 0 };
+  readonly #options: PlacementOptions;
 
-  constructor(options: LookOptions) {
+  constructor(options: PlacementOptions) {
     this.#options = options;
-  }
-
-  get tally(): { readonly fetched: number; readonly changed: number; readonly failed: number } {
-    return this.#tally;
   }
 
   /** Those of which the place can be taken; the others fail here, before anything is fetched. */
@@ -63,23 +69,23 @@ export class Placement {
     const slices = new Slices();
     const free: DueResult[] = [];
     for (const result of results) {
-      if (await this.#attempt([{ result }], () => targets.look(result.target))) free.push(result);
+      if (await this.#attempt([{ result }], () => targets.presentAt(result.target))) free.push(result);
       await slices.next();
     }
     return free;
   }
 
   /** Gives files that arrived their places, together. */
-  async settle(arriving: readonly Arriving[]): Promise<void> {
-    const { ledger, onNetwork, calls } = this.#options;
+  async place(arriving: readonly Arriving[]): Promise<void> {
+    const { onNetwork, calls } = this.#options;
     const targets = this.#targets();
     const slices = new Slices();
-    const fresh: Arrived[] = [];
+    const fresh: Digested[] = [];
     for (const one of arriving) {
       await this.#attempt([one], async () => {
-        const arrived = { ...one, digest: one.digest ?? (await digestOf(calls, one.path)) };
-        if (!isDigested(arrived)) throw inTheWay(one.path, 'file');
-        if (await this.#isNew(arrived, targets)) fresh.push(arrived);
+        const digest = one.digest ?? (await digestOf(calls, one.path));
+        if (digest === undefined) throw inTheWay(one.path, 'file');
+        if (await this.#isNew({ ...one, digest }, targets)) fresh.push({ ...one, digest });
       });
       await slices.next();
     }
@@ -88,53 +94,54 @@ export class Placement {
       for (const arrived of fresh) {
         await this.#attempt([arrived], async () => {
           await calls.rename(arrived.path, arrived.result.target);
-          this.#settled(arrived, true);
+          this.#fetched(arrived, true);
         });
         await slices.next();
       }
     }
-    await ledger.keepUp();
+    await this.keepUp();
   }
 
   /** Puts a link to a mirror in the place of a result. */
   async link(result: DueResult, live: LiveFileRow): Promise<void> {
-    const { ledger } = this.#options;
     await this.#attempt([{ result }], async () => {
-      await this.#targets().look(result.target);
+      await this.#targets().presentAt(result.target);
       await this.#putLink(result, live);
     });
-    await ledger.keepUp();
+    await this.keepUp();
   }
 
   /** Takes down that a file did not come. */
   failed(row: ResultRow, error: JobtailError): void {
-    const { ledger, now, progress } = this.#options;
-    this.#tally.failed += 1;
-    progress.done();
-    ledger.add(postponed(row, 'failed', printable(error.message), now()));
+    this.#options.progress.done('failed');
+    this.#options.ledger.postponed(row, 'failed', error.message);
   }
 
   /** Takes down that a file is not wanted as it is. */
   leftOut(row: ResultRow, reason: string): void {
-    const { ledger, now, progress } = this.#options;
-    progress.done();
-    ledger.add(postponed(row, 'left-out', reason, now()));
+    this.#options.progress.done('left-out');
+    this.#options.ledger.postponed(row, 'left-out', reason);
+  }
+
+  /** Saves what was taken down, if it is much or waits for long. */
+  keepUp(): Promise<void> {
+    return this.#options.ledger.keepUp();
   }
 
   #targets(): Targets {
     return new Targets(this.#options.mirrorDirectory, this.#options.calls);
   }
 
-  /** Whether a file is to take its place; one that is a live file, or is here already, is settled at once. */
-  async #isNew(arrived: Arrived, targets: Targets): Promise<boolean> {
+  /** Whether a file is to take its place; of one that is a live file, or is here already, nothing is left to do. */
+  async #isNew(arrived: Digested, targets: Targets): Promise<boolean> {
     const { links, progress, calls } = this.#options;
     const { result, path, digest } = arrived;
-    const present = await targets.look(result.target);
-    const live = await links.match({ file: path, ...digest }, result.row, result.parts);
+    const present = await targets.presentAt(result.target);
+    const live = await links.match(arrived, result.row, result.parts);
     if (live !== undefined) {
       await discard(path);
       await this.#putLink(result, live);
-      progress.done();
+      progress.done('linked');
       return false;
     }
     // Read, not believed: somebody may have changed it here.
@@ -144,7 +151,7 @@ export class Placement {
       (await digestOf(calls, result.target))?.sha256 === digest.sha256;
     if (isHere) {
       await discard(path);
-      this.#settled(arrived, false);
+      this.#fetched(arrived, false);
       return false;
     }
     await calls.chmod(path, FILE_MODE);
@@ -152,20 +159,17 @@ export class Placement {
   }
 
   async #putLink({ row, target }: DueResult, live: LiveFileRow): Promise<void> {
-    const { links, ledger, now } = this.#options;
+    const { links, ledger } = this.#options;
     await placeLink(links.textOf(live, target), target);
     links.link(row.name, live);
-    ledger.add(afterLink(row, live, now()), target);
+    ledger.linked(row, live, target);
   }
 
-  #settled({ result, digest }: Arrived, changed: boolean): void {
-    const { jobId, ledger, options, now, progress, onFetched } = this.#options;
-    const { row, target } = result;
+  #fetched({ result: { row, target }, digest }: Digested, changed: boolean): void {
+    const { jobId, ledger, progress, onFetched } = this.#options;
     onFetched?.(jobId, row.name, digest.bytes, changed);
-    this.#tally.fetched += 1;
-    this.#tally.changed += changed ? 1 : 0;
-    progress.done();
-    ledger.add(afterFetch(row, digest, options.intervalMs, now()), changed ? target : undefined);
+    progress.done(changed ? 'changed' : 'same');
+    ledger.fetched(row, digest, changed ? target : undefined);
   }
 
   /** Does something for some files. If it fails, so do they, and what arrived of them is removed; others go on. */
@@ -183,8 +187,4 @@ export class Placement {
       return false;
     }
   }
-}
-
-function isDigested(arriving: Arriving): arriving is Arrived {
-  return arriving.digest !== undefined;
 }

@@ -10,20 +10,23 @@ export type Present = undefined | 'link' | { readonly bytes: number };
 /** A link that the agent itself made: to a mirror beside `results/`. */
 const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
 
-/** Looks at the targets of files that take their places together: at each directory on the way to them once. */
+/** The targets of files that take their places together: each directory on the way to them is made once. */
 export class Targets {
   readonly #root: string;
   readonly #calls: FileCalls;
   readonly #directories = new Set<string>();
 
-  /** Nothing above `root` is looked at. */
+  /** What is above `root` is not checked. */
   constructor(root: string, calls: FileCalls) {
     this.#root = root;
     this.#calls = calls;
   }
 
-  /** Makes the directories on the way. @throws JobtailError `local-io` if the target or one of them is not to be used */
-  async look(target: string): Promise<Present> {
+  /**
+   * What is at a target; the directories on the way are made.
+   * @throws JobtailError `local-io` if the target or one of them is not to be used
+   */
+  async presentAt(target: string): Promise<Present> {
     const directory = path.dirname(target);
     if (!this.#directories.has(directory)) {
       await makeDirectories(this.#root, directory);

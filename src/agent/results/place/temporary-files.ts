@@ -8,8 +8,9 @@ import type { FileDigest, Sink } from '../../ports.ts';
 import { isPartialName, partialName } from '../listing/names.ts';
 
 /** A whole file that arrived, under a temporary name. */
-export interface Arrived extends FileDigest {
-  readonly file: string;
+export interface Arrived {
+  readonly path: string;
+  readonly digest: FileDigest;
 }
 
 /** Readable for the group, as the mirrors are. */
@@ -41,7 +42,7 @@ export async function receive(directory: string, download: (sink: Sink) => Promi
     });
     await writer.finish();
     await handle.close();
-    return { file, bytes, sha256: hash.digest('hex') };
+    return { path: file, digest: { bytes, sha256: hash.digest('hex') } };
   } catch (error) {
     // A download that is stopped or breaks off does not wait for its sink: the file is closed only after the last write.
     await writer.settled();
