@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectOrder, FileDigest } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
-import { Slices } from '../slices.ts';
+import { inSlices } from '../slices.ts';
 import { unacceptable } from './failures.ts';
 import { GrowingDigests } from './growing-digests.ts';
 import { isPartialUnused } from './staging.ts';
@@ -89,11 +89,9 @@ export class RsyncArrivals {
   /** Hands over those of the files that stand there; the names of the others. */
   async #handOver(names: readonly string[]): Promise<string[]> {
     const { files, arrival, onFiles, onTooLarge } = this.#options;
-    const slices = new Slices();
     const arrivals: DirectArrival[] = [];
     const missing: string[] = [];
-    for (const name of names) {
-      await slices.next();
+    for await (const name of inSlices(names)) {
       const file = files.get(name);
       if (file === undefined) continue;
       const at = path.join(arrival, name);

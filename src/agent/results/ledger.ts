@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
-import { Slices } from '../../slices.ts';
+import { inSlices } from '../../slices.ts';
 import type { UnkeptNames } from '../../store/result-files.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -123,10 +123,9 @@ export class Ledger {
   }
 
   async #inTransactions(rows: readonly ResultRow[], work: (some: readonly ResultRow[]) => void): Promise<void> {
-    const slices = new Slices();
-    for (let at = 0; at < rows.length; at += MANY_ROWS) {
-      this.#options.store.transaction(() => work(rows.slice(at, at + MANY_ROWS)));
-      await slices.next();
+    const starts = Array.from({ length: Math.ceil(rows.length / MANY_ROWS) }, (_, index) => index * MANY_ROWS);
+    for await (const start of inSlices(starts)) {
+      this.#options.store.transaction(() => work(rows.slice(start, start + MANY_ROWS)));
     }
   }
 

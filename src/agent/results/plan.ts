@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
-import { Slices } from '../../slices.ts';
+import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { partsOf } from '../path-parts.ts';
 import type { Ledger } from './ledger.ts';
@@ -65,29 +65,22 @@ const MOST_GONE = 200_000;
 
 /** The names of a listing, each once. */
 export async function distinct(names: readonly string[]): Promise<Set<string>> {
-  const slices = new Slices();
   const found = new Set<string>();
-  for (const name of names) {
-    found.add(name);
-    await slices.next();
-  }
+  for await (const name of inSlices(names)) found.add(name);
   return found;
 }
 
 export async function planSync(options: PlanOptions): Promise<Plan> {
   const { left, ledger } = options;
   const planning = new Planning(options);
-  const slices = new Slices();
   // Of names that get in each other's way, the one that was there first stays.
-  for (const row of ledger.rows()) {
+  for await (const row of inSlices(ledger.rows())) {
     planning.know(row);
     await ledger.keepUp();
-    await slices.next();
   }
-  for (const name of left) {
+  for await (const name of inSlices(left)) {
     planning.meet(name);
     await ledger.keepUp();
-    await slices.next();
   }
   const plan = planning.end();
   await ledger.flush();
@@ -185,8 +178,6 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
 function isDue(row: ResultRow, now: number, final: boolean): boolean {
   // Further away than its interval: the clock was set back since.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
-  return final && !(row.state === 'left-out' && row.reason?.startsWith(TOO_LARGE) === true);
+  // What a pattern leaves out is no result at all; this one was too large.
+  return final && row.state !== 'left-out';
 }
-
-/** How the reason begins for a file beyond `results.maxFileBytes`. */
-export const TOO_LARGE = 'larger than results.maxFileBytes';

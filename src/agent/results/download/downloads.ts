@@ -5,7 +5,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Remote } from '../../ports.ts';
 import { isOfOneFile, type Placement } from '../place/placement.ts';
-import { type DueResult, TOO_LARGE } from '../plan.ts';
+import type { DueResult } from '../plan.ts';
 import type { Progress } from '../progress.ts';
 import { clearStaging, type DirectResults } from './by-direct.ts';
 import { type DownloadLimits, downloadByService } from './by-service.ts';
@@ -143,7 +143,7 @@ export class Downloads {
 
   #leaveOut({ row }: DueResult): void {
     const { placement, limits } = this.#options;
-    placement.leftOut(row, `${TOO_LARGE} (${limits.maxFileBytes} bytes)`);
+    placement.leftOut(row, `larger than results.maxFileBytes (${limits.maxFileBytes} bytes)`);
   }
 
   #isOfOneFile(error: JobtailError): boolean {

@@ -5,7 +5,7 @@
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import { Slices } from '../../../slices.ts';
+import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import { inTheWay } from '../../../system/directories.ts';
 import type { FileCalls } from '../../../system/files.ts';
@@ -66,11 +66,9 @@ export class Placement {
   /** Those of which the place can be taken; the others fail here, before anything is fetched. */
   async free(results: readonly DueResult[]): Promise<DueResult[]> {
     const targets = this.#targets();
-    const slices = new Slices();
     const free: DueResult[] = [];
-    for (const result of results) {
+    for await (const result of inSlices(results)) {
       if (await this.#attempt([{ result }], () => targets.presentAt(result.target))) free.push(result);
-      await slices.next();
     }
     return free;
   }
@@ -79,24 +77,21 @@ export class Placement {
   async place(arriving: readonly Arriving[]): Promise<void> {
     const { onNetwork, calls } = this.#options;
     const targets = this.#targets();
-    const slices = new Slices();
     const fresh: Digested[] = [];
-    for (const one of arriving) {
+    for await (const one of inSlices(arriving)) {
       await this.#attempt([one], async () => {
         const digest = one.digest ?? (await digestOf(calls, one.path));
         if (digest === undefined) throw inTheWay(one.path, 'file');
         if (await this.#isNew({ ...one, digest }, targets)) fresh.push({ ...one, digest });
       });
-      await slices.next();
     }
     const paths = fresh.map(({ path }) => path);
     if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork)))) {
-      for (const arrived of fresh) {
+      for await (const arrived of inSlices(fresh)) {
         await this.#attempt([arrived], async () => {
           await calls.rename(arrived.path, arrived.result.target);
           this.#fetched(arrived, true);
         });
-        await slices.next();
       }
     }
     await this.keepUp();
