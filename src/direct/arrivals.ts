@@ -2,13 +2,12 @@
  * The files of one transfer as they come: their bytes are told and paid for, and whole files are handed over some at a
  * time: each time costs a flush, and a kill loses only what was not handed over.
  */
-import { createHash, randomBytes } from 'node:crypto';
-import fs from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { DirectArrival, DirectOrder, FileDigest } from '../agent/ports.ts';
 import { systemClock } from '../system/clock.ts';
+import { writeNewFile } from '../system/new-file.ts';
 import { Throttle } from '../system/throttle.ts';
-import { writeAll } from '../system/write-all.ts';
 
 const MANY_FILES = 500;
 const MANY_BYTES = 32 * 1024 * 1024;
@@ -42,25 +41,17 @@ export class Arrivals {
     return path.resolve(this.#order.directory, randomBytes(8).toString('hex'));
   }
 
-  /** Writes a file that comes, which does not exist yet, at the pace of the order; its digest. */
-  async write(file: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
+  /** Writes a file that comes at the pace of the order; its digest. */
+  write(file: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
     const { onBytes, signal } = this.#order;
-    const handle = await fs.open(file, 'wx', 0o600);
-    try {
-      const hash = createHash('sha256');
-      let bytes = 0;
+    return writeNewFile(file, 0o600, async (write) => {
       for await (const piece of pieces) {
-        hash.update(piece);
-        await writeAll(handle, piece, bytes);
-        bytes += piece.length;
+        await write(piece);
         this.#written += piece.length;
         onBytes(this.#written);
         await this.#throttle.pay(piece.length, signal);
       }
-      return { bytes, sha256: hash.digest('hex') };
-    } finally {
-      await handle.close();
-    }
+    });
   }
 
   /** A file is whole. */
