@@ -27,7 +27,7 @@ import { contentWriter } from '../remote/soap/answer/content.ts';
 import { type CallEvent, SoapRemote } from '../remote/soap/client.ts';
 import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
-import type { ResultPassRow, WatchOrder } from '../store/rows.ts';
+import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { readBootId } from '../system/boot-id.ts';
 import { systemClock } from '../system/clock.ts';
@@ -170,7 +170,7 @@ export interface EngineOptions {
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
   readonly observer?: Observer;
-  readonly onProgress?: (progress: ResultPassRow) => void;
+  readonly onProgress?: (progress: ResultSyncRow) => void;
 }
 
 export function buildEngine({

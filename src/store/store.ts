@@ -7,7 +7,7 @@ import { Jobs } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
-import { ResultPasses } from './result-passes.ts';
+import { ResultSyncs } from './result-syncs.ts';
 import { openStateFile } from './state-files.ts';
 import { withStoreErrors } from './statement-errors.ts';
 import { Totals } from './totals.ts';
@@ -30,7 +30,7 @@ export class Store {
   readonly jobs: Jobs;
   readonly liveFiles: LiveFiles;
   readonly results: ResultFiles;
-  readonly resultPasses: ResultPasses;
+  readonly resultSyncs: ResultSyncs;
   readonly leases: TransferLeases;
   readonly requests: Requests;
   readonly habits: Habits;
@@ -53,7 +53,7 @@ export class Store {
       this.jobs = new Jobs(db);
       this.liveFiles = new LiveFiles(db);
       this.results = new ResultFiles(db);
-      this.resultPasses = new ResultPasses(db);
+      this.resultSyncs = new ResultSyncs(db);
       this.leases = new TransferLeases(db);
       this.requests = new Requests(db);
       this.habits = new Habits(db, service);

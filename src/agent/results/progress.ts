@@ -1,6 +1,6 @@
 /** How far one sync of a job's results has come: told to whoever shows it, and kept for `status`. */
 import type { JobId } from '../../job.ts';
-import type { ResultPassRow } from '../../store/rows.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../ports.ts';
 
@@ -12,7 +12,7 @@ export interface ProgressOptions {
   readonly wanted: number;
   /** Why the direct way is closed, as far as is known at the beginning. */
   readonly fallback: string | null;
-  readonly onProgress?: ((progress: ResultPassRow) => void) | undefined;
+  readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
 /** What became of a file that was due. */
@@ -24,7 +24,7 @@ export class Progress {
   /** Files that came, those of them that are new or changed, and those that did not come. */
   readonly tally = { fetched: 0, changed: 0, failed: 0 };
   readonly #options: ProgressOptions;
-  #row: ResultPassRow;
+  #row: ResultSyncRow;
   #savedAt = 0;
 
   constructor(options: ProgressOptions) {
@@ -62,7 +62,7 @@ export class Progress {
     this.#change({ endedAt: this.#options.clock.now() });
   }
 
-  #change(changes: Partial<ResultPassRow>): void {
+  #change(changes: Partial<ResultSyncRow>): void {
     const { store, clock, onProgress } = this.#options;
     const updatedAt = clock.now();
     this.#row = { ...this.#row, ...changes, updatedAt };
@@ -70,6 +70,6 @@ export class Progress {
     // Nothing due, nothing to tell: the row of the last sync that did something stays.
     if (this.#row.wanted === 0 || (this.#savedAt !== 0 && updatedAt - this.#savedAt < SAVED_EVERY_MS)) return;
     this.#savedAt = updatedAt;
-    store.transaction(() => store.resultPasses.save(this.#row));
+    store.transaction(() => store.resultSyncs.save(this.#row));
   }
 }

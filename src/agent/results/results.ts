@@ -5,7 +5,7 @@
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
-import type { ResultPassRow } from '../../store/rows.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { makeDirectories } from '../../system/directories.ts';
 import { DiskReserve } from '../../system/disk-room.ts';
@@ -51,7 +51,7 @@ export interface ResultsOptions {
   readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
   /** Told once a sync if files that should have come directly come by SOAP. */
   readonly onFallback?: (jobId: JobId, reason: string) => void;
-  readonly onProgress?: ((progress: ResultPassRow) => void) | undefined;
+  readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
 /** How one sync is asked for. */
@@ -122,7 +122,7 @@ export class Results {
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     // Why the direct way is closed stays to be seen until it works again, however many syncs come by SOAP.
-    const fallback = direct === null ? null : (store.resultPasses.get(jobId)?.fallback ?? null);
+    const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, wanted: plan.due.length, fallback });
     const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, progress });
     const limits = this.#limits;

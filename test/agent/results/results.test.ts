@@ -232,11 +232,11 @@ describe('a file that fails', () => {
     });
     onTestFinished(() => void vi.restoreAllMocks());
     await expect(place.sync()).rejects.toMatchObject({ code: 'store' });
-    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 1, endedAt: place.now });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 1, endedAt: place.now });
     place.remote.files.set('/2', new JobtailError('unreachable', 'not now'));
     place.now += MINUTE_MS;
     await expect(place.sync()).rejects.toMatchObject({ code: 'unreachable' });
-    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 2, endedAt: place.now });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, endedAt: place.now });
   });
 
   it('ends at once when it is stopped, and waits for the write that is under way', async () => {
