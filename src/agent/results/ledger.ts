@@ -11,6 +11,7 @@ import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { flushAll } from '../../system/flush.ts';
 import type { Clock, FileDigest } from '../ports.ts';
+import type { Progress } from './progress.ts';
 
 /** Of one transaction, and so many are not kept waiting. */
 const MANY_ROWS = 500;
@@ -26,6 +27,8 @@ export interface LedgerOptions {
   readonly onNetwork: boolean;
   /** From one fetch of a file that changes to the next. */
   readonly intervalMs: number;
+  /** Told of each file that is done. */
+  readonly progress: Progress;
 }
 
 export class Ledger {
@@ -73,18 +76,21 @@ export class Ledger {
     const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : this.#options.intervalMs;
     const state = same || row.sha256 === null ? 'synced' : 'in-flux';
     const due = { intervalMs, dueAt: now + intervalMs };
+    this.#options.progress.done(target === undefined ? 'same' : 'changed');
     this.add({ ...row, ...due, state, reason: null, live: null, bytes, sha256, fetchedAt: now }, target);
   }
 
   /** A link to a live mirror was put at `target`. */
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
     const linked = { state: 'linked', reason: null, live: keyText(live), bytes: null, sha256: null } as const;
+    this.#options.progress.done('linked');
     this.add({ ...row, ...linked, fetchedAt: this.#options.clock.now() }, target);
   }
 
-  /** A file did not come, and is tried again after a longer interval. */
+  /** A file did not come, or is not wanted as it is; it is tried again after a longer interval. */
   postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
     const intervalMs = longer(row.intervalMs);
+    this.#options.progress.done(state);
     const dueAt = this.#options.clock.now() + intervalMs;
     this.add({ ...row, state, reason: printable(reason), intervalMs, dueAt });
   }

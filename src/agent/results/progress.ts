@@ -8,14 +8,12 @@ export interface ProgressOptions {
   readonly store: Store;
   readonly jobId: JobId;
   readonly clock: Clock;
-  /** Files that are due. */
-  readonly wanted: number;
   /** Why the direct way is closed, as far as is known at the beginning. */
   readonly fallback: string | null;
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
-/** What became of a file that was due. */
+/** What became of a file. */
 export type Outcome = 'changed' | 'same' | 'linked' | 'failed' | 'left-out';
 
 const SAVED_EVERY_MS = 1_000;
@@ -29,11 +27,15 @@ export class Progress {
 
   constructor(options: ProgressOptions) {
     this.#options = options;
-    const { jobId, clock, wanted, fallback } = options;
+    const { jobId, clock, fallback } = options;
     const now = clock.now();
-    const nothing = { done: 0, bytes: 0, way: null };
-    this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, wanted, ...nothing, fallback };
-    this.#change({});
+    const nothing = { wanted: 0, done: 0, bytes: 0, way: null };
+    this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, ...nothing, fallback };
+  }
+
+  /** So many files are to be fetched, or to become links. */
+  begin(wanted: number): void {
+    this.#change({ wanted });
   }
 
   get bytes(): number {

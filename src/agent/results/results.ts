@@ -102,7 +102,7 @@ export class Results {
 
   /** Lists the results of a job, then fetches what is due. A file that fails by itself stops no other. */
   async sync(jobId: JobId, { remote, final, signal }: SyncOptions): Promise<ResultsEnd> {
-    const { store, mirrorDirectory, rules, clock, direct, onRefused, onFallback } = this.#options;
+    const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
     const startedAt = clock.now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
@@ -117,25 +117,18 @@ export class Results {
       liveFiles: store.liveFiles.ofJob(jobId),
       linked: store.results.links(jobId).filter(({ name }) => left.has(name)),
     });
-    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs });
+    // Why the direct way is closed stays to be seen until it works again, however many syncs come by SOAP.
+    const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
+    const progress = new Progress({ ...this.#options, jobId, fallback });
+    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress });
     const plan = await planSync({ left, ledger, links, judge, directory, final });
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
-    // Why the direct way is closed stays to be seen until it works again, however many syncs come by SOAP.
-    const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
-    const progress = new Progress({ ...this.#options, jobId, wanted: plan.due.length, fallback });
-    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, progress });
-    const limits = this.#limits;
+    progress.begin(plan.links.length + plan.due.length);
+    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger });
     const downloads = new Downloads({
-      jobId,
-      directory,
-      remote,
-      signal,
-      direct,
-      limits,
-      placement,
-      progress,
-      onFallback,
+      ...{ ...this.#options, jobId, directory, remote, signal },
+      ...{ limits: this.#limits, placement, ledger, progress },
     });
     await allInTurn([
       async () => {

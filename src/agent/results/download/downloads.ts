@@ -4,6 +4,7 @@ import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Remote } from '../../ports.ts';
+import type { Ledger } from '../ledger.ts';
 import { isOfOneFile, type Placement } from '../place/placement.ts';
 import type { DueResult } from '../plan.ts';
 import type { Progress } from '../progress.ts';
@@ -20,6 +21,7 @@ export interface DownloadsOptions {
   readonly direct: DirectResults | null;
   readonly limits: DownloadLimits;
   readonly placement: Placement;
+  readonly ledger: Ledger;
   readonly progress: Progress;
   readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
 }
@@ -58,17 +60,16 @@ export class Downloads {
 
   /** The files that the direct way brought or left out for good; the others are left to SOAP. */
   async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
-    const { direct, directory, limits, placement, progress, onFallback, ...order } = this.#options;
+    const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
     const free = await placement.free(files);
     const gone = new Set(files);
     for (const result of free) gone.delete(result);
     if (direct === null || free.length === 0) return gone;
     try {
       await direct.fetch({
-        ...order,
-        ...limits,
+        ...{ jobId, remote, signal, ...limits },
         files: free,
-        presentDirectory: directory,
+        presentDirectory: this.#options.directory,
         onFiles: async (arrivals) => {
           await placement.place(arrivals.map(({ file, ...arrived }) => ({ result: file, ...arrived })));
           for (const { file } of arrivals) gone.add(file);
@@ -82,10 +83,10 @@ export class Downloads {
       progress.fallback(null);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (order.signal.aborted || error.code === 'store') throw error;
+      if (signal.aborted || error.code === 'store') throw error;
       const reason = `${error.message}${error.hint === undefined ? '' : ` (${error.hint})`}`;
       progress.fallback(reason);
-      onFallback?.(order.jobId, reason);
+      onFallback?.(jobId, reason);
     }
     return gone;
   }
@@ -117,7 +118,7 @@ export class Downloads {
   }
 
   async #byServiceOne(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<unknown> {
-    const { jobId, remote, limits, placement, progress } = this.#options;
+    const { jobId, remote, limits, placement, ledger, progress } = this.#options;
     const { row, target } = result;
     try {
       if ((await placement.free([result])).length === 0) return undefined;
@@ -130,20 +131,20 @@ export class Downloads {
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') return downloaded;
       if (downloaded === 'too-large') this.#leaveOut(result);
-      else if (downloaded === 'no-room') placement.failed(row, limits.reserve.outOfRoom());
+      else if (downloaded === 'no-room') ledger.postponed(row, 'failed', limits.reserve.outOfRoom().message);
       else await placement.place([{ result, ...downloaded }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (signal.aborted || !this.#isOfOneFile(error)) throw error;
-      placement.failed(row, error);
+      ledger.postponed(row, 'failed', error.message);
     }
-    await placement.keepUp();
+    await ledger.keepUp();
     return undefined;
   }
 
   #leaveOut({ row }: DueResult): void {
-    const { placement, limits } = this.#options;
-    placement.leftOut(row, `larger than results.maxFileBytes (${limits.maxFileBytes} bytes)`);
+    const { ledger, limits } = this.#options;
+    ledger.postponed(row, 'left-out', `larger than results.maxFileBytes (${limits.maxFileBytes} bytes)`);
   }
 
   #isOfOneFile(error: JobtailError): boolean {

@@ -6,14 +6,13 @@
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { inSlices } from '../../../slices.ts';
-import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
+import type { LiveFileRow } from '../../../store/rows.ts';
 import { inTheWay } from '../../../system/directories.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { flushAll } from '../../../system/flush.ts';
 import type { FileDigest } from '../../ports.ts';
 import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
-import type { Progress } from '../progress.ts';
 import { digestOf } from './digest.ts';
 import type { LiveLinks } from './live-links.ts';
 import { Targets } from './targets.ts';
@@ -27,7 +26,6 @@ export interface PlacementOptions {
   readonly calls: FileCalls;
   readonly links: LiveLinks;
   readonly ledger: Ledger;
-  readonly progress: Progress;
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, changed: boolean) => void) | undefined;
 }
 
@@ -94,7 +92,7 @@ export class Placement {
         });
       }
     }
-    await this.keepUp();
+    await this.#options.ledger.keepUp();
   }
 
   /** Puts a link to a mirror in the place of a result. */
@@ -103,24 +101,7 @@ export class Placement {
       await this.#targets().presentAt(result.target);
       await this.#putLink(result, live);
     });
-    await this.keepUp();
-  }
-
-  /** Takes down that a file did not come. */
-  failed(row: ResultRow, error: JobtailError): void {
-    this.#options.progress.done('failed');
-    this.#options.ledger.postponed(row, 'failed', error.message);
-  }
-
-  /** Takes down that a file is not wanted as it is. */
-  leftOut(row: ResultRow, reason: string): void {
-    this.#options.progress.done('left-out');
-    this.#options.ledger.postponed(row, 'left-out', reason);
-  }
-
-  /** Saves what was taken down, if it is much or waits for long. */
-  keepUp(): Promise<void> {
-    return this.#options.ledger.keepUp();
+    await this.#options.ledger.keepUp();
   }
 
   #targets(): Targets {
@@ -129,14 +110,13 @@ export class Placement {
 
   /** Whether a file is to take its place; of one that is a live file, or is here already, nothing is left to do. */
   async #isNew(arrived: Digested, targets: Targets): Promise<boolean> {
-    const { links, progress, calls } = this.#options;
+    const { links, calls } = this.#options;
     const { result, path, digest } = arrived;
     const present = await targets.presentAt(result.target);
     const live = await links.match(arrived, result.row, result.parts);
     if (live !== undefined) {
       await discard(path);
       await this.#putLink(result, live);
-      progress.done('linked');
       return false;
     }
     // Read, not believed: somebody may have changed it here.
@@ -161,9 +141,8 @@ export class Placement {
   }
 
   #fetched({ result: { row, target }, digest }: Digested, changed: boolean): void {
-    const { jobId, ledger, progress, onFetched } = this.#options;
+    const { jobId, ledger, onFetched } = this.#options;
     onFetched?.(jobId, row.name, digest.bytes, changed);
-    progress.done(changed ? 'changed' : 'same');
     ledger.fetched(row, digest, changed ? target : undefined);
   }
 
@@ -173,10 +152,11 @@ export class Placement {
       await work();
       return true;
     } catch (thrown) {
+      const { ledger } = this.#options;
       const error = asJobtailError(thrown);
       for (const { path, result } of files) {
         if (path !== undefined) await discard(path);
-        if (isOfOneFile(error) && result !== undefined) this.failed(result.row, error);
+        if (isOfOneFile(error) && result !== undefined) ledger.postponed(result.row, 'failed', error.message);
       }
       if (!isOfOneFile(error)) throw error;
       return false;

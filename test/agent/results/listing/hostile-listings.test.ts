@@ -5,6 +5,7 @@ import { Ledger } from '../../../../src/agent/results/ledger.ts';
 import { Judge, type Patterns } from '../../../../src/agent/results/listing/selection.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
+import { Progress } from '../../../../src/agent/results/progress.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';
 import { systemClock } from '../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
@@ -37,7 +38,10 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
     ...{ directory: place.path(), final: false },
     left: await distinct(names),
     judge: new Judge({ ...patterns, foldsCase: false }),
-    ledger: new Ledger({ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000 }),
+    ledger: new Ledger({
+      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000 },
+      progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
+    }),
     links: new LiveLinks({ mirrorDirectory: mirror, calls: fileCalls(false), liveFiles: [], linked: [] }),
   });
 }
