@@ -101,7 +101,7 @@ export class Downloads {
     const work = async () => {
       for (const result of queue) {
         if (signal.aborted) return;
-        if ((await this.#byServiceOne(result, directAboveBytes, signal)) === 'for-direct') large.push(result);
+        if (await this.#fetchUnlessLarge(result, directAboveBytes, signal)) large.push(result);
       }
     };
     const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
@@ -117,11 +117,12 @@ export class Downloads {
     return large;
   }
 
-  async #byServiceOne(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<unknown> {
+  /** Fetches one file by DownloadFileFromCluster, unless it is beyond `directAboveBytes`: whether it is. */
+  async #fetchUnlessLarge(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<boolean> {
     const { jobId, remote, limits, placement, ledger, progress } = this.#options;
     const { row, target } = result;
     try {
-      if ((await placement.free([result])).length === 0) return undefined;
+      if ((await placement.free([result])).length === 0) return false;
       const downloaded = await downloadByService({
         ...{ remote, jobId, directAboveBytes, limits, signal },
         name: row.name,
@@ -129,7 +130,7 @@ export class Downloads {
         onBytes: (bytes) => progress.arrived(bytes, 'soap'),
       });
       this.#failuresInARow = 0;
-      if (downloaded === 'for-direct') return downloaded;
+      if (downloaded === 'for-direct') return true;
       if (downloaded === 'too-large') this.#leaveOut(result);
       else if (downloaded === 'no-room') ledger.postponed(row, 'failed', limits.reserve.outOfRoom().message);
       else await placement.place([{ result, ...downloaded }]);
@@ -139,7 +140,7 @@ export class Downloads {
       ledger.postponed(row, 'failed', error.message);
     }
     await ledger.keepUp();
-    return undefined;
+    return false;
   }
 
   #leaveOut({ row }: DueResult): void {

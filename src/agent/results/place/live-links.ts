@@ -86,11 +86,11 @@ export class LiveLinks {
     return [undefined, name].includes(this.#linked.get(keyText(live)));
   }
 
-  async #isSame({ path, digest }: Arrived, live: LiveFileRow): Promise<boolean> {
+  async #isSame({ path: file, digest }: Arrived, live: LiveFileRow): Promise<boolean> {
     const common = Math.min(digest.bytes, live.position);
     if (common === 0 && digest.bytes + live.position > 0) return false;
     const here = await digestOf(this.#calls, mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
-    const there = common === digest.bytes ? digest : await digestOf(this.#calls, path, common);
+    const there = common === digest.bytes ? digest : await digestOf(this.#calls, file, common);
     return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
   }
 

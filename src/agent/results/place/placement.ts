@@ -3,11 +3,12 @@
  * and the others are flushed together before any of them takes its name: a target is at every moment a whole file of
  * the server or not there.
  */
-import { asJobtailError, type ErrorCode, type JobtailError } from '../../../errors.ts';
+import path from 'node:path';
+import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
-import { inTheWay } from '../../../system/directories.ts';
+import { inTheWay, makeDirectories } from '../../../system/directories.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { flushAll } from '../../../system/flush.ts';
 import type { FileDigest } from '../../ports.ts';
@@ -15,7 +16,6 @@ import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
 import { digestOf } from './digest.ts';
 import type { LiveLinks } from './live-links.ts';
-import { Targets } from './targets.ts';
 import { type Arrived, discard, FILE_MODE, placeLink } from './temporary-files.ts';
 
 export interface PlacementOptions {
@@ -37,6 +37,12 @@ export interface Arriving {
 }
 
 type Digested = Arriving & Arrived;
+
+/** What stands at a target: nothing, a link to a mirror that the agent made, or a file of so many bytes. */
+type Present = undefined | 'link' | { readonly bytes: number };
+
+/** A link that the agent itself made: to a mirror beside `results/`. */
+const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
 
 /** Failures of one file, whatever the next one does. */
 const OF_ONE_FILE = new Set<ErrorCode>([
@@ -63,10 +69,10 @@ export class Placement {
 
   /** Those of which the place can be taken; the others fail here, before anything is fetched. */
   async free(results: readonly DueResult[]): Promise<DueResult[]> {
-    const targets = this.#targets();
+    const made = new Set<string>();
     const free: DueResult[] = [];
     for await (const result of inSlices(results)) {
-      if (await this.#attempt([{ result }], () => targets.presentAt(result.target))) free.push(result);
+      if (await this.#attempt([{ result }], () => this.#presentAt(result.target, made))) free.push(result);
     }
     return free;
   }
@@ -74,16 +80,16 @@ export class Placement {
   /** Gives files that arrived their places, together. */
   async place(arriving: readonly Arriving[]): Promise<void> {
     const { onNetwork, calls } = this.#options;
-    const targets = this.#targets();
+    const made = new Set<string>();
     const fresh: Digested[] = [];
     for await (const one of inSlices(arriving)) {
       await this.#attempt([one], async () => {
         const digest = one.digest ?? (await digestOf(calls, one.path));
         if (digest === undefined) throw inTheWay(one.path, 'file');
-        if (await this.#isNew({ ...one, digest }, targets)) fresh.push({ ...one, digest });
+        if (await this.#isNew({ ...one, digest }, made)) fresh.push({ ...one, digest });
       });
     }
-    const paths = fresh.map(({ path }) => path);
+    const paths = fresh.map((arrived) => arrived.path);
     if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork)))) {
       for await (const arrived of inSlices(fresh)) {
         await this.#attempt([arrived], async () => {
@@ -98,24 +104,42 @@ export class Placement {
   /** Puts a link to a mirror in the place of a result. */
   async link(result: DueResult, live: LiveFileRow): Promise<void> {
     await this.#attempt([{ result }], async () => {
-      await this.#targets().presentAt(result.target);
+      await this.#presentAt(result.target, new Set());
       await this.#putLink(result, live);
     });
     await this.#options.ledger.keepUp();
   }
 
-  #targets(): Targets {
-    return new Targets(this.#options.mirrorDirectory, this.#options.calls);
+  /**
+   * What stands at a target; the directories on the way are made, unless they are in `made`. What is neither a file nor
+   * a link of the agent is not followed and not replaced.
+   * @throws JobtailError `local-io` if the target or a directory on the way is not to be used
+   */
+  async #presentAt(target: string, made: Set<string>): Promise<Present> {
+    const { mirrorDirectory, calls } = this.#options;
+    const directory = path.dirname(target);
+    if (!made.has(directory)) {
+      await makeDirectories(mirrorDirectory, directory);
+      made.add(directory);
+    }
+    const stat = await calls.lstat(target);
+    if (stat === undefined) return undefined;
+    if (stat.isFile()) return { bytes: stat.size };
+    if (!stat.isSymbolicLink()) throw inTheWay(target, 'file');
+    if (OWN_LINK.test(await calls.readlink(target))) return 'link';
+    throw new JobtailError('local-io', `${target} is a link, and is not followed or replaced`, {
+      hint: `move ${target} out of the way`,
+    });
   }
 
   /** Whether a file is to take its place; of one that is a live file, or is here already, nothing is left to do. */
-  async #isNew(arrived: Digested, targets: Targets): Promise<boolean> {
+  async #isNew(arrived: Digested, made: Set<string>): Promise<boolean> {
     const { links, calls } = this.#options;
-    const { result, path, digest } = arrived;
-    const present = await targets.presentAt(result.target);
+    const { result, path: file, digest } = arrived;
+    const present = await this.#presentAt(result.target, made);
     const live = await links.match(arrived, result.row, result.parts);
     if (live !== undefined) {
-      await discard(path);
+      await discard(file);
       await this.#putLink(result, live);
       return false;
     }
@@ -125,11 +149,11 @@ export class Placement {
       present.bytes === digest.bytes &&
       (await digestOf(calls, result.target))?.sha256 === digest.sha256;
     if (isHere) {
-      await discard(path);
+      await discard(file);
       this.#fetched(arrived, false);
       return false;
     }
-    await calls.chmod(path, FILE_MODE);
+    await calls.chmod(file, FILE_MODE);
     return true;
   }
 
@@ -154,8 +178,8 @@ export class Placement {
     } catch (thrown) {
       const { ledger } = this.#options;
       const error = asJobtailError(thrown);
-      for (const { path, result } of files) {
-        if (path !== undefined) await discard(path);
+      for (const { path: file, result } of files) {
+        if (file !== undefined) await discard(file);
         if (isOfOneFile(error) && result !== undefined) ledger.postponed(result.row, 'failed', error.message);
       }
       if (!isOfOneFile(error)) throw error;
