@@ -144,9 +144,9 @@ export interface DirectOrder<File extends DirectFile = DirectFile> {
   /** The way that worked with this method before. */
   readonly way: string | null;
   /** Takes files over while others are on their way: each of them is moved away or removed. */
-  readonly onFiles: (arrivals: readonly DirectArrival<File>[]) => Promise<void>;
+  onFiles(arrivals: readonly DirectArrival<File>[]): Promise<void>;
   /** A file that is larger than `maxFileBytes`. */
-  readonly onTooLarge: (file: File) => void;
+  onTooLarge(file: File): void;
   /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
   /** The way that works with this method. */

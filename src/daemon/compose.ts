@@ -13,7 +13,7 @@ import { BatchReader } from '../agent/poll/batch.ts';
 import type { PollContext } from '../agent/poll/poll-context.ts';
 import { QuietFiles } from '../agent/poll/quiet-files.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
-import type { Refusals } from '../agent/results/listing/passed-over.ts';
+import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
@@ -27,7 +27,7 @@ import { contentWriter } from '../remote/soap/answer/content.ts';
 import { type CallEvent, SoapRemote } from '../remote/soap/client.ts';
 import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
-import type { ResultPassRow, WatchOrder } from '../store/rows.ts';
+import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
@@ -170,7 +170,7 @@ export interface EngineOptions {
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
   readonly observer?: Observer;
-  readonly onProgress?: (progress: ResultPassRow) => void;
+  readonly onProgress?: (progress: ResultSyncRow) => void;
 }
 
 export function buildEngine({
@@ -213,17 +213,16 @@ export function buildEngine({
       bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },
   };
-  const direct = transfers.directOf(config);
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
-    options: results,
-    now,
+    rules: results,
+    clock: systemClock,
     parallel: RESULTS_AT_A_TIME,
-    ...(direct === undefined ? {} : { direct }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    direct: transfers.directOf(config),
+    onProgress,
     onFetched: (jobId, name, bytes, changed) => {
       observer?.fetched(bytes, changed);
       if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);

@@ -54,14 +54,15 @@ export class Transfers {
     this.#directory.clearLeftovers();
   }
 
-  /** The direct way as a configuration wants it; undefined if it wants SOAP alone. */
-  directOf(config: Config): DirectResults | undefined {
+  /** The direct way as a configuration wants it; null if it wants SOAP alone. */
+  directOf(config: Config): DirectResults | null {
     const { results, state } = config;
     const { transfer, directAboveBytes: aboveBytes, ssh } = results;
-    if (transfer === 'soap') return undefined;
+    if (transfer === 'soap') return null;
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
     return new DirectResults({
       leases: this.leases,
+      clock: systemClock,
       wanted: transfer,
       aboveBytes,
       transfers: {

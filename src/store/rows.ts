@@ -71,7 +71,7 @@ export interface InexactRegion {
 }
 
 /**
- * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two looks.
+ * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two fetches.
  * linked: it is a live file, and a link to its mirror. failed, left-out, refused (its name is unsafe): see `reason`.
  */
 export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
@@ -106,8 +106,8 @@ export interface ResultCounts {
   readonly bytes: number;
 }
 
-/** How the last look at a job's results went, or goes. */
-export interface ResultPassRow {
+/** How the last sync of a job's results went, or goes. */
+export interface ResultSyncRow {
   readonly jobId: JobId;
   readonly startedAt: number;
   readonly updatedAt: number;

@@ -7,7 +7,7 @@ import { Jobs } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
-import { ResultPasses } from './result-passes.ts';
+import { ResultSyncs } from './result-syncs.ts';
 import { Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
 import { Totals } from './totals.ts';
@@ -30,7 +30,7 @@ export class Store {
   readonly jobs: Jobs;
   readonly liveFiles: LiveFiles;
   readonly results: ResultFiles;
-  readonly resultPasses: ResultPasses;
+  readonly resultSyncs: ResultSyncs;
   readonly leases: TransferLeases;
   readonly requests: Requests;
   readonly habits: Habits;
@@ -53,7 +53,7 @@ export class Store {
       this.jobs = new Jobs(sql);
       this.liveFiles = new LiveFiles(sql);
       this.results = new ResultFiles(sql);
-      this.resultPasses = new ResultPasses(sql);
+      this.resultSyncs = new ResultSyncs(sql);
       this.leases = new TransferLeases(sql);
       this.requests = new Requests(sql);
       this.habits = new Habits(sql, service);

@@ -43,10 +43,10 @@ it('tells true from false, and nothing from something', () => {
 it('brings the row with the same key to what is saved last', () => {
   const store = openStore();
   const pass = { jobId: JOB, startedAt: 1, updatedAt: 2, endedAt: null, wanted: 3, done: 0, bytes: 0 };
-  store.resultPasses.save({ ...pass, way: null, fallback: null });
+  store.resultSyncs.save({ ...pass, way: null, fallback: null });
   const ended = { ...pass, endedAt: 9, done: 3, way: 'rsync', fallback: 'no key' };
-  store.resultPasses.save(ended);
-  expect(store.resultPasses.get(JOB)).toEqual(ended);
+  store.resultSyncs.save(ended);
+  expect(store.resultSyncs.get(JOB)).toEqual(ended);
   store.habits.set('encoding', 'utf-8');
   store.habits.set('encoding', 'windows-1250');
   expect([store.habits.get('encoding'), store.habits.get('other')]).toEqual(['windows-1250', undefined]);

@@ -97,10 +97,13 @@ export class Engine {
   pass(clock: Clock): Promise<PassSummary> {
     const { remote } = this.#options;
     const mirrorDirectory = this.#mirrorDirectory;
-    const resultsOptions = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null };
+    const rules = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null, bandwidthLimit: null };
     return completePass(JOB, {
       poll: this.#context,
-      results: new Results({ store: this.store, mirrorDirectory, options: resultsOptions, now: clock.now }),
+      results: new Results({
+        ...{ store: this.store, mirrorDirectory, rules, clock },
+        ...{ onNetwork: false, minFreeBytes: 0, parallel: 1, direct: null },
+      }),
       mirrorDirectory,
       remote,
       clock,

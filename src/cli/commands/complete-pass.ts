@@ -65,7 +65,7 @@ async function askAgent(
       const lives = looks % LOOKS_A_LIFE_SIGN !== 0 || lockHolder(config.state.directory) !== undefined;
       const answer = store.requests.get(requestId)?.answer;
       if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
-      const pass = store.resultPasses.get(jobId);
+      const pass = store.resultSyncs.get(jobId);
       if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
       if (!lives) {
         throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });

@@ -7,7 +7,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keyText } from '../../../src/job.ts';
-import type { DecodeBytesOptions } from '../../../src/sandbox/soap/decoding.ts';
+import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';

@@ -4,7 +4,7 @@
  */
 import { asJobtailError, type JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import { Slices } from '../../../slices.ts';
+import { inSlices } from '../../../slices.ts';
 import { endsWith, partsOf } from '../../path-parts.ts';
 import type { Remote } from '../../ports.ts';
 
@@ -36,10 +36,8 @@ export async function candidatesAmong(
   const last = wanted.at(-1);
   if (last === undefined) return [];
   const fitting: string[] = [];
-  const slices = new Slices();
-  for (const name of listed) {
+  for await (const name of inSlices(listed)) {
     if (name.length <= LONGEST_PATH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
-    await slices.next();
   }
   return proven !== null && fitting.includes(proven) ? [proven, ...fitting.filter((name) => name !== proven)] : fitting;
 }
