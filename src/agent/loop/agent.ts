@@ -83,8 +83,8 @@ export class Agent {
       pauseMs: intervals.minIntervalMs,
       signal,
     });
-    const { poll, results, remote } = options;
-    this.#memory = new JobMemory(poll, [this.#troubles, this.#visitEnds, results, remote]);
+    const { poll, results } = options;
+    this.#memory = new JobMemory(poll, [this.#troubles, this.#visitEnds, results]);
     // Every call in flight listens to it.
     setMaxListeners(0, signal);
   }

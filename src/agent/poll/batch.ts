@@ -6,17 +6,13 @@ import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.
 import { type JobId, keyText } from '../../job.ts';
 import { ByJob } from '../by-job.ts';
 import type { HabitStore } from '../live/text/encoding.ts';
-import type { KnownAnswer, Part, PartRequest, Remote } from '../ports.ts';
+import type { Part, PartRequest, Remote } from '../ports.ts';
 
 /** What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist). */
 export interface Batch {
   readonly parts: Map<string, Part>;
   readonly errors: Map<string, JobtailError>;
   refused: number;
-  /** Of the answer, if one call brought all. */
-  fingerprint?: string | undefined;
-  /** One call brought the answer that is known; it was not looked into. */
-  isKnown?: boolean;
 }
 
 /** One question of a poll: at its beginning for all files of the job, later for those of which more is wanted. */
@@ -24,8 +20,6 @@ export interface Round {
   readonly jobId: JobId;
   readonly wanted: readonly PartRequest[];
   readonly begins: boolean;
-  /** The answer to the same question before, if one call can bring it. */
-  readonly known?: KnownAnswer | undefined;
 }
 
 const LIMIT_HABIT = 'batch-limit';
@@ -55,8 +49,8 @@ export class BatchReader {
   }
 
   /** Reads all that is wanted; throws if it is the beginning of a poll and no file of the job could be read. */
-  async read(remote: Remote, { jobId, wanted, begins, known }: Round, signal: AbortSignal): Promise<Batch> {
-    const call: Call = { remote, jobId, signal, known, batch: { parts: new Map(), errors: new Map(), refused: 0 } };
+  async read(remote: Remote, { jobId, wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
+    const call: Call = { remote, jobId, signal, batch: { parts: new Map(), errors: new Map(), refused: 0 } };
     const { batch } = call;
     try {
       const turn = this.#broken.get(jobId);
@@ -88,7 +82,6 @@ export class BatchReader {
   /** All of the job failed last time: one call, for another file each time, shows whether it still does. */
   async #readBroken(call: Call, wanted: readonly PartRequest[], turn: number): Promise<void> {
     this.#broken.set(call.jobId, turn + 1);
-    call.known = undefined;
     const tried = wanted.slice(turn % wanted.length).slice(0, 1);
     await readOnce(call, tried);
     this.#broken.delete(call.jobId);
@@ -102,7 +95,6 @@ export class BatchReader {
     const alone = wanted.filter((request) => this.#poisoned.get(call.jobId, keyText(request)));
     const together = wanted.filter((request) => !alone.includes(request));
     const slices = [...inSlices(together, this.#limit), ...inSlices(alone, 1)];
-    if (slices.length > 1) call.known = undefined;
     for (const slice of slices) await this.#divide(call, slice);
   }
 
@@ -114,7 +106,6 @@ export class BatchReader {
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (!DIVISIBLE.has(error.code)) throw error;
-      call.known = undefined;
       const [only, ...others] = wanted;
       if (only === undefined) return;
       if (others.length === 0) {
@@ -143,13 +134,11 @@ interface Call {
   readonly remote: Remote;
   readonly jobId: JobId;
   readonly signal: AbortSignal;
-  known: KnownAnswer | undefined;
   readonly batch: Batch;
 }
 
-async function readOnce({ remote, jobId, signal, known, batch }: Call, wanted: readonly PartRequest[]): Promise<void> {
-  const { parts, refused, fingerprint, isKnown = false } = await remote.readParts(jobId, wanted, signal, known);
-  Object.assign(batch, { fingerprint, isKnown });
+async function readOnce({ remote, jobId, signal, batch }: Call, wanted: readonly PartRequest[]): Promise<void> {
+  const { parts, refused } = await remote.readParts(jobId, wanted, signal);
   for (const part of parts) batch.parts.set(keyText(part), part);
   batch.refused += refused;
 }

@@ -23,7 +23,6 @@ export class Course {
   #asks: number | undefined;
   #end: FollowEnd | undefined;
   #error: JobtailError | undefined;
-  #notedQuiet = false;
   readonly #exchanges: Exchange[] = [];
 
   constructor(row: LiveFileRow, context: PollContext, options: PollOptions) {
@@ -51,16 +50,6 @@ export class Course {
     return this.#file;
   }
 
-  /** It goes, or went, as the last time: the mirror is not opened. */
-  get isQuiet(): boolean {
-    return this.#quiet !== undefined;
-  }
-
-  /** From the same answer the next time, the same will follow. */
-  get wentQuiet(): boolean {
-    return this.#error === undefined && (this.isQuiet || this.#notedQuiet);
-  }
-
   request(): PartRequest {
     const { taskId, file } = this.row;
     const live = this.#options.final ? undefined : this.#file;
@@ -76,12 +65,6 @@ export class Course {
     });
   }
 
-  /** The service said the same as the last time, for all files. */
-  repeat(): void {
-    this.#asks = undefined;
-    this.#end = this.#quiet?.end;
-  }
-
   /** Takes from the answers what it asked for; from now on it is the one to give that back. */
   take(batch: Batch): void {
     this.#exchanges.push({ offset: this.#asks ?? 0, part: batch.parts.get(this.name) });
@@ -94,7 +77,7 @@ export class Course {
       const error = batch.errors.get(this.name);
       if (error !== undefined) throw error;
       if (this.#quiet === undefined) await this.#advance(part);
-      else if (await saysTheSame(this.#quiet, part, this.row)) this.repeat();
+      else if (await saysTheSame(this.#quiet, part, this.row)) this.#repeat(this.#quiet);
       else await this.#wake(this.#quiet, part);
     });
   }
@@ -112,6 +95,12 @@ export class Course {
 
   get #hasBeginning(): boolean {
     return this.#exchanges.some(({ part }) => part?.isBeginning === true);
+  }
+
+  /** The service says what it said the last time, so it ends as it did then. */
+  #repeat({ end }: QuietPoll): void {
+    this.#asks = undefined;
+    this.#end = end;
   }
 
   /** It was quiet, and is no longer. */
@@ -168,7 +157,7 @@ export class Course {
     if (this.#options.final || this.#file === undefined || this.#file.changed || this.#error !== undefined) return;
     if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
     const went = { ...exchange, end };
-    this.#notedQuiet = (await this.#context.quietFiles?.note(this.row, went)) === true;
+    await this.#context.quietFiles?.note(this.row, went);
   }
 
   /** A file that has work left poll after poll, and does not grow, says so. */

@@ -41,9 +41,6 @@ export async function pollJob(jobId: JobId, context: PollContext, options: PollO
   }
   await finish(courses, context);
   if (failure !== undefined) throw failure;
-  const [answer, ...more] = answers;
-  if (more.length === 0 && answer?.refused === 0 && courses.every((course) => course.wentQuiet))
-    context.quietFiles?.noteAnswer(jobId, answer.fingerprint);
   return {
     appended: courses.reduce((sum, { file }) => sum + (file?.appended ?? 0), 0),
     refused: answers.reduce((sum, { refused }) => sum + refused, 0),
@@ -58,21 +55,13 @@ interface Asking {
   readonly begins: boolean;
 }
 
-/** One round of questions and answers. While all files are quiet, the answer as a whole may be the one before. */
+/** One round of questions and answers. */
 async function ask(jobId: JobId, asking: readonly Course[], { context, options, begins }: Asking): Promise<Batch> {
-  const { batches, quietFiles } = context;
-  const allQuiet = asking.every((course) => course.isQuiet);
-  const before = allQuiet ? (quietFiles?.fingerprintOf(jobId) ?? null) : null;
-  const known = begins && !options.final ? before : undefined;
   const wanted = asking.map((course) => course.request());
-  const batch = await batches.read(options.remote, { jobId, wanted, begins, known }, options.signal);
-  if (batch.isKnown) {
-    for (const course of asking) course.repeat();
-  } else {
-    // All of them first: the poll may end within the course of any.
-    for (const course of asking) course.take(batch);
-    for (const course of asking) await course.resume(batch);
-  }
+  const batch = await context.batches.read(options.remote, { jobId, wanted, begins }, options.signal);
+  // All of them first: the poll may end within the course of any.
+  for (const course of asking) course.take(batch);
+  for (const course of asking) await course.resume(batch);
   return batch;
 }
 

@@ -25,16 +25,10 @@ export interface Went extends Omit<QuietPoll, 'text'> {
   readonly part: Part | undefined;
 }
 
-interface QuietJob {
-  readonly polls: Map<string, QuietPoll>;
-  /** Of the answer as a whole, when the last poll found all files quiet. */
-  fingerprint: string | null;
-}
-
 export class QuietFiles {
   readonly #mirrorDirectory: string;
   readonly #lookAt: LookAt;
-  readonly #jobs = new Map<JobId, QuietJob>();
+  readonly #jobs = new Map<JobId, Map<string, QuietPoll>>();
 
   /** On a network file system a look may take long, so nothing else waits for it there. */
   constructor(mirrorDirectory: string, onNetwork: boolean) {
@@ -44,7 +38,7 @@ export class QuietFiles {
 
   /** The last poll of the file, if it was quiet and the mirror is as it was then. */
   async of(row: LiveFileRow): Promise<QuietPoll | undefined> {
-    const quiet = this.#jobs.get(row.jobId)?.polls.get(keyText(row));
+    const quiet = this.#jobs.get(row.jobId)?.get(keyText(row));
     if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
     try {
       const { ino, mtimeNs, size } = await this.#lookAt(mirrorPath(this.#mirrorDirectory, row.jobId, row), EXACT);
@@ -56,33 +50,18 @@ export class QuietFiles {
     }
   }
 
-  /** Keeps how a poll of one question went that changed nothing; false if its answer is too long for that. */
-  async note(row: LiveFileRow, { part, ...went }: Went): Promise<boolean> {
-    if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return false;
+  /** Keeps how a poll of one question went that changed nothing, unless its answer is too long for that. */
+  async note(row: LiveFileRow, { part, ...went }: Went): Promise<void> {
+    if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return;
     const poll = { ...went, text: await textOf(part) };
     const job = this.#jobs.get(row.jobId);
-    if (job === undefined) this.#jobs.set(row.jobId, { polls: new Map([[keyText(row), poll]]), fingerprint: null });
-    else job.polls.set(keyText(row), poll);
-    return true;
-  }
-
-  /** The fingerprint of the answer when all files of the job were quiet; null if there is none. */
-  fingerprintOf(jobId: JobId): string | null {
-    return this.#jobs.get(jobId)?.fingerprint ?? null;
-  }
-
-  /** Keeps the fingerprint of an answer that found all files of a job quiet. */
-  noteAnswer(jobId: JobId, fingerprint: string | undefined): void {
-    const job = this.#jobs.get(jobId);
-    if (job !== undefined) job.fingerprint = fingerprint ?? null;
+    if (job === undefined) this.#jobs.set(row.jobId, new Map([[keyText(row), poll]]));
+    else job.set(keyText(row), poll);
   }
 
   forget({ jobId, ...row }: LiveFileRow): void {
     const job = this.#jobs.get(jobId);
-    if (job === undefined) return;
-    job.fingerprint = null;
-    job.polls.delete(keyText(row));
-    if (job.polls.size === 0) this.#jobs.delete(jobId);
+    if (job?.delete(keyText(row)) && job.size === 0) this.#jobs.delete(jobId);
   }
 
   forgetJob(jobId: JobId): void {
