@@ -6,16 +6,6 @@ import type { ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Log } from '../ports.ts';
 
-const OF_THE_SERVICE = new Set<ErrorCode>([
-  'unreachable',
-  'tls',
-  'timeout',
-  'interrupted',
-  'rate-limited',
-  'unavailable',
-  'sign-in-refused',
-  'secret-unavailable',
-]);
 const SERVICE = 'the service';
 
 interface Ongoing {
@@ -41,7 +31,7 @@ export class Troubles {
    * than the agent would by itself.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0): void {
-    const whole = OF_THE_SERVICE.has(error.code) ? SERVICE : scope;
+    const whole = error.policy.isOfService ? SERVICE : scope;
     const ongoing = this.#ongoing.get(whole);
     const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
     const until = new Date(waitsUntil).toISOString();
@@ -59,10 +49,8 @@ export class Troubles {
       failures: (ongoing?.failures ?? 0) + 1,
       waitsUntil: waits ? waitsUntil : (ongoing?.waitsUntil ?? 0),
     });
-    const atRisk =
-      error.code === 'disk-full' || error.code === 'permission' || error.code === 'store' || error.code === 'internal';
     const wait = waits ? `; the service asks to wait, and is called again at ${until}` : '';
-    this.#log[atRisk ? 'error' : 'warn'](fields, `${whole} failed: ${error.message}${wait}`);
+    this.#log[error.policy.isAlarm ? 'error' : 'warn'](fields, `${whole} failed: ${error.message}${wait}`);
   }
 
   /** A visit of `scope` went through; so the service answers, too. */

@@ -23,15 +23,6 @@ export interface Round {
 }
 
 const LIMIT_HABIT = 'batch-limit';
-/** Failures that may be the fault of one of several files, or of their number. */
-const DIVISIBLE = new Set<ErrorCode>([
-  'fault',
-  'http-status',
-  'request-too-long',
-  'answer-too-large',
-  'malformed',
-  'unexpected-answer',
-]);
 
 export class BatchReader {
   readonly #habits: HabitStore;
@@ -105,7 +96,7 @@ export class BatchReader {
       if (wanted.length >= (this.#tooLong ?? Number.POSITIVE_INFINITY)) this.#tooLong = undefined;
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (!DIVISIBLE.has(error.code)) throw error;
+      if (!error.policy.isDivisible) throw error;
       const [only, ...others] = wanted;
       if (only === undefined) return;
       if (others.length === 0) {

@@ -1,16 +1,15 @@
 /** One look at a job's results: fetches what is due, by the way that suits it, and puts it in its place. */
 import path from 'node:path';
-import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import type { LookOptions } from './context.ts';
 import { clearStaging } from './download/by-direct.ts';
 import { downloadByService } from './download/by-service.ts';
-import { isOfOneFile, Placement } from './place/placement.ts';
+import { Placement } from './place/placement.ts';
 import { Targets } from './place/targets.ts';
 import { type DueResult, type ProvenLink, TOO_LARGE } from './plan.ts';
 
-/** Failures that may be of one file or of the service: it is the service if several files in a row meet one. */
-const OF_ONE_FILE_PERHAPS = new Set<ErrorCode>(['interrupted', 'timeout', 'http-status', 'unavailable', 'internal']);
+/** So many files in a row that fail: it is the service. */
 const MOST_IN_A_ROW = 3;
 
 export class Look {
@@ -144,9 +143,10 @@ export class Look {
   }
 
   #isOfOneFile(error: JobtailError): boolean {
-    if (isOfOneFile(error)) return true;
+    const { ofOneFile } = error.policy;
+    if (ofOneFile === 'yes') return true;
     this.#failuresInARow += 1;
-    return OF_ONE_FILE_PERHAPS.has(error.code) && this.#failuresInARow < MOST_IN_A_ROW;
+    return ofOneFile === 'perhaps' && this.#failuresInARow < MOST_IN_A_ROW;
   }
 }
 

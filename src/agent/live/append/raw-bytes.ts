@@ -10,7 +10,7 @@ import { ByJob } from '../../by-job.ts';
 import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
-import { candidatesAmong, listedFiles, refusesFile } from './listed-files.ts';
+import { candidatesAmong, listedFiles } from './listed-files.ts';
 import { AnotherFile, RawArrival, type ShownText } from './raw-download.ts';
 
 export interface RawBytesOptions {
@@ -206,7 +206,7 @@ export class RawBytes {
       await arrival.end();
       return true;
     } catch (error) {
-      if (error instanceof AnotherFile || refusesFile(asJobtailError(error))) return false;
+      if (error instanceof AnotherFile || asJobtailError(error).policy.isRefusal) return false;
       throw error;
     } finally {
       // A download that breaks does not wait for its sink.

@@ -3,7 +3,7 @@
  * and the others are flushed together before any of them takes its name: a target is at every moment a whole file of
  * the server or not there.
  */
-import { asJobtailError, type ErrorCode, type JobtailError } from '../../../errors.ts';
+import { asJobtailError, type JobtailError } from '../../../errors.ts';
 import { printable } from '../../../printable.ts';
 import { Slices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
@@ -27,22 +27,6 @@ export interface Arriving {
 
 interface Arrived extends Arriving {
   readonly digest: FileDigest;
-}
-
-/** Failures of one file, whatever the next one does. */
-const OF_ONE_FILE = new Set<ErrorCode>([
-  'not-found',
-  'fault',
-  'malformed',
-  'unexpected-answer',
-  'answer-too-large',
-  'local-io',
-  'permission',
-  'usage',
-]);
-
-export function isOfOneFile({ code }: JobtailError): boolean {
-  return OF_ONE_FILE.has(code);
 }
 
 export class Placement {
@@ -177,9 +161,9 @@ export class Placement {
       const error = asJobtailError(thrown);
       for (const { path, result } of files) {
         if (path !== undefined) await discard(path);
-        if (isOfOneFile(error) && result !== undefined) this.failed(result.row, error);
+        if (error.policy.ofOneFile === 'yes' && result !== undefined) this.failed(result.row, error);
       }
-      if (!isOfOneFile(error)) throw error;
+      if (error.policy.ofOneFile !== 'yes') throw error;
       return false;
     }
   }
