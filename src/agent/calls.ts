@@ -113,8 +113,8 @@ export class Calls {
   }
 }
 
-/** The turn of one visit: its first call has a place before anything is opened for it. */
-export class Turn {
+/** A place among the calls for one visit: its first call has it before anything is opened for it. */
+export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
   readonly #signal: AbortSignal;

@@ -170,16 +170,6 @@ export interface Session {
   lost(grant: Grant): void;
 }
 
-/** Time, so that tests can hold it. */
-export interface Clock {
-  /** Wall clock, in milliseconds since 1970: for what is kept and shown. */
-  now(): number;
-  /** A clock that only goes forward, in milliseconds: for what is due. */
-  monotonic(): number;
-  /** Calls back after `delayMs`; the returned function takes that back. */
-  timer(delayMs: number, callback: () => void): () => void;
-}
-
 /** Where the agent says what happens. Fields are fixed names with values that hold no secret. */
 export interface Log {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;

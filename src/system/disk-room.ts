@@ -1,11 +1,10 @@
 /** What a download may take: of the disk, of the line. */
 import fs from 'node:fs/promises';
-import type { Clock, Reserve } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { sleep } from './clock.ts';
+import { type Clock, sleep } from './clock.ts';
 
 /** Keeps some room on the disk of a directory free (`mirror.minFreeBytes`). */
-export class DiskReserve implements Reserve {
+export class DiskReserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
 

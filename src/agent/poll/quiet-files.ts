@@ -3,7 +3,7 @@
  * agent left it, means the same as the last time. Then no mirror is opened and nothing is compared.
  */
 import fs from 'node:fs';
-import { type JobId, keyText } from '../../job.ts';
+import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { EXACT, mirrorPath } from '../live/mirror/mirror.ts';
 import type { FollowEnd } from '../live/steps.ts';
@@ -28,7 +28,8 @@ export interface Went extends Omit<QuietPoll, 'text'> {
 export class QuietFiles {
   readonly #mirrorDirectory: string;
   readonly #lookAt: LookAt;
-  readonly #jobs = new Map<JobId, Map<string, QuietPoll>>();
+  /** The live files of the job whose last poll was quiet. */
+  readonly #polls = new Map<string, QuietPoll>();
 
   /** On a network file system a look may take long, so nothing else waits for it there. */
   constructor(mirrorDirectory: string, onNetwork: boolean) {
@@ -38,7 +39,7 @@ export class QuietFiles {
 
   /** The last poll of the file, if it was quiet and the mirror is as it was then. */
   async of(row: LiveFileRow): Promise<QuietPoll | undefined> {
-    const quiet = this.#jobs.get(row.jobId)?.get(keyText(row));
+    const quiet = this.#polls.get(keyText(row));
     if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
     try {
       const { ino, mtimeNs, size } = await this.#lookAt(mirrorPath(this.#mirrorDirectory, row.jobId, row), EXACT);
@@ -53,19 +54,11 @@ export class QuietFiles {
   /** Keeps how a poll of one question went that changed nothing, unless its answer is too long for that. */
   async note(row: LiveFileRow, { part, ...went }: Went): Promise<void> {
     if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return;
-    const poll = { ...went, text: await textOf(part) };
-    const job = this.#jobs.get(row.jobId);
-    if (job === undefined) this.#jobs.set(row.jobId, new Map([[keyText(row), poll]]));
-    else job.set(keyText(row), poll);
+    this.#polls.set(keyText(row), { ...went, text: await textOf(part) });
   }
 
-  forget({ jobId, ...row }: LiveFileRow): void {
-    const job = this.#jobs.get(jobId);
-    if (job?.delete(keyText(row)) && job.size === 0) this.#jobs.delete(jobId);
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#jobs.delete(jobId);
+  forget(row: LiveFileRow): void {
+    this.#polls.delete(keyText(row));
   }
 }
 

@@ -2,9 +2,10 @@
 import type { JobId } from '../../job.ts';
 import type { ResultPassRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
 import type { DiskReserve, Throttle } from '../../system/disk-room.ts';
 import type { FileCalls } from '../../system/files.ts';
-import type { Clock, Remote } from '../ports.ts';
+import type { Remote } from '../ports.ts';
 import type { DirectResults } from './download/by-direct.ts';
 import type { Ledger } from './ledger.ts';
 import type { Refusals } from './listing/passed-over.ts';

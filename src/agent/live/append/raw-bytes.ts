@@ -5,8 +5,7 @@
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
-import { type JobId, keyText } from '../../../job.ts';
-import { ByJob } from '../../by-job.ts';
+import { keyText } from '../../../job.ts';
 import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
@@ -51,10 +50,10 @@ interface Found {
 
 export class RawBytes {
   readonly #options: RawBytesOptions;
-  /** When the raw bytes of a live file may be fetched again: those behind its mirror, and those of inexact regions. */
-  readonly #notBefore = { behind: new ByJob<number>(), inside: new ByJob<number>() };
+  /** When the raw bytes of a live file of the job may be fetched again: those behind its mirror, and those of inexact regions. */
+  readonly #notBefore = { behind: new Map<string, number>(), inside: new Map<string, number>() };
   /** How often in a row they could not be had. */
-  readonly #refusals = new ByJob<number>();
+  readonly #refusals = new Map<string, number>();
 
   constructor(options: RawBytesOptions) {
     this.#options = options;
@@ -102,27 +101,21 @@ export class RawBytes {
 
   /** Whether they were asked for often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#notBefore.behind.forgetJob(jobId);
-    this.#notBefore.inside.forgetJob(jobId);
-    this.#refusals.forgetJob(jobId);
+    return (this.#refusals.get(keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
   }
 
   #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#notBefore[which].get(file.jobId, keyText(file.key)) ?? 0);
+    return final || this.#options.now() >= (this.#notBefore[which].get(keyText(file.key)) ?? 0);
   }
 
   #wait(file: LiveFile, which: Which, waitMs: number): void {
-    this.#notBefore[which].set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
+    this.#notBefore[which].set(keyText(file.key), this.#options.now() + waitMs);
   }
 
   #count(file: LiveFile, worked: boolean): void {
     const name = keyText(file.key);
-    if (worked) this.#refusals.delete(file.jobId, name);
-    else this.#refusals.set(file.jobId, name, (this.#refusals.get(file.jobId, name) ?? 0) + 1);
+    if (worked) this.#refusals.delete(name);
+    else this.#refusals.set(name, (this.#refusals.get(name) ?? 0) + 1);
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */

@@ -4,8 +4,9 @@ import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
+import type { Clock } from '../../../system/clock.ts';
 import type { DiskReserve } from '../../../system/disk-room.ts';
-import type { Clock, DirectFile, DirectOrder, DirectTransfer, Remote, TransferMethod } from '../../ports.ts';
+import type { DirectFile, DirectOrder, DirectTransfer, Remote, TransferMethod } from '../../ports.ts';
 import type { Leases } from './leases.ts';
 
 export interface DirectOptions {

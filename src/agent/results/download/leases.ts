@@ -12,7 +12,8 @@ import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import type { LeaseRow } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
-import type { Clock, Log, Remote, TransferMethod } from '../../ports.ts';
+import type { Clock } from '../../../system/clock.ts';
+import type { Log, Remote, TransferMethod } from '../../ports.ts';
 
 export interface LeasesOptions {
   readonly store: Store;

@@ -1,0 +1,116 @@
+/**
+ * What is to be done for one job, and when: each task at its own time, one of a kind at a time. A complete pass has the
+ * job for itself: it waits for the others, and they do not start beside it.
+ */
+import type { Clock } from '../../system/clock.ts';
+import { gathered } from './pace.ts';
+import type { Scheduled, Scheduler } from './scheduler.ts';
+
+/** poll: of the live files. results: a sync of the results. pass: everything, to its end. */
+export const DUE_TASKS = ['poll', 'results', 'pass'] as const;
+export type DueTask = (typeof DUE_TASKS)[number];
+
+export interface DueTasksOptions {
+  readonly clock: Clock;
+  readonly scheduler: Scheduler;
+  /** Does one of them; never rejects. */
+  readonly run: (task: DueTask) => Promise<void>;
+  /** Nothing runs any more, and nothing is due. */
+  readonly onIdle: () => void;
+}
+
+/**
+ * What a task waits for if that runs. Results wait for a poll, so that a job that does not answer takes one place among
+ * the calls, not two.
+ */
+const AFTER: Readonly<Record<DueTask, readonly DueTask[]>> = {
+  poll: [],
+  results: ['poll'],
+  pass: ['poll', 'results'],
+};
+
+interface Running {
+  /** It no longer waits for others. */
+  hasBegun: boolean;
+  /** It became due again since it began. */
+  isDueAgain: boolean;
+  ended: Promise<void>;
+}
+
+export class DueTasks implements Scheduled {
+  readonly #options: DueTasksOptions;
+  readonly #dueAt = new Map<DueTask, number>();
+  readonly #running = new Map<DueTask, Running>();
+
+  constructor(options: DueTasksOptions) {
+    this.#options = options;
+  }
+
+  get nextDue(): number {
+    return Math.min(...this.#dueAt.values());
+  }
+
+  /** Makes a task due after `delayMs`, whatever it was before. */
+  due(task: DueTask, delayMs: number): void {
+    this.#setDue(task, this.#options.clock.monotonic() + delayMs);
+  }
+
+  /** Makes one due that comes round again and again: `delayMs` is the longest it waits. */
+  dueAgain(task: DueTask, delayMs: number): void {
+    this.#setDue(task, gathered(this.#options.clock.monotonic() + delayMs, delayMs));
+  }
+
+  /** Takes back what is due; what runs goes on. */
+  cancel(): void {
+    this.#dueAt.clear();
+    for (const running of this.#running.values()) running.isDueAgain = false;
+  }
+
+  /** Whether a task waits for its time or runs. */
+  has(task: DueTask): boolean {
+    return this.#dueAt.has(task) || this.#running.has(task);
+  }
+
+  get areIdle(): boolean {
+    return this.#dueAt.size === 0 && this.#running.size === 0;
+  }
+
+  /** Resolves when what runs now has ended. */
+  async ended(): Promise<void> {
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+  }
+
+  startDue(now: number): void {
+    for (const task of DUE_TASKS.toReversed()) {
+      if ((this.#dueAt.get(task) ?? Number.POSITIVE_INFINITY) > now) continue;
+      this.#dueAt.delete(task);
+      const same = this.#running.get(task);
+      // One that still waits for others does what is due now, too.
+      if (same !== undefined) same.isDueAgain ||= same.hasBegun;
+      // What is due beside a pass is done by it; its end makes the next one due.
+      else if (!this.#running.has('pass')) this.#start(task);
+    }
+  }
+
+  #setDue(task: DueTask, dueAt: number): void {
+    this.#dueAt.set(task, dueAt);
+    this.#options.scheduler.arrange(this);
+  }
+
+  #start(task: DueTask): void {
+    const { run, onIdle } = this.#options;
+    const others = AFTER[task].flatMap((other) => this.#running.get(other)?.ended ?? []);
+    const running: Running = { hasBegun: false, isDueAgain: false, ended: Promise.resolve() };
+    this.#running.set(task, running);
+    running.ended = Promise.all(others)
+      .then(() => {
+        running.hasBegun = true;
+        return run(task);
+      })
+      .finally(() => {
+        this.#running.delete(task);
+        if (running.isDueAgain) this.due(task, 0);
+        if (this.areIdle) onIdle();
+      });
+  }
+}
