@@ -102,6 +102,8 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
       overlapBytes: 256,
       keepGenerations: 5,
       checkpoint: () => {},
+      commit: (row) => store.transaction(() => store.liveFiles.save(row)),
+      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
       bootId: readBootId(),
     },
   };

@@ -213,6 +213,8 @@ export function buildEngine({
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},
+      commit: (row) => store.transaction(() => store.liveFiles.save(row)),
+      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
       // Of files of other hosts, this one's memory is not the truth.
       bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },

@@ -84,6 +84,8 @@ export class Engine {
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
         checkpoint: options.checkpoint ?? (() => {}),
+        commit: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
+        mark: (row) => this.store.quickTransaction(() => this.store.liveFiles.save(row)),
         bootId: options.bootId === undefined ? 'this boot' : options.bootId,
       },
     };

@@ -29,6 +29,12 @@ const AFTER: Readonly<Record<DueTask, readonly DueTask[]>> = {
   pass: ['poll', 'results'],
 };
 
+const NEVER: Readonly<Record<DueTask, number>> = {
+  poll: Number.POSITIVE_INFINITY,
+  results: Number.POSITIVE_INFINITY,
+  pass: Number.POSITIVE_INFINITY,
+};
+
 interface Running {
   /** It no longer waits for others. */
   hasBegun: boolean;
@@ -39,15 +45,17 @@ interface Running {
 
 export class DueTasks implements Scheduled {
   readonly #options: DueTasksOptions;
-  readonly #dueAt = new Map<DueTask, number>();
-  readonly #running = new Map<DueTask, Running>();
+  /** By the clock that only goes forward; infinite while it is not due. */
+  readonly #dueAt: Record<DueTask, number> = { ...NEVER };
+  readonly #running: Record<DueTask, Running | undefined> = { poll: undefined, results: undefined, pass: undefined };
 
   constructor(options: DueTasksOptions) {
     this.#options = options;
   }
 
   get nextDue(): number {
-    return Math.min(...this.#dueAt.values());
+    const { poll, results, pass } = this.#dueAt;
+    return Math.min(poll, results, pass);
   }
 
   /** Makes a task due after `delayMs`, whatever it was before. */
@@ -62,53 +70,57 @@ export class DueTasks implements Scheduled {
 
   /** Takes back what is due; what runs goes on. */
   cancel(): void {
-    this.#dueAt.clear();
-    for (const running of this.#running.values()) running.isDueAgain = false;
+    Object.assign(this.#dueAt, NEVER);
+    for (const running of this.#allRunning) running.isDueAgain = false;
   }
 
   /** Whether a task waits for its time or runs. */
   has(task: DueTask): boolean {
-    return this.#dueAt.has(task) || this.#running.has(task);
+    return this.#dueAt[task] < NEVER[task] || this.#running[task] !== undefined;
   }
 
   get areIdle(): boolean {
-    return this.#dueAt.size === 0 && this.#running.size === 0;
+    return this.nextDue === Number.POSITIVE_INFINITY && this.#allRunning.length === 0;
   }
 
   /** Resolves when what runs now has ended. */
   async ended(): Promise<void> {
-    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await Promise.all(this.#allRunning.map(({ ended }) => ended));
   }
 
   startDue(now: number): void {
     for (const task of DUE_TASKS.toReversed()) {
-      if ((this.#dueAt.get(task) ?? Number.POSITIVE_INFINITY) > now) continue;
-      this.#dueAt.delete(task);
-      const same = this.#running.get(task);
+      if (this.#dueAt[task] > now) continue;
+      this.#dueAt[task] = NEVER[task];
+      const same = this.#running[task];
       // One that still waits for others does what is due now, too.
       if (same !== undefined) same.isDueAgain ||= same.hasBegun;
       // What is due beside a pass is done by it; its end makes the next one due.
-      else if (!this.#running.has('pass')) this.#start(task);
+      else if (this.#running.pass === undefined) this.#start(task);
     }
   }
 
+  get #allRunning(): readonly Running[] {
+    return Object.values(this.#running).filter((running) => running !== undefined);
+  }
+
   #setDue(task: DueTask, dueAt: number): void {
-    this.#dueAt.set(task, dueAt);
+    this.#dueAt[task] = dueAt;
     this.#options.scheduler.arrange(this);
   }
 
   #start(task: DueTask): void {
     const { run, onIdle } = this.#options;
-    const others = AFTER[task].flatMap((other) => this.#running.get(other)?.ended ?? []);
+    const others = AFTER[task].flatMap((other) => this.#running[other]?.ended ?? []);
     const running: Running = { hasBegun: false, isDueAgain: false, ended: Promise.resolve() };
-    this.#running.set(task, running);
+    this.#running[task] = running;
     running.ended = Promise.all(others)
       .then(() => {
         running.hasBegun = true;
         return run(task);
       })
       .finally(() => {
-        this.#running.delete(task);
+        this.#running[task] = undefined;
         if (running.isDueAgain) this.due(task, 0);
         if (this.areIdle) onIdle();
       });

@@ -53,12 +53,14 @@ export class BatchLimit {
   }
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** The calls for the live files of one job. */
 export class BatchReader {
   readonly #jobId: JobId;
   readonly #limit: BatchLimit;
   /** Files that failed a call by themselves. */
-  readonly #poisoned = new Set<string>();
+  #poisoned: ReadonlySet<string> = NONE;
   /** While every file of the job fails: the number of the file to be tried next. */
   #turn: number | undefined;
 
@@ -85,10 +87,13 @@ export class BatchReader {
     }
     const [first] = batch.errors.values();
     const isBroken = begins && first !== undefined && batch.errors.size === wanted.length;
+    const poisoned = new Set(this.#poisoned);
     for (const name of wanted.map(keyText)) {
-      if (!isBroken && batch.errors.has(name)) this.#poisoned.add(name);
-      else this.#poisoned.delete(name);
+      if (!isBroken && batch.errors.has(name)) poisoned.add(name);
+      else poisoned.delete(name);
     }
+    // Thousands of jobs have none.
+    this.#poisoned = poisoned.size === 0 ? NONE : poisoned;
     if (isBroken) {
       this.#turn = 0;
       throw first;

@@ -15,7 +15,7 @@ import { FilePoll, type FilePollContext } from './file-poll.ts';
 /** What the polls of all jobs share. */
 export interface PollContext extends Pick<FilePollContext, 'encoding'> {
   readonly store: Store;
-  readonly liveFiles: Omit<LiveFileOptions, 'commit' | 'mark' | 'settled'>;
+  readonly liveFiles: Omit<LiveFileOptions, 'settled'>;
   readonly batchLimit: BatchLimit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
@@ -55,17 +55,13 @@ export class JobPolls {
   readonly #batches: BatchReader;
 
   constructor(jobId: JobId, context: PollContext) {
-    const { store, encoding, liveFiles, newMemory, batchLimit } = context;
+    const { encoding, liveFiles, newMemory, batchLimit } = context;
     this.jobId = jobId;
     this.#context = context;
     this.#batches = new BatchReader(jobId, batchLimit);
-    const options: LiveFileOptions = {
-      ...liveFiles,
-      settled: new Set(),
-      commit: (row) => store.transaction(() => store.liveFiles.save(row)),
-      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
-    };
-    this.#ofFile = { encoding, ...newMemory(), open: (row: LiveFileRow) => LiveFile.open(row, options) };
+    const settled = new Set<string>();
+    const open = (row: LiveFileRow) => LiveFile.open(row, { ...liveFiles, settled });
+    this.#ofFile = { encoding, ...newMemory(), open };
   }
 
   /** Throws if the service gave nothing for the job; what was appended is committed. */

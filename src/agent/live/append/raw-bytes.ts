@@ -37,6 +37,15 @@ const STEP_BYTES = 1024 * 1024;
 
 type Which = 'behind' | 'inside';
 
+interface Tries {
+  /** When the bytes behind the mirror may be fetched again. */
+  behind: number;
+  /** When those of its inexact regions may be. */
+  inside: number;
+  /** How often in a row they could not be had. */
+  refusals: number;
+}
+
 /** What the listed files have that may be the live file. */
 interface Found {
   /** The listed name; undefined if there is more than one. */
@@ -50,10 +59,8 @@ interface Found {
 
 export class RawBytes {
   readonly #options: RawBytesOptions;
-  /** When the raw bytes of a live file of the job may be fetched again: those behind its mirror, and those of inexact regions. */
-  readonly #notBefore = { behind: new Map<string, number>(), inside: new Map<string, number>() };
-  /** How often in a row they could not be had. */
-  readonly #refusals = new Map<string, number>();
+  /** Of the live files of the job whose raw bytes were asked for. */
+  readonly #tries = new Map<string, Tries>();
 
   constructor(options: RawBytesOptions) {
     this.#options = options;
@@ -101,21 +108,27 @@ export class RawBytes {
 
   /** Whether they were asked for often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (this.#refusals.get(keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
+    return (this.#tries.get(keyText(file.key))?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
 
   #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#notBefore[which].get(keyText(file.key)) ?? 0);
+    return final || this.#options.now() >= (this.#tries.get(keyText(file.key))?.[which] ?? 0);
   }
 
   #wait(file: LiveFile, which: Which, waitMs: number): void {
-    this.#notBefore[which].set(keyText(file.key), this.#options.now() + waitMs);
+    this.#triesOf(file)[which] = this.#options.now() + waitMs;
   }
 
   #count(file: LiveFile, worked: boolean): void {
+    const tries = this.#triesOf(file);
+    tries.refusals = worked ? 0 : tries.refusals + 1;
+  }
+
+  #triesOf(file: LiveFile): Tries {
     const name = keyText(file.key);
-    if (worked) this.#refusals.delete(name);
-    else this.#refusals.set(name, (this.#refusals.get(name) ?? 0) + 1);
+    const tries = this.#tries.get(name) ?? { behind: 0, inside: 0, refusals: 0 };
+    this.#tries.set(name, tries);
+    return tries;
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
