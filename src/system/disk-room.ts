@@ -1,10 +1,9 @@
 /** What may be taken of a disk. */
 import fs from 'node:fs/promises';
-import type { Reserve } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 
 /** Keeps some room on the disk of a directory free (`mirror.minFreeBytes`). */
-export class DiskReserve implements Reserve {
+export class DiskReserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
 

@@ -1,6 +1,5 @@
 /** Holds downloads together to so many bytes a second (`results.bandwidthLimit`). */
-import type { Clock } from '../agent/ports.ts';
-import { sleep } from './clock.ts';
+import { type Clock, sleep } from './clock.ts';
 
 export class Throttle {
   readonly #bytesPerSecond: number | null;

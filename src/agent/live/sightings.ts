@@ -3,8 +3,7 @@
  * (docs/servers.md 1.6), so a file that looks truncated or rewritten has to look so in two polls; one that looks
  * shorter has to look so for a while.
  */
-import { type JobId, keyText } from '../../job.ts';
-import { ByJob } from '../by-job.ts';
+import { keyText } from '../../job.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
 export interface WitnessOptions {
@@ -28,7 +27,8 @@ export type Sight = 'difference' | 'tail' | 'unclear' | 'stuck';
 
 export class Witnesses {
   readonly #options: WitnessOptions;
-  readonly #seen = new ByJob<Seen>();
+  /** By what was seen, and of which live file of the job. */
+  readonly #seen = new Map<string, Seen>();
 
   constructor(options: WitnessOptions) {
     this.#options = options;
@@ -51,19 +51,15 @@ export class Witnesses {
   }
 
   clear(file: LiveFile, sight: Sight): void {
-    this.#seen.delete(file.jobId, nameOf(file, sight));
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#seen.forgetJob(jobId);
+    this.#seen.delete(nameOf(file, sight));
   }
 
   /** What an earlier poll saw; notes it if there was nothing, or the mirror has another length since. */
   #look(file: LiveFile, sight: Sight): Seen | undefined {
     const name = nameOf(file, sight);
-    const seen = this.#seen.get(file.jobId, name);
+    const seen = this.#seen.get(name);
     if (seen !== undefined && seen.length === file.length) return seen;
-    this.#seen.set(file.jobId, name, { since: this.#options.now(), length: file.length });
+    this.#seen.set(name, { since: this.#options.now(), length: file.length });
     return undefined;
   }
 }

@@ -2,7 +2,7 @@
 import type { JobId } from '../../job.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Clock } from '../ports.ts';
+import type { Clock } from '../../system/clock.ts';
 
 export interface ProgressOptions {
   readonly store: Store;

@@ -100,12 +100,12 @@ async function passHere({ config, owned, jobId, kind, progress, signal }: PassHe
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
   const connection = await connect(config, log, { secrets: transfers.secrets });
   try {
-    const { pass } = buildEngine({
+    const { polls, pass } = buildEngine({
       ...{ config, store, transfers, log },
       remote: connection.remote,
       onProgress: (row) => progress.show(row),
     });
-    const summary = await completePass(jobId, pass(signal));
+    const summary = await completePass(polls(jobId), pass(signal));
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
     return summary;
   } finally {

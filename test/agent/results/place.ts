@@ -82,8 +82,6 @@ export class FilesRemote implements Remote {
     return this.method;
   }
 
-  forgetJob(): void {}
-
   async endTransfer(_jobId: JobId, method: TransferMethod): Promise<void> {
     this.transferCalls.push(`end ${method.credentials?.publicKey ?? 'nothing'}`);
   }

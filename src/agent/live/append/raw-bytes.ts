@@ -5,13 +5,12 @@
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
-import { type JobId, keyText } from '../../../job.ts';
-import { ByJob } from '../../by-job.ts';
+import { keyText } from '../../../job.ts';
 import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
-import { candidatesAmong, listedFiles, refusesFile } from './listed-files.ts';
+import { candidatesAmong, listedFiles } from './listed-files.ts';
 import { AnotherFile, type Arrival, RawArrival, type ShownPart, type ShownText, WholeArrival } from './raw-download.ts';
 
 export interface RawBytesOptions {
@@ -40,6 +39,17 @@ const STEP_BYTES = 1024 * 1024;
 /** Those behind a mirror, those of its inexact regions, or all to be compared. */
 type Which = 'behind' | 'inside' | 'all';
 
+interface Tries {
+  /** When the bytes behind the mirror may be fetched again. */
+  behind: number;
+  /** When those of its inexact regions may be. */
+  inside: number;
+  /** When all may be, to be compared. */
+  all: number;
+  /** How often in a row they could not be had. */
+  refusals: number;
+}
+
 /** What the listed files have that may be the live file. */
 interface Found {
   /** The listed name; undefined if there is more than one. */
@@ -60,10 +70,8 @@ interface Compared {
 
 export class RawBytes {
   readonly #options: RawBytesOptions;
-  /** When the raw bytes of a live file may be fetched again. */
-  readonly #notBefore = { behind: new ByJob<number>(), inside: new ByJob<number>(), all: new ByJob<number>() };
-  /** How often in a row they could not be had. */
-  readonly #refusals = new ByJob<number>();
+  /** Of the live files of the job whose raw bytes were asked for. */
+  readonly #tries = new Map<string, Tries>();
 
   constructor(options: RawBytesOptions) {
     this.#options = options;
@@ -140,28 +148,27 @@ export class RawBytes {
 
   /** Whether they were asked for often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#notBefore.behind.forgetJob(jobId);
-    this.#notBefore.inside.forgetJob(jobId);
-    this.#notBefore.all.forgetJob(jobId);
-    this.#refusals.forgetJob(jobId);
+    return (this.#tries.get(keyText(file.key))?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
 
   #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#notBefore[which].get(file.jobId, keyText(file.key)) ?? 0);
+    return final || this.#options.now() >= (this.#tries.get(keyText(file.key))?.[which] ?? 0);
   }
 
   #wait(file: LiveFile, which: Which, waitMs: number): void {
-    this.#notBefore[which].set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
+    this.#triesOf(file)[which] = this.#options.now() + waitMs;
   }
 
   #count(file: LiveFile, worked: boolean): void {
+    const tries = this.#triesOf(file);
+    tries.refusals = worked ? 0 : tries.refusals + 1;
+  }
+
+  #triesOf(file: LiveFile): Tries {
     const name = keyText(file.key);
-    if (worked) this.#refusals.delete(file.jobId, name);
-    else this.#refusals.set(file.jobId, name, (this.#refusals.get(file.jobId, name) ?? 0) + 1);
+    const tries = this.#tries.get(name) ?? { behind: 0, inside: 0, all: 0, refusals: 0 };
+    this.#tries.set(name, tries);
+    return tries;
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
@@ -268,7 +275,7 @@ export class RawBytes {
       await arrival.end();
       return true;
     } catch (error) {
-      if (error instanceof AnotherFile || refusesFile(asJobtailError(error))) return false;
+      if (error instanceof AnotherFile || asJobtailError(error).policy.isRefusal) return false;
       throw error;
     } finally {
       // A download that breaks does not wait for its sink.

@@ -4,7 +4,8 @@ import path from 'node:path';
 import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
-import type { Clock, DirectOrder, DirectTransfer, Remote, Reserve } from '../../ports.ts';
+import type { Clock } from '../../../system/clock.ts';
+import type { DirectOrder, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { DueResult } from '../plan.ts';
 import type { Leases } from './leases.ts';
 

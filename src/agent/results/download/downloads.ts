@@ -1,11 +1,11 @@
 /** The downloads of one sync: each file that is due comes by the way that suits it, and is put in its place. */
 import path from 'node:path';
-import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Remote } from '../../ports.ts';
 import type { Ledger } from '../ledger.ts';
-import { isOfOneFile, type Placement } from '../place/placement.ts';
+import type { Placement } from '../place/placement.ts';
 import type { DueResult } from '../plan.ts';
 import type { Progress } from '../progress.ts';
 import { clearStaging, type DirectResults } from './by-direct.ts';
@@ -26,8 +26,7 @@ export interface DownloadsOptions {
   readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
 }
 
-/** Failures that may be of one file or of the service: it is the service if several files in a row meet one. */
-const OF_ONE_FILE_PERHAPS = new Set<ErrorCode>(['interrupted', 'timeout', 'http-status', 'unavailable', 'internal']);
+/** So many files in a row that fail: it is the service. */
 const MOST_IN_A_ROW = 3;
 
 export class Downloads {
@@ -149,8 +148,9 @@ export class Downloads {
   }
 
   #isOfOneFile(error: JobtailError): boolean {
-    if (isOfOneFile(error)) return true;
+    const { ofOneFile } = error.policy;
+    if (ofOneFile === 'yes') return true;
     this.#failuresInARow += 1;
-    return OF_ONE_FILE_PERHAPS.has(error.code) && this.#failuresInARow < MOST_IN_A_ROW;
+    return ofOneFile === 'perhaps' && this.#failuresInARow < MOST_IN_A_ROW;
   }
 }

@@ -8,11 +8,12 @@
  * moment its public key is recorded here, nobody can name the key to EndFileTransfer, and it ends by itself after a
  * day.
  */
-import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import type { LeaseRow } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
-import type { Clock, Log, Remote, TransferMethod } from '../../ports.ts';
+import type { Clock } from '../../../system/clock.ts';
+import type { Log, Remote, TransferMethod } from '../../ports.ts';
 
 export interface LeasesOptions {
   readonly store: Store;
@@ -36,18 +37,6 @@ const HOUR_MS = 60 * 60_000;
 const RENEWED_AFTER_MS = 20 * HOUR_MS;
 /** A stop does not cut these calls off at once: an answer that nobody receives leaves a key behind. */
 const GRACE_MS = 5_000;
-/** Failures after which it is known that the service did nothing. */
-const ANSWERED = new Set<ErrorCode>([
-  'fault',
-  'not-found',
-  'unreachable',
-  'tls',
-  'rate-limited',
-  'session-lost',
-  'sign-in-refused',
-  'secret-unavailable',
-]);
-
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #held = new Map<JobId, Lease>();
@@ -128,7 +117,7 @@ export class Leases {
     } catch (thrown) {
       const error = asJobtailError(thrown);
       // After anything else than a clear answer there may be a key.
-      if (ANSWERED.has(error.code)) end(error.message);
+      if (error.policy.nothingDone) end(error.message);
       else store.transaction(() => store.leases.lose(leaseId, error.message));
       throw error;
     }
@@ -158,7 +147,7 @@ export class Leases {
     } catch (thrown) {
       const error = asJobtailError(thrown);
       // It answered: saying it again would bring the same answer. A lost session is another matter.
-      if (error.code === 'fault' || error.code === 'not-found') return error.message;
+      if (error.policy.isRefusal) return error.message;
       throw error;
     }
   }

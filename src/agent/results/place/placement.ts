@@ -4,7 +4,7 @@
  * the server or not there.
  */
 import path from 'node:path';
-import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
@@ -43,22 +43,6 @@ type Present = undefined | 'link' | { readonly bytes: number };
 
 /** A link that the agent itself made: to a mirror beside `results/`. */
 const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
-
-/** Failures of one file, whatever the next one does. */
-const OF_ONE_FILE = new Set<ErrorCode>([
-  'not-found',
-  'fault',
-  'malformed',
-  'unexpected-answer',
-  'answer-too-large',
-  'local-io',
-  'permission',
-  'usage',
-]);
-
-export function isOfOneFile({ code }: JobtailError): boolean {
-  return OF_ONE_FILE.has(code);
-}
 
 export class Placement {
   readonly #options: PlacementOptions;
@@ -180,9 +164,10 @@ export class Placement {
       const error = asJobtailError(thrown);
       for (const { path: file, result } of files) {
         if (file !== undefined) await discard(file);
-        if (isOfOneFile(error) && result !== undefined) ledger.postponed(result.row, 'failed', error.message);
+        if (error.policy.ofOneFile === 'yes' && result !== undefined)
+          ledger.postponed(result.row, 'failed', error.message);
       }
-      if (!isOfOneFile(error)) throw error;
+      if (error.policy.ofOneFile !== 'yes') throw error;
       return false;
     }
   }
