@@ -17,7 +17,7 @@ import type { PollContext } from '../../src/agent/poll/poll-context.ts';
 import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
-import { contentWriter } from '../../src/remote/soap/answer/content.ts';
+import { contentWriter } from '../../src/remote/content/held-texts.ts';
 import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
 import { readBootId } from '../../src/system/boot-id.ts';
@@ -93,7 +93,11 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     quietFiles: new QuietFiles(mirrorDirectory, false),
     encoding: new TextEncoding('auto', store.habits),
     witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
-    rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
+    rawBytes: new RawBytes({
+      remote,
+      newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
+      now: systemClock.monotonic,
+    }),
     backlogs: new Backlogs(),
     batches: new BatchReader(store.habits),
     now: Date.now,

@@ -149,6 +149,18 @@ export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Bu
   return Buffer.concat(chunks, length);
 }
 
+/** The beginning of the body, at least `enoughBytes` of it if it has so many; the rest is given up. */
+export async function readBeginning(answer: HttpAnswer, enoughBytes: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of answer.body) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= enoughBytes) break;
+  }
+  return Buffer.concat(chunks, length);
+}
+
 function createDispatcher({ limits, tls, proxy, connections }: HttpClientOptions): Dispatcher {
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would else switch the checks off.
   const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };

@@ -3,6 +3,13 @@
  * server. Element order, nillability and multiplicity are those of docs/interface.md.
  */
 
+/** The versions of SOAP, and the namespaces of their envelopes. */
+export const SOAP_NAMESPACES = {
+  '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',
+  '1.2': 'http://www.w3.org/2003/05/soap-envelope',
+} as const;
+export type SoapVersion = keyof typeof SOAP_NAMESPACES;
+
 /** What the contract leaves open: {service_namespace} and {file_transfer_url}. */
 export interface ContractOptions {
   readonly namespace: string;

@@ -4,8 +4,8 @@
  */
 import type { Content, Part, PartRequest, Parts, TransferMethod } from '../../agent/ports.ts';
 import { keyText, type LiveFileName, parseTaskId } from '../../job.ts';
+import { malformed } from '../wrong-answers.ts';
 import { type FileType, type Operation, PROTOCOLS } from './contract.ts';
-import { malformed } from './malformed.ts';
 
 /** SynchronizableFilesExt of a live file (docs/interface.md 2.4). */
 export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
@@ -59,7 +59,7 @@ export interface PartsQuestion {
  * do not match are released.
  * @throws JobtailError malformed
  */
-export async function partsOf(result: Fields | null, { wanted, texts }: PartsQuestion): Promise<Parts> {
+export async function matchParts(result: Fields | null, { wanted, texts }: PartsQuestion): Promise<Parts> {
   const missing = new Map(wanted.map((request) => [keyText(request), request]));
   const parts: Part[] = [];
   const refused: Content[] = [];

@@ -5,16 +5,16 @@
  */
 import { JobtailError } from '../../../errors.ts';
 import type { Secrets } from '../../../redact.ts';
-import type { Operation } from '../contract.ts';
-import { malformed, unexpected } from '../malformed.ts';
-import { createDecoder, LIFTED, type Lifted, type LiftedDecoder, type LiftedElement } from './lifted.ts';
+import type { Lifted } from '../../content/lifted.ts';
+import { malformed } from '../../wrong-answers.ts';
+import { type Operation, SOAP_NAMESPACES } from '../contract.ts';
+import { createDecoder, LIFTED, type LiftedDecoder, type LiftedElement } from './lifted-elements.ts';
 import type { StartTag } from './xml-tag.ts';
 import { resolveReferences } from './xml-text.ts';
 import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
 
-const SOAP_1_1 = 'http://schemas.xmlsoap.org/soap/envelope/';
-const SOAP_1_2 = 'http://www.w3.org/2003/05/soap-envelope';
-const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
+const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
+const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_NAMESPACES['1.1']}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
 
 /** The `soap` package blocks the process while it reads the rest: some 50 ms for one of this size. */
 const MAX_REST_CHARACTERS = 512 * 1024;
@@ -36,8 +36,8 @@ export interface ScanOptions {
   readonly operation: Operation;
   /** {service_namespace}. */
   readonly namespace: string;
-  /** Receives the lifted texts; left out, nothing is lifted. */
-  readonly lifted?: Lifted | undefined;
+  /** Receives the lifted texts; if undefined, nothing is lifted. */
+  readonly lifted: Lifted | undefined;
   /** Bytes allowed besides the lifted texts. */
   readonly maxBytes: number;
   /** No name in a message quotes them. */
@@ -153,7 +153,7 @@ export class AnswerScanner implements XmlEvents {
 
   #envelope(tag: StartTag): Frame {
     if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
-    const isEnvelope = tag.localName === 'Envelope' && [SOAP_1_1, SOAP_1_2].includes(tag.namespace);
+    const isEnvelope = tag.localName === 'Envelope' && ENVELOPES.includes(tag.namespace);
     if (!isEnvelope) throw unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
     this.#write(START_OF_REST);
     return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
@@ -236,6 +236,13 @@ export class AnswerScanner implements XmlEvents {
     if (this.#restCharacters > MAX_REST_CHARACTERS) throw tooLarge(`more than ${MAX_REST_CHARACTERS} characters`);
     if (text !== '') this.#rest.push(text);
   }
+}
+
+/** The answer is sound but is not the one to this request; `what` says why. */
+export function unexpected(what: string): JobtailError {
+  return new JobtailError('unexpected-answer', `the answer is not the one asked for: ${what}`, {
+    hint: 'compare service.fileTransferUrl, service.namespace and service.soapVersion with the WSDL of the service',
+  });
 }
 
 function tooLarge(than: string): JobtailError {

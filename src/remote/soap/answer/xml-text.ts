@@ -3,7 +3,7 @@
  * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
  * (docs/servers.md 2.1). In markup (tags, comments, instructions) nobody needs them, and they are refused.
  */
-import { malformed } from '../malformed.ts';
+import { malformed } from '../../wrong-answers.ts';
 
 const AMPERSAND = 0x26;
 const SEMICOLON = 0x3b;

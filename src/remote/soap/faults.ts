@@ -1,7 +1,7 @@
-/** A service that answers, but not with what was asked for: faults and statuses, and what they mean. */
-import { type ErrorCode, JobtailError, type JobtailErrorOptions } from '../../errors.ts';
+/** Answers that are no success: what their status and their words mean. */
+import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
-import type { Operation } from './contract.ts';
+import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
 
 const MAX_WORDS = 500;
 /** What a fault means stands at its beginning. */
@@ -12,82 +12,62 @@ const SESSION_LOST =
   /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
 /** What a service said instead of a result. */
-export interface Refusal {
+export interface Fault {
   readonly status: number;
-  /** Whether it is a SOAP fault. */
+  /** Whether it is a SOAP fault, and not a bare status. */
   readonly isFault: boolean;
   /** Its own words; may be empty, and may hold the session code. */
   readonly words: string;
   readonly retryAfterMs: number | undefined;
 }
 
-export interface RefusedCall {
-  readonly operation: Operation;
+export interface FaultReading {
   /** They are taken out of the words. */
   readonly secrets: Secrets;
   /** Whether words of a service say, in its own way, that a session is lost. */
-  readonly isSessionFault: ((words: string) => boolean) | undefined;
+  readonly isSessionFault: (words: string) => boolean;
 }
 
-/** The error for a refusal. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
-export function refusalError(refusal: Refusal, call: RefusedCall): JobtailError {
-  const { status, isFault, words, retryAfterMs } = refusal;
-  const said = call.secrets.safeText(words, MAX_WORDS);
-  const quoted = said === '' ? '' : `: ${said}`;
-  const meaning = isSessionLost(refusal, call) ? SESSION_LOST_MEANING : meaningOf(status, isFault);
+/** The error for a fault. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
+export function faultError(operation: string, fault: Fault, { secrets, isSessionFault }: FaultReading): JobtailError {
+  const { status, isFault, words, retryAfterMs } = fault;
+  const said = secrets.safeText(words, MAX_WORDS);
+  const { code, hint } = isSessionLost(fault, isSessionFault) ? LOST : meaningOf(status, isFault);
   const how = isFault
     ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
     : `status ${status}`;
-  const options: JobtailErrorOptions = {
-    hint: meaning.hint,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  };
-  return new JobtailError(meaning.code, `the service answered ${call.operation} with ${how}${quoted}`, options);
+  const message = `the service answered ${operation} with ${how}${said === '' ? '' : `: ${said}`}`;
+  return new JobtailError(code, message, { hint, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
 }
 
-function isSessionLost({ status, words }: Refusal, { isSessionFault }: RefusedCall): boolean {
+function isSessionLost({ status, words }: Fault, isSessionFault: FaultReading['isSessionFault']): boolean {
   if (status === 401 || status === 403) return true;
   const beginning = words.slice(0, MAX_EXAMINED);
-  return SESSION_LOST.test(beginning) || isSessionFault?.(beginning) === true;
+  return SESSION_LOST.test(beginning) || isSessionFault(beginning);
 }
 
-interface Meaning {
-  readonly code: ErrorCode;
-  readonly hint: string;
-}
-
-const SESSION_LOST_MEANING: Meaning = {
+const LOST: StatusMeaning = {
   code: 'session-lost',
   hint: 'signing in again did not help: a job of another user and a wrong job id look the same as a lost session',
 };
 
-const FAULT_MEANING: Meaning = {
+const FAULT: StatusMeaning = {
   code: 'fault',
   hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
 };
 
-const BY_STATUS: Readonly<Record<number, Meaning>> = {
-  413: { code: 'request-too-long', hint: 'the service takes only shorter requests' },
-  414: { code: 'request-too-long', hint: 'the service takes only shorter requests' },
-  429: { code: 'rate-limited', hint: 'lower service.requestsPerMinute if this happens often' },
-  502: { code: 'unavailable', hint: 'the proxy in front of the service does not reach it' },
-  503: { code: 'unavailable', hint: 'the service is down or overloaded' },
-  504: { code: 'unavailable', hint: 'the proxy in front of the service does not reach it' },
-};
-
-const HINTS_BY_STATUS: Readonly<Record<number, string>> = {
+const HINT_OF_STATUS: Readonly<Record<number, string>> = {
   404: 'nothing is at this address: look at service.fileTransferUrl',
   405: 'the address belongs to something else: look at service.fileTransferUrl',
   407: 'the proxy wants a sign-in: look at service.proxy',
   415: 'the service does not take this version of SOAP: look at service.soapVersion',
 };
+const USUAL_HINT = 'look at service.fileTransferUrl; the log of the service may say more';
 
-function meaningOf(status: number, isFault: boolean): Meaning {
-  const known = BY_STATUS[status];
+function meaningOf(status: number, isFault: boolean): StatusMeaning {
+  const known = MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
-  if (isFault) return FAULT_MEANING;
-  const hint = HINTS_BY_STATUS[status] ?? 'look at service.fileTransferUrl; the log of the service may say more';
-  return { code: 'http-status', hint };
+  return isFault ? FAULT : { code: 'http-status', hint: HINT_OF_STATUS[status] ?? USUAL_HINT };
 }
 
 /** The words of a fault of either version, as the `soap` package read it; empty if it has none. */

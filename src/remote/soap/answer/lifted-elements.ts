@@ -1,7 +1,7 @@
 /** Which bulky texts are lifted out of an answer, and what their bytes are. */
-
+import { Base64Decoder } from '../../content/base64.ts';
 import type { Operation } from '../contract.ts';
-import { Base64Decoder } from './base64.ts';
+
 import { resolveReferences } from './xml-text.ts';
 
 /** An element of an answer whose text does not pass through the `soap` package. */
@@ -23,23 +23,6 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   },
   ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
 };
-
-/** Receives lifted texts, one after the other. */
-export interface Lifted {
-  /** A text begins (also an empty one; nil is no text). They are counted from 0. */
-  begin(): void;
-  /** Whole characters of a text. They are only good until the call returns: whoever keeps them copies them. */
-  bytes(bytes: Buffer): void;
-  /** It is complete and sound; the rest of the answer may still turn out not to be. */
-  end(): void;
-  /** Called between network chunks: the answer is not read further before the promise has resolved. */
-  flush(): Promise<void>;
-  /** The rest of the answer is not wanted. */
-  readonly hasEnough?: boolean;
-}
-
-/** Thrown by an exchange whose answer was read only until there was enough of it. */
-export class EnoughRead extends Error {}
 
 /** Turns the characters of one lifted element into its bytes, which are only good until the next call. */
 export interface LiftedDecoder {
