@@ -7,6 +7,7 @@ import type { Operation } from '../../src/remote/soap/contract.ts';
 import { NAMESPACE } from './wire-envelopes.ts';
 
 export interface Scanned {
+  /** What remains of the document; of a fault, its words. */
   readonly rest: string;
   readonly texts: readonly Buffer[];
 }
@@ -48,7 +49,8 @@ export function scan(operation: Operation, document: Buffer | string, cuts: Cuts
     scanner.push(Buffer.from(bytes.subarray(at, cut)));
     at = cut;
   }
-  return { rest: scanner.finish().xml, texts: lifted.texts };
+  const rest = scanner.finish();
+  return { rest: rest.fault ?? rest.xml, texts: lifted.texts };
 }
 
 /** What `scan` returns, or the code of its error; any other error is thrown. */

@@ -29,7 +29,6 @@ import {
 } from './arguments.ts';
 import type { Operation, SoapVersion } from './contract.ts';
 import { Envelopes } from './envelope.ts';
-import { faultError, wordsOfFault } from './faults.ts';
 import { RepeatedAnswer, WrittenRequests } from './repeated-answer.ts';
 import { matchParts, resultOf, transferMethodOf } from './results.ts';
 import { Transport } from './transport.ts';
@@ -184,16 +183,11 @@ export class SoapRemote implements Remote {
     const repeated = again && new RepeatedAnswer(written === undefined ? null : again.known);
     const envelope = written ?? (await this.#envelopes.write(operation, requestFields(jobId, fields, grant)));
     if (again !== undefined) this.#written.keep(jobId, { wanted: again.wanted, grant, ...envelope });
-    const received = await this.#transport.send({
+    const rest = await this.#transport.send({
       ...{ operation, lifted, repeated, count, signal },
       envelope: { ...envelope, headers: { ...envelope.headers, ...headers } },
       totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
     });
-    const { status, retryAfterMs, rest } = received;
-    const content = rest === undefined ? {} : await this.#envelopes.read(operation, rest.xml);
-    const isFault = rest?.isFault === true;
-    if (status === 200 && !isFault) return { response: content.response, repeated };
-    const words = received.words ?? wordsOfFault(content.fault);
-    throw faultError(operation, { status, isFault, words, retryAfterMs }, this.#options);
+    return { response: rest && (await this.#envelopes.read(operation, rest)), repeated };
   }
 }

@@ -14,14 +14,6 @@ export interface Envelope {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What an answer holds; one of them at most. */
-export interface EnvelopeContent {
-  /** The content of the response element; undefined or null if it is empty. */
-  readonly response?: unknown;
-  /** The content of the fault. */
-  readonly fault?: unknown;
-}
-
 export interface EnvelopesOptions {
   readonly namespace: string;
   readonly url: string;
@@ -39,7 +31,7 @@ export class Envelopes {
   /** `args` in the order of the contract; null is written as nil, an absent one is left out. */
   async write(operation: Operation, args: Fields): Promise<Envelope> {
     const { namespace, soapVersion } = this.#options;
-    const contract = await this.#read();
+    const contract = await this.#readContract();
     const body = contract.objectToDocumentXML(operation, args, 'tns', namespace, operation);
     return {
       xml: `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${SOAP_NAMESPACES[soapVersion]}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ${contract.xmlnsInEnvelope}><soap:Body>${body}</soap:Body></soap:Envelope>`,
@@ -47,19 +39,17 @@ export class Envelopes {
     };
   }
 
-  /** `xml` is what the scanner left of an answer. @throws JobtailError malformed */
-  async read(operation: Operation, xml: string): Promise<EnvelopeContent> {
-    const contract = await this.#read();
+  /** The content of the response element in what is left of an answer; undefined or null if it is empty. */
+  async read(operation: Operation, rest: string): Promise<unknown> {
+    const contract = await this.#readContract();
     try {
-      return { response: contract.xmlToObject(xml).Body[`${operation}Response`] };
-    } catch (error) {
-      const fault = faultIn(error);
-      if (fault === undefined) throw malformed('its values are not those of the contract');
-      return { fault };
+      return contract.xmlToObject(rest).Body[`${operation}Response`];
+    } catch {
+      throw malformed('its values are not those of the contract');
     }
   }
 
-  #read(): Promise<WSDL> {
+  #readContract(): Promise<WSDL> {
     this.#contract ??= readContract(wsdlOf(this.#options));
     return this.#contract;
   }
@@ -84,12 +74,4 @@ function exactLong(text: string): string {
   const long = parseLong(text);
   if (long === undefined) throw new Error('no whole number of 64 bits');
   return long;
-}
-
-/** The package throws a fault that it reads. */
-function faultIn(error: unknown): unknown {
-  const { root } = (error ?? {}) as {
-    readonly root?: { readonly Envelope?: { readonly Body?: { readonly Fault?: unknown } } };
-  };
-  return root?.Envelope?.Body?.Fault;
 }

@@ -3,25 +3,23 @@
  * remains of it comes back.
  */
 import { JobtailError } from '../../errors.ts';
-import type { Secrets } from '../../redact.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
 import { malformed } from '../wrong-answers.ts';
-import { AnswerScanner, type Rest, unexpected } from './answer/scanner.ts';
+import { AnswerScanner, type Rest } from './answer/scanner.ts';
 import type { Operation } from './contract.ts';
 import type { Envelope } from './envelope.ts';
+import { type Fault, type FaultReading, faultError, unexpected } from './faults.ts';
 import type { RepeatedAnswer } from './repeated-answer.ts';
 
 /** How much of an answer that is no success is looked at. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
 const MAX_TITLE_LENGTH = 100;
 
-export interface TransportOptions {
+export interface TransportOptions extends FaultReading {
   readonly http: HttpClient;
   readonly url: string;
   readonly namespace: string;
-  /** Nothing of them goes into a message. */
-  readonly secrets: Secrets;
   /** Bytes of an answer allowed besides the lifted texts. */
   readonly maxSmallAnswerBytes: number;
 }
@@ -40,16 +38,6 @@ export interface Sending {
   readonly signal: AbortSignal;
 }
 
-/** What came back. With a status other than 200, or a fault, it is no success. */
-export interface Received {
-  readonly status: number;
-  readonly retryAfterMs: number | undefined;
-  /** The envelope without its lifted texts; undefined if there is none, or not more of it is wanted. */
-  readonly rest?: Rest | undefined;
-  /** What an answer without an envelope says. */
-  readonly words?: string;
-}
-
 export class Transport {
   readonly #options: TransportOptions;
 
@@ -57,15 +45,23 @@ export class Transport {
     this.#options = options;
   }
 
-  /** @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large */
-  async send(sending: Sending): Promise<Received> {
+  /**
+   * The envelope of the response without its lifted texts; undefined if no more of it was wanted.
+   * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large; that
+   * of a fault, or of a status that is no success
+   */
+  async send(sending: Sending): Promise<string | undefined> {
     const { http, url } = this.#options;
     const { operation, envelope, signal, totalMs } = sending;
     const { xml: body, headers } = envelope;
     const answer = await http.request({ method: 'POST', url, headers, body, signal, totalMs });
-    const { status, retryAfterMs } = answer;
-    if (status === 200) return { status, retryAfterMs, rest: await this.#readSuccess(answer, sending) };
-    if (status >= 400) return { status, retryAfterMs, ...(await this.#readRefusal(answer, sending)) };
+    const { status } = answer;
+    if (status === 200) {
+      const rest = await this.#readSuccess(answer, sending);
+      if (rest?.fault === undefined) return rest?.xml;
+      throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
+    }
+    if (status >= 400) throw faultError(operation, answer, await this.#readRefusal(answer, sending), this.#options);
     await answer.body[Symbol.asyncIterator]().return?.();
     if (status < 300) throw unexpected(`its status is ${status} instead of 200`);
     throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
@@ -105,19 +101,21 @@ export class Transport {
     return malformed(`it is ${this.#options.secrets.safeText(answer.contentType)} and no SOAP envelope`);
   }
 
-  /** An envelope with a status other than 200, most likely a fault, or the words of something else. */
-  async #readRefusal(answer: HttpAnswer, { operation, count }: Sending): Promise<Pick<Received, 'rest' | 'words'>> {
+  /** Most likely a fault, else whatever the answer says. */
+  async #readRefusal(answer: HttpAnswer, { operation, count }: Sending): Promise<Fault> {
     const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
     count.bytes += head.length;
-    if (!isXml(answer)) return { words: isWebPage(answer, head) ? titleOf(head) : head.toString() };
+    const scanner = this.#scanner(operation, undefined);
     try {
-      const scanner = this.#scanner(operation, undefined);
-      scanner.push(head);
-      return { rest: scanner.finish() };
+      if (isXml(answer)) {
+        scanner.push(head);
+        const { fault } = scanner.finish();
+        return { isFault: fault !== undefined, words: fault ?? '' };
+      }
     } catch {
       // No envelope, so the status alone says what happened.
-      return { words: isWebPage(answer, head) ? titleOf(head) : '' };
     }
+    return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml(answer) ? '' : head.toString() };
   }
 
   #scanner(operation: Operation, lifted: Lifted | undefined): AnswerScanner {

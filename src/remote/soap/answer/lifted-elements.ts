@@ -1,8 +1,5 @@
-/** Which bulky texts are lifted out of an answer, and what their bytes are. */
-import { Base64Decoder } from '../../content/base64.ts';
+/** Which texts are lifted out of an answer. */
 import type { Operation } from '../contract.ts';
-
-import { resolveReferences } from './xml-text.ts';
 
 /** An element of an answer whose text does not pass through the `soap` package. */
 export interface LiftedElement {
@@ -22,28 +19,4 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
     indexed: true,
   },
   ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
-};
-
-/** Turns the characters of one lifted element into its bytes, which are only good until the next call. */
-export interface LiftedDecoder {
-  push(characters: Buffer, literal: boolean): Buffer;
-  finish(): void;
-}
-
-export function createDecoder(encoding: LiftedElement['encoding']): LiftedDecoder {
-  return encoding === 'base64' ? new Base64Decoder() : TEXT_DECODER;
-}
-
-/** The usual size of a network chunk. */
-const SPACE_BYTES = 64 * 1024;
-
-let space: Buffer | undefined;
-
-const TEXT_DECODER: LiftedDecoder = {
-  push: (characters, literal) => {
-    if (literal) return characters;
-    space ??= Buffer.allocUnsafeSlow(SPACE_BYTES);
-    return resolveReferences(characters, space);
-  },
-  finish: () => undefined,
 };

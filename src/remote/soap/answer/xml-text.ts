@@ -57,6 +57,16 @@ export function resolveReferences(bytes: Buffer, space?: Buffer): Buffer {
   return text.subarray(0, length);
 }
 
+/** The usual size of a network chunk. */
+const SPACE_BYTES = 64 * 1024;
+let space: Buffer | undefined;
+
+/** Where one text after the other is resolved; each is only good until the next. */
+export function reusedSpace(): Buffer {
+  space ??= Buffer.allocUnsafeSlow(SPACE_BYTES);
+  return space;
+}
+
 /**
  * Where the characters of `bytes` from `start` on can be cut: before a UTF-8 character or a reference of which only
  * the first bytes have arrived.
