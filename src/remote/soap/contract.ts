@@ -59,35 +59,29 @@ const enumeration = (name: string, values: readonly string[]) =>
 const wrapper = (name: string, ...elements: string[]) =>
   `<s:element name="${name}"><s:complexType><s:sequence>${elements.join('')}</s:sequence></s:complexType></s:element>`;
 
+/** Of each operation, what it takes between the job and the session, and its result. */
+const SIGNATURES: Readonly<Record<Operation, { readonly takes?: string; readonly gives?: string }>> = {
+  GetFileTransferMethod: { gives: 'tns:FileTransferMethodExt' },
+  EndFileTransfer: { takes: optional('usedTransferMethod', 'tns:FileTransferMethodExt') },
+  DownloadPartsOfJobFilesFromCluster: {
+    takes: optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
+    gives: 'tns:ArrayOfJobFileContentExt',
+  },
+  ListChangedFilesForJob: { gives: 'tns:ArrayOfString' },
+  DownloadFileFromCluster: { takes: optional('relativeFilePath', 's:string'), gives: 's:base64Binary' },
+};
+
+function wrappers(operation: Operation): string {
+  const { takes = '', gives } = SIGNATURES[operation];
+  const result = gives === undefined ? '' : optional(`${operation}Result`, gives);
+  return [
+    wrapper(operation, required('submittedJobInfoId', 's:long'), takes, optional('sessionCode', 's:string')),
+    wrapper(`${operation}Response`, result),
+  ].join('\n');
+}
+
 const TYPES = [
-  wrapper('GetFileTransferMethod', required('submittedJobInfoId', 's:long'), optional('sessionCode', 's:string')),
-  wrapper('GetFileTransferMethodResponse', optional('GetFileTransferMethodResult', 'tns:FileTransferMethodExt')),
-  wrapper(
-    'EndFileTransfer',
-    required('submittedJobInfoId', 's:long'),
-    optional('usedTransferMethod', 'tns:FileTransferMethodExt'),
-    optional('sessionCode', 's:string'),
-  ),
-  '<s:element name="EndFileTransferResponse"><s:complexType/></s:element>',
-  wrapper(
-    'DownloadPartsOfJobFilesFromCluster',
-    required('submittedJobInfoId', 's:long'),
-    optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
-    optional('sessionCode', 's:string'),
-  ),
-  wrapper(
-    'DownloadPartsOfJobFilesFromClusterResponse',
-    optional('DownloadPartsOfJobFilesFromClusterResult', 'tns:ArrayOfJobFileContentExt'),
-  ),
-  wrapper('ListChangedFilesForJob', required('submittedJobInfoId', 's:long'), optional('sessionCode', 's:string')),
-  wrapper('ListChangedFilesForJobResponse', optional('ListChangedFilesForJobResult', 'tns:ArrayOfString')),
-  wrapper(
-    'DownloadFileFromCluster',
-    required('submittedJobInfoId', 's:long'),
-    optional('relativeFilePath', 's:string'),
-    optional('sessionCode', 's:string'),
-  ),
-  wrapper('DownloadFileFromClusterResponse', optional('DownloadFileFromClusterResult', 's:base64Binary')),
+  ...OPERATIONS.map(wrappers),
   complexType(
     'FileTransferMethodExt',
     optional('serverHostname', 's:string'),
