@@ -1,23 +1,23 @@
 /** The section `auth`: how to sign in, and where the secret of the method is read from. */
 import type * as z from 'zod';
+import {
+  AUTH_METHODS,
+  type AuthMethod,
+  type AuthSettings,
+  SECRET_NAMES,
+  type SecretName,
+  type SecretSource,
+  secretNameOf,
+} from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { AUTH_METHODS, type AuthConfig, type AuthMethod, type SecretSource } from './config.ts';
 import { isQuickPattern } from './fault-pattern.ts';
 import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
 
-const SECRET_NAMES = ['password', 'token', 'sessionCode'] as const;
-type SecretName = (typeof SECRET_NAMES)[number];
 const SOURCES = ['File', 'Command', 'Credential'] as const;
 
 /** The keys that say where a secret is: `passwordFile` and so on. */
 const keysOf = (name: SecretName) => SOURCES.map((source) => `${name}${source}` as const);
 const SECRET_KEYS = SECRET_NAMES.flatMap(keysOf);
-
-/** What the secret of a method is called. */
-export function secretNameOf(method: AuthMethod): SecretName {
-  if (method === 'password') return 'password';
-  return method === 'session-code' ? 'sessionCode' : 'token';
-}
 
 /** The section for a configuration file in `directory`. */
 export function authSection(directory: string) {
@@ -47,7 +47,7 @@ export function authSection(directory: string) {
     sessionCodeCredential: credential,
   })
     .superRefine(checkMethod, EVEN_IF_OTHERS_FAIL)
-    .transform((keys): AuthConfig => {
+    .transform((keys): AuthSettings => {
       const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
       const secret = secretOf(keys, keys.commandTimeoutSeconds);
       const rest = { secret, operation, sessionCodeField, sessionFaultPattern, path: slashed(keys.path) };

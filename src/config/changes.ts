@@ -1,7 +1,7 @@
 /** What differs between two configurations, for the log of a reload. */
 
-import { secretNameOf } from './auth-schema.ts';
-import type { Config, SecretSource, WatchConfig } from './config.ts';
+import { type SecretSource, secretNameOf } from '../auth.ts';
+import type { Config, WatchConfig } from './config.ts';
 
 /** Keys that take effect only at a start: everything else is replaced while the agent runs. */
 const RESTART_KEYS = ['mirror.directory', 'state.directory'];

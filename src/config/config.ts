@@ -3,30 +3,19 @@
  * durations in milliseconds. The names are those of the YAML file; only durations change their ending (`Seconds`,
  * `Minutes` -> `Ms`).
  */
+import type { AuthSettings } from '../auth.ts';
 import type { JobId, LiveFileName, TaskId } from '../job.ts';
 
 export const SOAP_VERSIONS = ['1.1', '1.2'] as const;
-export const AUTH_METHODS = ['openid', 'external-token', 'cloud-platform', 'password', 'session-code'] as const;
 export const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
 export const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
 export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
-
-/** How to sign in (docs/interface.md 4.2); `session-code` takes a ready code instead. */
-export type AuthMethod = (typeof AUTH_METHODS)[number];
-
-/** Where a password, token or session code is read from, anew at every sign-in. The secret itself is never in here. */
-export type SecretSource =
-  | { readonly kind: 'file'; readonly path: string }
-  /** `argv[0]` is the program; no shell. It has `timeoutMs` to print the secret. */
-  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
-  /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
-  | { readonly kind: 'credential'; readonly name: string };
 
 export interface Config {
   /** The file this was read from, absolute. */
   readonly file: string;
   readonly service: ServiceConfig;
-  readonly auth: AuthConfig;
+  readonly auth: AuthSettings;
   readonly mirror: MirrorConfig;
   readonly state: { readonly directory: string };
   readonly poll: { readonly minIntervalMs: number; readonly maxIntervalMs: number; readonly overlapBytes: number };
@@ -69,26 +58,6 @@ export interface TlsFiles {
   readonly certFile: string | null;
   readonly keyFile: string | null;
 }
-
-interface AuthCommon {
-  readonly secret: SecretSource;
-  /** Between the base URL and the operation: starts with a slash or is empty. */
-  readonly path: string;
-  /** Instead of the operation name in docs/interface.md 4.2. */
-  readonly operation: string | null;
-  /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
-  readonly sessionCodeField: string | null;
-  /** Text of a regular expression (compile with the flag `i`): a fault that matches means a lost session. */
-  readonly sessionFaultPattern: string | null;
-}
-
-export type AuthConfig = AuthCommon &
-  (
-    | { readonly method: 'openid' | 'external-token' | 'password'; readonly username: string }
-    /** `projectId` is canonical decimal text (64-bit). */
-    | { readonly method: 'cloud-platform'; readonly username: string; readonly projectId: string }
-    | { readonly method: 'session-code' }
-  );
 
 export interface ResultsConfig {
   readonly enabled: boolean;

@@ -1,9 +1,10 @@
 /** Files and directories that a configuration names and that no service may read. */
-import type { AuthConfig, ResultsConfig, TlsFiles } from './config.ts';
+import type { AuthSettings } from '../auth.ts';
+import type { ResultsConfig, TlsFiles } from './config.ts';
 
 export interface GuardedPathsOptions {
   readonly state: { readonly directory: string };
-  readonly auth: Pick<AuthConfig, 'secret'>;
+  readonly auth: Pick<AuthSettings, 'secret'>;
   readonly service: { readonly tls: TlsFiles };
   readonly results: { readonly ssh: Pick<ResultsConfig['ssh'], 'knownHostsFile'> };
 }

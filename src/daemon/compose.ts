@@ -97,6 +97,9 @@ export async function connect(
     auth,
     http,
     secrets,
+    env: process.env,
+    nowMs: systemClock.monotonic,
+    random: Math.random,
     onWarning: (message) => log.warn({}, message),
     onSignIn: (event) => {
       observer?.signIn(event);
