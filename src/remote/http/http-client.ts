@@ -135,18 +135,11 @@ export class HttpClient {
  * @throws JobtailError answer-too-large beyond `maxBytes`, and whatever reading the body throws
  */
 export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of answer.body) {
-    length += chunk.length;
-    if (length > maxBytes) {
-      throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`, {
-        hint: 'the address may belong to another kind of service',
-      });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, length);
+  const body = await readBeginning(answer, maxBytes + 1);
+  if (body.length <= maxBytes) return body;
+  throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`, {
+    hint: 'the address may belong to another kind of service',
+  });
 }
 
 /** The beginning of the body, at least `enoughBytes` of it if it has so many; the rest is given up. */

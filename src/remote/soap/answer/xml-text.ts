@@ -3,6 +3,7 @@
  * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
  * (docs/servers.md 2.1). In markup (tags, comments, instructions) nobody needs them, and they are refused.
  */
+import { characterStart, widthOfLead } from '../../../bytes.ts';
 import { malformed } from '../../wrong-answers.ts';
 
 const AMPERSAND = 0x26;
@@ -81,16 +82,9 @@ export function endOfWholeCharacters(bytes: Buffer, start: number): number {
 
 /** Where `bytes` from `start` on can be cut: before a UTF-8 character of which only the first bytes have arrived. */
 export function endOfWholeUtf8(bytes: Buffer, start: number): number {
-  const end = bytes.length;
-  for (let back = 1; back <= 3 && end - back >= start; back += 1) {
-    const byte = bytes[end - back] ?? 0;
-    if (byte < 0x80) return end;
-    if (byte >= 0xc0) {
-      const width = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return width > back ? end - back : end;
-    }
-  }
-  return end;
+  const last = characterStart(bytes, bytes.length - 1);
+  const isCut = last >= start && last + widthOfLead(bytes[last] ?? 0) > bytes.length;
+  return isCut ? last : bytes.length;
 }
 
 function endOfReference(bytes: Buffer, start: number): number {
