@@ -12,7 +12,7 @@ import type {
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Secrets } from '../../redact.ts';
-import { HeldTexts } from '../content/held-texts.ts';
+import { holdParts } from '../content/held-parts.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { ListedNames } from '../content/listed-names.ts';
 import type { SpillPlace } from '../content/spill-file.ts';
@@ -30,7 +30,7 @@ import {
 import type { Operation, SoapVersion } from './contract.ts';
 import { Envelopes } from './envelope.ts';
 import { RepeatedAnswer, WrittenRequests } from './repeated-answer.ts';
-import { matchParts, resultOf, transferMethodOf } from './results.ts';
+import { entriesOf, resultOf, transferMethodOf } from './results.ts';
 import { Transport } from './transport.ts';
 
 export interface SoapRemoteOptions {
@@ -98,32 +98,16 @@ export class SoapRemote implements Remote {
     known?: KnownAnswer,
   ): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
-    const [only, ...others] = wanted;
-    const held = new HeldTexts(this.#options.spill, others.length === 0 ? only?.enoughBytes : undefined);
-    try {
-      const fields = { taskFileOffsets: taskFileOffsets(wanted) };
-      const again = known === undefined ? undefined : { wanted, known };
-      if (again === undefined) this.#written.forget(jobId);
-      const { response, repeated } = await this.#call({
-        ...{ operation, jobId, fields, again, signal },
-        lifted: held,
-        bulky: true,
-      });
-      if (only !== undefined && held.hasEnough) {
-        // What names the file would have come behind its text.
-        const { taskId, file, offset } = only;
-        const content = await held.endEarly();
-        return { parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }], refused: 0 };
-      }
-      const { fingerprint, isKnown = false } = repeated ?? {};
-      if (isKnown) return { parts: [], refused: 0, fingerprint, isKnown };
-      return { ...(await matchParts(resultOf(operation, response), { wanted, texts: held.texts })), fingerprint };
-    } catch (error) {
-      await held.discard();
-      throw error;
-    } finally {
-      await held.close();
-    }
+    const fields = { taskFileOffsets: taskFileOffsets(wanted) };
+    const again = known === undefined ? undefined : { wanted, known };
+    if (again === undefined) this.#written.forget(jobId);
+    let repeated: RepeatedAnswer | undefined;
+    const parts = await holdParts(wanted, this.#options.spill, async (lifted) => {
+      const answered = await this.#call({ operation, jobId, fields, lifted, bulky: true, again, signal });
+      repeated = answered.repeated;
+      return entriesOf(resultOf(operation, answered.response), lifted.texts);
+    });
+    return repeated === undefined ? parts : { ...parts, fingerprint: repeated.fingerprint, isKnown: repeated.isKnown };
   }
 
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
