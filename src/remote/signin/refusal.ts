@@ -68,7 +68,7 @@ export function refusalOf({ status, retryAfterMs, text }: Refusal, context: Refu
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    retryAfterMs,
   });
 }
 

@@ -113,8 +113,8 @@ export class SignIn implements Session {
     const seconds = Math.ceil(this.#backOff.remainingMs / 1000);
     if (seconds === 0) return error;
     return new JobtailError(error.code, `${error.message}; no other sign-in is sent for ${seconds} s`, {
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
-      ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: this.#backOff.remainingMs }),
+      hint: error.hint,
+      retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#backOff.remainingMs,
     });
   }
 

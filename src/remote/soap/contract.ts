@@ -26,6 +26,26 @@ export const OPERATIONS = [
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
+/** An element of an answer whose text does not pass through the `soap` package. */
+export interface LiftedElement {
+  /** Names below the response element. */
+  readonly path: readonly string[];
+  readonly encoding: 'text' | 'base64';
+  /** Its index stands for it in the rest; else the rest does not show it at all. */
+  readonly indexed: boolean;
+}
+
+/** What is lifted: the bulky texts, and the names of a listing, of which there can be hundreds of thousands. */
+export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
+  DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
+  DownloadPartsOfJobFilesFromCluster: {
+    path: ['DownloadPartsOfJobFilesFromClusterResult', 'JobFileContentExt', 'content'],
+    encoding: 'text',
+    indexed: true,
+  },
+  ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
+};
+
 /** SynchronizableFilesExt (docs/interface.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];

@@ -49,7 +49,7 @@ export function faultError(
     : `status ${status}`;
   const said = secrets.safeText(words, MAX_WORDS);
   const message = `the service answered ${operation} with ${how}${said === '' ? '' : `: ${said}`}`;
-  return new JobtailError(code, message, { hint, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+  return new JobtailError(code, message, { hint, retryAfterMs });
 }
 
 const LOST: StatusMeaning = {
