@@ -35,8 +35,6 @@ export interface HttpClientOptions {
   readonly tls?: HttpTls;
   /** Address of a proxy, `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
-  /** Connections to one server; more calls than that wait for one. Unlimited if left out. */
-  readonly connections?: number;
 }
 
 export interface HttpRequest {
@@ -156,10 +154,10 @@ export async function readBeginning(answer: HttpAnswer, enoughBytes: number): Pr
   return Buffer.concat(chunks, length);
 }
 
-function createDispatcher({ limits, tls, proxy, connections }: HttpClientOptions): Dispatcher {
+function createDispatcher({ limits, tls, proxy }: HttpClientOptions): Dispatcher {
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would else switch the checks off.
   const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };
-  const pool = { pipelining: 1, ...(connections === undefined ? {} : { connections }) };
+  const pool = { pipelining: 1 };
   if (proxy === undefined) return new Agent({ ...pool, connect });
   return new ProxyAgent({
     ...pool,
