@@ -20,10 +20,12 @@ import { loadTls } from '../config/load.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import { Secrets } from '../redact.ts';
+import { contentWriter } from '../remote/content/held-texts.ts';
+import type { SpillPlace } from '../remote/content/spill-file.ts';
 import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
-import { contentWriter } from '../remote/soap/answer/content.ts';
-import { type CallEvent, SoapRemote } from '../remote/soap/client.ts';
+import { SoapRemote } from '../remote/soap/client.ts';
 import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
@@ -39,6 +41,8 @@ const CONNECT_MS = 10_000;
 /** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
 const TOTAL_TIMEOUTS = 3;
 const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
+/** A longer text waits in a temporary file. */
+const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 /**
  * How long a file has to look shorter, and to end inside a character, before it is acted upon (docs/servers.md 1.6).
  */
@@ -92,6 +96,9 @@ export async function connect(
     auth,
     http,
     secrets,
+    env: process.env,
+    nowMs: systemClock.monotonic,
+    random: Math.random,
     onWarning: (message) => log.warn({}, message),
     onSignIn: (event) => {
       observer?.signIn(event);
@@ -106,10 +113,9 @@ export async function connect(
     http,
     session,
     secrets,
-    spillDirectory: spillDirectory(config),
-    reserve: spillReserve(config),
+    spill: spillPlace(config),
     maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
-    isSessionFault: auth.sessionFaultPattern === null ? undefined : sessionFaults(auth.sessionFaultPattern, log),
+    isSessionFault: auth.sessionFaultPattern === null ? () => false : sessionFaults(auth.sessionFaultPattern, log),
     onCall: (event) => {
       observer?.call(event);
       const { operation, durationMs, outcome, bytes } = event;
@@ -119,7 +125,14 @@ export async function connect(
   return { remote, session, secrets, close: () => http.close() };
 }
 
-const spillReserve = (config: Config) => new DiskReserve(spillDirectory(config), config.mirror.minFreeBytes);
+function spillPlace(config: Config): SpillPlace {
+  const directory = spillDirectory(config);
+  return {
+    directory,
+    reserve: new DiskReserve(directory, config.mirror.minFreeBytes),
+    memoryBytes: TEXT_IN_MEMORY_BYTES,
+  };
+}
 
 /** One line, however many they are. */
 function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
@@ -193,7 +206,7 @@ export function buildEngine({
   const sightings = { now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS };
   const rawBytes = {
     remote: patient,
-    newContent: () => contentWriter({ directory: spillDirectory(config), reserve: spillReserve(config) }),
+    newContent: () => contentWriter(spillPlace(config)),
     now: monotonic,
   };
   const context: PollContext = {
