@@ -1,14 +1,5 @@
 /** The five operations of the file-transfer service (docs/interface.md 4.1) over SOAP 1.1 or 1.2. */
-import type {
-  Grant,
-  KnownAnswer,
-  PartRequest,
-  Parts,
-  Remote,
-  Session,
-  Sink,
-  TransferMethod,
-} from '../../agent/ports.ts';
+import type { Grant, PartRequest, Parts, Remote, Session, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Secrets } from '../../redact.ts';
@@ -29,7 +20,6 @@ import {
 } from './arguments.ts';
 import type { Operation, SoapVersion } from './contract.ts';
 import { Envelopes } from './envelope.ts';
-import { RepeatedAnswer, WrittenRequests } from './repeated-answer.ts';
 import { entriesOf, resultOf, transferMethodOf } from './results.ts';
 import { Transport } from './transport.ts';
 
@@ -60,15 +50,7 @@ interface Call {
   readonly lifted?: Lifted;
   /** The answer may take as long as it makes progress. */
   readonly bulky?: boolean;
-  /** What a poll asks that may be the one before, and the answer to that. */
-  readonly again?: { readonly wanted: readonly PartRequest[]; readonly known: KnownAnswer } | undefined;
   readonly signal: AbortSignal;
-}
-
-interface Answered {
-  /** The content of the response element; undefined if the answer is a known one, or was not read to its end. */
-  readonly response: unknown;
-  readonly repeated?: RepeatedAnswer | undefined;
 }
 
 export class SoapRemote implements Remote {
@@ -76,7 +58,6 @@ export class SoapRemote implements Remote {
   readonly #calls: SessionCalls;
   readonly #envelopes: Envelopes;
   readonly #transport: Transport;
-  readonly #written = new WrittenRequests();
 
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapRemoteOptions) {
@@ -91,29 +72,19 @@ export class SoapRemote implements Remote {
     this.#transport = new Transport(options);
   }
 
-  async readParts(
-    jobId: JobId,
-    wanted: readonly PartRequest[],
-    signal: AbortSignal,
-    known?: KnownAnswer,
-  ): Promise<Parts> {
+  async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
     const fields = { taskFileOffsets: taskFileOffsets(wanted) };
-    const again = known === undefined ? undefined : { wanted, known };
-    if (again === undefined) this.#written.forget(jobId);
-    let repeated: RepeatedAnswer | undefined;
-    const parts = await holdParts(wanted, this.#options.spill, async (lifted) => {
-      const answered = await this.#call({ operation, jobId, fields, lifted, bulky: true, again, signal });
-      repeated = answered.repeated;
-      return entriesOf(resultOf(operation, answered.response), lifted.texts);
+    return await holdParts(wanted, this.#options.spill, async (lifted) => {
+      const response = await this.#call({ operation, jobId, fields, lifted, bulky: true, signal });
+      return entriesOf(resultOf(operation, response), lifted.texts);
     });
-    return repeated === undefined ? parts : { ...parts, fingerprint: repeated.fingerprint, isKnown: repeated.isKnown };
   }
 
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     const operation = 'ListChangedFilesForJob';
     const listed = new ListedNames(this.#options.maxSmallAnswerBytes);
-    const { response } = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
+    const response = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
     resultOf(operation, response);
     return listed.names;
   }
@@ -133,7 +104,7 @@ export class SoapRemote implements Remote {
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
     const operation = 'GetFileTransferMethod';
-    const { response } = await this.#call({ operation, jobId, fields: {}, signal });
+    const response = await this.#call({ operation, jobId, fields: {}, signal });
     const method = transferMethodOf(resultOf(operation, response));
     this.#keepSecret(method);
     return method;
@@ -150,28 +121,23 @@ export class SoapRemote implements Remote {
     if (typeof key === 'string') this.#options.secrets.add('transfer-key', key);
   }
 
-  forgetJob(jobId: JobId): void {
-    this.#written.forget(jobId);
-  }
-
-  #call(call: Call): Promise<Answered> {
+  #call(call: Call): Promise<unknown> {
     return this.#calls.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
   }
 
-  /** Writes an envelope, sends it, and reads the one that comes back. */
-  async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
-    const { operation, jobId, fields, lifted, bulky, again, signal } = call;
+  /**
+   * Writes an envelope, sends it, and reads the one that comes back: the content of the response element; undefined if it
+   * was not read to its end.
+   */
+  async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
+    const { operation, jobId, fields, lifted, bulky, signal } = call;
     const headers = { 'user-agent': 'jobtail', ...authorizationOf(grant) };
-    // Only the answer to a request that is sent as it was before can be the one that is known.
-    const written = again && this.#written.of(jobId, again.wanted, grant);
-    const repeated = again && new RepeatedAnswer(written === undefined ? null : again.known);
-    const envelope = written ?? (await this.#envelopes.write(operation, requestFields(jobId, fields, grant)));
-    if (again !== undefined) this.#written.keep(jobId, { wanted: again.wanted, grant, ...envelope });
+    const envelope = await this.#envelopes.write(operation, requestFields(jobId, fields, grant));
     const rest = await this.#transport.send({
-      ...{ operation, lifted, repeated, count, signal },
+      ...{ operation, lifted, count, signal },
       envelope: { ...envelope, headers: { ...envelope.headers, ...headers } },
       totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
     });
-    return { response: rest && (await this.#envelopes.read(operation, rest)), repeated };
+    return rest && (await this.#envelopes.read(operation, rest));
   }
 }

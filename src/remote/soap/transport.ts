@@ -10,7 +10,6 @@ import { AnswerScanner, type Rest } from './answer/scanner.ts';
 import type { Operation } from './contract.ts';
 import type { Envelope } from './envelope.ts';
 import { type Fault, type FaultReading, faultError, unexpected } from './faults.ts';
-import type { RepeatedAnswer } from './repeated-answer.ts';
 
 /** How much of an answer that is no success is looked at. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
@@ -33,8 +32,6 @@ export interface Sending {
   readonly totalMs: number | undefined;
   /** Counts the bytes of the answer. */
   readonly count: { bytes: number };
-  /** An answer that is known is not looked into. */
-  readonly repeated: RepeatedAnswer | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -72,21 +69,18 @@ export class Transport {
   async #readSuccess(answer: HttpAnswer, sending: Sending): Promise<Rest | undefined> {
     if (!isXml(answer)) throw await this.#noEnvelope(answer, sending);
     if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
-    const { count, lifted, repeated } = sending;
-    const onBytes = (bytes: number) => {
-      count.bytes += bytes;
-    };
+    const { count, lifted } = sending;
     const scanner = this.#scanner(sending.operation, lifted);
     let head: Buffer | undefined;
     try {
-      for await (const chunk of repeated?.unlessKnown(answer.body, onBytes) ?? answer.body) {
+      for await (const chunk of answer.body) {
         head ??= chunk;
-        if (repeated === undefined) onBytes(chunk.length);
+        count.bytes += chunk.length;
         scanner.push(chunk);
         await lifted?.flush();
         if (lifted?.hasEnough) return undefined;
       }
-      return repeated?.isKnown ? undefined : scanner.finish();
+      return scanner.finish();
     } catch (error) {
       const isDamage = error instanceof JobtailError && error.code === 'malformed';
       throw isDamage && head !== undefined && isWebPage(answer, head) ? this.#webPage(head) : error;
