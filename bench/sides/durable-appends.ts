@@ -91,7 +91,11 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     encoding: new TextEncoding('auto', store.habits),
     newMemory: () => ({
       witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
-      rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }), now: systemClock.monotonic }),
+      rawBytes: new RawBytes({
+        remote,
+        newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
+        now: systemClock.monotonic,
+      }),
       backlogs: new Backlogs(),
       quietFiles: new QuietFiles(mirrorDirectory, false),
     }),
