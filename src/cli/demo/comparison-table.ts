@@ -2,9 +2,10 @@
 import path from 'node:path';
 import Table from 'cli-table3';
 import pc from 'picocolors';
+import stringWidth from 'string-width';
 import { showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { columnsOf, cutToColumns } from '../show/terminal-text.ts';
+import { cutToColumns } from '../show/terminal-text.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';
 
 export interface TableOptions {
@@ -44,7 +45,7 @@ export function comparisonTable({ files }: Comparison, { columns, all }: TableOp
   const names = rows.map((row) => printable(row.name));
   const nameColumns = Math.max(
     FEWEST_NAME_COLUMNS,
-    Math.min(Math.max(...names.map(columnsOf)), rest - 2 * FEWEST_DIGITS),
+    Math.min(Math.max(...names.map((name) => stringWidth(name))), rest - 2 * FEWEST_DIGITS),
   );
   const digits = Math.max(FEWEST_DIGITS, Math.min(DIGEST_DIGITS, Math.floor((rest - nameColumns) / 2)));
   const table = new Table({
@@ -110,11 +111,11 @@ function foldSmall(files: readonly ComparedFile[]): Row[] {
 
 /** A name cut in its middle: its end says most. */
 function shorten(name: string, mostColumns: number): string {
-  if (columnsOf(name) <= mostColumns) return name;
+  if (stringWidth(name) <= mostColumns) return name;
   const [first = '', ...others] = name.split('/');
   for (let dropped = 1; dropped < others.length; dropped++) {
     const short = [first, '…', ...others.slice(dropped)].join('/');
-    if (columnsOf(short) <= mostColumns) return short;
+    if (stringWidth(short) <= mostColumns) return short;
   }
   return cutToColumns(name, mostColumns);
 }

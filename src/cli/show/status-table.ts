@@ -1,11 +1,12 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
 import Table from 'cli-table3';
 import pc from 'picocolors';
+import stringWidth from 'string-width';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { columnsOf, wrapToColumns } from './terminal-text.ts';
+import { wrapToColumns } from './terminal-text.ts';
 
 /** No lines between the rows of a table, except below its head: many files fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
@@ -172,7 +173,7 @@ function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): 
   const lines = table.toString().split('\n');
   const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
   lines.splice(2, 0, below);
-  return columnsOf(lines[0] ?? '') <= columns ? lines : narrow();
+  return stringWidth(lines[0] ?? '') <= columns ? lines : narrow();
 }
 
 const text = (lines: readonly string[], columns: number) =>
