@@ -19,10 +19,10 @@ import {
   taskArgument,
 } from './arguments.ts';
 import { commandsOf } from './help/command-tree.ts';
-import { SHELLS } from './help/completion-scripts.ts';
+import { completionScript, SHELLS } from './help/completion-scripts.ts';
 import { EXIT_CODES, exitCodesHelp } from './help/exit-codes.ts';
 import { manPage } from './help/man-page.ts';
-import { endWhenUnread } from './unread.ts';
+import { endWhenUnread } from './process.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')
@@ -175,7 +175,7 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action(async (shell) => (await loaded(import('./commands/completion.ts'))).completion(shell, commandsOf(program)));
+    .action((shell) => void process.stdout.write(completionScript(shell, commandsOf(program))));
 }
 
 function addTryOut(program: Command): void {

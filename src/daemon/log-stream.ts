@@ -4,7 +4,7 @@
  * said as soon as lines are taken again.
  */
 import fs from 'node:fs';
-import { SonicBoom } from 'sonic-boom';
+import sonic from 'sonic-boom';
 
 /** What of a stream is used: `process.stderr`, or the stream of a test. */
 export interface LineOutput {
@@ -87,7 +87,7 @@ export function standardError(env: Readonly<Record<string, string | undefined>>)
  * lines wait in memory until the disk takes them.
  */
 export function fileOutput(fd: number): LineOutput {
-  const file = new SonicBoom({ fd, sync: true, maxLength: MOST_WAITING_BYTES });
+  const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MOST_WAITING_BYTES });
   let isDropped = false;
   file.on('drop', () => {
     isDropped = true;

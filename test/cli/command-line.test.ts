@@ -9,7 +9,7 @@ import { commandsOf } from '../../src/cli/help/command-tree.ts';
 import { completionScript, SHELLS } from '../../src/cli/help/completion-scripts.ts';
 import { EXIT_CODES } from '../../src/cli/help/exit-codes.ts';
 import { manPageOf, programOf } from '../../src/cli/program.ts';
-import { parseSince } from '../../src/cli/since.ts';
+import { parseSince } from '../../src/cli/arguments.ts';
 import { EXIT } from '../../src/errors.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';

@@ -9,7 +9,7 @@ import { loadTls } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
-import { type Finding, note, ok, warning } from './findings.ts';
+import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { namespaceOf } from './namespace.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -34,13 +34,27 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
 const OWN_CA_HINT = 'a private CA goes into service.tls.caFile, a client certificate into certFile and keyFile';
 
 /** Where connections go to: the hosts of the configuration, or the proxy. */
-export interface Place {
+interface Place {
   readonly host: string;
   readonly port: number;
   readonly url: URL;
 }
 
-export function placesOf({ service }: Config): Place[] {
+/** Goes to each place; whether the way to all of them is open. */
+export async function checkWay(findings: Findings, config: Config): Promise<boolean> {
+  let isOpen = true;
+  for (const place of placesOf(config)) {
+    isOpen =
+      (await findings.step('name', () => checkName(place))) &&
+      (await findings.step('TCP', () => checkTcp(place))) &&
+      (await findings.step('TLS', () => checkTls(config, place))) &&
+      (await findings.step('clock', () => checkClock(config, place))) &&
+      isOpen;
+  }
+  return isOpen;
+}
+
+function placesOf({ service }: Config): Place[] {
   const urls = service.proxy === null ? [service.fileTransferUrl, service.baseUrl] : [service.proxy];
   const places = urls.flatMap((url) => (url === null ? [] : [placeOf(new URL(url))]));
   return places.filter((place, index) => index === places.findIndex(({ url }) => url.origin === place.url.origin));
@@ -52,7 +66,7 @@ function placeOf(url: URL): Place {
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, url };
 }
 
-export async function checkName({ host }: Place): Promise<Finding[]> {
+async function checkName({ host }: Place): Promise<Finding[]> {
   if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
   const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw new JobtailError('unreachable', `the name ${host} is not known here (${error.code})`, {
@@ -62,7 +76,7 @@ export async function checkName({ host }: Place): Promise<Finding[]> {
   return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
 }
 
-export async function checkTcp({ host, port }: Place): Promise<Finding[]> {
+async function checkTcp({ host, port }: Place): Promise<Finding[]> {
   const startedAt = performance.now();
   await new Promise<void>((resolve, reject) => {
     const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
@@ -86,7 +100,7 @@ export async function checkTcp({ host, port }: Place): Promise<Finding[]> {
   return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
 }
 
-export async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
+async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
   if (url.protocol !== 'https:') return [note(`${url.origin} is not encrypted`)];
   const material = await loadTls(config);
   return new Promise((resolve, reject) => {
@@ -125,7 +139,7 @@ export async function checkNamespace(config: Config, signal: AbortSignal): Promi
 }
 
 /** The service's clock, by the `Date` of any answer. */
-export async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
+async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
   if (config.service.proxy !== null) return [note('not compared: there is a proxy in between')];
   const material = await loadTls(config);
   const date = await new Promise<string | undefined>((resolve) => {
