@@ -1,5 +1,6 @@
-/** What a command does with its process: signals that stop it, its last words and its exit code. */
+/** What a command does with its process: signals that stop it, its version, its last words and its exit code. */
 import { setMaxListeners } from 'node:events';
+import fs from 'node:fs';
 import { CommanderError } from 'commander';
 import { asJobtailError, EXIT } from '../errors.ts';
 import { printableLines } from '../printable.ts';
@@ -24,6 +25,12 @@ export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>)
     process.off('SIGTERM', stop);
     process.off('SIGINT', stop);
   }
+}
+
+/** The version of the program, from its package.json. */
+export function versionOfProgram(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
 /** Ends without a word when nobody reads the output any more (`agent tail 501 | head`). */

@@ -5,7 +5,6 @@
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
 import { AUTH_METHODS } from '../config/config.ts';
-import { versionOfProgram } from '../daemon/version.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
@@ -22,7 +21,7 @@ import { commandsOf } from './help/command-tree.ts';
 import { completionScript, SHELLS } from './help/completion-scripts.ts';
 import { EXIT_CODES, exitCodesHelp } from './help/exit-codes.ts';
 import { manPage } from './help/man-page.ts';
-import { endWhenUnread } from './process.ts';
+import { endWhenUnread, versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')

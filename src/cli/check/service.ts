@@ -5,7 +5,7 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
-import { connect } from '../../daemon/compose.ts';
+import { connect } from '../../daemon/connection.ts';
 import { commandLog } from '../../daemon/log.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';

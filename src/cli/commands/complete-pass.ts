@@ -80,8 +80,9 @@ async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: 
   const { store, transfers } = owned;
   requireWatched(store, jobId);
   // Who asks a running agent needs none of it.
-  const [{ buildEngine, connect }, { completePass }] = await Promise.all([
+  const [{ buildEngine }, { connect }, { completePass }] = await Promise.all([
     import('../../daemon/compose.ts'),
+    import('../../daemon/connection.ts'),
     import('../../agent/pass/complete-pass.ts'),
   ]);
   const log = commandLog();

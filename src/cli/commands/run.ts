@@ -7,7 +7,7 @@ import { createNotifier } from '../../daemon/notify.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
-import { untilStopped } from '../process.ts';
+import { untilStopped, versionOfProgram } from '../process.ts';
 import { type ConfigOption, configurationOf } from './configuration.ts';
 
 /** Log lines that nobody takes do not keep a process that has stopped. */
@@ -34,7 +34,8 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
     const config = await configurationOf(options);
     log.level = config.logging.level;
     const logLinesLost = () => stream.lost;
-    await followUntilStopped({ config, log, secrets, logLinesLost, notifier, stop });
+    const version = versionOfProgram();
+    await followUntilStopped({ version, config, log, secrets, logLinesLost, notifier, stop });
   } catch (error) {
     notifier.send({ STATUS: asJobtailError(error).message });
     throw error;

@@ -6,7 +6,7 @@ import type { Remote } from '../../agent/ports.ts';
 import { resultPath } from '../../agent/results/listing/names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
-import { connect } from '../../daemon/compose.ts';
+import { connect } from '../../daemon/connection.ts';
 import { commandLog } from '../../daemon/log.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
