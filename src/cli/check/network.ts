@@ -1,5 +1,6 @@
 /** `agent check`: the way to the middleware, one layer after the other, so that it shows which one is broken. */
 import dns from 'node:dns/promises';
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
@@ -78,52 +79,43 @@ async function checkName({ host }: Place): Promise<Finding[]> {
 
 async function checkTcp({ host, port }: Place): Promise<Finding[]> {
   const startedAt = performance.now();
-  await new Promise<void>((resolve, reject) => {
-    const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
-    const fail = (error: JobtailError) => {
-      socket.destroy();
-      reject(error);
-    };
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve();
-    });
-    socket.once('timeout', () =>
-      fail(
-        new JobtailError('timeout', `${host}:${port} does not answer`, {
-          hint: 'a firewall may drop it; is the port right? is a proxy needed (service.proxy)?',
-        }),
-      ),
-    );
-    socket.once('error', (error) => fail(describeFailure(error, { host, port: String(port) })));
+  const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
+  const opened = await isOpened(socket, 'connect').catch((error: Error) => {
+    throw describeFailure(error, { host, port: String(port) });
   });
-  return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
+  socket.destroy();
+  if (opened) return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
+  throw new JobtailError('timeout', `${host}:${port} does not answer`, {
+    hint: 'a firewall may drop it; is the port right? is a proxy needed (service.proxy)?',
+  });
 }
 
 async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
   if (url.protocol !== 'https:') return [note(`${url.origin} is not encrypted`)];
-  const material = await loadTls(config);
-  return new Promise((resolve, reject) => {
-    const servername = net.isIP(host) === 0 ? { servername: host } : {};
-    const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...material }, () => {
-      const { valid_to: validTo } = socket.getPeerCertificate();
-      const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
-      const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
-      if (days < SOON_DAYS)
-        found.push(warning(`the certificate ends on ${validTo}`, 'tell the operator of the service'));
-      socket.destroy();
-      resolve(found);
-    });
-    const fail = (why: string, hint: string) => {
-      socket.destroy();
-      reject(new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, { hint }));
-    };
-    socket.once('timeout', () => fail('no answer', OWN_CA_HINT));
-    socket.once('error', ({ code = '', message }: NodeJS.ErrnoException) => {
-      const [why, hint] = TLS_WORDS[code] ?? [message.trim(), OWN_CA_HINT];
-      fail(`${why} (${code})`, hint);
-    });
-  });
+  const servername = net.isIP(host) === 0 ? { servername: host } : {};
+  const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...(await loadTls(config)) });
+  const refusal = (why: string, hint: string) =>
+    new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, { hint });
+  try {
+    if (!(await isOpened(socket, 'secureConnect'))) throw refusal('no answer', OWN_CA_HINT);
+    const { valid_to: validTo } = socket.getPeerCertificate();
+    const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
+    const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
+    if (days < SOON_DAYS) found.push(warning(`the certificate ends on ${validTo}`, 'tell the operator of the service'));
+    return found;
+  } catch (error) {
+    if (error instanceof JobtailError) throw error;
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const [why, hint] = TLS_WORDS[code] ?? [message.trim(), OWN_CA_HINT];
+    throw refusal(`${why} (${code})`, hint);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Whether a connection came about within its timeout; rejects with the error of the socket. */
+function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
+  return Promise.race([once(socket, event).then(() => true), once(socket, 'timeout').then(() => false)]);
 }
 
 /** Whether the configuration has the namespace that the service itself names; a slash at its end counts. */
