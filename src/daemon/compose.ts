@@ -47,7 +47,7 @@ function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
 }
 
 /** What the configuration says is to be followed. */
-export function ordersOf(config: Config): WatchOrder[] {
+export function configuredJobs(config: Config): WatchOrder[] {
   return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
     jobId: job,
     tasks,

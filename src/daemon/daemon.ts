@@ -11,7 +11,7 @@ import { LinkedAbort } from '../linked-abort.ts';
 import { countOf } from '../numbers.ts';
 import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
-import { buildEngine, type Engine, ordersOf } from './compose.ts';
+import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
 import type { AdjustableLog } from './log.ts';
 import { Metrics } from './metrics.ts';
@@ -166,7 +166,7 @@ export class Daemon {
     try {
       await this.#serve(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      agent.start(ordersOf(config));
+      agent.start(configuredJobs(config));
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
       if (!this.#standing.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;

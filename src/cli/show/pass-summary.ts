@@ -25,7 +25,7 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Everything is there and proven. */
+/** Everything is there and verified. */
 export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
   return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
 }
