@@ -55,6 +55,7 @@ const WRAPPED: Readonly<Record<string, string>> = {
   'p-queue': 'agent',
   chokidar: 'daemon',
   pino: 'daemon',
+  'sonic-boom': 'daemon',
 };
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.
