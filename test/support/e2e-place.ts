@@ -3,7 +3,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
+import { reportOf } from '../../src/cli/show/status-report.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openSharedStore } from '../../src/daemon/state.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
+import type { JobId } from '../../src/job.ts';
+import { printableJson } from '../../src/printable.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
 import { SandboxProcess } from './e2e-sandbox.ts';
@@ -167,11 +172,19 @@ export class Place {
     return program;
   }
 
-  /** `agent status --json`. */
-  async status(): Promise<Status> {
-    const { code, stdout, stderr } = await this.agent('status', '--json');
-    if (code !== 0) throw new Error(`agent status ended with ${code}: ${stderr}`);
-    return JSON.parse(stdout) as Status;
+  /**
+   * What `agent status --json` would print, read in this process: to start the program again and again takes far longer.
+   * The state of another user is left to the program, which reads it as that user.
+   */
+  async status(...jobId: readonly [] | readonly [string]): Promise<Status> {
+    if (this.#user !== undefined) return JSON.parse((await this.agent('status', '--json', ...jobId)).stdout) as Status;
+    const config = await loadConfig(this.configFile);
+    const store = openSharedStore(config);
+    try {
+      return JSON.parse(printableJson(reportOf(config, store, jobId[0] as JobId | undefined), 2)) as Status;
+    } finally {
+      store.close();
+    }
   }
 
   /** The commands that were started so far. */
