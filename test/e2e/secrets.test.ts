@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';
-import type { SandboxProcess } from '../support/e2e-sandbox.ts';
+import type { SandboxService } from '../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 /** With characters that are written in another way in JSON, XML and URLs; either half alone would be a leak, too. */
@@ -69,7 +69,7 @@ const failingSignIns = (secret: string): FaultRule[] =>
   ].map((fault) => ({ ...fault, operation: 'SignIn' as const }));
 
 /** Lets each rule meet the agent until its failure was said, and said again. */
-async function goThrough(sandbox: SandboxProcess, agent: Program, rules: readonly FaultRule[]): Promise<void> {
+async function goThrough(sandbox: SandboxService, agent: Program, rules: readonly FaultRule[]): Promise<void> {
   const failures = () => agent.log.filter((line) => line['err'] !== undefined).length;
   for (const rule of rules) {
     const before = failures();
@@ -132,7 +132,7 @@ function expectNoSecret(found: ReadonlyMap<string, Buffer>, secrets: readonly st
 }
 
 /** Says with every command what the failures were, while the service quotes `secret`. */
-async function askAround(place: Place, sandbox: SandboxProcess, jobId: string, secret: string): Promise<void> {
+async function askAround(place: Place, sandbox: SandboxService, jobId: string, secret: string): Promise<void> {
   for (const [index, text] of quotationsOf(secret).entries()) {
     await sandbox.fault({ kind: 'fault', text: `${MARK}-${index} ${text}` });
     for (const args of [

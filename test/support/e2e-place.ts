@@ -11,7 +11,7 @@ import type { JobId } from '../../src/job.ts';
 import { printableJson } from '../../src/printable.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
-import { SandboxProcess } from './e2e-sandbox.ts';
+import { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 
 /** Sections of the configuration file, to be laid over the defaults. */
@@ -56,7 +56,7 @@ export class Place {
   readonly mirror: string;
   readonly state: string;
   readonly #programs: Program[] = [];
-  readonly #sandboxes: SandboxProcess[] = [];
+  readonly #sandboxes: SandboxService[] = [];
   #user: number | undefined;
 
   private constructor(directory: string) {
@@ -85,8 +85,8 @@ export class Place {
     return (await this.plain(['--version'])).code === 0;
   }
 
-  async startSandbox(port = 0): Promise<SandboxProcess> {
-    const sandbox = await SandboxProcess.start(path.join(this.directory, 'cluster'), port);
+  async startSandbox(port = 0): Promise<SandboxService> {
+    const sandbox = await SandboxService.start(path.join(this.directory, 'cluster'), port);
     this.#sandboxes.push(sandbox);
     return sandbox;
   }
@@ -207,7 +207,7 @@ export class Place {
   }
 
   #show(): void {
-    for (const { args, stdout, stderr } of [...this.#sandboxes.map(({ program }) => program), ...this.#programs]) {
+    for (const { args, stdout, stderr } of this.#programs) {
       const tail = `${stdout}${stderr}`.split('\n').slice(-60).join('\n');
       process.stderr.write(`--- agent ${args.join(' ')}\n${tail}\n`);
     }
@@ -223,7 +223,7 @@ export class Place {
 }
 
 /** What a configuration has to know of the service. */
-export type ConfiguredService = Pick<SandboxProcess, 'baseUrl' | 'username' | 'passwordFile'>;
+export type ConfiguredService = Pick<SandboxService, 'baseUrl' | 'username' | 'passwordFile'>;
 
 /** The bytes of a file; undefined if there is none. */
 export function readIfThere(file: string): Buffer | undefined {
