@@ -10,7 +10,7 @@ import { AgentPlace, ALL_FILES, type RunningMiddleware, startMiddleware, untilAs
 
 const FILE_BYTES = 3_000;
 const OVERLAP_BYTES = 256;
-/** Polls of each job until its answers are known. */
+/** Polls of each job until its files are known to be quiet. */
 const WARM_POLLS = 4;
 
 interface Following {

@@ -1,16 +1,32 @@
 /**
- * Every way the agent fails, in one table: whether trying again can help, whether a new sign-in can help, and the
- * exit code of a command that ends with it. Only the loops above the work read this table; the work just throws.
+ * Every way the agent fails, in one table, with all that is decided by the kind of a failure: the work throws, and
+ * whoever waits, tries again, goes on without a file or ends a command asks the table.
  */
 
 /** How a failure is to be answered. */
 export interface ErrorPolicy {
-  /** Trying the same thing again later may succeed. */
-  readonly retry: boolean;
-  /** Signing in anew and repeating the call once may succeed. */
-  readonly signIn: boolean;
   /** The exit code of a command that ends with this failure (README, "Exit codes"). */
   readonly exitCode: number;
+  /** Data are at risk, or the program is wrong: an error in the log, where others are warnings. */
+  readonly isAlarm: boolean;
+  /** It is one failure of the service, however many jobs meet it. */
+  readonly isOfService: boolean;
+  /** What keeps all jobs from being followed, in words that go on "the service ..."; null if it does not. */
+  readonly standing: string | null;
+  /** It is over by itself, without anybody who mends something. */
+  readonly passes: boolean;
+  /** Signing in anew and repeating the call once may succeed. */
+  readonly signIn: boolean;
+  /** Another password, token or session code may mend it. */
+  readonly secretMends: boolean;
+  /** It may be the fault of one of several files that a call wanted, or of their number. */
+  readonly isDivisible: boolean;
+  /** It is known that the service did nothing of what it was asked for. */
+  readonly nothingDone: boolean;
+  /** The service said no to this one thing, and says so again if it is asked again; to another it may say yes. */
+  readonly isRefusal: boolean;
+  /** Of a result file: whether the next file may go well; `perhaps`, unless several in a row meet it. */
+  readonly ofOneFile: 'yes' | 'perhaps' | 'no';
 }
 
 /** Exit codes of the command line; documented in the README. */
@@ -28,44 +44,77 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-const policy = (retry: boolean, exitCode: number, signIn = false): ErrorPolicy => ({ retry, signIn, exitCode });
+/** What holds of a code unless its row says otherwise. */
+const USUAL: ErrorPolicy = {
+  exitCode: EXIT.failed,
+  isAlarm: false,
+  isOfService: false,
+  standing: null,
+  passes: false,
+  signIn: false,
+  secretMends: false,
+  isDivisible: false,
+  nothingDone: false,
+  isRefusal: false,
+  ofOneFile: 'no',
+};
+
+const policy = (exitCode: number, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy => ({
+  ...USUAL,
+  exitCode,
+  ...unusual,
+});
+
+/** The service as a whole, for everybody: `standing` says how. */
+const service = (standing: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
+  policy(EXIT.service, { isOfService: true, standing, ...unusual });
+
+/** A sign-in that somebody has to mend. */
+const signIn = (standing: string): ErrorPolicy =>
+  service(standing, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
+
+/** An answer that is none. */
+const answer = (unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
+  policy(EXIT.service, { isDivisible: true, ofOneFile: 'yes', ...unusual });
+
+const SOMETHING_ELSE = 'answers with something else';
 
 /** The closed set of error codes and what each asks for. */
 export const ERROR_POLICIES = {
   // The person
-  usage: policy(false, EXIT.usage),
-  config: policy(false, EXIT.config),
+  usage: policy(EXIT.usage, { ofOneFile: 'yes' }),
+  config: policy(EXIT.config),
   // This machine
-  locked: policy(false, EXIT.locked),
-  permission: policy(true, EXIT.local),
-  'disk-full': policy(true, EXIT.local),
-  'local-io': policy(true, EXIT.local),
-  store: policy(true, EXIT.local),
+  locked: policy(EXIT.locked),
+  permission: policy(EXIT.local, { isAlarm: true, ofOneFile: 'yes' }),
+  'disk-full': policy(EXIT.local, { isAlarm: true }),
+  'local-io': policy(EXIT.local, { ofOneFile: 'yes' }),
+  store: policy(EXIT.local, { isAlarm: true }),
   // The way to the server
-  unreachable: policy(true, EXIT.service),
-  tls: policy(true, EXIT.service),
-  timeout: policy(true, EXIT.service),
-  interrupted: policy(true, EXIT.service),
+  unreachable: service('cannot be reached', { passes: true, nothingDone: true }),
+  tls: service('cannot be trusted (TLS)', { nothingDone: true }),
+  timeout: service('does not answer', { passes: true, ofOneFile: 'perhaps' }),
+  interrupted: service('breaks off its answers', { passes: true, ofOneFile: 'perhaps' }),
   // What the server answered
-  'rate-limited': policy(true, EXIT.service),
-  unavailable: policy(true, EXIT.service),
-  redirected: policy(true, EXIT.service),
-  'http-status': policy(true, EXIT.service),
-  'request-too-long': policy(true, EXIT.service),
-  'answer-too-large': policy(true, EXIT.service),
-  malformed: policy(true, EXIT.service),
-  'unexpected-answer': policy(true, EXIT.service),
-  fault: policy(true, EXIT.service),
-  stuck: policy(true, EXIT.service),
-  'not-found': policy(true, EXIT.notFound),
+  'rate-limited': service('allows no more calls for now', { passes: true, nothingDone: true }),
+  unavailable: service('is not available', { passes: true, ofOneFile: 'perhaps' }),
+  redirected: policy(EXIT.service, { standing: 'has moved' }),
+  'http-status': answer({ standing: 'answers with an error', ofOneFile: 'perhaps' }),
+  'request-too-long': answer({ ofOneFile: 'no' }),
+  'answer-too-large': answer(),
+  malformed: answer({ standing: SOMETHING_ELSE }),
+  'unexpected-answer': answer({ standing: SOMETHING_ELSE }),
+  fault: answer({ nothingDone: true, isRefusal: true }),
+  stuck: policy(EXIT.service),
+  'not-found': policy(EXIT.notFound, { nothingDone: true, isRefusal: true, ofOneFile: 'yes' }),
   // Signing in
-  'session-lost': policy(true, EXIT.signIn, true),
-  'sign-in-refused': policy(true, EXIT.signIn),
-  'secret-unavailable': policy(true, EXIT.signIn),
+  'session-lost': policy(EXIT.signIn, { signIn: true, nothingDone: true }),
+  'sign-in-refused': signIn('refuses the sign-in'),
+  'secret-unavailable': signIn('cannot be signed in to: the secret cannot be read'),
   // Neither
-  'job-unknown': policy(false, EXIT.notFound),
-  aborted: policy(false, EXIT.interrupted),
-  internal: policy(true, EXIT.internal),
+  'job-unknown': policy(EXIT.notFound),
+  aborted: policy(EXIT.interrupted),
+  internal: policy(EXIT.internal, { isAlarm: true, ofOneFile: 'perhaps' }),
 } as const satisfies Record<string, ErrorPolicy>;
 
 /** A code of the table. */

@@ -2,13 +2,13 @@
 
 const SLICE_MS = 5;
 
-export class Slices {
-  #beganAt = performance.now();
-
-  /** Call it after each small thing: it waits for the others once the slice is over. */
-  async next(): Promise<void> {
-    if (performance.now() - this.#beganAt < SLICE_MS) return;
+/** The items one after the other; the next one waits for the others once the slice is over. */
+export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Item, void> {
+  let beganAt = performance.now();
+  for (const item of items) {
+    yield item;
+    if (performance.now() - beganAt < SLICE_MS) continue;
     await new Promise((resolve) => setImmediate(resolve));
-    this.#beganAt = performance.now();
+    beganAt = performance.now();
   }
 }

@@ -1,7 +1,7 @@
 /** A log as jobs write it, in many languages, and what the service makes of it (docs/servers.md 1.2). */
 
 import { escapeText } from '../../src/sandbox/soap/answer.ts';
-import { decodeBytes } from '../../src/sandbox/soap/decoding.ts';
+import { decodeBytes } from '../../test/support/decode-bytes.ts';
 import { type Answer, around, LOG_BLOCK_BYTES, TASK_ID } from './answers.ts';
 
 const SENTENCES = [

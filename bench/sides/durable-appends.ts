@@ -5,23 +5,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { ByJob } from '../../src/agent/by-job.ts';
 import { Backlogs } from '../../src/agent/live/append/long-backlog.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import { Witnesses } from '../../src/agent/live/sightings.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
-import { BatchReader } from '../../src/agent/poll/batch.ts';
-import { pollJob } from '../../src/agent/poll/poll.ts';
-import type { PollContext } from '../../src/agent/poll/poll-context.ts';
+import { BatchLimit } from '../../src/agent/poll/batch.ts';
+import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
 import { contentWriter } from '../../src/remote/soap/answer/content.ts';
 import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
-import { readBootId } from '../../src/system/boot-id.ts';
 import { systemClock } from '../../src/system/clock.ts';
+import { readBootId } from '../../src/system/flush.ts';
 import { textOf } from '../growth.ts';
 
 export interface AppendsOrder {
@@ -90,26 +88,30 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    quietFiles: new QuietFiles(mirrorDirectory, false),
     encoding: new TextEncoding('auto', store.habits),
-    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
-    rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
-    backlogs: new Backlogs(),
-    batches: new BatchReader(store.habits),
+    newMemory: () => ({
+      witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
+      rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
+      backlogs: new Backlogs(),
+      quietFiles: new QuietFiles(mirrorDirectory, false),
+    }),
+    batchLimit: new BatchLimit(store.habits),
     now: Date.now,
     liveFiles: {
       mirrors,
       overlapBytes: 256,
       keepGenerations: 5,
       checkpoint: () => {},
-      settled: new ByJob(),
+      commit: (row) => store.transaction(() => store.liveFiles.save(row)),
+      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
       bootId: readBootId(),
     },
   };
+  const polls = jobs.map(({ jobId }) => new JobPolls(jobId, context));
   const signal = new AbortController().signal;
   const round = async () => {
     texts.length += bytes;
-    await Promise.all(jobs.map(({ jobId }) => pollJob(jobId, context, { remote, final: false, signal })));
+    await Promise.all(polls.map((each) => each.poll({ remote, final: false, signal })));
   };
   // The first one makes the files.
   await round();

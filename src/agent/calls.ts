@@ -6,7 +6,7 @@
 import PQueue from 'p-queue';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { KnownAnswer, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
+import type { PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 
 export interface CallLimits {
   /** Calls at a time. */
@@ -113,8 +113,8 @@ export class Calls {
   }
 }
 
-/** The turn of one visit: its first call has a place before anything is opened for it. */
-export class Turn {
+/** A place among the calls for one visit: its first call has it before anything is opened for it. */
+export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
   readonly #signal: AbortSignal;
@@ -165,8 +165,8 @@ export class QueuedRemote implements Remote {
     this.#lane = lane;
   }
 
-  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal, known?: KnownAnswer): Promise<Parts> {
-    return this.#calls.run(this.#lane, signal, () => this.#remote.readParts(jobId, wanted, signal, known));
+  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    return this.#calls.run(this.#lane, signal, () => this.#remote.readParts(jobId, wanted, signal));
   }
 
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
@@ -183,9 +183,5 @@ export class QueuedRemote implements Remote {
 
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
     return this.#calls.run(this.#lane, signal, () => this.#remote.endTransfer(jobId, method, signal));
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#remote.forgetJob(jobId);
   }
 }

@@ -62,14 +62,7 @@ export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that nobody asked for, or with an offset that is neither the one asked for nor nil or 0. */
   readonly refused: number;
-  /** Of a short answer, if it was asked for: the same for the same bytes. */
-  readonly fingerprint?: string | undefined;
-  /** The answer has the fingerprint that was given. It was not looked into, so there are no parts. */
-  readonly isKnown?: boolean;
 }
-
-/** The answer to the same question before: its fingerprint, or null if only that of the next one is wanted. */
-export type KnownAnswer = string | null;
 
 /**
  * Receives bytes in order; the sender waits for the promise before it sends more. They are only good until then: a sink
@@ -95,7 +88,7 @@ export interface TransferMethod {
  */
 export interface Remote {
   /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
-  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal, known?: KnownAnswer): Promise<Parts>;
+  readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts>;
   /** ListChangedFilesForJob: the names as listed, nil entries left out; empty if the list is nil. */
   listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]>;
   /**
@@ -108,8 +101,6 @@ export interface Remote {
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   /** EndFileTransfer. */
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
-  /** Lets go of what is kept of a job between its calls; nothing is asked. */
-  forgetJob(jobId: JobId): void;
 }
 
 /** A result file that a direct transfer is to bring: the parts of its path below the job's directory on the cluster. */
@@ -144,9 +135,9 @@ export interface DirectOrder<File extends DirectFile = DirectFile> {
   /** The way that worked with this method before. */
   readonly way: string | null;
   /** Takes files over while others are on their way: each of them is moved away or removed. */
-  readonly onFiles: (arrivals: readonly DirectArrival<File>[]) => Promise<void>;
+  onFiles(arrivals: readonly DirectArrival<File>[]): Promise<void>;
   /** A file that is larger than `maxFileBytes`. */
-  readonly onTooLarge: (file: File) => void;
+  onTooLarge(file: File): void;
   /** Bytes of files that arrived so far. */
   readonly onBytes: (bytes: number) => void;
   /** The way that works with this method. */
@@ -177,16 +168,6 @@ export interface Session {
   current(signal: AbortSignal): Promise<Grant>;
   /** Says that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in anew. */
   lost(grant: Grant): void;
-}
-
-/** Time, so that tests can hold it. */
-export interface Clock {
-  /** Wall clock, in milliseconds since 1970: for what is kept and shown. */
-  now(): number;
-  /** A clock that only goes forward, in milliseconds: for what is due. */
-  monotonic(): number;
-  /** Calls back after `delayMs`; the returned function takes that back. */
-  timer(delayMs: number, callback: () => void): () => void;
 }
 
 /** Where the agent says what happens. Fields are fixed names with values that hold no secret. */

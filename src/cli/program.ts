@@ -4,7 +4,7 @@
  */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
-import { AUTH_METHODS } from '../config/config.ts';
+import { AUTH_METHODS } from '../config/choices.ts';
 import { versionOfProgram } from '../daemon/version.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {

@@ -1,9 +1,37 @@
 /** The section `auth`: how to sign in, and where the secret of the method is read from. */
 import type * as z from 'zod';
 import { parseLong } from '../job.ts';
-import { AUTH_METHODS, type AuthConfig, type AuthMethod, type SecretSource } from './config.ts';
+import { AUTH_METHODS, type AuthMethod } from './choices.ts';
 import { isQuickPattern } from './fault-pattern.ts';
 import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
+
+/** Where a password, token or session code is read from, anew at every sign-in. The secret itself is never in here. */
+export type SecretSource =
+  | { readonly kind: 'file'; readonly path: string }
+  /** `argv[0]` is the program; no shell. It has `timeoutMs` to print the secret. */
+  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
+  /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
+  | { readonly kind: 'credential'; readonly name: string };
+
+interface AuthCommon {
+  readonly secret: SecretSource;
+  /** Between the base URL and the operation: starts with a slash or is empty. */
+  readonly path: string;
+  /** Instead of the operation name in docs/interface.md 4.2. */
+  readonly operation: string | null;
+  /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
+  readonly sessionCodeField: string | null;
+  /** Text of a regular expression (compile with the flag `i`): a fault that matches means a lost session. */
+  readonly sessionFaultPattern: string | null;
+}
+
+type AuthConfig = AuthCommon &
+  (
+    | { readonly method: 'openid' | 'external-token' | 'password'; readonly username: string }
+    /** `projectId` is canonical decimal text (64-bit). */
+    | { readonly method: 'cloud-platform'; readonly username: string; readonly projectId: string }
+    | { readonly method: 'session-code' }
+  );
 
 const SECRET_NAMES = ['password', 'token', 'sessionCode'] as const;
 type SecretName = (typeof SECRET_NAMES)[number];

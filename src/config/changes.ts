@@ -1,7 +1,7 @@
 /** What differs between two configurations, for the log of a reload. */
 
-import { secretNameOf } from './auth-schema.ts';
-import type { Config, SecretSource, WatchConfig } from './config.ts';
+import { type SecretSource, secretNameOf } from './auth-schema.ts';
+import type { Config } from './config.ts';
 
 /** Keys that take effect only at a start: everything else is replaced while the agent runs. */
 const RESTART_KEYS = ['mirror.directory', 'state.directory'];
@@ -76,7 +76,7 @@ function secretTexts(secret: SecretSource): [shown: string, compared: string] {
   }
 }
 
-function watchText({ tasks, files, results, settleAfterMs }: WatchConfig): string {
+function watchText({ tasks, files, results, settleAfterMs }: Config['watch'][number]): string {
   const settle = settleAfterMs === null ? '' : `, settled after ${settleAfterMs / 60_000} minutes`;
   return `{tasks ${tasks.join(' ') || 'none'}, files ${files.join(' ')}, results ${results ? 'on' : 'off'}${settle}}`;
 }

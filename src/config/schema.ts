@@ -4,10 +4,9 @@
  */
 import * as z from 'zod';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
-import { reasonAgainstRoot } from '../share-root.ts';
+import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
-import { HOST_KEY_CHECKS, LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './config.ts';
-import { guardedPathsOf } from './guarded-paths.ts';
+import { HOST_KEY_CHECKS, LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './choices.ts';
 import {
   contentEncoding,
   duration,
@@ -15,6 +14,7 @@ import {
   hostAndPort,
   httpUrl,
   id,
+  inMs,
   listOf,
   oneOf,
   path,
@@ -40,6 +40,7 @@ export function configSchema(directory: string) {
       section({
         directory: path(directory).prefault('/var/lib/agent/mirror'),
         keepGenerations: wholeNumber(0, 1000).prefault(5),
+        /** Room on its disk that results leave free. */
         minFreeBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(100 * 2 ** 20),
       }),
     ),
@@ -86,24 +87,28 @@ function serviceSection(directory: string) {
     }
   }, EVEN_IF_OTHERS_FAIL);
   return section({
+    /** {file_transfer_url} of docs/interface.md. */
     fileTransferUrl: httpUrl(),
+    /** {service_namespace} of docs/interface.md. */
     namespace: text(),
     soapVersion: soapVersion().prefault('1.2'),
+    /** {base_url} of the sign-in, without a slash at its end. Null only with the method `session-code`. */
     baseUrl: httpUrl()
       .refine((url) => !url.includes('?'), { error: 'an address without a query (?...)' })
+      .transform((url) => url.replace(/\/+$/, ''))
       .nullable()
       .prefault(null),
+    /** Calls at a time. */
     concurrency: wholeNumber(1, 1000).prefault(4),
+    /** All calls together. */
     requestsPerMinute: wholeNumber(1, 1_000_000).prefault(600),
+    /** Of one call without progress. */
     timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
+    /** PEM files, absolute. `certFile` and `keyFile` are both given or both null. */
     tls: orEmpty(tls),
     proxy: httpUrl().nullable().prefault(null),
     contentEncoding: contentEncoding().prefault('auto'),
-  }).transform(({ timeoutSeconds: timeoutMs, baseUrl, ...rest }) => ({
-    ...rest,
-    baseUrl: baseUrl === null ? null : baseUrl.replace(/\/+$/, ''),
-    timeoutMs,
-  }));
+  }).transform(inMs);
 }
 
 /** `soapVersion: 1.2` without quotes is a number in YAML; what is meant is plain. */
@@ -125,11 +130,7 @@ function pollSection() {
         context.addIssue({ code: 'custom', path: ['maxIntervalSeconds'], message, params: { found: maxMs / 1000 } });
       }
     }, EVEN_IF_OTHERS_FAIL)
-    .transform(({ minIntervalSeconds: minIntervalMs, maxIntervalSeconds: maxIntervalMs, overlapBytes }) => ({
-      minIntervalMs,
-      maxIntervalMs,
-      overlapBytes,
-    }));
+    .transform(inMs);
 }
 
 function resultsSection(directory: string) {
@@ -144,11 +145,14 @@ function resultsSection(directory: string) {
     exclude: globs().prefault([]),
     maxFileBytes: size(1, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
     transfer: oneOf(TRANSFER_WAYS).prefault('soap'),
+    /** With `auto`, larger files come by direct transfer. */
     directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
+    /** Bytes a second, of all results together. */
     bandwidthLimit: size(1024, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
+    /** Where directories of the cluster are mounted here: local paths by paths of the server. Nothing else is read. */
     shareRoots: pathPairs(directory).prefault({}),
     ssh: orEmpty(sshSection(directory)),
-  }).transform(({ intervalSeconds: intervalMs, ...rest }) => ({ ...rest, intervalMs }));
+  }).transform(inMs);
 }
 
 /** With more, some names would take seconds each: there are as many ways to match as there are pairs, triples, ... of their parts. */
@@ -157,13 +161,16 @@ function isQuick(glob: string): boolean {
   return beforeEnd.filter((part) => /^\*\*+$/.test(part)).length <= 2;
 }
 
+/** How the host key of a transfer host is checked. */
 function sshSection(directory: string) {
   const key = text('a public key such as "ssh-ed25519 AAAA..."', (found) =>
     /^(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,2}(?: |$)/.test(found),
   );
   return section({
     hostKeys: oneOf(HOST_KEY_CHECKS).prefault('accept-new'),
+    /** Null: a file of the agent in the state directory. */
     knownHostsFile: path(directory).nullable().prefault(null),
+    /** Public keys as in authorized_keys; if there are any, the host has to show one of them. */
     pinnedKeys: listOf(key, 'public keys such as ["ssh-ed25519 AAAA..."]').prefault([]),
   });
 }
@@ -181,11 +188,13 @@ function watchList() {
 function watchEntry() {
   return section({
     job: id('a job id', parseJobId),
+    /** May be empty: then only results are followed. */
     tasks: eachOnce(listOf(id('a task id', parseTaskId), 'task ids')).prefault([]),
     files: eachOnce(listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`))
       .min(1, { error: `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)` })
       .prefault([...LIVE_FILE_NAMES]),
     results: trueOrFalse().prefault(true),
+    /** Quiet time after which the job is settled by itself; null: never. */
     settleAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
   })
     .superRefine(({ tasks, results }, context) => {
@@ -194,7 +203,7 @@ function watchEntry() {
         context.addIssue({ code: 'custom', path: ['tasks'], message });
       }
     }, EVEN_IF_OTHERS_FAIL)
-    .transform(({ settleAfterMinutes: settleAfterMs, ...rest }) => ({ ...rest, settleAfterMs }));
+    .transform(inMs);
 }
 
 function eachOnce<Item extends z.ZodType<string>>(list: z.ZodArray<Item>) {

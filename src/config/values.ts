@@ -24,6 +24,16 @@ export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
+/** A section whose durations, which are milliseconds, are called so. */
+export function inMs<Values extends object>(section: Values): InMs<Values> {
+  const entries = Object.entries(section).map(([key, found]) => [key.replace(/(?:Seconds|Minutes)$/, 'Ms'), found]);
+  return Object.fromEntries(entries) as InMs<Values>;
+}
+
+type InMs<Values> = {
+  [Key in keyof Values as Key extends `${infer Name}${'Seconds' | 'Minutes'}` ? `${Name}Ms` : Key]: Values[Key];
+};
+
 /** For rules between the keys of a section: they are checked even if other keys are wrong, to tell all in one go. */
 export const EVEN_IF_OTHERS_FAIL = {
   when: ({ value: found }: { readonly value: unknown }) => typeof found === 'object' && found !== null,
@@ -81,15 +91,10 @@ export function size(min: number, max: number) {
   });
 }
 
-export function trueOrFalse() {
-  return value('true or false', (found) => (typeof found === 'boolean' ? found : undefined));
-}
+export const trueOrFalse = () => z.boolean({ error: 'true or false' });
 
-export function oneOf<const Values extends readonly string[]>(values: Values) {
-  return value(`one of ${values.join(', ')}`, (found): Values[number] | undefined =>
-    values.find((known) => known === found),
-  );
-}
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, { error: `one of ${values.join(', ')}` });
 
 const isText = (found: unknown): found is string => typeof found === 'string' && found !== '' && !/\p{Cc}/u.test(found);
 

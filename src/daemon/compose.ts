@@ -1,6 +1,5 @@
 /** The composition root: puts the parts together for one configuration. */
 
-import { ByJob } from '../agent/by-job.ts';
 import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { Backlogs } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
@@ -8,12 +7,12 @@ import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
 import { Witnesses } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
-import type { FinalPassOptions } from '../agent/pass/complete-pass.ts';
-import { BatchReader } from '../agent/poll/batch.ts';
-import type { PollContext } from '../agent/poll/poll-context.ts';
+import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
+import { BatchLimit } from '../agent/poll/batch.ts';
+import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import { QuietFiles } from '../agent/poll/quiet-files.ts';
 import type { Log, Remote, Session } from '../agent/ports.ts';
-import type { Refusals } from '../agent/results/listing/passed-over.ts';
+import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
@@ -27,11 +26,11 @@ import { contentWriter } from '../remote/soap/answer/content.ts';
 import { type CallEvent, SoapRemote } from '../remote/soap/client.ts';
 import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
-import type { ResultPassRow, WatchOrder } from '../store/rows.ts';
+import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { readBootId } from '../system/boot-id.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
+import { readBootId } from '../system/flush.ts';
 import { spillDirectory } from './state.ts';
 import type { Transfers } from './transfers.ts';
 
@@ -158,7 +157,8 @@ export interface Engine {
   /** Calls that wait for their turn. */
   callsWaiting(): number;
   /** What a complete pass needs, for commands that do one by themselves. */
-  pass(signal: AbortSignal): FinalPassOptions;
+  pass(signal: AbortSignal): CompletePassOptions;
+  polls(jobId: JobId): JobPolls;
 }
 
 export interface EngineOptions {
@@ -170,7 +170,7 @@ export interface EngineOptions {
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
   readonly observer?: Observer;
-  readonly onProgress?: (progress: ResultPassRow) => void;
+  readonly onProgress?: (progress: ResultSyncRow) => void;
 }
 
 export function buildEngine({
@@ -189,41 +189,46 @@ export function buildEngine({
   const { now } = systemClock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
+  const { monotonic } = systemClock;
+  const sightings = { now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS };
+  const rawBytes = {
+    remote: patient,
+    newContent: () => contentWriter({ directory: spillDirectory(config), reserve: spillReserve(config) }),
+    now: monotonic,
+  };
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
-    quietFiles: new QuietFiles(mirror.directory, onNetwork),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
-    witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS }),
-    rawBytes: new RawBytes({
-      remote: patient,
-      newContent: () => contentWriter({ directory: spillDirectory(config), reserve: spillReserve(config) }),
-      now: systemClock.monotonic,
+    newMemory: () => ({
+      witnesses: new Witnesses(sightings),
+      rawBytes: new RawBytes(rawBytes),
+      backlogs: new Backlogs(),
+      quietFiles: new QuietFiles(mirror.directory, onNetwork),
     }),
-    backlogs: new Backlogs(),
-    batches: new BatchReader(store.habits),
+    batchLimit: new BatchLimit(store.habits),
     now,
     liveFiles: {
       mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork }),
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},
-      settled: new ByJob(),
+      commit: (row) => store.transaction(() => store.liveFiles.save(row)),
+      mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),
       // Of files of other hosts, this one's memory is not the truth.
       bootId: onNetwork || isOnNetworkFileSystem(store.directory) ? null : readBootId(),
     },
   };
-  const direct = transfers.directOf(config);
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
-    options: results,
-    now,
+    rules: results,
+    clock: systemClock,
     parallel: RESULTS_AT_A_TIME,
-    ...(direct === undefined ? {} : { direct }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    direct: transfers.directOf(config),
+    onProgress,
     onFetched: (jobId, name, bytes, changed) => {
       observer?.fetched(bytes, changed);
       if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
@@ -235,7 +240,6 @@ export function buildEngine({
   const shared = { mirrorDirectory: mirror.directory, clock: systemClock };
   const agent = new Agent({
     ...shared,
-    store,
     commits,
     remote,
     calls,
@@ -245,15 +249,16 @@ export function buildEngine({
     resultsIntervalMs: results.intervalMs,
     log,
     random: Math.random,
-    ...(only === undefined ? {} : { only }),
-    ...(observer === undefined ? {} : { onAppended: (bytes) => observer.appended(bytes) }),
+    only,
+    onAppended: observer && ((bytes) => observer.appended(bytes)),
   });
   return {
     agent,
     callsWaiting: () => calls.waiting,
+    polls: (jobId) => new JobPolls(jobId, context),
     pass: (signal) => ({
       ...shared,
-      poll: context,
+      store,
       results: synced,
       remote: new QueuedRemote(remote, calls, 'live'),
       pauseMs: poll.minIntervalMs,

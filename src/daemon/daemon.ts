@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
 import type { Config } from '../config/config.ts';
 import { warnOfPlainHttp } from '../config/plain-http.ts';
-import { type ErrorCode, JobtailError } from '../errors.ts';
+import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { countOf } from '../numbers.ts';
 import type { Secrets } from '../redact.ts';
@@ -49,8 +49,6 @@ export class StateGone extends JobtailError {
 const FIRST_SIGN_IN_MS = 30_000;
 /** The scheduler goes round at least so often. */
 const TURN_MS = 5_000;
-/** Failures that another password, token or session code may mend. */
-const MENDED_BY_SECRET: readonly ErrorCode[] = ['sign-in-refused', 'secret-unavailable'];
 /** No round for so long, and the agent is not healthy. */
 const UNHEALTHY_MS = 60_000;
 
@@ -122,7 +120,7 @@ export class Daemon {
       log,
       onWake: () => this.#engine?.agent.refresh(),
       onConfig: (how) => reload.look(how),
-      onSecret: () => this.#engine?.agent.tryAgain(MENDED_BY_SECRET),
+      onSecret: () => this.#engine?.agent.tryAgain((policy) => policy.secretMends),
     });
     const hangup = () => reload.look({ asked: true });
     try {

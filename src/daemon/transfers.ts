@@ -8,12 +8,12 @@ import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';
 import { DirectResults } from '../agent/results/download/by-direct.ts';
 import { Leases } from '../agent/results/download/leases.ts';
 import type { Config } from '../config/config.ts';
-import { guardedPathsOf } from '../config/guarded-paths.ts';
 import { PrivateDirectory } from '../direct/private-directory.ts';
 import { ShareTransfer, type ShareTransferOptions } from '../direct/share.ts';
 import { SshTransfer } from '../direct/ssh-transfer.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
+import { guardedPathsOf } from '../share-root.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 
@@ -54,14 +54,15 @@ export class Transfers {
     this.#directory.clearLeftovers();
   }
 
-  /** The direct way as a configuration wants it; undefined if it wants SOAP alone. */
-  directOf(config: Config): DirectResults | undefined {
+  /** The direct way as a configuration wants it; null if it wants SOAP alone. */
+  directOf(config: Config): DirectResults | null {
     const { results, state } = config;
     const { transfer, directAboveBytes: aboveBytes, ssh } = results;
-    if (transfer === 'soap') return undefined;
+    if (transfer === 'soap') return null;
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
     return new DirectResults({
       leases: this.leases,
+      clock: systemClock,
       wanted: transfer,
       aboveBytes,
       transfers: {

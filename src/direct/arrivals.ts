@@ -1,33 +1,75 @@
-/** Files that came, handed over some at a time: each time costs a flush, and a kill loses only what was not. */
-import type { DirectArrival, DirectFile, DirectOrder } from '../agent/ports.ts';
+/**
+ * The files of one transfer as they come: their bytes are told and paid for, and whole files are handed over some at a
+ * time: each time costs a flush, and a kill loses only what was not handed over.
+ */
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import type { DirectArrival, DirectOrder, FileDigest } from '../agent/ports.ts';
+import { systemClock } from '../system/clock.ts';
+import { writeNewFile } from '../system/new-file.ts';
+import { Throttle } from '../system/throttle.ts';
 
 const MANY_FILES = 500;
 const MANY_BYTES = 32 * 1024 * 1024;
 const LONG_MS = 2_000;
 
-export class Arrivals<File extends DirectFile> {
-  readonly #onFiles: DirectOrder<File>['onFiles'];
-  #waiting: DirectArrival<File>[] = [];
-  #bytes = 0;
+export class Arrivals {
+  readonly #order: DirectOrder;
+  readonly #way: string;
+  readonly #throttle: Throttle;
+  #hasCome = false;
+  /** Bytes that were written here. */
+  #written = 0;
+  #waiting: DirectArrival[] = [];
+  #waitingBytes = 0;
   #handedOverAt = performance.now();
 
-  constructor({ onFiles }: Pick<DirectOrder<File>, 'onFiles'>) {
-    this.#onFiles = onFiles;
+  /** `way` is what is said to work once a file has come. */
+  constructor(order: DirectOrder, way: string) {
+    this.#order = order;
+    this.#way = way;
+    this.#throttle = new Throttle(order.bytesPerSecond, systemClock);
   }
 
-  async add(arrival: DirectArrival<File>, bytes: number): Promise<void> {
+  /** Whether any file has come. */
+  get hasCome(): boolean {
+    return this.#hasCome;
+  }
+
+  /** A path for a file that comes. */
+  newPath(): string {
+    return path.resolve(this.#order.directory, randomBytes(8).toString('hex'));
+  }
+
+  /** Writes a file that comes at the pace of the order; its digest. */
+  write(file: string, pieces: AsyncIterable<Buffer>): Promise<FileDigest> {
+    const { onBytes, signal } = this.#order;
+    return writeNewFile(file, 0o600, async (write) => {
+      for await (const piece of pieces) {
+        await write(piece);
+        this.#written += piece.length;
+        onBytes(this.#written);
+        await this.#throttle.pay(piece.length, signal);
+      }
+    });
+  }
+
+  /** A file is whole. */
+  async add(arrival: DirectArrival, bytes: number): Promise<void> {
+    if (!this.#hasCome) this.#order.onWay(this.#way);
+    this.#hasCome = true;
     this.#waiting.push(arrival);
-    this.#bytes += bytes;
+    this.#waitingBytes += bytes;
     const isLong = performance.now() - this.#handedOverAt >= LONG_MS;
-    if (isLong || this.#waiting.length >= MANY_FILES || this.#bytes >= MANY_BYTES) await this.handOver();
+    if (isLong || this.#waiting.length >= MANY_FILES || this.#waitingBytes >= MANY_BYTES) await this.handOver();
   }
 
   /** Hands over what waits. */
   async handOver(): Promise<void> {
     const arrivals = this.#waiting;
     this.#waiting = [];
-    this.#bytes = 0;
-    if (arrivals.length > 0) await this.#onFiles(arrivals);
+    this.#waitingBytes = 0;
+    if (arrivals.length > 0) await this.#order.onFiles(arrivals);
     this.#handedOverAt = performance.now();
   }
 }

@@ -20,6 +20,7 @@ export class GrowingDigests {
   readonly #growing = new Map<number, Growing>();
   readonly #closing = new AbortController();
   readonly #looking: Promise<void>;
+  #mostBytes = 0;
 
   /** `directory` is where the files are while they grow. */
   constructor(directory: string) {
@@ -27,6 +28,11 @@ export class GrowingDigests {
     this.#looking = this.#keepLooking();
     // Told by `close`.
     this.#looking.catch(() => {});
+  }
+
+  /** The length of the longest file so far. */
+  get mostBytes(): number {
+    return this.#mostBytes;
   }
 
   /** Whether it followed the file while that grew. */
@@ -63,7 +69,9 @@ export class GrowingDigests {
 
   async #look(file: string): Promise<void> {
     const stat = await fs.lstat(file).catch(() => undefined);
-    if (stat === undefined || !stat.isFile() || stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
+    if (stat?.isFile() !== true) return;
+    this.#mostBytes = Math.max(this.#mostBytes, stat.size);
+    if (stat.size < LARGE_BYTES || this.#growing.has(stat.ino)) return;
     const handle = await fs.open(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW).catch(() => undefined);
     const opened = await handle?.stat().catch(() => undefined);
     // What cannot be followed while it grows is read when it is whole.

@@ -11,36 +11,32 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectOrder, FileDigest } from '../agent/ports.ts';
-import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
-import { Slices } from '../slices.ts';
+import { inSlices } from '../slices.ts';
+import { unacceptable } from './failures.ts';
 import { GrowingDigests } from './growing-digests.ts';
 import { isPartialUnused } from './staging.ts';
 
 const HAND_OVER_MS = 500;
 
-export interface RsyncArrivalsOptions<File extends DirectFile> {
+export interface RsyncArrivalsOptions extends Pick<DirectOrder, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
   /** By their paths; those that were handed over are taken out. */
-  readonly files: Map<string, File>;
+  readonly files: Map<string, DirectFile>;
   /** Where they are when they are whole, and before; the partial directories are prepared. */
   readonly arrival: string;
   readonly growing: string;
   readonly host: string;
-  readonly maxFileBytes: number | null;
-  readonly onFiles: DirectOrder<File>['onFiles'];
-  readonly onTooLarge: DirectOrder<File>['onTooLarge'];
-  readonly signal: AbortSignal;
 }
 
-export class RsyncArrivals<File extends DirectFile> {
-  readonly #options: RsyncArrivalsOptions<File>;
+export class RsyncArrivals {
+  readonly #options: RsyncArrivalsOptions;
   readonly #digests: GrowingDigests;
   readonly #stop: LinkedAbort;
   readonly #ended = new AbortController();
   readonly #handingOver: Promise<void>;
   #told: string[] = [];
 
-  constructor(options: RsyncArrivalsOptions<File>) {
+  constructor(options: RsyncArrivalsOptions) {
     this.#options = options;
     this.#digests = new GrowingDigests(options.growing);
     this.#stop = new LinkedAbort(options.signal);
@@ -74,7 +70,10 @@ export class RsyncArrivals<File extends DirectFile> {
     const { signal } = this.#ended;
     while (!signal.aborted) {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
-      await this.#checkGrowing();
+      // What the other side said of a size, rsync took its word for.
+      if (this.#isTooLarge(this.#digests.mostBytes)) {
+        throw unacceptable(`${this.#options.host} sends more of a file than it said, and than is allowed`);
+      }
       const told = this.#told;
       this.#told = [];
       const missing = await this.#handOver(told);
@@ -82,37 +81,23 @@ export class RsyncArrivals<File extends DirectFile> {
     }
   }
 
-  /** What the other side said of a size, rsync took its word for. */
-  async #checkGrowing(): Promise<void> {
-    const { growing, host, maxFileBytes } = this.#options;
-    if (maxFileBytes === null) return;
-    for (const name of await fs.readdir(growing).catch(() => [])) {
-      if (!this.#isTooLarge(regularFile(path.join(growing, name)))) continue;
-      throw new JobtailError('unexpected-answer', `${host} sends more of a file than it said, and than is allowed`, {
-        hint: 'report it to the operators of the cluster; results come by SOAP',
-      });
-    }
-  }
-
-  #isTooLarge(stat: Stats | undefined): boolean {
+  #isTooLarge(bytes: number): boolean {
     const { maxFileBytes } = this.#options;
-    return stat !== undefined && maxFileBytes !== null && stat.size > maxFileBytes;
+    return maxFileBytes !== null && bytes > maxFileBytes;
   }
 
   /** Hands over those of the files that stand there; the names of the others. */
   async #handOver(names: readonly string[]): Promise<string[]> {
     const { files, arrival, onFiles, onTooLarge } = this.#options;
-    const slices = new Slices();
-    const arrivals: DirectArrival<File>[] = [];
+    const arrivals: DirectArrival[] = [];
     const missing: string[] = [];
-    for (const name of names) {
-      await slices.next();
+    for await (const name of inSlices(names)) {
       const file = files.get(name);
       if (file === undefined) continue;
       const at = path.join(arrival, name);
       const stat = regularFile(at);
       if (stat === undefined) missing.push(name);
-      else if (this.#isTooLarge(stat)) {
+      else if (this.#isTooLarge(stat.size)) {
         files.delete(name);
         await fs.rm(at, { force: true });
         onTooLarge(file);

@@ -8,9 +8,10 @@ import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, runProgram } from '../system/program.ts';
+import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { OUT_FORMAT, RsyncOutput } from './rsync-output.ts';
-import { connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
+import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
 /** Files of one run: rsync checks that each name of the other side was asked for, with the square of their number. */
@@ -29,7 +30,7 @@ const SOME_FAILED = [23, 24];
 const TIMED_OUT = 30;
 const NO_CONNECTION = 255;
 
-export async function fetchByRsync<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
+export async function fetchByRsync(order: SshOrder): Promise<string | undefined> {
   const run = {
     order,
     arrival: path.join(order.directory, 'rsync'),
@@ -52,8 +53,8 @@ export async function fetchByRsync<File extends DirectFile>(order: SshOrder<File
   }
 }
 
-interface Run<File extends DirectFile> {
-  readonly order: SshOrder<File>;
+interface Run {
+  readonly order: SshOrder;
   /** Where files have their names, and where they grow. */
   readonly arrival: string;
   readonly growing: string;
@@ -63,7 +64,7 @@ interface Run<File extends DirectFile> {
 }
 
 /** Brings some files, through cuts; resolves with the reason if rsync is not allowed. */
-async function bring<File extends DirectFile>(files: readonly File[], run: Run<File>): Promise<string | undefined> {
+async function bring(files: readonly DirectFile[], run: Run): Promise<string | undefined> {
   const { order } = run;
   const left = new Map(files.map((file) => [file.parts.join('/'), file]));
   let kept = await bytesBelow(run.arrival);
@@ -83,17 +84,17 @@ async function bring<File extends DirectFile>(files: readonly File[], run: Run<F
     kept = await bytesBelow(run.arrival);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
     if (isCut) order.onWay('rsync');
-    const failure = end.code === TIMED_OUT ? stoodStill(order) : failureOf(end, order);
-    if (!isCut && end.code !== NO_CONNECTION && failure === undefined) return lastLine(end.said);
-    if (!isCut || ++cuts >= MOST_CUTS) throw failure ?? wasCut(end, order);
+    const failure = failureOf(end, order);
+    if (!isCut && failure === undefined) return lastLine(end.said);
+    if (!isCut || ++cuts >= MOST_CUTS) throw failure ?? brokeOff(end.said, order.access.host);
   }
 }
 
 /** One run; files that came are taken out of `files`. */
-async function runRsync<File extends DirectFile>(files: Map<string, File>, run: Run<File>): Promise<ProgramEnd> {
+async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<ProgramEnd> {
   const { order, arrival, growing } = run;
   const names = [...files.keys()];
-  const large = new Map<string, File>();
+  const large = new Map<string, DirectFile>();
   const asked = withDirectories(names);
   await preparePartialDirectories(arrival, names);
   const arrivals = new RsyncArrivals({ ...order, host: order.access.host, files, arrival, growing });
@@ -141,13 +142,10 @@ function withDirectories(names: readonly string[]): Set<string> {
 
 /** rsync 3.2.5 and later refuse such a name themselves, before its file comes. */
 function unasked(name: string, host: string): JobtailError {
-  const shown = JSON.stringify(name.slice(0, MOST_SHOWN));
-  return new JobtailError('unexpected-answer', `${host} sends a file that nobody asked for: ${shown}`, {
-    hint: 'report it to the operators of the cluster; results come by SOAP',
-  });
+  return unacceptable(`${host} sends a file that nobody asked for: ${JSON.stringify(name.slice(0, MOST_SHOWN))}`);
 }
 
-function argsOf<File extends DirectFile>({ order, arrival, growing }: Run<File>): string[] {
+function argsOf({ order, arrival, growing }: Run): string[] {
   const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = order;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,
@@ -177,26 +175,15 @@ function inRsh(file: string): string {
   return `'${file.replaceAll("'", "''")}'`;
 }
 
-function stoodStill<File extends DirectFile>({ idleMs }: SshOrder<File>): JobtailError {
-  return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
-}
-
-function failureOf<File extends DirectFile>(end: ProgramEnd, { access }: SshOrder<File>): JobtailError | undefined {
-  const failure = connectionFailure(end.said, access.host);
-  if (failure !== undefined || end.code !== NO_CONNECTION) return failure;
-  return new JobtailError('unreachable', `${access.host} cannot be reached by SSH: ${lastLine(end.said)}`, {
-    hint: 'look at the network and the firewall between this machine and the cluster',
-  });
+/** Why rsync cannot go on; undefined if it ended for a reason of its own. */
+function failureOf({ code, said }: ProgramEnd, { access, idleMs }: SshOrder): JobtailError | undefined {
+  if (code === TIMED_OUT)
+    return new JobtailError('timeout', `the program rsync brought nothing for ${idleMs / 1000} s`);
+  return connectionFailure(said, access.host) ?? (code === NO_CONNECTION ? unreachable(said, access.host) : undefined);
 }
 
 function diskFull(end: ProgramEnd): JobtailError {
   return new JobtailError('disk-full', `no room left for a transfer: ${lastLine(end.said)}`, {
     hint: 'free some space; the agent goes on by itself',
-  });
-}
-
-function wasCut<File extends DirectFile>(end: ProgramEnd, { access }: SshOrder<File>): JobtailError {
-  return new JobtailError('interrupted', `the transfer from ${access.host} was cut off: ${lastLine(end.said)}`, {
-    hint: 'what came is kept, and the next try goes on from there',
   });
 }

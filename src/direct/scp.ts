@@ -3,16 +3,13 @@
  * order. The program `scp` opens a connection for each file, which takes longer than most files, and it writes what the
  * other side sends; here hundreds of files share a connection, and not a byte is taken that was not announced.
  */
-import { createHash, randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
-import path from 'node:path';
-import type { DirectFile, FileDigest } from '../agent/ports.ts';
+import type { DirectFile } from '../agent/ports.ts';
 import { runProgram } from '../system/program.ts';
-import { writeAll } from '../system/write-all.ts';
 import { Arrivals } from './arrivals.ts';
-import { type OnPiece, paceOf } from './pace.ts';
+import { brokeOff, connectionFailure, lastLine } from './failures.ts';
 import { NotScp, ScpRecords } from './scp-records.ts';
-import { brokeOff, connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
+import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 
 const FILES_A_SESSION = 1_000;
 /** A command of more than 128 KiB is refused by Linux. */
@@ -23,24 +20,22 @@ const YES = '\0';
 const NO = '\u0001not wanted\n';
 
 /** A file, and how the other side is told of it. */
-interface Named<File> {
-  readonly file: File;
+interface Named {
+  readonly file: DirectFile;
   readonly word: string;
   /** Whether the other side has to take quotes away, which not every forced command does. */
   readonly isQuoted: boolean;
 }
 
-interface Run<File extends DirectFile> {
-  readonly order: SshOrder<File>;
-  readonly onPiece: OnPiece;
-  readonly arrivals: Arrivals<File>;
+interface Run {
+  readonly order: SshOrder;
+  readonly arrivals: Arrivals;
   /** Whether the other side ever answered. */
   works: boolean;
-  hasBrought: boolean;
 }
 
-export async function fetchByScp<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
-  const run = { order, onPiece: paceOf(order), arrivals: new Arrivals(order), works: false, hasBrought: false };
+export async function fetchByScp(order: SshOrder): Promise<string | undefined> {
+  const run = { order, arrivals: new Arrivals(order, 'scp'), works: false };
   try {
     return await fetchSessions(sessionsOf(order), run);
   } finally {
@@ -49,10 +44,7 @@ export async function fetchByScp<File extends DirectFile>(order: SshOrder<File>)
 }
 
 /** Resolves with the reason if the key may not do this. */
-async function fetchSessions<File extends DirectFile>(
-  sessions: Named<File>[][],
-  run: Run<File>,
-): Promise<string | undefined> {
+async function fetchSessions(sessions: Named[][], run: Run): Promise<string | undefined> {
   const { host } = run.order.access;
   let isOneByOne = false;
   // More are added on the way.
@@ -77,10 +69,10 @@ async function fetchSessions<File extends DirectFile>(
 }
 
 /** The files that can be named, as sessions bring them. */
-function sessionsOf<File extends DirectFile>({ files, access }: SshOrder<File>): Named<File>[][] {
-  const sessions: Named<File>[][] = [];
-  const quoted: Named<File>[][] = [];
-  let open: Named<File>[] = [];
+function sessionsOf({ files, access }: SshOrder): Named[][] {
+  const sessions: Named[][] = [];
+  const quoted: Named[][] = [];
+  let open: Named[] = [];
   let characters = 0;
   for (const file of files) {
     const remote = `${access.basePath}/${file.parts.join('/')}`;
@@ -104,7 +96,7 @@ function sessionsOf<File extends DirectFile>({ files, access }: SshOrder<File>):
 }
 
 /** Brings files over one connection, as far as the other side answers for them. */
-async function fetchSession<File extends DirectFile>(session: readonly Named<File>[], run: Run<File>) {
+async function fetchSession(session: readonly Named[], run: Run) {
   const { configFile, maxFileBytes, idleMs, signal } = run.order;
   let answered = 0;
   const talk = async (output: AsyncIterable<Buffer>, reply: (bytes: string) => void) => {
@@ -129,13 +121,13 @@ async function fetchSession<File extends DirectFile>(session: readonly Named<Fil
 }
 
 /** Brings one file, or learns that it cannot be had. False if the other side ended before. */
-async function receive<File extends DirectFile>(
-  file: File,
+async function receive(
+  file: DirectFile,
   records: ScpRecords,
-  run: Run<File>,
+  run: Run,
   reply: (bytes: string) => void,
 ): Promise<boolean> {
-  const { order } = run;
+  const { order, arrivals } = run;
   const record = await records.next();
   if (record.kind !== 'file') return record.kind === 'missing';
   if (record.name !== file.parts.at(-1)) throw new NotScp(record.name);
@@ -145,37 +137,16 @@ async function receive<File extends DirectFile>(
     return true;
   }
   reply(YES);
-  const local = path.resolve(order.directory, randomBytes(8).toString('hex'));
+  const local = arrivals.newPath();
   let isTaken = false;
   try {
-    const digest = await receiveBytes(record.bytes, records, local, run.onPiece);
+    const digest = await arrivals.write(local, records.bytes(record.bytes));
     if (digest.bytes < record.bytes) return false;
-    if (await records.isWhole()) {
-      if (!run.hasBrought) order.onWay('scp');
-      run.hasBrought = true;
-      isTaken = true;
-      await run.arrivals.add({ file, path: local, digest }, digest.bytes);
-    }
+    isTaken = await records.isWhole();
+    if (isTaken) await arrivals.add({ file, path: local, digest }, digest.bytes);
     reply(YES);
     return true;
   } finally {
     if (!isTaken) await fs.rm(local, { force: true });
-  }
-}
-
-async function receiveBytes(count: number, records: ScpRecords, local: string, onPiece: OnPiece): Promise<FileDigest> {
-  const handle = await fs.open(local, 'wx', 0o600);
-  try {
-    const hash = createHash('sha256');
-    let bytes = 0;
-    for await (const piece of records.bytes(count)) {
-      hash.update(piece);
-      await writeAll(handle, piece, bytes);
-      bytes += piece.length;
-      await onPiece(piece.length);
-    }
-    return { bytes, sha256: hash.digest('hex') };
-  } finally {
-    await handle.close();
   }
 }

@@ -1,12 +1,11 @@
 /** sftp, for keys that may do nothing else: whole files, many over one connection. */
-import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
-import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../system/program.ts';
 import { Arrivals } from './arrivals.ts';
-import { brokeOff, connectionFailure, HOST_ALIAS, lastLine, type SshOrder } from './ssh-access.ts';
+import { brokeOff, connectionFailure, lastLine } from './failures.ts';
+import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 import { lengthOf } from './staging.ts';
 
 const FILES_A_SESSION = 1_000;
@@ -14,30 +13,29 @@ const FILE_FAILURE = /File ".*" not found|remote open.*(?:No such file|Permissio
 /** What it prints before each command. */
 const ECHO = 'sftp> get ';
 
-interface Wanted<File> {
-  readonly file: File;
+interface Wanted {
+  readonly file: DirectFile;
   readonly remote: string;
   readonly local: string;
 }
 
-interface Run<File extends DirectFile> {
-  readonly order: SshOrder<File>;
-  readonly arrivals: Arrivals<File>;
+interface Run {
+  readonly order: SshOrder;
+  readonly arrivals: Arrivals;
   /** Of whole files. */
   bytes: number;
-  works: boolean;
 }
 
 const TOO_LARGE = 'too-large';
 
 /** Resolves with the reason if the key may not do this. */
-export async function fetchBySftp<File extends DirectFile>(order: SshOrder<File>): Promise<string | undefined> {
-  const run = { order, arrivals: new Arrivals(order), bytes: 0, works: false };
+export async function fetchBySftp(order: SshOrder): Promise<string | undefined> {
+  const run = { order, arrivals: new Arrivals(order, 'sftp'), bytes: 0 };
   let left = order.files
     .map((file) => ({
       file,
       remote: `${order.access.basePath}/${file.parts.join('/')}`,
-      local: path.resolve(order.directory, randomBytes(8).toString('hex')),
+      local: run.arrivals.newPath(),
     }))
     // sftp takes its commands apart, and expands patterns.
     .filter(({ remote }) => !/["'\\*?[\]\p{Cc}\uFFFD]/u.test(remote));
@@ -54,10 +52,7 @@ export async function fetchBySftp<File extends DirectFile>(order: SshOrder<File>
 }
 
 /** Brings files up to the first that cannot be had; resolves with their number, or the reason if the key may not. */
-async function fetchSession<File extends DirectFile>(
-  wanted: readonly Wanted<File>[],
-  run: Run<File>,
-): Promise<number | string> {
+async function fetchSession(wanted: readonly Wanted[], run: Run): Promise<number | string> {
   const { order } = run;
   const stop = new LinkedAbort(order.signal);
   let begun = 0;
@@ -79,7 +74,7 @@ async function fetchSession<File extends DirectFile>(
     return begun + run.bytes + length;
   };
   try {
-    const end = await runSftp({ wanted, order, talk, progress, signal: stop.signal });
+    const end = await runSftp(wanted, order, { talk, progress, signal: stop.signal });
     if (end.code === 0) {
       await take(wanted[begun - 1], run);
       isWhole = true;
@@ -99,19 +94,13 @@ async function fetchSession<File extends DirectFile>(
   }
 }
 
-interface SftpOptions<File extends DirectFile> extends Pick<ProgramOptions, 'talk' | 'signal'> {
-  readonly wanted: readonly Wanted<File>[];
-  readonly order: SshOrder<File>;
+interface SftpOptions extends Required<Pick<ProgramOptions, 'talk' | 'signal'>> {
   readonly progress: () => Promise<number>;
 }
 
-function runSftp<File extends DirectFile>({
-  wanted,
-  order,
-  progress,
-  ...rest
-}: SftpOptions<File>): Promise<ProgramEnd> {
+function runSftp(wanted: readonly Wanted[], order: SshOrder, options: SftpOptions): Promise<ProgramEnd> {
   const { configFile, bytesPerSecond, idleMs } = order;
+  const { progress, ...rest } = options;
   const kilobits = bytesPerSecond === null ? null : Math.max(1, Math.round((bytesPerSecond * 8) / 1000));
   const limit = kilobits === null ? [] : ['-l', String(kilobits)];
   const commands = wanted.map(({ remote, local }) => `get "${remote}" "${local}"\n`);
@@ -125,28 +114,25 @@ function runSftp<File extends DirectFile>({
 }
 
 /** Takes over a file that is whole. */
-async function take<File extends DirectFile>(one: Wanted<File> | undefined, run: Run<File>): Promise<void> {
+async function take(one: Wanted | undefined, run: Run): Promise<void> {
   if (one === undefined) return;
-  const { order } = run;
+  const { order, arrivals } = run;
   const bytes = (await lengthOf(one.local)) ?? 0;
   if (order.maxFileBytes !== null && bytes > order.maxFileBytes) {
     await fs.rm(one.local, { force: true });
     order.onTooLarge(one.file);
     return;
   }
-  if (!run.works) order.onWay('sftp');
-  run.works = true;
   run.bytes += bytes;
   order.onBytes(run.bytes);
-  await run.arrivals.add({ file: one.file, path: one.local }, bytes);
+  await arrivals.add({ file: one.file, path: one.local }, bytes);
 }
 
 /** The length of the file that grows now; it is told, and one that is too large stops the program. */
-async function growthOf<File extends DirectFile>(one: Wanted<File> | undefined, run: Run<File>, stop: LinkedAbort) {
-  const { order } = run;
+async function growthOf(one: Wanted | undefined, { order, bytes }: Run, stop: LinkedAbort): Promise<number> {
   const length = (one && (await lengthOf(one.local))) ?? 0;
   try {
-    order.onBytes(run.bytes + length);
+    order.onBytes(bytes + length);
     if (order.maxFileBytes !== null && length > order.maxFileBytes) stop.abort(TOO_LARGE);
   } catch (error) {
     stop.abort(error);
@@ -154,9 +140,9 @@ async function growthOf<File extends DirectFile>(one: Wanted<File> | undefined, 
   return length;
 }
 
-function refusalOf<File extends DirectFile>({ said }: ProgramEnd, { order, works }: Run<File>): string {
+function refusalOf({ said }: ProgramEnd, { order, arrivals }: Run): string {
   const failure = connectionFailure(said, order.access.host);
   if (failure !== undefined) throw failure;
-  if (works) throw brokeOff(said, order.access.host);
+  if (arrivals.hasCome) throw brokeOff(said, order.access.host);
   return lastLine(said);
 }

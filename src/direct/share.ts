@@ -4,16 +4,14 @@
  * may lead to any file of this machine. So nothing is opened that does not lie below such a root once links are
  * followed.
  */
-import { createHash, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { DirectFile, DirectOrder, DirectTransfer, FileDigest } from '../agent/ports.ts';
+import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
-import { writeAll } from '../system/write-all.ts';
 import { Arrivals } from './arrivals.ts';
-import { type OnPiece, paceOf } from './pace.ts';
+import { unacceptable } from './failures.ts';
 import { prepareDirectory } from './staging.ts';
 
 export interface ShareTransferOptions {
@@ -35,21 +33,15 @@ export class ShareTransfer implements DirectTransfer {
     this.#options = options;
   }
 
-  async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
-    const { directory, files } = order;
-    const share = await shareOf(order.method.sharedBasepath, this.#options);
-    await prepareDirectory(directory);
-    const options = { ...order, onPiece: paceOf(order), root: share.root };
-    const arrivals = new Arrivals(order);
-    for (const file of files) {
-      const arrived = path.join(directory, randomBytes(8).toString('hex'));
-      const copied = await copy(path.join(share.base, ...file.parts), arrived, options);
-      if (copied === 'too-large') order.onTooLarge(file);
-      if (typeof copied === 'string') continue;
-      await arrivals.add({ file, path: arrived, digest: copied }, copied.bytes);
+  async fetch(order: DirectOrder): Promise<void> {
+    const { base, root } = await shareOf(order.method.sharedBasepath, this.#options);
+    await prepareDirectory(order.directory);
+    const arrivals = new Arrivals(order, 'share');
+    for (const file of order.files) {
+      const from = await openWithin(root, path.join(base, ...file.parts));
+      await copy({ file, from, order, arrivals }).finally(() => from?.close());
     }
     await arrivals.handOver();
-    order.onWay('share');
   }
 }
 
@@ -91,9 +83,7 @@ function notMounted(directory: string): JobtailError {
 /** Where the job's directory is here, and what must not be left. */
 async function shareOf(basePath: string | null, { roots, guarded }: ShareTransferOptions) {
   if (basePath === null || !path.posix.isAbsolute(basePath) || /\p{Cc}/u.test(basePath)) {
-    throw new JobtailError('unexpected-answer', 'the transfer method of the service names no path of a share', {
-      hint: 'report it to the operators of the service; results come by SOAP',
-    });
+    throw unacceptable('the transfer method of the service names no path of a share');
   }
   const covering = coveringRoot(basePath, roots);
   if (covering === undefined) throw notCovered(basePath);
@@ -117,54 +107,38 @@ export function notCovered(basePath: string): JobtailError {
 }
 
 interface CopyOptions {
-  readonly root: string;
-  readonly maxFileBytes: number | null;
-  readonly onPiece: OnPiece;
-  readonly signal: AbortSignal;
+  readonly file: DirectFile;
+  /** Undefined if it is not there, or leads out of the share. */
+  readonly from: fs.FileHandle | undefined;
+  readonly order: DirectOrder;
+  readonly arrivals: Arrivals;
 }
 
-/** Copies one file; one that is not there, leads out of the share, or does not hold still is passed over. */
-async function copy(
-  source: string,
-  target: string,
-  options: CopyOptions,
-): Promise<FileDigest | 'too-large' | 'passed-over'> {
-  const from = await openWithin(options.root, source);
-  if (from === undefined) return 'passed-over';
-  try {
-    for (let reads = 0; reads < MOST_READS; reads++) {
-      const before = await from.stat({ bigint: true });
-      if (!before.isFile()) return 'passed-over';
-      if (options.maxFileBytes !== null && before.size > options.maxFileBytes) return 'too-large';
-      const digest = await copyOnce(from, target, options);
-      const after = await from.stat({ bigint: true });
-      const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
-      if (isSame && BigInt(digest.bytes) === after.size) return digest;
-    }
-    await fs.rm(target, { force: true });
-    return 'passed-over';
-  } finally {
-    await from.close();
+/** Copies one file; one that is none, or does not hold still, is skipped. */
+async function copy({ file, from, order, arrivals }: CopyOptions): Promise<void> {
+  for (let reads = 0; from !== undefined && reads < MOST_READS; reads++) {
+    const before = await from.stat({ bigint: true });
+    if (!before.isFile()) return;
+    if (order.maxFileBytes !== null && before.size > order.maxFileBytes) return order.onTooLarge(file);
+    const arrived = arrivals.newPath();
+    const digest = await arrivals.write(arrived, piecesOf(from, order.signal));
+    const after = await from.stat({ bigint: true });
+    const isSame = after.mtimeNs === before.mtimeNs && after.size === before.size;
+    if (isSame && BigInt(digest.bytes) === after.size)
+      return arrivals.add({ file, path: arrived, digest }, digest.bytes);
+    await fs.rm(arrived, { force: true });
   }
 }
 
-async function copyOnce(from: fs.FileHandle, target: string, { onPiece, signal }: CopyOptions): Promise<FileDigest> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
-  const to = await fs.open(target, flags, 0o600);
-  try {
-    const buffer = Buffer.allocUnsafe(READ_BYTES);
-    const hash = createHash('sha256');
-    for (let at = 0; ; ) {
-      if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
-      const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
-      if (bytesRead === 0) return { bytes: at, sha256: hash.digest('hex') };
-      hash.update(buffer.subarray(0, bytesRead));
-      await writeAll(to, buffer.subarray(0, bytesRead), at);
-      at += bytesRead;
-      await onPiece(bytesRead);
-    }
-  } finally {
-    await to.close();
+/** The bytes of a file; each piece is good until the next one is asked for. */
+async function* piecesOf(from: fs.FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const buffer = Buffer.allocUnsafe(READ_BYTES);
+  for (let at = 0; ; ) {
+    if (signal.aborted) throw new JobtailError('aborted', 'the transfer was stopped');
+    const { bytesRead } = await from.read(buffer, 0, buffer.length, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
   }
 }
 

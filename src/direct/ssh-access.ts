@@ -4,9 +4,10 @@
  * server are checked first: a line break or a quote in them would be a line of the configuration.
  */
 import path from 'node:path';
-import type { DirectFile, DirectOrder, TransferMethod } from '../agent/ports.ts';
+import type { DirectOrder, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled, printedBy } from '../system/program.ts';
+import { unacceptable } from './failures.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 
 export interface SshOptions {
@@ -29,7 +30,7 @@ export interface SshAccess {
 }
 
 /** What a way by SSH is given: the order, and how to reach the host. */
-export interface SshOrder<File extends DirectFile> extends DirectOrder<File> {
+export interface SshOrder extends DirectOrder {
   readonly access: SshAccess;
   readonly configFile: string;
   /** A program that brings nothing for so long is ended. */
@@ -57,9 +58,7 @@ export function accessOf({ serverHostname, sharedBasepath, credentials }: Transf
 }
 
 function unusable(what: string): JobtailError {
-  return new JobtailError('unexpected-answer', `the transfer method of the service has no usable ${what}`, {
-    hint: 'report it to the operators of the service; results come by SOAP',
-  });
+  return unacceptable(`the transfer method of the service has no usable ${what}`);
 }
 
 /** What OpenSSH does by itself, but the ones that the processor does first: they are more than twice as quick. */
@@ -145,43 +144,4 @@ function quoted(file: string): string {
     });
   }
   return `"${file.replaceAll('%', '%%')}"`;
-}
-
-/** What went wrong with the connection, by what ssh said; undefined if the connection as such was fine. */
-export function connectionFailure(said: string, host: string): JobtailError | undefined {
-  const is = (pattern: RegExp) => pattern.test(said);
-  if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {
-    return new JobtailError('unexpected-answer', `the host key of ${host} is not the one that is known`, {
-      hint: 'ask the operators whether it changed; then remove the old key from the known_hosts file, or pin the new one (results.ssh)',
-    });
-  }
-  if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
-    return new JobtailError('unexpected-answer', `${host} refused the temporary key`, {
-      hint: 'the service may need a moment to install a key, or its keys are not meant for this host',
-    });
-  }
-  if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {
-    return new JobtailError('unexpected-answer', 'OpenSSH cannot read the private key of the service', {
-      hint: 'report the kind of key to the operators of the service; results come by SOAP',
-    });
-  }
-  if (is(/^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m)) {
-    return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(said)}`, {
-      hint: 'look at the network and the firewall between this machine and the cluster',
-    });
-  }
-  return undefined;
-}
-
-/** The last thing a program said, for people. */
-export function lastLine(said: string): string {
-  const lines = said.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
-  return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'it said nothing';
-}
-
-/** The connection ended in the middle. */
-export function brokeOff(said: string, host: string): JobtailError {
-  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(said)}`, {
-    hint: 'what came is kept, and the next try goes on behind it',
-  });
 }

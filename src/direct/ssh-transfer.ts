@@ -3,7 +3,7 @@
  * out by trying: rsync, which resumes and sends only what changed; else scp in its old protocol; else sftp. Many sites
  * allow the first two by a forced command, and have no SFTP (docs/servers.md 5.3).
  */
-import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
+import type { DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled } from '../system/program.ts';
 import type { PrivateDirectory } from './private-directory.ts';
@@ -23,7 +23,7 @@ export interface SshTransferOptions extends SshOptions {
 export const IDLE_MS = 5 * 60_000;
 
 /** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */
-type Way = <File extends DirectFile>(order: SshOrder<File>) => Promise<string | undefined>;
+type Way = (order: SshOrder) => Promise<string | undefined>;
 
 const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };
 
@@ -34,7 +34,7 @@ export class SshTransfer implements DirectTransfer {
     this.#options = options;
   }
 
-  async fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void> {
+  async fetch(order: DirectOrder): Promise<void> {
     const access = accessOf(order.method);
     await prepareDirectory(order.directory);
     const options = { ...this.#options, signal: order.signal };
@@ -43,7 +43,7 @@ export class SshTransfer implements DirectTransfer {
   }
 }
 
-async function tryWays<File extends DirectFile>(order: SshOrder<File>): Promise<void> {
+async function tryWays(order: SshOrder): Promise<void> {
   const names = Object.keys(WAYS);
   const first = order.way !== null && names.includes(order.way) ? [order.way] : [];
   const refusals: string[] = [];

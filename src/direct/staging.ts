@@ -1,7 +1,7 @@
 /** The directory where files of a direct transfer arrive, before they get their names. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { JobtailError } from '../errors.ts';
+import { inTheWay } from '../system/directories.ts';
 
 /** Where rsync keeps what was cut off. No result can have this name: it is the one of temporary files. */
 export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
@@ -17,11 +17,7 @@ export async function makeOwnDirectory(directory: string): Promise<void> {
   await fs.mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
-  if (!(await fs.lstat(directory)).isDirectory()) {
-    throw new JobtailError('local-io', `${directory} is not a directory, and is not followed or replaced`, {
-      hint: `move ${directory} out of the way`,
-    });
-  }
+  if (!(await fs.lstat(directory)).isDirectory()) throw inTheWay(directory, 'directory');
 }
 
 /** Removes the files below `directory`, except in directories with the name `kept`; follows no link. */

@@ -3,16 +3,34 @@
  * this machine only and with the control token only, for a job is any program.
  */
 import type { JobSpec, SubmittedJob } from './cluster/cluster.ts';
+import type { OpenKey } from './cluster/transfer-keys.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
-import type { FaultRule } from './faults.ts';
+import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import { HttpRefusal } from './refusals.ts';
-import type { Sandbox } from './sandbox.ts';
 import type { SandboxUser } from './signin/sessions.ts';
+import type { RecordedCall, SandboxCounters } from './traffic.ts';
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-type Action = (sandbox: Sandbox, body: unknown, path: readonly string[]) => unknown;
+/** What there is to control. */
+export interface Controlled {
+  /** What the control interface wants to be shown. */
+  readonly controlToken: string;
+  readonly jobs: readonly SubmittedJob[];
+  job(id: string): SubmittedJob | undefined;
+  submitJob(spec: JobSpec): Promise<SubmittedJob>;
+  readonly users: SandboxUser[];
+  readonly habits: SandboxHabits;
+  setHabits(changes: Partial<SandboxHabits>): void;
+  readonly faults: Faults;
+  expireSessions(): void;
+  readonly counters: SandboxCounters;
+  readonly calls: readonly RecordedCall[];
+  readonly openKeys: readonly OpenKey[];
+}
+
+type Action = (sandbox: Controlled, body: unknown, path: readonly string[]) => unknown;
 
 /** What can be asked: `METHOD first-part-of-the-path`. */
 const ACTIONS: Readonly<Record<string, Action>> = {
@@ -57,7 +75,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 };
 
 /** Handles one request; `path` is what follows `/sandbox/`. */
-export async function handleControl(exchange: Exchange, path: string, sandbox: Sandbox): Promise<void> {
+export async function handleControl(exchange: Exchange, path: string, sandbox: Controlled): Promise<void> {
   const { request, response } = exchange;
   const address = request.socket.remoteAddress ?? '';
   if (!/^(::ffff:)?127\.|^::1$/.test(address)) throw new HttpRefusal(403, 'only from this machine');
@@ -80,7 +98,7 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-function jobOf(sandbox: Sandbox, id: string): SubmittedJob {
+function jobOf(sandbox: Controlled, id: string): SubmittedJob {
   const job = sandbox.job(id);
   if (job === undefined) throw new HttpRefusal(404, `no job ${id}`);
   return job;

@@ -1,4 +1,5 @@
 /** One HTTP exchange: reading its body, writing its answer with backpressure, and spoiling it by fault rules. */
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultRule } from './faults.ts';
@@ -143,22 +144,9 @@ async function sendSlowly(exchange: Exchange, bytes: Buffer, drip: FaultRule & {
 
 async function write({ response, signal }: Exchange, bytes: Buffer): Promise<void> {
   signal.throwIfAborted();
-  if (response.write(bytes)) return;
-  await new Promise<void>((resolve, reject) => {
-    const settle = () => {
-      response.off('drain', settle);
-      signal.removeEventListener('abort', settle);
-      if (signal.aborted) reject(signal.reason);
-      else resolve();
-    };
-    response.once('drain', settle);
-    signal.addEventListener('abort', settle, { once: true });
-  });
+  if (!response.write(bytes)) await once(response, 'drain', { signal });
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
 }

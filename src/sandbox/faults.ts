@@ -56,6 +56,7 @@ export type FaultEffect =
   | { readonly kind: 'staleSize'; readonly bytes: number };
 
 export type FaultRule = FaultScope & FaultEffect;
+
 /** A rule that was added: how often it applied, and how it is taken back. */
 export interface AddedFault {
   readonly rule: FaultRule;
@@ -78,8 +79,7 @@ export interface SubjectFile {
 
 const KINDS = ['fault', 'http', 'body', 'delay', 'stall', 'hang', 'reset', 'drip', 'truncate', 'staleSize'];
 
-interface Entry {
-  readonly rule: FaultRule;
+interface Entry extends AddedFault {
   seen: number;
   applied: number;
 }
@@ -90,17 +90,12 @@ export class Faults {
   /** Adds a rule; rules apply in the order in which they were added. An unknown kind is a `usage` error. */
   add(rule: FaultRule): AddedFault {
     if (!KINDS.includes(rule.kind)) throw new JobtailError('usage', `the sandbox has no fault "${rule.kind}"`);
-    const entry: Entry = { rule, seen: 0, applied: 0 };
-    this.#entries.push(entry);
-    return {
-      rule,
-      get applied() {
-        return entry.applied;
-      },
-      remove: () => {
-        this.#entries = this.#entries.filter((other) => other !== entry);
-      },
+    const remove = () => {
+      this.#entries = this.#entries.filter((other) => other !== entry);
     };
+    const entry: Entry = { rule, seen: 0, applied: 0, remove };
+    this.#entries.push(entry);
+    return entry;
   }
 
   /** Takes all rules back. */

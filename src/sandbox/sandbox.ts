@@ -13,15 +13,15 @@ import { JobtailError } from '../errors.ts';
 import { wsdlOf } from '../remote/soap/contract.ts';
 import { Cluster, type JobSpec, type SubmittedJob } from './cluster/cluster.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
-import { handleControl } from './control.ts';
+import { type Controlled, handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
+import type { SandboxPlace } from './place.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
-import { handleSignIn } from './signin/endpoint.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
-import { signInOf } from './signin/sign-in.ts';
+import { handleSignIn, signInOf } from './signin/sign-in.ts';
 import { SoapEndpoint } from './soap/endpoint.ts';
 import { type RecordedCall, type SandboxCounters, Traffic } from './traffic.ts';
 
@@ -46,7 +46,7 @@ export interface SandboxOptions extends KeyHooks {
 const FILE_TRANSFER_PATH = '/FileTransferWs';
 const CONTROL_PATH = '/sandbox/';
 
-export class Sandbox {
+export class Sandbox implements Controlled {
   /** {service_namespace}. */
   readonly namespace: string;
   readonly directory: string;
@@ -55,13 +55,9 @@ export class Sandbox {
   /** May be changed at any time. */
   readonly habits: SandboxHabits = defaultHabits();
   readonly faults = new Faults();
-  /** What the control interface wants to be shown. */
   readonly controlToken = randomBytes(24).toString('hex');
   readonly #host: string;
-  readonly #cluster: Cluster;
-  readonly #sessions: Sessions;
-  readonly #keys: TransferKeys;
-  readonly #traffic = new Traffic();
+  readonly #place: SandboxPlace;
   readonly #rateLimit: RateLimit;
   readonly #soap: SoapEndpoint;
   /** Exchanges that have not come to their end. */
@@ -76,20 +72,12 @@ export class Sandbox {
     this.directory = resolve(directory);
     this.users = (options.users ?? [defaultUser()]).map((user) => ({ ...user }));
     this.#host = host;
-    this.#cluster = cluster;
-    this.#sessions = new Sessions(this.habits, clock);
-    this.#keys = new TransferKeys(this.habits, clock, options);
+    const { habits, users, faults } = this;
+    const keys = new TransferKeys(habits, clock, options);
+    const sessions = new Sessions(habits, clock);
+    this.#place = { namespace, habits, users, clock, cluster, keys, sessions, faults, traffic: new Traffic() };
     this.#rateLimit = new RateLimit(clock);
-    this.#soap = new SoapEndpoint({
-      namespace,
-      cluster,
-      clock,
-      habits: this.habits,
-      keys: this.#keys,
-      sessions: this.#sessions,
-      faults: this.faults,
-      traffic: this.#traffic,
-    });
+    this.#soap = new SoapEndpoint(this.#place);
     this.#server = this.#createServer();
   }
 
@@ -114,40 +102,31 @@ export class Sandbox {
   }
 
   get counters(): SandboxCounters {
-    const { calls, signIns, signInsRefused, faults, httpRefusals, bytesSent, mostParallelCalls } = this.#traffic;
-    const keys = { openKeys: this.#keys.open.length, issuedKeys: this.#keys.issued };
-    return {
-      calls: { ...calls },
-      signIns,
-      signInsRefused,
-      faults,
-      httpRefusals,
-      bytesSent,
-      mostParallelCalls,
-      ...keys,
-    };
+    const { traffic, keys } = this.#place;
+    const { recent: _, calls, ...numbers } = traffic;
+    return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
   }
 
   /** The last calls of the file-transfer service, the youngest last. */
   get calls(): readonly RecordedCall[] {
-    return this.#traffic.recent;
+    return this.#place.traffic.recent;
   }
 
   /** Temporary keys that have not ended. */
   get openKeys(): readonly OpenKey[] {
-    return this.#keys.open;
+    return this.#place.keys.open;
   }
 
   get jobs(): readonly SubmittedJob[] {
-    return this.#cluster.jobs;
+    return this.#place.cluster.jobs;
   }
 
   job(id: string): SubmittedJob | undefined {
-    return this.#cluster.job(id);
+    return this.#place.cluster.job(id);
   }
 
   submitJob(spec: JobSpec): Promise<SubmittedJob> {
-    return this.#cluster.submit(spec, this.users[0]?.username ?? '');
+    return this.#place.cluster.submit(spec, this.users[0]?.username ?? '');
   }
 
   /** Changes some habits at once; a name that is none is a `usage` error. */
@@ -157,7 +136,7 @@ export class Sandbox {
 
   /** Every session is lost, as after an idle quarter of an hour. */
   expireSessions(): void {
-    this.#sessions.expire();
+    this.#place.sessions.expire();
   }
 
   /** Goes away as in an outage: connections are cut and new ones refused. Jobs, sessions and keys stay. */
@@ -177,7 +156,7 @@ export class Sandbox {
 
   /** Ends every process of its jobs, all calls and all connections. The files stay. */
   async close(): Promise<void> {
-    await Promise.all([this.stopListening(), this.#cluster.close()]);
+    await Promise.all([this.stopListening(), this.#place.cluster.close()]);
   }
 
   #createServer(): Server {
@@ -224,15 +203,11 @@ export class Sandbox {
     } else if (pathname !== FILE_TRANSFER_PATH && signInOperation === undefined) throw new HttpRefusal(404);
     else if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
     else if (signInOperation === undefined) await this.#soap.handle(exchange);
-    else {
-      const { habits, users, faults } = this;
-      const place = { habits, users, faults, sessions: this.#sessions, traffic: this.#traffic };
-      await handleSignIn(exchange, signInOperation, place);
-    }
+    else await handleSignIn(exchange, signInOperation, this.#place);
   }
 
   async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
-    this.#traffic.httpRefusals += 1;
+    this.#place.traffic.httpRefusals += 1;
     const { status, headers, text } = thrown instanceof HttpRefusal ? thrown : asRefusal(thrown);
     // The rest of a request that was not read goes away first, so that the client sees the status and no reset.
     await finished(request.resume()).catch(() => undefined);

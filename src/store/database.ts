@@ -161,32 +161,22 @@ function isFull(directory: string): boolean {
 /** What SQLite threw, as an error with code `store`, `disk-full` or `permission` and a hint. */
 export function asStoreError(error: unknown, file: string): JobtailError {
   if (!(error instanceof Database.SqliteError)) return asJobtailError(error);
-  const options = (hint: string) => ({ cause: error, hint });
+  const { code: sqlite } = error;
+  const directory = path.dirname(file);
+  const failed = (code: 'store' | 'disk-full' | 'permission', message: string, hint: string) =>
+    new JobtailError(code, message, { cause: error, hint });
   // Its shared memory and its log are files of their own, of which SQLite says only that they failed.
-  if (error.code === 'SQLITE_FULL' || (error.code.startsWith('SQLITE_IOERR') && isFull(path.dirname(file)))) {
-    return new JobtailError(
-      'disk-full',
-      `no room left for ${file}`,
-      options('free some space; the agent goes on by itself'),
-    );
+  if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
+    return failed('disk-full', `no room left for ${file}`, 'free some space; the agent goes on by itself');
   }
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(error.code)) {
-    return new JobtailError(
-      'permission',
-      `${file} cannot be opened for writing`,
-      options(`give the user of the agent the right to write ${path.dirname(file)}`),
-    );
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(sqlite)) {
+    const hint = `give the user of the agent the right to write ${directory}`;
+    return failed('permission', `${file} cannot be opened for writing`, hint);
   }
-  if (error.code.startsWith('SQLITE_BUSY')) {
-    return new JobtailError(
-      'store',
-      `${file} is locked by another process`,
-      options('see which process has it open (fuser), and end it'),
-    );
+  if (sqlite.startsWith('SQLITE_BUSY')) {
+    const hint = 'see which process has it open (fuser), and end it';
+    return failed('store', `${file} is locked by another process`, hint);
   }
-  return new JobtailError(
-    'store',
-    `${file} cannot be used (${error.code})`,
-    options('look at the disk; a broken state is set aside when the agent starts'),
-  );
+  const hint = 'look at the disk; a broken state is set aside when the agent starts';
+  return failed('store', `${file} cannot be used (${sqlite})`, hint);
 }

@@ -1,25 +1,28 @@
 /** What was learned about a service and holds until it is learned anew: text encoding, batch limit, ... */
-import type { SqliteDatabase } from './database.ts';
+import type { Sql } from './sql.ts';
+import { Table } from './table.ts';
+
+interface HabitRow {
+  readonly service: string;
+  readonly name: string;
+  readonly value: string;
+}
 
 export class Habits {
   readonly #service: string;
-  readonly #get;
-  readonly #set;
+  readonly #table: Table<HabitRow>;
 
   /** `service` is the address of the file-transfer service. */
-  constructor(db: SqliteDatabase, service: string) {
+  constructor(sql: Sql, service: string) {
     this.#service = service;
-    this.#get = db.prepare<[string, string], { value: string }>(
-      'SELECT value FROM habits WHERE service = ? AND name = ?',
-    );
-    this.#set = db.prepare('INSERT OR REPLACE INTO habits VALUES (?, ?, ?)');
+    this.#table = new Table(sql, 'habits', {});
   }
 
   get(name: string): string | undefined {
-    return this.#get.get(this.#service, name)?.value;
+    return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
   }
 
   set(name: string, value: string): void {
-    this.#set.run(this.#service, name, value);
+    this.#table.save({ service: this.#service, name, value });
   }
 }

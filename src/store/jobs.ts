@@ -1,123 +1,67 @@
 /** The watched jobs. */
 import type { JobId } from '../job.ts';
-import type { SqliteDatabase } from './database.ts';
-import type { JobRow, JobState, Trouble, WatchOrder } from './rows.ts';
-import { troubleOf, troubleText } from './trouble-text.ts';
+import type { JobRow, JobState, WatchOrder } from './rows.ts';
+import type { Sql } from './sql.ts';
+import { jsonOf, Table } from './table.ts';
 
-interface RawJob {
-  job_id: JobId;
-  source: JobRow['source'];
-  state: JobState;
-  results: number;
-  settle_after_ms: number | null;
-  watched_at: number;
-  polled_at: number | null;
-  grown_at: number | null;
-  refused: number;
-  failures: number;
-  error: string | null;
-  revision: number;
-}
+/** How a visit of a job ended; `grownAt` is set if one of its live files grew. */
+export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & { readonly polledAt: number };
 
-export interface ChangedJob extends JobRow {
-  readonly revision: number;
-}
-
-/** How a visit of a job ended. */
-export interface VisitEnd {
-  readonly polledAt: number;
-  /** Set if one of its live files grew. */
-  readonly grownAt: number | null;
-  readonly refused: number;
-  readonly failures: number;
-  readonly error: Trouble | null;
-}
-
-/** Goes up with every order and every change of a state; what is only noted of a visit does not count. */
 const NEXT_REVISION = '(SELECT coalesce(max(revision), 0) + 1 FROM jobs)';
 
 export class Jobs {
-  readonly #select;
-  readonly #selectAll;
-  readonly #selectChanged;
-  readonly #end;
-  readonly #setState;
-  readonly #unwatch;
-  readonly #order;
-  readonly #addFile;
+  readonly #sql: Sql;
+  readonly #table: Table<JobRow>;
 
-  constructor(db: SqliteDatabase) {
-    this.#select = db.prepare<[string], RawJob>('SELECT * FROM jobs WHERE job_id = ?');
-    this.#selectAll = db.prepare<[], RawJob>('SELECT * FROM jobs');
-    this.#selectChanged = db.prepare<[number], RawJob>('SELECT * FROM jobs WHERE revision > ?');
-    this.#end = db.prepare(`
-      UPDATE jobs SET polled_at = @polledAt, grown_at = coalesce(@grownAt, grown_at), refused = refused + @refused,
-        failures = @failures, error = @error WHERE job_id = @jobId`);
-    this.#setState = db.prepare(
-      `UPDATE jobs SET state = @state, revision = ${NEXT_REVISION} WHERE job_id = @jobId AND state <> @state`,
-    );
-    this.#unwatch = db.prepare(
-      `UPDATE jobs SET state = @state, source = 'command', revision = ${NEXT_REVISION} WHERE job_id = @jobId`,
-    );
-    this.#order = db.prepare(`
-      INSERT INTO jobs (job_id, source, state, results, settle_after_ms, watched_at, revision)
-      VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @now, ${NEXT_REVISION})
-      ON CONFLICT (job_id) DO UPDATE SET source = @source, state = 'watched', results = @results,
-        settle_after_ms = @settleAfterMs, failures = 0, error = NULL, revision = excluded.revision,
-        watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`);
-    this.#addFile = db.prepare('INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)');
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.#table = new Table(sql, 'jobs', { results: 'flag', error: 'json' });
   }
 
   get(jobId: JobId): JobRow | undefined {
-    const raw = this.#select.get(jobId);
-    return raw === undefined ? undefined : rowOf(raw);
+    return this.#table.get('WHERE job_id = ?', jobId);
   }
 
   all(): JobRow[] {
-    return this.#selectAll.all().map(rowOf);
+    return this.#table.all('');
   }
 
   /** Those that were ordered, or changed their state, since `revision`; all of them since -1. */
-  changedSince(revision: number): ChangedJob[] {
-    return this.#selectChanged.all(revision).map((raw) => ({ ...rowOf(raw), revision: raw.revision }));
+  changedSince(revision: number): JobRow[] {
+    return this.#table.all('WHERE revision > ?', revision);
   }
 
   /**
    * Registers a job, or brings a known one to the new order: files are added, none is taken away. Called within a
    * transaction.
    */
-  watch(order: WatchOrder, now: number): void {
-    const { jobId, source, settleAfterMs } = order;
-    this.#order.run({ jobId, source, results: order.results ? 1 : 0, settleAfterMs, now });
-    for (const task of order.tasks) for (const name of order.files) this.#addFile.run(jobId, task, name);
+  watch({ jobId, tasks, files, results, settleAfterMs, source }: WatchOrder, now: number): void {
+    const order = `
+      INSERT INTO jobs (job_id, source, state, results, settle_after_ms, watched_at, revision)
+      VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @now, ${NEXT_REVISION})
+      ON CONFLICT (job_id) DO UPDATE SET source = @source, state = 'watched', results = @results,
+        settle_after_ms = @settleAfterMs, failures = 0, error = NULL, revision = excluded.revision,
+        watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
+    this.#sql.run(order, { jobId, source, results: Number(results), settleAfterMs, now });
+    const addFile = 'INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)';
+    for (const task of tasks) for (const file of files) this.#sql.run(addFile, jobId, task, file);
   }
 
   setState(jobId: JobId, state: JobState): void {
-    this.#setState.run({ jobId, state });
+    const set = `UPDATE jobs SET state = @state, revision = ${NEXT_REVISION} WHERE job_id = @jobId AND state <> @state`;
+    this.#sql.run(set, { jobId, state });
   }
 
   /** A person ended it: that counts, also against the configuration at the next start. */
   unwatch(jobId: JobId, state: 'ending' | 'ended'): void {
-    this.#unwatch.run({ jobId, state });
+    const set = `UPDATE jobs SET state = ?, source = 'command', revision = ${NEXT_REVISION} WHERE job_id = ?`;
+    this.#sql.run(set, state, jobId);
   }
 
   endVisit(jobId: JobId, end: VisitEnd): void {
-    this.#end.run({ jobId, ...end, error: troubleText(end.error) });
+    const set = `
+      UPDATE jobs SET polled_at = @polledAt, grown_at = coalesce(@grownAt, grown_at), refused = refused + @refused,
+        failures = @failures, error = @error WHERE job_id = @jobId`;
+    this.#sql.run(set, { jobId, ...end, error: jsonOf(end.error) });
   }
-}
-
-function rowOf(raw: RawJob): JobRow {
-  return {
-    jobId: raw.job_id,
-    source: raw.source,
-    state: raw.state,
-    results: raw.results === 1,
-    settleAfterMs: raw.settle_after_ms,
-    watchedAt: raw.watched_at,
-    polledAt: raw.polled_at,
-    grownAt: raw.grown_at,
-    refused: raw.refused,
-    failures: raw.failures,
-    error: troubleOf(raw.error),
-  };
 }

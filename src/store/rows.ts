@@ -33,6 +33,8 @@ export interface JobRow {
   /** Failed visits in a row. */
   readonly failures: number;
   readonly error: Trouble | null;
+  /** Goes up with every order and every change of a state; what is only noted of a visit does not count. */
+  readonly revision: number;
 }
 
 /**
@@ -69,7 +71,7 @@ export interface InexactRegion {
 }
 
 /**
- * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two looks.
+ * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two fetches.
  * linked: it is a live file, and a link to its mirror. failed, left-out, refused (its name is unsafe): see `reason`.
  */
 export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
@@ -104,8 +106,8 @@ export interface ResultCounts {
   readonly bytes: number;
 }
 
-/** How the last look at a job's results went, or goes. */
-export interface ResultPassRow {
+/** How the last sync of a job's results went, or goes. */
+export interface ResultSyncRow {
   readonly jobId: JobId;
   readonly startedAt: number;
   readonly updatedAt: number;
@@ -158,11 +160,7 @@ export interface RequestRow {
 }
 
 /** What is to be followed of a job. */
-export interface WatchOrder {
-  readonly jobId: JobId;
+export interface WatchOrder extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
   readonly tasks: readonly TaskId[];
   readonly files: readonly LiveFileName[];
-  readonly results: boolean;
-  readonly settleAfterMs: number | null;
-  readonly source: 'config' | 'command';
 }

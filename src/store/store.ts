@@ -1,15 +1,15 @@
 /** The state directory: its database, opened, and the file that wakes the agent up. */
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
-import { asStoreError, openDatabase, type SqliteDatabase } from './database.ts';
+import { openDatabase } from './database.ts';
 import { Habits } from './habits.ts';
 import { Jobs } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
-import { ResultPasses } from './result-passes.ts';
+import { ResultSyncs } from './result-syncs.ts';
+import { Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
-import { withStoreErrors } from './statement-errors.ts';
 import { Totals } from './totals.ts';
 import { TransferLeases } from './transfer-leases.ts';
 
@@ -30,60 +30,56 @@ export class Store {
   readonly jobs: Jobs;
   readonly liveFiles: LiveFiles;
   readonly results: ResultFiles;
-  readonly resultPasses: ResultPasses;
+  readonly resultSyncs: ResultSyncs;
   readonly leases: TransferLeases;
   readonly requests: Requests;
   readonly habits: Habits;
   readonly totals: Totals;
   /** Where a broken database was set aside when this one was opened. */
   readonly quarantined: string | undefined;
-  readonly #db: SqliteDatabase;
+  readonly #sql: Sql;
   readonly #file: string;
   readonly #inode: bigint | undefined;
 
   constructor({ directory, service, owner, now }: StoreOptions) {
     this.directory = directory;
     this.#file = path.join(directory, 'agent.db');
-    const { db: opened, quarantined } = openDatabase({ file: this.#file, owner, now });
-    const db = withStoreErrors(opened, (error) => asStoreError(error, this.#file));
-    this.#db = db;
+    const { db, quarantined } = openDatabase({ file: this.#file, owner, now });
+    const sql = new Sql(db, this.#file);
+    this.#sql = sql;
     this.#inode = inodeOf(this.#file);
     this.quarantined = quarantined;
     try {
-      this.jobs = new Jobs(db);
-      this.liveFiles = new LiveFiles(db);
-      this.results = new ResultFiles(db);
-      this.resultPasses = new ResultPasses(db);
-      this.leases = new TransferLeases(db);
-      this.requests = new Requests(db);
-      this.habits = new Habits(db, service);
-      this.totals = new Totals(db);
+      this.jobs = new Jobs(sql);
+      this.liveFiles = new LiveFiles(sql);
+      this.results = new ResultFiles(sql);
+      this.resultSyncs = new ResultSyncs(sql);
+      this.leases = new TransferLeases(sql);
+      this.requests = new Requests(sql);
+      this.habits = new Habits(sql, service);
+      this.totals = new Totals(sql);
     } catch (error) {
       // A table is missing.
-      opened.close();
+      sql.close();
       throw error;
     }
   }
 
   /** Runs `work` as one transaction; what SQLite throws becomes a JobtailError. */
   transaction<T>(work: () => T): T {
-    try {
-      return this.#db.transaction(work).immediate();
-    } catch (error) {
-      throw asStoreError(error, this.#file);
-    }
+    return this.#sql.transaction(work);
   }
 
   /**
-   * The same, but it does not wait for the disk: a kill takes nothing of it, a power loss may. Ten times as quick, and
+   * A transaction that does not wait for the disk: a kill takes nothing of it, a power loss may. Ten times as quick, and
    * only for a database with a write-ahead log.
    */
   quickTransaction<T>(work: () => T): T {
-    this.#db.pragma('synchronous = NORMAL');
+    this.#sql.pragma('synchronous = NORMAL');
     try {
       return this.transaction(work);
     } finally {
-      this.#db.pragma('synchronous = FULL');
+      this.#sql.pragma('synchronous = FULL');
     }
   }
 
@@ -108,7 +104,7 @@ export class Store {
   }
 
   close(): void {
-    this.#db.close();
+    this.#sql.close();
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the store holds, added up: all of it for the metrics, and the little that `systemctl status` shows. */
-import type { SqliteDatabase } from './database.ts';
+import type { Sql } from './sql.ts';
 
 interface Sums {
   readonly failingJobs: number;
@@ -12,26 +12,16 @@ interface Sums {
   readonly oldestPollAt: number | null;
 }
 
-/** What is said of the watched jobs every few seconds. */
-type Watched = Pick<Sums, 'failingJobs' | 'grownAt'>;
-
-interface StateCount {
-  readonly state: string;
-  readonly count: number;
-}
-
 export class Totals {
-  readonly #jobs;
-  readonly #results;
-  readonly #sums;
-  readonly #watched;
+  readonly #sql: Sql;
 
-  constructor(db: SqliteDatabase) {
-    this.#jobs = db.prepare<[], StateCount>('SELECT state, count(*) AS count FROM jobs GROUP BY state');
-    this.#results = db.prepare<[], StateCount>(
-      'SELECT state, sum(kept + unkept) AS count FROM result_counts GROUP BY state HAVING count > 0',
-    );
-    this.#sums = db.prepare<[], Sums>(`
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** Takes tens of milliseconds when thousands of jobs are watched. */
+  read() {
+    const sums = this.#sql.sums<Sums>(`
       WITH watched AS (SELECT * FROM jobs WHERE state IN ('watched', 'ending')),
         files AS (SELECT * FROM live_files WHERE job_id IN (SELECT job_id FROM watched))
       SELECT (SELECT count(*) FROM watched WHERE error IS NOT NULL) AS failingJobs,
@@ -43,27 +33,21 @@ export class Totals {
         (SELECT coalesce(sum(refused), 0) FROM jobs) AS refusedEntries,
         (SELECT max(grown_at) FROM watched) AS grownAt,
         (SELECT min(coalesce(polled_at, watched_at)) FROM watched) AS oldestPollAt`);
-    this.#watched = db.prepare<[], Watched>(`
+    const jobs = this.#counts('SELECT state, count(*) AS count FROM jobs GROUP BY state');
+    const results = this.#counts(
+      'SELECT state, sum(kept + unkept) AS count FROM result_counts GROUP BY state HAVING count > 0',
+    );
+    return { ...sums, jobs, results };
+  }
+
+  /** What is said of the watched jobs every few seconds; takes about a millisecond then. */
+  watched(): Pick<Sums, 'failingJobs' | 'grownAt'> {
+    return this.#sql.sums(`
       SELECT count(error) AS failingJobs, max(grown_at) AS grownAt FROM jobs WHERE state IN ('watched', 'ending')`);
   }
 
-  /** Takes tens of milliseconds when thousands of jobs are watched. */
-  read() {
-    const sums = rowOf(this.#sums.get());
-    return { ...sums, jobs: countsOf(this.#jobs.all()), results: countsOf(this.#results.all()) };
-  }
-
-  /** Takes about a millisecond then. */
-  watched(): Watched {
-    return rowOf(this.#watched.get());
+  #counts(sql: string): Record<string, number> {
+    const rows = this.#sql.all<{ readonly state: string; readonly count: number }>(sql);
+    return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
   }
 }
-
-/** A query that adds up always has a row. */
-function rowOf<Row>(row: Row | undefined): Row {
-  if (row === undefined) throw new Error('a sum has a row');
-  return row;
-}
-
-const countsOf = (rows: readonly StateCount[]): Record<string, number> =>
-  Object.fromEntries(rows.map(({ state, count }) => [state, count]));

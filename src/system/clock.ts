@@ -1,7 +1,15 @@
 /** The machine's time. */
-
-import type { Clock } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
+
+/** Time, so that tests can hold it. */
+export interface Clock {
+  /** Wall clock, in milliseconds since 1970: for what is kept and shown. */
+  now(): number;
+  /** A clock that only goes forward, in milliseconds: for what is due. */
+  monotonic(): number;
+  /** Calls back after `delayMs`; the returned function takes that back. */
+  timer(delayMs: number, callback: () => void): () => void;
+}
 
 export const systemClock: Clock = {
   now: () => Date.now(),

@@ -1,11 +1,9 @@
-/** What a download may take: of the disk, of the line. */
+/** What may be taken of a disk. */
 import fs from 'node:fs/promises';
-import type { Clock, Reserve } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { sleep } from './clock.ts';
 
 /** Keeps some room on the disk of a directory free (`mirror.minFreeBytes`). */
-export class DiskReserve implements Reserve {
+export class DiskReserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
 
@@ -30,25 +28,5 @@ export class DiskReserve implements Reserve {
 
   async require(bytes: number): Promise<void> {
     if (!(await this.hasRoomFor(bytes))) throw this.outOfRoom();
-  }
-}
-
-/** Holds all downloads together to so many bytes a second (`results.bandwidthLimit`). */
-export class Throttle {
-  readonly #bytesPerSecond: number | null;
-  readonly #clock: Clock;
-  #freeAt = 0;
-
-  constructor(bytesPerSecond: number | null, clock: Clock) {
-    this.#bytesPerSecond = bytesPerSecond;
-    this.#clock = clock;
-  }
-
-  /** Waits until bytes that arrived are paid for. */
-  async pay(bytes: number, signal: AbortSignal): Promise<void> {
-    if (this.#bytesPerSecond === null) return;
-    const now = this.#clock.monotonic();
-    this.#freeAt = Math.max(now, this.#freeAt) + (bytes / this.#bytesPerSecond) * 1_000;
-    if (this.#freeAt > now) await sleep(this.#clock, this.#freeAt - now, signal);
   }
 }

@@ -1,9 +1,9 @@
 /**
- * The calls on files that the system answers at once on a local file system, and are made at once there: handing one to
- * a thread and back costs ten times the call itself. On a network file system the answer may never come, so there a
- * thread waits for it, and nothing else does.
+ * The calls on files. On a local file system those that the system answers at once are made at once: handing one to a
+ * thread and back costs ten times the call itself. On a network file system the answer may never come, so there a thread
+ * waits for it, and nothing else does.
  */
-import fs, { type Stats } from 'node:fs';
+import fs, { type BigIntStats, type Stats } from 'node:fs';
 import { promisify } from 'node:util';
 
 type Soon<Value> = Value | Promise<Value>;
@@ -16,21 +16,51 @@ export interface FileCalls {
   readlink(link: string): Soon<string>;
   chmod(file: string, mode: number): Soon<void>;
   rename(from: string, to: string): Soon<void>;
-  open(file: string, flags: number): Soon<OpenFile>;
+  readonly open: Opener;
 }
 
-/** What is needed of an open file; a `FileHandle` is one. */
+/** `mode` is that of a file that is made. */
+export type Opener = (file: string, flags: number, mode?: number) => Soon<OpenFile>;
+
+/** What is needed of an open file; a `FileHandle` is one. It may read and write less than it is asked to. */
 export interface OpenFile {
-  stat(): Soon<Stats>;
+  stat(exact: typeof EXACT): Soon<BigIntStats>;
   read(bytes: Buffer, offset: number, length: number, position: number): Soon<{ readonly bytesRead: number }>;
+  /** Writes at `position`, or where the file stands if that is null. */
+  write(bytes: Buffer, offset: number, length: number, position: number | null): Soon<Written>;
+  truncate(length: number): Soon<void>;
+  /** Waits until what was written is on the disk. */
+  datasync(): Promise<void>;
   close(): Soon<void>;
 }
 
-/** More than that is read by a thread on a local file system too. */
-export const AT_ONCE_BYTES = 256 * 1024;
+interface Written {
+  readonly bytesWritten: number;
+}
+
+/** Lengths, inodes and times without rounding. */
+export const EXACT = { bigint: true } as const;
+
+/**
+ * More than that is read by a thread on a local file system too, for it may have to wait for the disk more than once, and
+ * is written in several calls: the kernel takes memory for a larger one in larger blocks, and where a virtual machine
+ * gives its free memory back to the host, these have to be asked for again, which takes longer than the writing.
+ */
+export const AT_ONCE_BYTES = 64 * 1024;
 
 export function fileCalls(onNetwork: boolean): FileCalls {
   return onNetwork ? ofThreads : atOnce;
+}
+
+/**
+ * Writes all of `bytes` at `position`, or where the file stands if that is null. What a failure leaves behind is the right
+ * beginning of them.
+ */
+export async function writeAll(file: Pick<OpenFile, 'write'>, bytes: Buffer, position: number | null): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const at = position === null ? null : position + written;
+    written += (await file.write(bytes, written, bytes.length - written, at)).bytesWritten;
+  }
 }
 
 const atOnce: FileCalls = {
@@ -39,7 +69,7 @@ const atOnce: FileCalls = {
   readlink: (link) => fs.readlinkSync(link),
   chmod: (file, mode) => fs.chmodSync(file, mode),
   rename: (from, to) => fs.renameSync(from, to),
-  open: (file, flags) => new LocalFile(fs.openSync(file, flags)),
+  open: (file, flags, mode) => new LocalFile(fs.openSync(file, flags, mode)),
 };
 
 const ofThreads: FileCalls = {
@@ -48,7 +78,7 @@ const ofThreads: FileCalls = {
   readlink: (link) => fs.promises.readlink(link),
   chmod: (file, mode) => fs.promises.chmod(file, mode),
   rename: (from, to) => fs.promises.rename(from, to),
-  open: (file, flags) => fs.promises.open(file, flags),
+  open: (file, flags, mode) => fs.promises.open(file, flags, mode),
 };
 
 class LocalFile implements OpenFile {
@@ -58,13 +88,25 @@ class LocalFile implements OpenFile {
     this.#fd = fd;
   }
 
-  stat(): Stats {
-    return fs.fstatSync(this.#fd);
+  stat(): BigIntStats {
+    return fs.fstatSync(this.#fd, EXACT);
   }
 
   read(bytes: Buffer, offset: number, length: number, position: number): Soon<{ readonly bytesRead: number }> {
-    if (length > AT_ONCE_BYTES) return readByThread(this.#fd, bytes, offset, length, position);
+    if (length > AT_ONCE_BYTES) return byThread.read(this.#fd, bytes, offset, length, position);
     return { bytesRead: fs.readSync(this.#fd, bytes, offset, length, position) };
+  }
+
+  write(bytes: Buffer, offset: number, length: number, position: number | null): Written {
+    return { bytesWritten: fs.writeSync(this.#fd, bytes, offset, Math.min(length, AT_ONCE_BYTES), position) };
+  }
+
+  truncate(length: number): Promise<void> {
+    return byThread.truncate(this.#fd, length);
+  }
+
+  datasync(): Promise<void> {
+    return byThread.datasync(this.#fd);
   }
 
   close(): void {
@@ -72,7 +114,11 @@ class LocalFile implements OpenFile {
   }
 }
 
-const readByThread = promisify(fs.read);
+const byThread = {
+  read: promisify(fs.read),
+  truncate: promisify(fs.ftruncate),
+  datasync: promisify(fs.fdatasync),
+};
 
 function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;

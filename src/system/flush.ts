@@ -1,4 +1,5 @@
-/** Waits until files are on the disk. */
+/** What is on the disk, and waiting until files are. */
+import fs from 'node:fs';
 import os from 'node:os';
 import { flushPath } from './directories.ts';
 import { runProgram } from './program.ts';
@@ -22,6 +23,18 @@ export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Pro
     for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next);
   };
   await Promise.all(Array.from({ length: Math.min(AT_A_TIME, left.length) }, work));
+}
+
+/**
+ * The boot of the machine; null where the system does not tell. As long as it is the same, the system has every byte that
+ * was written to a local file, flushed or not, however the process that wrote it ended.
+ */
+export function readBootId(file = '/proc/sys/kernel/random/boot_id'): string | null {
+  try {
+    return fs.readFileSync(file, 'latin1').trim() || null;
+  } catch {
+    return null;
+  }
 }
 
 /** Whether syncfs(2) fails if bytes could not be written: before Linux 5.8 it did not. */

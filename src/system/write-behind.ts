@@ -1,35 +1,42 @@
-/** Writes a file piece by piece, and flushes what was written meanwhile, so that little is left to flush at its end. */
-import type { FileHandle } from 'node:fs/promises';
+/** Writes a file piece by piece, each while the next one is made, and perhaps flushes what was written meanwhile. */
 import { asJobtailError } from '../errors.ts';
-import { writeAll } from './write-all.ts';
+import { type OpenFile, writeAll } from './files.ts';
 
-const FLUSH_BYTES = 128 * 1024 * 1024;
+export interface FileWriterOptions {
+  /** The path of the file, for messages; one without a name has none. */
+  readonly path?: string;
+  /** So many at a time are flushed on the way, so that little is left to flush at the end; none if left out. */
+  readonly flushBytes?: number;
+}
 
 export class FileWriter {
-  readonly #handle: FileHandle;
-  readonly #file: string;
+  readonly #file: Pick<OpenFile, 'write' | 'datasync'>;
+  readonly #options: FileWriterOptions;
   #unflushedBytes = 0;
   #writing: Promise<void> = Promise.resolve();
   #flushing: Promise<void> = Promise.resolve();
 
-  /** `file` is its name, for messages. */
-  constructor(handle: FileHandle, file: string) {
-    this.#handle = handle;
+  constructor(file: Pick<OpenFile, 'write' | 'datasync'>, options: FileWriterOptions) {
     this.#file = file;
+    this.#options = options;
+  }
+
+  /** Begins to write, once all before is written; the bytes stay as they are until `written` resolves. */
+  begin(bytes: Buffer): void {
+    this.#writing = this.#try(() => writeAll(this.#file, bytes, null));
+    this.#unflushedBytes += bytes.length;
   }
 
   /**
-   * Begins to write at once, and resolves when the bytes are in the file; until then they stay as they are.
-   * @throws JobtailError disk-full, permission, local-io: for these bytes, or for flushing earlier ones
+   * All is in the file.
+   * @throws JobtailError disk-full, permission, local-io: for the last bytes, or for flushing earlier ones
    */
-  async write(bytes: Buffer): Promise<void> {
-    this.#writing = this.#try(() => writeAll(this.#handle, bytes, null));
+  async written(): Promise<void> {
     await this.#writing;
-    this.#unflushedBytes += bytes.length;
-    if (this.#unflushedBytes < FLUSH_BYTES) return;
+    if (this.#unflushedBytes < (this.#options.flushBytes ?? Number.POSITIVE_INFINITY)) return;
     this.#unflushedBytes = 0;
     await this.#flushing;
-    this.#flushing = this.#try(() => this.#handle.datasync());
+    this.#flushing = this.#try(() => this.#file.datasync());
   }
 
   /** Nothing is under way any more; flushed is only a part. @throws JobtailError disk-full, permission, local-io */
@@ -46,7 +53,8 @@ export class FileWriter {
   /** What fails is told to whoever awaits it next. */
   #try(work: () => Promise<void>): Promise<void> {
     const done = work().catch((error: unknown) => {
-      if (error instanceof Error) Object.assign(error, { path: this.#file });
+      const { path } = this.#options;
+      if (error instanceof Error && path !== undefined) Object.assign(error, { path });
       throw asJobtailError(error);
     });
     done.catch(() => {});

@@ -1,11 +1,8 @@
 /** What feeds the watchdog comes out of the scheduler's own loop, so that it ends when the loop does. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Calls } from '../../src/agent/calls.ts';
-import { Errands } from '../../src/agent/loop/errands.ts';
-import type { Clock } from '../../src/agent/ports.ts';
-import type { JobId } from '../../src/job.ts';
-
-const JOB = '501' as JobId;
+import { Scheduler } from '../../src/agent/loop/scheduler.ts';
+import type { Clock } from '../../src/system/clock.ts';
 
 /** A clock that a test moves; its timers are called when it is moved past them, unless they are lost. */
 class HeldClock implements Clock {
@@ -38,12 +35,18 @@ describe('the turns of the scheduler', () => {
   it('come at least as often as asked, with and without anything that is due', () => {
     const clock = new HeldClock();
     const onTurn = vi.fn();
-    const errands = new Errands({ clock, run: async () => {} });
-    errands.onTurn(100, onTurn);
+    const scheduler = new Scheduler(clock);
+    scheduler.onTurn(100, onTurn);
     clock.advance(1_000);
     expect(onTurn.mock.calls.length).toBeGreaterThanOrEqual(9);
     onTurn.mockClear();
-    errands.due(JOB, 'live', 550);
+    const once = {
+      nextDue: clock.monotonic() + 550,
+      startDue: () => {
+        once.nextDue = Number.POSITIVE_INFINITY;
+      },
+    };
+    scheduler.arrange(once);
     clock.advance(1_000);
     expect(onTurn.mock.calls.length).toBeGreaterThanOrEqual(9);
   });
@@ -51,15 +54,15 @@ describe('the turns of the scheduler', () => {
   it('end when the loop is not called any more, and when it is stopped', async () => {
     const clock = new HeldClock();
     const onTurn = vi.fn();
-    const errands = new Errands({ clock, run: async () => {} });
-    errands.onTurn(100, onTurn);
+    const scheduler = new Scheduler(clock);
+    scheduler.onTurn(100, onTurn);
     clock.timersAreLost = true;
     clock.advance(1_000);
     expect(onTurn).not.toHaveBeenCalled();
     clock.timersAreLost = false;
     clock.advance(200);
     expect(onTurn).toHaveBeenCalled();
-    await errands.stop();
+    scheduler.stop();
     onTurn.mockClear();
     clock.advance(1_000);
     expect(onTurn).not.toHaveBeenCalled();

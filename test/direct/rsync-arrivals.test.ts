@@ -9,19 +9,19 @@ import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/s
 import { until } from '../support/e2e-until.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { openFilesIn } from '../support/wire-files.ts';
-import { fileOf, type NamedFile } from './transfers.ts';
+import { fileOf } from './transfers.ts';
 
 function arrivalsOf(...names: readonly string[]) {
   const directory = temporaryDirectory();
   const came: string[] = [];
-  const arrivals = new RsyncArrivals<NamedFile>({
+  const arrivals = new RsyncArrivals({
     files: new Map(names.map((name) => [name, fileOf(name)])),
     arrival: directory,
     growing: path.join(directory, 'growing'),
     host: 'host',
     maxFileBytes: null,
     onTooLarge: () => {},
-    onFiles: async (files) => void came.push(...files.map(({ file }) => file.name)),
+    onFiles: async (files) => void came.push(...files.map(({ file }) => file.parts.join('/'))),
     signal: new AbortController().signal,
   });
   return { arrivals, came, put: (name: string) => fs.writeFileSync(path.join(directory, name), name) };
@@ -56,7 +56,7 @@ async function digestAfter(happens: (growing: string, partial: string) => string
   await preparePartialDirectories(arrival, ['11/large']);
   fs.mkdirSync(path.dirname(growing));
   let digest: FileDigest | undefined;
-  const arrivals = new RsyncArrivals<NamedFile>({
+  const arrivals = new RsyncArrivals({
     files: new Map([['11/large', fileOf('11/large')]]),
     arrival,
     growing: path.dirname(growing),

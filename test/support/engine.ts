@@ -1,7 +1,6 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { ByJob } from '../../src/agent/by-job.ts';
 import { Backlogs } from '../../src/agent/live/append/long-backlog.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
@@ -9,14 +8,15 @@ import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import { Witnesses } from '../../src/agent/live/sightings.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
-import { BatchReader } from '../../src/agent/poll/batch.ts';
-import { type Polled, pollJob } from '../../src/agent/poll/poll.ts';
-import type { PollContext } from '../../src/agent/poll/poll-context.ts';
+import { BatchLimit } from '../../src/agent/poll/batch.ts';
+import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
 import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
-import type { Clock, ContentWriter, Remote } from '../../src/agent/ports.ts';
+import type { ContentWriter, Remote } from '../../src/agent/ports.ts';
 import { Results } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
+import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
+import type { Clock } from '../../src/system/clock.ts';
 import { memoryWriter } from './memory-content.ts';
 import { ModelDisk } from './model-disk.ts';
 
@@ -43,7 +43,7 @@ export interface EngineOptions {
 export class Engine {
   readonly store: Store;
   readonly #options: EngineOptions;
-  readonly #context: PollContext;
+  readonly #polls: JobPolls;
   readonly #mirrorDirectory: string;
   readonly #mirrors: OpenMirrors;
 
@@ -60,24 +60,36 @@ export class Engine {
       onNetwork: false,
       openFile: (file, flags, mode) => disk.open(file, flags, mode),
     });
-    this.#context = {
+    const commits = new Commits({
+      transaction: (work) => this.store.transaction(work),
+      timer: (_, callback) => {
+        queueMicrotask(callback);
+        return () => {};
+      },
+    });
+    const context: PollContext = {
       store: this.store,
-      quietFiles: new QuietFiles(this.#mirrorDirectory, false),
+      commit: (write, withinMs) => commits.commit(write, withinMs),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
-      witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
-      rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
-      backlogs: new Backlogs(options.longBacklogBytes),
-      batches: new BatchReader(this.store.habits),
+      newMemory: () => ({
+        witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
+        rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
+        backlogs: new Backlogs(options.longBacklogBytes),
+        quietFiles: new QuietFiles(this.#mirrorDirectory, false),
+      }),
+      batchLimit: new BatchLimit(this.store.habits),
       now,
       liveFiles: {
         mirrors: this.#mirrors,
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
         checkpoint: options.checkpoint ?? (() => {}),
-        settled: new ByJob(),
+        commit: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
+        mark: (row) => this.store.quickTransaction(() => this.store.liveFiles.save(row)),
         bootId: options.bootId === undefined ? 'this boot' : options.bootId,
       },
     };
+    this.#polls = new JobPolls(JOB, context);
   }
 
   watch(keys: readonly LiveFileKey[]): void {
@@ -90,17 +102,20 @@ export class Engine {
   }
 
   poll(final = false, signal: AbortSignal = new AbortController().signal): Promise<Polled> {
-    return pollJob(JOB, this.#context, { remote: this.#options.remote, final, signal });
+    return this.#polls.poll({ remote: this.#options.remote, final, signal });
   }
 
   /** The complete pass; `clock` makes its pauses. */
   pass(clock: Clock): Promise<PassSummary> {
     const { remote } = this.#options;
     const mirrorDirectory = this.#mirrorDirectory;
-    const resultsOptions = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null };
-    return completePass(JOB, {
-      poll: this.#context,
-      results: new Results({ store: this.store, mirrorDirectory, options: resultsOptions, now: clock.now }),
+    const rules = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null, bandwidthLimit: null };
+    return completePass(this.#polls, {
+      store: this.store,
+      results: new Results({
+        ...{ store: this.store, mirrorDirectory, rules, clock },
+        ...{ onNetwork: false, minFreeBytes: 0, parallel: 1, direct: null },
+      }),
       mirrorDirectory,
       remote,
       clock,

@@ -1,12 +1,11 @@
 /** One live file in a directory of its own, and what was committed of it; without a store. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { ByJob } from '../../src/agent/by-job.ts';
 import { LiveFile, type LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
-import type { OpenFile } from '../../src/agent/live/mirror/mirror-file.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
+import type { Opener } from '../../src/system/files.ts';
 import { JOB, STDOUT } from './engine.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
@@ -29,7 +28,7 @@ export const NEW_ROW: LiveFileRow = {
 };
 
 export interface PlaceOptions extends Partial<LiveFileOptions> {
-  readonly openFile?: OpenFile;
+  readonly openFile?: Opener;
 }
 
 export class LivePlace {
@@ -39,7 +38,7 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  settled = new ByJob<true>();
+  settled = new Set<string>();
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
@@ -83,7 +82,7 @@ export class LivePlace {
   /** The process is gone; what it knew of its mirrors with it. */
   kill(): void {
     this.onStep = () => {};
-    this.settled = new ByJob();
+    this.settled = new Set();
   }
 
   /** The mirror, or one of its old generations; undefined if it is not there. */

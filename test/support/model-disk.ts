@@ -3,7 +3,7 @@
  * call; and a power loss, after which only what was flushed is certain.
  */
 import fs from 'node:fs';
-import { type MirrorFile, type OpenFile, openLocalFile } from '../../src/agent/live/mirror/mirror-file.ts';
+import { EXACT, fileCalls, type OpenFile } from '../../src/system/files.ts';
 
 /** What a power loss does to bytes that were not flushed. */
 export type Tear = 'kept' | 'lost' | 'cut' | 'zeroed';
@@ -33,15 +33,9 @@ export class ModelDisk {
   /** Handles that were not closed. */
   openHandles = 0;
   readonly #files = new Map<string, Unflushed>();
-  readonly #open: OpenFile;
 
-  /** `open` opens the real files: as on a local file system, unless it is given. */
-  constructor(open: OpenFile = openLocalFile) {
-    this.#open = open;
-  }
-
-  async open(file: string, flags: number, mode: number): Promise<MirrorFile> {
-    const handle = await this.#open(file, flags, mode);
+  async open(file: string, flags: number, mode?: number): Promise<OpenFile> {
+    const handle = await fileCalls(false).open(file, flags, mode);
     this.openHandles++;
     if (!this.#files.has(file)) this.#files.set(file, this.#flushed(file));
     const calls: Partial<Record<PropertyKey, unknown>> = {
@@ -103,7 +97,7 @@ export class ModelDisk {
     return { durable, safe: durable.length, overwritten: durable.length, lost: undefined };
   }
 
-  async #write(handle: MirrorFile, file: string, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
+  async #write(handle: OpenFile, file: string, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
     await this.beforeStep('write');
     if (this.room <= 0) throw systemError('ENOSPC', 'write', -28);
     const state = this.#stateOf(file);
@@ -115,10 +109,10 @@ export class ModelDisk {
     return { bytesWritten };
   }
 
-  async #flush(handle: MirrorFile, file: string): Promise<void> {
+  async #flush(handle: OpenFile, file: string): Promise<void> {
     await this.beforeStep('datasync');
     const state = this.#stateOf(file);
-    const size = Number((await handle.stat({ bigint: true })).size);
+    const size = Number((await handle.stat(EXACT)).size);
     if (this.flushFailures > 0) {
       this.flushFailures--;
       this.onFlushFailure(file);

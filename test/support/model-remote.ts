@@ -1,10 +1,9 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
-import { hash } from 'node:crypto';
-import type { KnownAnswer, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
+import type { Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
 import { characterStart, REPLACEMENT } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';
-import { type DecodeBytesOptions, decodeBytes } from '../../src/sandbox/soap/decoding.ts';
+import { type DecodeBytesOptions, decodeBytes } from './decode-bytes.ts';
 import { MemoryContent } from './memory-content.ts';
 
 /** As a service that reads its own ext4. */
@@ -32,19 +31,11 @@ export class ModelRemote implements Remote {
   textBytes = 0;
   rawBytes = 0;
 
-  async readParts(
-    _jobId: JobId,
-    wanted: readonly PartRequest[],
-    signal: AbortSignal,
-    known?: KnownAnswer,
-  ): Promise<Parts> {
+  async readParts(_jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     await this.#begin(signal);
     if (wanted.some((request) => this.poisoned.has(keyText(request))))
       throw new JobtailError('fault', 'one of the files cannot be read');
     if (wanted.some(({ offset }) => offset > MAX_OFFSET)) throw new JobtailError('fault', 'no place in a file');
-    const fingerprint = known === undefined ? undefined : this.#fingerprintOf(wanted);
-    if (fingerprint !== undefined && fingerprint === known)
-      return { parts: [], refused: 0, fingerprint, isKnown: true };
     const parts = wanted.flatMap((request): Part[] => {
       const bytes = this.#seen(keyText(request));
       if (bytes === undefined) return [];
@@ -56,20 +47,12 @@ export class ModelRemote implements Remote {
       if (enough !== undefined) return [{ taskId, file, offset, relativePath: null, content, isBeginning: true }];
       return [{ taskId, file, offset, relativePath: `/${file}.txt`, content }];
     });
-    return { parts: parts.reverse(), refused: 0, fingerprint };
+    return { parts: parts.reverse(), refused: 0 };
   }
 
   /** The text of a file with these bytes, asked for from the offset on. */
   show(bytes: Buffer, offset: number): string {
     return this.decodeWith?.(bytes, offset) ?? decodeBytes(bytes, offset, this.decoding);
-  }
-
-  #fingerprintOf(wanted: readonly PartRequest[]): string {
-    const texts = wanted.map((request) => {
-      const bytes = this.#seen(keyText(request));
-      return bytes === undefined ? null : this.show(bytes, request.offset);
-    });
-    return hash('sha256', JSON.stringify([wanted, texts]));
   }
 
   async listChangedFiles(_jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
@@ -92,8 +75,6 @@ export class ModelRemote implements Remote {
   }
 
   async endTransfer(): Promise<void> {}
-
-  forgetJob(): void {}
 
   async #begin(signal: AbortSignal): Promise<void> {
     await this.beforeCall();

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { digestOf } from '../../src/agent/results/place/digest.ts';
-import { AT_ONCE_BYTES, fileCalls } from '../../src/system/files.ts';
+import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll } from '../../src/system/files.ts';
 import { directBy, JOB, ResultsPlace, Together } from '../agent/results/place.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -89,6 +89,27 @@ describe.each([
     const loop = path.join(directory, 'loop');
     fs.symlinkSync('loop', loop);
     await expect((async () => calls.stat(loop))()).rejects.toMatchObject({ code: 'ELOOP' });
+  });
+
+  it('write, read, cut and flush an open file of any size', async () => {
+    const file = path.join(temporaryDirectory(), 'file');
+    const flags = fs.constants.O_RDWR | fs.constants.O_CREAT;
+    const opened = await calls.open(file, flags, 0o640);
+    const content = Buffer.alloc(3 * AT_ONCE_BYTES + 1, 'all of it ');
+    await writeAll(opened, content, null);
+    await writeAll(opened, Buffer.from('behind'), content.length);
+    await writeAll(opened, Buffer.from('ALL'), 0);
+    content.write('ALL');
+    await opened.datasync();
+    expect(await opened.stat(EXACT)).toMatchObject({ size: BigInt(content.length + 6) });
+    await opened.truncate(content.length);
+    const read = Buffer.alloc(content.length);
+    for (let at = 0; at < read.length; ) at += (await opened.read(read, at, read.length - at, at)).bytesRead;
+    expect(read.equals(content)).toBe(true);
+    expect((await opened.read(read, 0, 1, content.length)).bytesRead).toBe(0);
+    await opened.close();
+    expect(fs.statSync(file).mode & 0o777).toBe(0o640);
+    await expect((async () => calls.open(`${file}/x`, flags))()).rejects.toMatchObject({ code: 'ENOTDIR' });
   });
 
   it('give the digests of files of all sizes, several at a time, and of nothing but files', async () => {

@@ -2,17 +2,29 @@
  * One poll of one live file, as a recipe: ask from a little before the position, hold what comes back against the
  * mirror, append the rest.
  */
+
+import type { Part } from '../ports.ts';
 import { appendFar, appendRest } from './append/append.ts';
+import type { ShownPart } from './append/raw-download.ts';
 import { compare } from './compare/compare.ts';
-import { type Difference, match } from './compare/match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
-import { alignDown, askFrom } from './offsets.ts';
+import { askFrom } from './offsets.ts';
+import { resolveByRawBytes, resolveDifference } from './resolve-difference.ts';
 import type { Follow, FollowContext, FollowEnd } from './steps.ts';
-import { type Decode, explain } from './text/explain.ts';
+import { CodePage } from './text/code-page.ts';
+import { explain } from './text/explain.ts';
+import { EncodedReading, Utf8Reading } from './text/reading.ts';
 
 const MOST_ATTEMPTS = 4;
 
 export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+  const end = yield* followText(file, context);
+  if (end !== 'unclear') context.witnesses.clear(file, 'unclear');
+  else if (context.witnesses.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
+  return end;
+}
+
+async function* followText(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
     const from = await askFrom(file);
     const part = yield from;
@@ -21,59 +33,46 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
 
     // Find out how it is to be read, and hold it against what is there.
     const explained = yield* explain(from, part, file, context);
-    if (explained === 'again') return 'witness';
+    if (explained === 'again') return 'unclear';
     const { reading, second, decode, proven } = explained;
     const found = yield* compare(file, { offset: from, reading, second }, { decode, final: context.final });
-    if (found === 'again') return 'witness';
+    if (found === 'again') return 'unclear';
 
     // A difference is mended, kept as a generation, or looked at twice.
     if (found.kind !== 'same') {
-      if (yield* settleDifference(found, file, { ...context, decode })) continue;
-      return 'witness';
+      if (yield* resolveDifference(found, file, { ...context, decode })) continue;
+      return 'different';
+    }
+    file.trust(found.unproven);
+    if (file.row.inexact.length > 0) {
+      const differs = await context.rawBytes.mend(file, await shownBy(from, part, context), context);
+      if (differs !== undefined) {
+        await resolveByRawBytes(differs, file, context);
+        return 'different';
+      }
     }
     context.witnesses.clear(file, 'difference');
-    file.trust(found.unproven);
-    if (file.row.inexact.length > 0) await context.rawBytes.mend(file, context);
     if (part.isBeginning) return yield* appendFar(file, found.answer, context);
     return yield* appendRest(file, found.answer, { ...context, decode, proven });
   }
-  return 'witness';
+  return 'unclear';
 }
 
-/** Whether the difference was settled, so that the service can be asked anew; else a second look is wanted. */
-async function* settleDifference(
-  found: Difference,
-  file: LiveFile,
-  { decode, witnesses }: FollowContext & { readonly decode: Decode },
-): Follow<boolean> {
-  // What was never promised says nothing against what was: it is taken back first, for the remote file is right.
-  const unpromised = file.length > file.committed && file.doubt !== 'unknown';
-  const sound = Math.max(found.at, file.committed);
-  if (unpromised && (found.kind === 'different' || file.doubt === 'damaged')) {
-    await file.cut(sound);
-    return true;
-  }
-  if (file.doubt === 'none' && !(await file.hasItsFingerprint())) {
-    file.raiseDoubt('damaged');
-    return true;
-  }
-  if (file.doubt === 'damaged' && found.kind === 'different' && (yield* onlyMirrorChanged(found.at, file, decode))) {
-    await file.cut(found.at);
-    return true;
-  }
-  if (!witnesses.confirm(file, found.kind)) return false;
-  if (unpromised) await file.cut(sound);
-  else await file.startGeneration();
-  return true;
-}
-
-/** Whether the end of a mirror that somebody changed says that the remote file is still the same. */
-async function* onlyMirrorChanged(at: number, file: LiveFile, decode: Decode): Follow<boolean> {
-  if (!(await file.hasItsFingerprint())) return true;
-  if (at >= file.fingerprintStart) return false;
-  const from = await alignDown(file, file.fingerprintStart);
+/** What the text leaves open, for it fits nothing that is known, the raw bytes of the file decide. */
+async function* decide(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+  const from = await askFrom(file);
   const part = yield from;
-  if (part === undefined) return false;
-  const found = await match(decode(part.content), file, { from, to: file.committed });
-  return found.kind === 'same';
+  if (part === undefined) return 'absent';
+  const found = await context.rawBytes.compare(file, await shownBy(from, part, context), context);
+  if (found === undefined) return 'unclear';
+  if (found === 'same') return 'current';
+  await resolveByRawBytes(found, file, context);
+  return 'different';
+}
+
+/** The text of an answer, as either family of decoders may have made it. */
+async function shownBy(from: number, { content }: Part, { encoding }: FollowContext): Promise<ShownPart> {
+  const text = new Utf8Reading(content);
+  const codePages = new CodePage(encoding.codePagesShowing(Buffer.alloc(0), await text.text()));
+  return { from, texts: [text, new EncodedReading(content, codePages)] };
 }

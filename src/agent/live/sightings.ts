@@ -3,8 +3,7 @@
  * (docs/servers.md 1.6), so a file that looks truncated or rewritten has to look so in two polls; one that looks
  * shorter has to look so for a while.
  */
-import { type JobId, keyText } from '../../job.ts';
-import { ByJob } from '../by-job.ts';
+import { keyText } from '../../job.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
 export interface WitnessOptions {
@@ -12,7 +11,7 @@ export interface WitnessOptions {
   readonly now: () => number;
   /** How long a file has to look shorter. */
   readonly staleMs: number;
-  /** How long the same end inside a character has to be seen before its raw bytes are fetched. */
+  /** How long the same end inside a character, or what is unclear, has to be seen before raw bytes are fetched. */
   readonly tailMs: number;
   /** How long a file may have work left that it cannot do before it is said. */
   readonly stuckMs: number;
@@ -23,12 +22,13 @@ interface Seen {
   readonly length: number;
 }
 
-/** stuck: work was left that could not be done. */
-export type Sight = 'difference' | 'tail' | 'stuck';
+/** stuck: work was left that could not be done; unclear: because what the service shows fits nothing. */
+export type Sight = 'difference' | 'tail' | 'unclear' | 'stuck';
 
 export class Witnesses {
   readonly #options: WitnessOptions;
-  readonly #seen = new ByJob<Seen>();
+  /** By what was seen, and of which live file of the job. */
+  readonly #seen = new Map<string, Seen>();
 
   constructor(options: WitnessOptions) {
     this.#options = options;
@@ -43,27 +43,23 @@ export class Witnesses {
     return true;
   }
 
-  /** Whether the mirror has had the same length for long while a file ended inside a character, or was stuck. */
-  longSeen(file: LiveFile, sight: 'tail' | 'stuck'): boolean {
+  /** Whether the mirror has had the same length for long while it ended inside a character, was unclear, or stuck. */
+  longSeen(file: LiveFile, sight: Exclude<Sight, 'difference'>): boolean {
     const seen = this.#look(file, sight);
-    const longMs = sight === 'tail' ? this.#options.tailMs : this.#options.stuckMs;
+    const longMs = sight === 'stuck' ? this.#options.stuckMs : this.#options.tailMs;
     return seen !== undefined && this.#options.now() - seen.since >= longMs;
   }
 
   clear(file: LiveFile, sight: Sight): void {
-    this.#seen.delete(file.jobId, nameOf(file, sight));
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#seen.forgetJob(jobId);
+    this.#seen.delete(nameOf(file, sight));
   }
 
   /** What an earlier poll saw; notes it if there was nothing, or the mirror has another length since. */
   #look(file: LiveFile, sight: Sight): Seen | undefined {
     const name = nameOf(file, sight);
-    const seen = this.#seen.get(file.jobId, name);
+    const seen = this.#seen.get(name);
     if (seen !== undefined && seen.length === file.length) return seen;
-    this.#seen.set(file.jobId, name, { since: this.#options.now(), length: file.length });
+    this.#seen.set(name, { since: this.#options.now(), length: file.length });
     return undefined;
   }
 }

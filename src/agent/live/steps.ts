@@ -13,10 +13,14 @@ export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
 
 /**
  * current: the mirror has all there is. absent: there is no such file at present. tail: the file ends inside a
- * character. raw: the next byte is none of UTF-8, and its raw bytes are not to be had now. witness: it looks truncated
- * or rewritten, or changed while it was looked at, and a second look is wanted.
+ * character. raw: the next byte is none of UTF-8, and its raw bytes are not to be had now. different: it looks truncated
+ * or rewritten, and a second look is wanted. unclear: what it shows from one offset does not fit what it shows from
+ * another; it changed meanwhile, or the text cannot tell.
  */
-export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'witness';
+export type FollowEnd = 'current' | 'absent' | 'tail' | 'raw' | 'different' | 'unclear';
+
+/** Whether the next poll may say more, so that it is wanted soon. */
+export const wantsAnotherLook = (end: FollowEnd): boolean => end === 'different' || end === 'unclear';
 
 export interface FollowContext {
   readonly encoding: TextEncoding;

@@ -18,7 +18,7 @@ const SHOWN_BYTES = 8;
 /** Why a file that is stuck ended its polls. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
   raw: 'its next bytes are not UTF-8, and its raw bytes are not to be had',
-  witness: 'what the service shows from one offset does not fit what it shows from another',
+  unclear: 'what the service shows from one offset does not fit what it shows from another',
 };
 
 /** Whether a poll that ends so has work left which it could not do. */

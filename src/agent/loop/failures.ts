@@ -1,22 +1,13 @@
 /**
- * Says each trouble once: when it begins, and when it is over with the number of failures in between. What concerns
- * the service as a whole is one trouble, however many jobs meet it.
+ * Says each failure once: when it begins, and when it is over with the number of failures in between. What concerns the
+ * service as a whole is one failure, however many jobs meet it.
  */
 import type { ErrorCode, JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
 import type { Log } from '../ports.ts';
 
-const OF_THE_SERVICE = new Set<ErrorCode>([
-  'unreachable',
-  'tls',
-  'timeout',
-  'interrupted',
-  'rate-limited',
-  'unavailable',
-  'sign-in-refused',
-  'secret-unavailable',
-]);
 const SERVICE = 'the service';
+/** The scope of failures of the store. */
+export const STATE = 'the state';
 
 interface Ongoing {
   readonly code: ErrorCode;
@@ -28,12 +19,16 @@ interface Ongoing {
 /** Jobs that are told to wait within so long of each other are told one and the same. */
 const ONE_WAIT_MS = 60_000;
 
-export class Troubles {
+export class Failures {
   readonly #log: Log;
+  readonly #ofAll: Failures;
+  /** By their scopes. */
   readonly #ongoing = new Map<string, Ongoing>();
 
-  constructor(log: Log) {
+  /** `ofAll`: those of the agent, if these are of one job. */
+  constructor(log: Log, ofAll?: Failures) {
     this.#log = log;
+    this.#ofAll = ofAll ?? this;
   }
 
   /**
@@ -41,12 +36,30 @@ export class Troubles {
    * than the agent would by itself.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0): void {
-    const whole = OF_THE_SERVICE.has(error.code) ? SERVICE : scope;
-    const ongoing = this.#ongoing.get(whole);
+    if (error.policy.isOfService) this.#ofAll.#say(SERVICE, error, waitsUntil);
+    else this.#say(scope, error, waitsUntil);
+  }
+
+  /** A visit of `scope` went through; so the service answers, too. */
+  worked(scope: string): void {
+    this.over(scope);
+    this.#ofAll.over(SERVICE);
+  }
+
+  /** The failure of `scope` is over, if there was any. */
+  over(scope: string): void {
+    const ongoing = this.#ongoing.get(scope);
+    if (ongoing === undefined) return;
+    this.#ongoing.delete(scope);
+    this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, `${scope} works again`);
+  }
+
+  #say(scope: string, error: JobtailError, waitsUntil: number): void {
+    const ongoing = this.#ongoing.get(scope);
     const waits = waitsUntil > (ongoing?.waitsUntil ?? 0) + ONE_WAIT_MS;
     const until = new Date(waitsUntil).toISOString();
     const fields = {
-      ...{ scope: whole, code: error.code, err: error.message, hint: error.hint },
+      ...{ scope, code: error.code, err: error.message, hint: error.hint },
       ...(waits ? { retryAt: until } : {}),
     };
     if (ongoing?.code === error.code && !waits) {
@@ -54,36 +67,12 @@ export class Troubles {
       this.#log.debug(fields, 'still failing');
       return;
     }
-    this.#ongoing.set(whole, {
+    this.#ongoing.set(scope, {
       code: error.code,
       failures: (ongoing?.failures ?? 0) + 1,
       waitsUntil: waits ? waitsUntil : (ongoing?.waitsUntil ?? 0),
     });
-    const atRisk =
-      error.code === 'disk-full' || error.code === 'permission' || error.code === 'store' || error.code === 'internal';
     const wait = waits ? `; the service asks to wait, and is called again at ${until}` : '';
-    this.#log[atRisk ? 'error' : 'warn'](fields, `${whole} failed: ${error.message}${wait}`);
-  }
-
-  /** A visit of `scope` went through; so the service answers, too. */
-  worked(scope: string): void {
-    this.over(scope);
-    this.over(SERVICE);
-  }
-
-  /** Nobody wants to know of the job any more, nor of its files. */
-  forgetJob(jobId: JobId): void {
-    const scope = `job ${jobId}`;
-    for (const one of this.#ongoing.keys()) {
-      if (one === scope || one.startsWith(`${scope} `)) this.#ongoing.delete(one);
-    }
-  }
-
-  /** The trouble of `scope` is over, if there was any. */
-  over(scope: string): void {
-    const ongoing = this.#ongoing.get(scope);
-    if (ongoing === undefined) return;
-    this.#ongoing.delete(scope);
-    this.#log.info({ scope, code: ongoing.code, failures: ongoing.failures }, `${scope} works again`);
+    this.#log[error.policy.isAlarm ? 'error' : 'warn'](fields, `${scope} failed: ${error.message}${wait}`);
   }
 }

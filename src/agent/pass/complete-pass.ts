@@ -6,17 +6,17 @@
 import { EXIT } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { sleep } from '../../system/clock.ts';
+import type { Store } from '../../store/store.ts';
+import { type Clock, sleep } from '../../system/clock.ts';
 import { candidatesAmong, listedFiles } from '../live/append/listed-files.ts';
-import type { FollowEnd } from '../live/steps.ts';
-import { type Polled, pollJob } from '../poll/poll.ts';
-import type { PollContext } from '../poll/poll-context.ts';
-import type { Clock, Remote } from '../ports.ts';
+import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
+import type { JobPolls, Polled } from '../poll/poll.ts';
+import type { Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
 import { proveMirror } from './verification.ts';
 
-export interface FinalPassOptions {
-  readonly poll: PollContext;
+export interface CompletePassOptions {
+  readonly store: Store;
   readonly results: Results;
   readonly mirrorDirectory: string;
   readonly remote: Remote;
@@ -49,21 +49,23 @@ const WITNESS_PAUSE_MS = 1_000;
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
   raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not to be had',
-  witness: 'it goes on changing',
+  different: 'it goes on changing',
+  unclear: 'it goes on changing',
 };
 
 /**
  * Rejects if the service is not to be had, and, once everything else is done, if this machine could not take a file: an
  * end without it would be none.
  */
-export async function completePass(jobId: JobId, options: FinalPassOptions): Promise<PassSummary> {
-  const { store } = options.poll;
-  let polled = await pollToEnd(jobId, options);
+export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
+  const { store } = options;
+  const { jobId } = polls;
+  let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);
   // A file that grew or was rewritten during the pass gets another chance; one that goes on growing has no end yet.
   for (let proofs = 1; openEnds.length > 0 && proofs < MOST_PROOFS; proofs++) {
-    polled = await pollToEnd(jobId, options);
+    polled = await pollToEnd(polls, options);
     appended += polled.appended;
     if (polled.appended === 0 && proofs > 1) break;
     openEnds = await proveAll(jobId, polled.ends, options);
@@ -81,17 +83,18 @@ export async function completePass(jobId: JobId, options: FinalPassOptions): Pro
  * Polls until two polls in a row brought nothing; the bytes appended, and how each file stands in the end. Without live
  * files there is nothing to wait for.
  */
-async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<Polled, 'refused'>> {
-  const mostPolls = options.poll.store.liveFiles.ofJob(jobId).length === 0 ? 0 : MOST_POLLS;
+async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<Omit<Polled, 'refused'>> {
+  const { store, remote, signal, clock } = options;
+  const mostPolls = store.liveFiles.ofJob(polls.jobId).length === 0 ? 0 : MOST_POLLS;
   let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
   let errors: Polled['errors'] = new Map();
-  for (let polls = 0, quiet = 0; polls < mostPolls && quiet < 2; polls++) {
-    if (polls > 0) await sleep(options.clock, pauseMs, options.signal);
-    const polled = await pollJob(jobId, options.poll, { remote: options.remote, final: true, signal: options.signal });
+  for (let count = 0, quiet = 0; count < mostPolls && quiet < 2; count++) {
+    if (count > 0) await sleep(clock, pauseMs, signal);
+    const polled = await polls.poll({ remote, final: true, signal });
     ({ ends, errors } = polled);
-    const waits = [...ends.values()].includes('witness');
+    const waits = [...ends.values()].some(wantsAnotherLook);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;
     pauseMs = waits ? Math.max(options.pauseMs, WITNESS_PAUSE_MS) : options.pauseMs;
     appended += polled.appended;
@@ -100,8 +103,8 @@ async function pollToEnd(jobId: JobId, options: FinalPassOptions): Promise<Omit<
 }
 
 /** Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. */
-async function proveAll(jobId: JobId, ends: Polled['ends'], options: FinalPassOptions): Promise<OpenEnd[]> {
-  const { liveFiles } = options.poll.store;
+async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<OpenEnd[]> {
+  const { liveFiles } = options.store;
   const openEnds: OpenEnd[] = [];
   const rows = liveFiles.ofJob(jobId);
   if (rows.length === 0) return [];
@@ -129,10 +132,9 @@ function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd
 async function proveOne(
   row: LiveFileRow,
   listed: readonly string[],
-  options: FinalPassOptions,
+  options: CompletePassOptions,
 ): Promise<string | undefined> {
-  const { store } = options.poll;
-  const { remote, signal } = options;
+  const { store, remote, signal } = options;
   const { proof, listedName } = await proveMirror(row, options.mirrorDirectory, listed, {
     remote,
     jobId: row.jobId,

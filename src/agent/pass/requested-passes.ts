@@ -2,16 +2,19 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, JobState, RequestRow } from '../../store/rows.ts';
-import type { Store } from '../../store/store.ts';
-import { ERRANDS } from '../loop/errands.ts';
-import type { VisitEnds } from '../loop/visit-ends.ts';
+import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
-import { completePass, type FinalPassOptions, type PassSummary } from './complete-pass.ts';
+import { type CompletePassOptions, completePass, type PassSummary } from './complete-pass.ts';
 
-export interface PassesOptions extends FinalPassOptions {
-  readonly store: Store;
-  readonly visitEnds: VisitEnds;
+export interface RequestedPassesOptions extends CompletePassOptions {
   readonly log: Log;
+}
+
+export interface RequestedPass {
+  /** The job is settled if the pass brings nothing more. */
+  readonly isSettling: boolean;
+  /** Told how many bytes the pass brought, before anybody else is told of it. */
+  readonly onThrough: (appended: number) => Promise<void>;
 }
 
 /** How a pass over a job ended. */
@@ -31,12 +34,12 @@ export type PassAnswer =
 /** How long the answers to commands are kept. */
 const ANSWERS_MS = 24 * 60 * 60_000;
 
-export class Passes {
-  readonly #options: PassesOptions;
+export class RequestedPasses {
+  readonly #options: RequestedPassesOptions;
   /** Requests of commands that a pass under way answers. */
   readonly #serving = new Set<number>();
 
-  constructor(options: PassesOptions) {
+  constructor(options: RequestedPassesOptions) {
     this.#options = options;
   }
 
@@ -54,23 +57,18 @@ export class Passes {
     return jobs;
   }
 
-  /**
-   * One pass, which answers all that asked for it before it began; undefined if the job is not known. `settling`: the
-   * job is settled if the pass brings nothing more. `onAppended` is told how many bytes it brought.
-   */
-  async run(
-    jobId: JobId,
-    { settling, onAppended }: { readonly settling: boolean; readonly onAppended: (bytes: number) => void },
-  ): Promise<PassEnd | undefined> {
+  /** One pass, which answers all that asked for it before it began; undefined if the job is not known. */
+  async run(polls: JobPolls, { isSettling, onThrough }: RequestedPass): Promise<PassEnd | undefined> {
     const { store, signal } = this.#options;
+    const { jobId } = polls;
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
     const requests = store.requests.open().filter((request) => request.jobId === jobId);
     for (const { requestId } of requests) this.#serving.add(requestId);
     try {
-      const summary = await completePass(jobId, this.#options);
-      if (summary.appended > 0) onAppended(summary.appended);
-      const state = await this.#conclude(job, summary, settling && summary.appended === 0);
+      const summary = await completePass(polls, this.#options);
+      await onThrough(summary.appended);
+      const state = await this.#conclude(job, summary, isSettling && summary.appended === 0);
       for (const request of requests) this.#answer(request, { summary });
       const more = store.requests.open().some((request) => request.jobId === jobId);
       return { job, state, again: more || state === 'ending' };
@@ -85,7 +83,7 @@ export class Passes {
 
   /** Keeps what the job is after the pass. */
   async #conclude(job: JobRow, summary: PassSummary, settled: boolean): Promise<JobState> {
-    const { store, results, remote, signal, visitEnds, log } = this.#options;
+    const { store, results, remote, signal, log } = this.#options;
     const { jobId } = job;
     // A command may have changed the state meanwhile, and that counts.
     const current = store.jobs.get(jobId)?.state ?? job.state;
@@ -93,7 +91,6 @@ export class Passes {
     const state = ended ? 'ended' : settled && current === 'watched' ? 'settled' : current;
     store.jobs.setState(jobId, state);
     if (state !== 'watched') await results.endTransfer(jobId, { remote, signal });
-    await visitEnds.went(jobId, ERRANDS, { grew: summary.appended > 0 });
     const { verified, openEnds } = summary;
     const text = `complete pass over job ${jobId}: ${state}, ${verified} files verified`;
     log[openEnds.length > 0 ? 'warn' : 'info']({ jobId, state, verified, openEnds }, text);

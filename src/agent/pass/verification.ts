@@ -5,7 +5,7 @@ import { commonLength } from '../../bytes.ts';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { candidatesAmong, refusesFile } from '../live/append/listed-files.ts';
+import { candidatesAmong } from '../live/append/listed-files.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
 import type { Remote, Sink } from '../ports.ts';
 
@@ -54,7 +54,7 @@ export async function proveFile(file: string, name: string, options: ProofOption
   } catch (thrown) {
     if (!(thrown instanceof Enough)) {
       const error = asJobtailError(thrown);
-      if (!refusesFile(error)) throw error;
+      if (!error.policy.isRefusal) throw error;
       return { outcome: 'unproven', bytes: size, reason: error.message };
     }
   } finally {

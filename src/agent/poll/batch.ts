@@ -4,94 +4,109 @@
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
-import { ByJob } from '../by-job.ts';
 import type { HabitStore } from '../live/text/encoding.ts';
-import type { KnownAnswer, Part, PartRequest, Remote } from '../ports.ts';
+import type { Part, PartRequest, Remote } from '../ports.ts';
 
 /** What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist). */
 export interface Batch {
   readonly parts: Map<string, Part>;
   readonly errors: Map<string, JobtailError>;
   refused: number;
-  /** Of the answer, if one call brought all. */
-  fingerprint?: string | undefined;
-  /** One call brought the answer that is known; it was not looked into. */
-  isKnown?: boolean;
 }
 
 /** One question of a poll: at its beginning for all files of the job, later for those of which more is wanted. */
 export interface Round {
-  readonly jobId: JobId;
   readonly wanted: readonly PartRequest[];
   readonly begins: boolean;
-  /** The answer to the same question before, if one call can bring it. */
-  readonly known?: KnownAnswer | undefined;
 }
 
 const LIMIT_HABIT = 'batch-limit';
-/** Failures that may be the fault of one of several files, or of their number. */
-const DIVISIBLE = new Set<ErrorCode>([
-  'fault',
-  'http-status',
-  'request-too-long',
-  'answer-too-large',
-  'malformed',
-  'unexpected-answer',
-]);
 
-export class BatchReader {
+/** How many files one call may want, as far as the service has shown it. */
+export class BatchLimit {
   readonly #habits: HabitStore;
-  #limit: number;
+  #files: number;
   /** A length that failed as a whole the last time, while its halves went through. */
-  #tooLong: number | undefined;
-  /** Files that failed a call by themselves. */
-  readonly #poisoned = new ByJob<true>();
-  /** Jobs of which every file failed, with the number of the file to be tried next. */
-  readonly #broken = new Map<JobId, number>();
+  #tooLong = Number.POSITIVE_INFINITY;
 
   constructor(habits: HabitStore) {
     this.#habits = habits;
-    this.#limit = Number(habits.get(LIMIT_HABIT) ?? Number.POSITIVE_INFINITY);
+    this.#files = Number(habits.get(LIMIT_HABIT) ?? Number.POSITIVE_INFINITY);
+  }
+
+  get files(): number {
+    return this.#files;
+  }
+
+  /** A call that wanted so many went through. */
+  worked(files: number): void {
+    if (files >= this.#tooLong) this.#tooLong = Number.POSITIVE_INFINITY;
+  }
+
+  /** The halves went through where the whole did not: it is too long if it says so, or if that comes twice in a row. */
+  failed(half: number, whole: number, code: ErrorCode): void {
+    if (code === 'request-too-long' || this.#tooLong === whole) {
+      this.#files = Math.min(this.#files, half);
+      this.#habits.set(LIMIT_HABIT, String(this.#files));
+    }
+    this.#tooLong = whole;
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The calls for the live files of one job. */
+export class BatchReader {
+  readonly #jobId: JobId;
+  readonly #limit: BatchLimit;
+  /** Files that failed a call by themselves. */
+  #poisoned: ReadonlySet<string> = NONE;
+  /** While every file of the job fails: the number of the file to be tried next. */
+  #turn: number | undefined;
+
+  constructor(jobId: JobId, limit: BatchLimit) {
+    this.#jobId = jobId;
+    this.#limit = limit;
   }
 
   /** Reads all that is wanted; throws if it is the beginning of a poll and no file of the job could be read. */
-  async read(remote: Remote, { jobId, wanted, begins, known }: Round, signal: AbortSignal): Promise<Batch> {
-    const call: Call = { remote, jobId, signal, known, batch: { parts: new Map(), errors: new Map(), refused: 0 } };
-    const { batch } = call;
+  async read(remote: Remote, { wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
+    const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
+    const readOnce = async (requests: readonly PartRequest[]) => {
+      const { parts, refused } = await remote.readParts(this.#jobId, requests, signal);
+      for (const part of parts) batch.parts.set(keyText(part), part);
+      batch.refused += refused;
+    };
+    const call: Call = { readOnce, batch };
     try {
-      const turn = this.#broken.get(jobId);
-      if (turn === undefined || !begins) await this.#readSlices(call, wanted);
-      else await this.#readBroken(call, wanted, turn);
+      if (this.#turn === undefined || !begins) await this.#readSlices(call, wanted);
+      else await this.#readBroken(call, wanted, this.#turn);
     } catch (error) {
       for (const part of batch.parts.values()) await part.content.release();
       throw error;
     }
     const [first] = batch.errors.values();
-    const broken = begins && first !== undefined && batch.errors.size === wanted.length;
-    for (const request of wanted) {
-      const name = keyText(request);
-      if (!broken && batch.errors.has(name)) this.#poisoned.set(jobId, name, true);
-      else this.#poisoned.delete(jobId, name);
+    const isBroken = begins && first !== undefined && batch.errors.size === wanted.length;
+    const poisoned = new Set(this.#poisoned);
+    for (const name of wanted.map(keyText)) {
+      if (!isBroken && batch.errors.has(name)) poisoned.add(name);
+      else poisoned.delete(name);
     }
-    if (broken) {
-      this.#broken.set(jobId, 0);
+    // Thousands of jobs have none.
+    this.#poisoned = poisoned.size === 0 ? NONE : poisoned;
+    if (isBroken) {
+      this.#turn = 0;
       throw first;
     }
     return batch;
   }
 
-  forgetJob(jobId: JobId): void {
-    this.#poisoned.forgetJob(jobId);
-    this.#broken.delete(jobId);
-  }
-
   /** All of the job failed last time: one call, for another file each time, shows whether it still does. */
   async #readBroken(call: Call, wanted: readonly PartRequest[], turn: number): Promise<void> {
-    this.#broken.set(call.jobId, turn + 1);
-    call.known = undefined;
+    this.#turn = turn + 1;
     const tried = wanted.slice(turn % wanted.length).slice(0, 1);
-    await readOnce(call, tried);
-    this.#broken.delete(call.jobId);
+    await call.readOnce(tried);
+    this.#turn = undefined;
     await this.#readSlices(
       call,
       wanted.filter((request) => !tried.includes(request)),
@@ -99,59 +114,39 @@ export class BatchReader {
   }
 
   async #readSlices(call: Call, wanted: readonly PartRequest[]): Promise<void> {
-    const alone = wanted.filter((request) => this.#poisoned.get(call.jobId, keyText(request)));
+    const alone = wanted.filter((request) => this.#poisoned.has(keyText(request)));
     const together = wanted.filter((request) => !alone.includes(request));
-    const slices = [...inSlices(together, this.#limit), ...inSlices(alone, 1)];
-    if (slices.length > 1) call.known = undefined;
+    const slices = [...inSlices(together, this.#limit.files), ...inSlices(alone, 1)];
     for (const slice of slices) await this.#divide(call, slice);
   }
 
   async #divide(call: Call, wanted: readonly PartRequest[]): Promise<void> {
-    const { batch } = call;
+    const { errors } = call.batch;
     try {
-      await readOnce(call, wanted);
-      if (wanted.length >= (this.#tooLong ?? Number.POSITIVE_INFINITY)) this.#tooLong = undefined;
+      await call.readOnce(wanted);
+      this.#limit.worked(wanted.length);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (!DIVISIBLE.has(error.code)) throw error;
-      call.known = undefined;
+      if (!error.policy.isDivisible) throw error;
       const [only, ...others] = wanted;
       if (only === undefined) return;
       if (others.length === 0) {
-        batch.errors.set(keyText(only), error);
+        errors.set(keyText(only), error);
         return;
       }
-      const errorsBefore = batch.errors.size;
+      const errorsBefore = errors.size;
       const half = Math.ceil(wanted.length / 2);
       await this.#divide(call, wanted.slice(0, half));
       await this.#divide(call, wanted.slice(half));
-      if (batch.errors.size === errorsBefore) this.#learnLimit(half, wanted.length, error.code);
+      if (errors.size === errorsBefore) this.#limit.failed(half, wanted.length, error.code);
     }
-  }
-
-  /** The halves went through where the whole did not: it is too long if it says so, or if that comes twice in a row. */
-  #learnLimit(half: number, whole: number, code: ErrorCode): void {
-    if (code === 'request-too-long' || this.#tooLong === whole) {
-      this.#limit = Math.min(this.#limit, half);
-      this.#habits.set(LIMIT_HABIT, String(this.#limit));
-    }
-    this.#tooLong = whole;
   }
 }
 
 interface Call {
-  readonly remote: Remote;
-  readonly jobId: JobId;
-  readonly signal: AbortSignal;
-  known: KnownAnswer | undefined;
+  /** One call to the service; what it brings goes into the batch. */
+  readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
   readonly batch: Batch;
-}
-
-async function readOnce({ remote, jobId, signal, known, batch }: Call, wanted: readonly PartRequest[]): Promise<void> {
-  const { parts, refused, fingerprint, isKnown = false } = await remote.readParts(jobId, wanted, signal, known);
-  Object.assign(batch, { fingerprint, isKnown });
-  for (const part of parts) batch.parts.set(keyText(part), part);
-  batch.refused += refused;
 }
 
 function inSlices<T>(items: readonly T[], most: number): T[][] {

@@ -2,35 +2,39 @@
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
+import type { Backlogs } from '../live/append/long-backlog.ts';
 import { follow } from '../live/follow.ts';
-import { LiveFile } from '../live/mirror/live-file.ts';
-import type { Follow, FollowEnd } from '../live/steps.ts';
+import type { LiveFile } from '../live/mirror/live-file.ts';
+import type { Follow, FollowContext, FollowEnd } from '../live/steps.ts';
 import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
 import type { Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
-import type { PollContext, PollOptions } from './poll-context.ts';
-import { type QuietPoll, saysTheSame } from './quiet-files.ts';
+import { type QuietFiles, type QuietPoll, saysTheSame } from './quiet-files.ts';
 
-export class Course {
+/** What the files of one job are polled with; all but `encoding` remembers something of them. */
+export interface FilePollContext extends Omit<FollowContext, 'final' | 'signal'> {
+  readonly backlogs: Backlogs;
+  readonly quietFiles: QuietFiles;
+  readonly open: (row: LiveFileRow) => Promise<LiveFile>;
+}
+
+export class FilePoll {
   readonly name: string;
   readonly row: LiveFileRow;
-  readonly #context: PollContext;
-  readonly #options: PollOptions;
+  readonly #context: FilePollContext & FollowContext;
   /** How it went the last time, if that was quiet and the mirror lies there as it did. */
   #quiet: QuietPoll | undefined;
-  #file: LiveFile | undefined;
+  #mirror: LiveFile | undefined;
   #steps: Follow<FollowEnd> | undefined;
   #asks: number | undefined;
   #end: FollowEnd | undefined;
   #error: JobtailError | undefined;
-  #notedQuiet = false;
   readonly #exchanges: Exchange[] = [];
 
-  constructor(row: LiveFileRow, context: PollContext, options: PollOptions) {
+  constructor(row: LiveFileRow, context: FilePollContext, { final, signal }: Pick<FollowContext, 'final' | 'signal'>) {
     this.name = keyText(row);
     this.row = row;
-    this.#context = context;
-    this.#options = options;
+    this.#context = { ...context, final, signal };
   }
 
   /** The offset it waits for; undefined once it has ended. */
@@ -47,39 +51,24 @@ export class Course {
   }
 
   /** The mirror, unless the file was quiet. */
-  get file(): LiveFile | undefined {
-    return this.#file;
-  }
-
-  /** It goes, or went, as the last time: the mirror is not opened. */
-  get isQuiet(): boolean {
-    return this.#quiet !== undefined;
-  }
-
-  /** From the same answer the next time, the same will follow. */
-  get wentQuiet(): boolean {
-    return this.#error === undefined && (this.isQuiet || this.#notedQuiet);
+  get mirror(): LiveFile | undefined {
+    return this.#mirror;
   }
 
   request(): PartRequest {
     const { taskId, file } = this.row;
-    const live = this.#options.final ? undefined : this.#file;
-    const enoughBytes = live && this.#context.backlogs.enoughOf(live, this.#hasBeginning);
+    const { final, backlogs } = this.#context;
+    const enoughBytes = final ? undefined : this.#mirror && backlogs.enoughOf(this.#mirror, this.#hasBeginning);
     return { taskId, file, offset: this.#asks ?? 0, enoughBytes };
   }
 
   begin(): Promise<void> {
     return this.#guard(async () => {
-      this.#quiet = this.#options.final ? undefined : await this.#context.quietFiles?.of(this.row);
+      const { final, quietFiles } = this.#context;
+      this.#quiet = final ? undefined : await quietFiles.of(this.row);
       if (this.#quiet === undefined) await this.#open();
       else this.#asks = this.#quiet.offset;
     });
-  }
-
-  /** The service said the same as the last time, for all files. */
-  repeat(): void {
-    this.#asks = undefined;
-    this.#end = this.#quiet?.end;
   }
 
   /** Takes from the answers what it asked for; from now on it is the one to give that back. */
@@ -94,24 +83,30 @@ export class Course {
       const error = batch.errors.get(this.name);
       if (error !== undefined) throw error;
       if (this.#quiet === undefined) await this.#advance(part);
-      else if (await saysTheSame(this.#quiet, part, this.row)) this.repeat();
+      else if (await saysTheSame(this.#quiet, part, this.row)) this.#repeat(this.#quiet);
       else await this.#wake(this.#quiet, part);
     });
   }
 
   /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
   async close(): Promise<void> {
-    const file = this.#file;
-    if (file !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(file);
-    await this.#guardEnd(async () => void (await file?.settle()));
+    const mirror = this.#mirror;
+    if (mirror !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(mirror);
+    await this.#guardEnd(async () => void (await mirror?.settle()));
     await this.#guardEnd(() => this.#noteQuiet());
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
-    await this.#guardEnd(async () => file?.close(this.#error === undefined));
+    await this.#guardEnd(async () => mirror?.close(this.#error === undefined));
   }
 
   get #hasBeginning(): boolean {
     return this.#exchanges.some(({ part }) => part?.isBeginning === true);
+  }
+
+  /** The service says what it said the last time, so it ends as it did then. */
+  #repeat({ end }: QuietPoll): void {
+    this.#asks = undefined;
+    this.#end = end;
   }
 
   /** It was quiet, and is no longer. */
@@ -123,14 +118,11 @@ export class Course {
   }
 
   async #open(): Promise<void> {
-    const { store, quietFiles, liveFiles } = this.#context;
-    const { final, signal } = this.#options;
-    quietFiles?.forget(this.row);
-    const commit = (row: LiveFileRow) => store.transaction(() => store.liveFiles.save(row));
+    const { quietFiles, open } = this.#context;
+    quietFiles.forget(this.row);
     this.#asks = undefined;
-    const mark = (row: LiveFileRow) => store.quickTransaction(() => store.liveFiles.save(row));
-    this.#file = await LiveFile.open(this.row, { ...liveFiles, commit, mark });
-    this.#steps = follow(this.#file, { ...this.#context, final, signal });
+    this.#mirror = await open(this.row);
+    this.#steps = follow(this.#mirror, this.#context);
     await this.#advance(undefined);
   }
 
@@ -165,23 +157,21 @@ export class Course {
   async #noteQuiet(): Promise<void> {
     const [exchange, ...more] = this.#exchanges;
     const end = this.#end;
-    if (this.#options.final || this.#file === undefined || this.#file.changed || this.#error !== undefined) return;
+    const { final, quietFiles } = this.#context;
+    if (final || this.#mirror === undefined || this.#mirror.changed || this.#error !== undefined) return;
     if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
-    const went = { ...exchange, end };
-    this.#notedQuiet = (await this.#context.quietFiles?.note(this.row, went)) === true;
+    await quietFiles.note(this.row, { ...exchange, end });
   }
 
   /** A file that has work left poll after poll, and does not grow, says so. */
   async #noteStuck(): Promise<void> {
-    const file = this.#file;
+    const mirror = this.#mirror;
     const { witnesses } = this.#context;
-    if (file === undefined || this.#error !== undefined) return;
-    if (!isUnfinished(this.#end)) witnesses.clear(file, 'stuck');
-    else if (witnesses.longSeen(file, 'stuck')) this.#fail(await stuckError(this.#end, this.#exchanges));
-  }
-
-  #fail(error: JobtailError): void {
-    this.#error = error;
+    const end = this.#end;
+    if (mirror === undefined || this.#error !== undefined) return;
+    if (!isUnfinished(end)) return witnesses.clear(mirror, 'stuck');
+    if (!witnesses.longSeen(mirror, 'stuck')) return;
+    this.#error = await stuckError(end, this.#exchanges);
     this.#end = undefined;
   }
 }

@@ -1,14 +1,40 @@
 /**
- * One poll of one job: the questions of all its live files travel in one call, the answers go to each file's recipe,
+ * The polls of one job: the questions of all its live files travel in one call, the answers go to each file's recipe,
  * and what was appended is committed in one transaction.
  */
 import type { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { Trouble } from '../../store/rows.ts';
+import type { LiveFileRow, Trouble } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { LiveFile, type LiveFileOptions } from '../live/mirror/live-file.ts';
 import type { FollowEnd } from '../live/steps.ts';
-import type { Batch } from './batch.ts';
-import { Course } from './file-poll.ts';
-import type { PollContext, PollOptions } from './poll-context.ts';
+import type { Remote } from '../ports.ts';
+import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
+import { FilePoll, type FilePollContext } from './file-poll.ts';
+
+/** What the polls of all jobs share. */
+export interface PollContext extends Pick<FilePollContext, 'encoding'> {
+  readonly store: Store;
+  readonly liveFiles: Omit<LiveFileOptions, 'settled'>;
+  readonly batchLimit: BatchLimit;
+  /** Wall clock, in milliseconds. */
+  readonly now: () => number;
+  readonly commit: Commit;
+  /** What is remembered of the files of one job from poll to poll; empty. */
+  readonly newMemory: () => Pick<FilePollContext, 'witnesses' | 'rawBytes' | 'backlogs' | 'quietFiles'>;
+}
+
+/** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
+export type Commit = (write: () => void, withinMs?: number) => Promise<void>;
+
+export interface PollOptions {
+  readonly remote: Remote;
+  /** Waits until the service may be asked; until then nothing is opened. */
+  readonly begin?: () => Promise<void>;
+  /** The poll of a complete pass: nothing is left for later that can be had now. */
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+}
 
 /** What a poll brought. */
 export interface Polled {
@@ -22,78 +48,82 @@ export interface Polled {
   readonly errors: ReadonlyMap<string, JobtailError>;
 }
 
-/** Polls the live files of a job. Throws if the service gave nothing for the job; what was appended is committed. */
-export async function pollJob(jobId: JobId, context: PollContext, options: PollOptions): Promise<Polled> {
-  const rows = context.store.liveFiles.ofJob(jobId);
-  if (rows.length > 0) await options.begin?.();
-  const courses = rows.map((row) => new Course(row, context, options));
-  const answers: Batch[] = [];
-  let failure: unknown;
-  try {
-    for (const course of courses) await course.begin();
-    for (let asking = courses; ; ) {
-      asking = asking.filter((course) => course.asks !== undefined);
-      if (asking.length === 0) break;
-      answers.push(await ask(jobId, asking, { context, options, begins: answers.length === 0 }));
+export class JobPolls {
+  readonly jobId: JobId;
+  readonly #context: PollContext;
+  readonly #ofFile: FilePollContext;
+  readonly #batches: BatchReader;
+
+  constructor(jobId: JobId, context: PollContext) {
+    const { encoding, liveFiles, newMemory, batchLimit } = context;
+    this.jobId = jobId;
+    this.#context = context;
+    this.#batches = new BatchReader(jobId, batchLimit);
+    const settled = new Set<string>();
+    const open = (row: LiveFileRow) => LiveFile.open(row, { ...liveFiles, settled });
+    this.#ofFile = { encoding, ...newMemory(), open };
+  }
+
+  /** Throws if the service gave nothing for the job; what was appended is committed. */
+  async poll(options: PollOptions): Promise<Polled> {
+    const rows = this.#context.store.liveFiles.ofJob(this.jobId);
+    if (rows.length > 0) await options.begin?.();
+    const files = rows.map((row) => new FilePoll(row, this.#ofFile, options));
+    let [refused, failure] = [0, undefined as unknown];
+    try {
+      for (const file of files) await file.begin();
+      for (let asking = files, begins = true; ; begins = false) {
+        asking = asking.filter((file) => file.asks !== undefined);
+        if (asking.length === 0) break;
+        refused += (await this.#ask(asking, begins, options)).refused;
+      }
+    } catch (error) {
+      failure = error;
     }
-  } catch (error) {
-    failure = error;
+    await this.#finish(files);
+    if (failure !== undefined) throw failure;
+    return {
+      appended: files.reduce((sum, { mirror }) => sum + (mirror?.appended ?? 0), 0),
+      refused,
+      ends: new Map(files.flatMap(({ name, end }) => (end === undefined ? [] : [[name, end]]))),
+      errors: new Map(files.flatMap(({ name, error }) => (error === undefined ? [] : [[name, error]]))),
+    };
   }
-  await finish(courses, context);
-  if (failure !== undefined) throw failure;
-  const [answer, ...more] = answers;
-  if (more.length === 0 && answer?.refused === 0 && courses.every((course) => course.wentQuiet))
-    context.quietFiles?.noteAnswer(jobId, answer.fingerprint);
-  return {
-    appended: courses.reduce((sum, { file }) => sum + (file?.appended ?? 0), 0),
-    refused: answers.reduce((sum, { refused }) => sum + refused, 0),
-    ends: new Map(courses.flatMap(({ name, end }) => (end === undefined ? [] : [[name, end]]))),
-    errors: new Map(courses.flatMap(({ name, error }) => (error === undefined ? [] : [[name, error]]))),
-  };
-}
 
-interface Asking {
-  readonly context: PollContext;
-  readonly options: PollOptions;
-  readonly begins: boolean;
-}
-
-/** One round of questions and answers. While all files are quiet, the answer as a whole may be the one before. */
-async function ask(jobId: JobId, asking: readonly Course[], { context, options, begins }: Asking): Promise<Batch> {
-  const { batches, quietFiles } = context;
-  const allQuiet = asking.every((course) => course.isQuiet);
-  const before = allQuiet ? (quietFiles?.fingerprintOf(jobId) ?? null) : null;
-  const known = begins && !options.final ? before : undefined;
-  const wanted = asking.map((course) => course.request());
-  const batch = await batches.read(options.remote, { jobId, wanted, begins, known }, options.signal);
-  if (batch.isKnown) {
-    for (const course of asking) course.repeat();
-  } else {
-    // All of them first: the poll may end within the course of any.
-    for (const course of asking) course.take(batch);
-    for (const course of asking) await course.resume(batch);
+  /** Closes the mirrors that stayed open from poll to poll. */
+  async closeMirrors(): Promise<void> {
+    await this.#context.liveFiles.mirrors.closeJob(this.jobId);
   }
-  return batch;
-}
 
-/** Flushes what was appended, commits it in one transaction, and gives everything back. */
-async function finish(courses: readonly Course[], { store, now, commit }: PollContext): Promise<void> {
-  const writes: (() => void)[] = [];
-  for (const course of courses) {
-    await course.close();
-    const { file, row } = course;
-    const error = troubleFrom(course.error, row.error, now());
-    // Only an opened file may be saved whole: what failed to open may have committed a step of its own.
-    if (file?.changed) {
-      const grownAt = file.appended > 0 ? now() : file.row.grownAt;
-      writes.push(() => store.liveFiles.save({ ...file.row, grownAt, error }));
-    } else if (error !== null || row.error !== null) {
-      writes.push(() => store.liveFiles.setError(row.jobId, row, error));
+  /** One round of questions and answers. */
+  async #ask(asking: readonly FilePoll[], begins: boolean, { remote, signal }: PollOptions): Promise<Batch> {
+    const wanted = asking.map((file) => file.request());
+    const batch = await this.#batches.read(remote, { wanted, begins }, signal);
+    // All of them first: the poll may end within that of any file.
+    for (const file of asking) file.take(batch);
+    for (const file of asking) await file.resume(batch);
+    return batch;
+  }
+
+  /** Flushes what was appended, commits it in one transaction, and gives everything back. */
+  async #finish(files: readonly FilePoll[]): Promise<void> {
+    const { store, now, commit } = this.#context;
+    const writes: (() => void)[] = [];
+    for (const file of files) {
+      await file.close();
+      const { mirror, row } = file;
+      const error = troubleFrom(file.error, row.error, now());
+      // Only an opened mirror may be saved whole: what failed to open may have committed a step of its own.
+      if (mirror?.changed) {
+        const grownAt = mirror.appended > 0 ? now() : mirror.row.grownAt;
+        writes.push(() => store.liveFiles.save({ ...mirror.row, grownAt, error }));
+      } else if (error !== null || row.error !== null) {
+        writes.push(() => store.liveFiles.setError(row.jobId, row, error));
+      }
     }
+    if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
+    for (const { mirror } of files) mirror?.noteCommitted();
   }
-  const write = () => writes.forEach((each) => void each());
-  if (writes.length > 0) await (commit?.(write) ?? store.transaction(write));
-  for (const { file } of courses) file?.noteCommitted();
 }
 
 /** A failure as it is kept: since when it is known stays as long as it is the same. */

@@ -3,9 +3,10 @@
  * agent left it, means the same as the last time. Then no mirror is opened and nothing is compared.
  */
 import fs from 'node:fs';
-import { type JobId, keyText } from '../../job.ts';
+import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { EXACT, mirrorPath } from '../live/mirror/mirror.ts';
+import { EXACT } from '../../system/files.ts';
+import { mirrorPath } from '../live/mirror/mirror.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Part } from '../ports.ts';
 
@@ -25,16 +26,11 @@ export interface Went extends Omit<QuietPoll, 'text'> {
   readonly part: Part | undefined;
 }
 
-interface QuietJob {
-  readonly polls: Map<string, QuietPoll>;
-  /** Of the answer as a whole, when the last poll found all files quiet. */
-  fingerprint: string | null;
-}
-
 export class QuietFiles {
   readonly #mirrorDirectory: string;
   readonly #lookAt: LookAt;
-  readonly #jobs = new Map<JobId, QuietJob>();
+  /** The live files of the job whose last poll was quiet. */
+  readonly #polls = new Map<string, QuietPoll>();
 
   /** On a network file system a look may take long, so nothing else waits for it there. */
   constructor(mirrorDirectory: string, onNetwork: boolean) {
@@ -44,7 +40,7 @@ export class QuietFiles {
 
   /** The last poll of the file, if it was quiet and the mirror is as it was then. */
   async of(row: LiveFileRow): Promise<QuietPoll | undefined> {
-    const quiet = this.#jobs.get(row.jobId)?.polls.get(keyText(row));
+    const quiet = this.#polls.get(keyText(row));
     if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
     try {
       const { ino, mtimeNs, size } = await this.#lookAt(mirrorPath(this.#mirrorDirectory, row.jobId, row), EXACT);
@@ -56,37 +52,14 @@ export class QuietFiles {
     }
   }
 
-  /** Keeps how a poll of one question went that changed nothing; false if its answer is too long for that. */
-  async note(row: LiveFileRow, { part, ...went }: Went): Promise<boolean> {
-    if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return false;
-    const poll = { ...went, text: await textOf(part) };
-    const job = this.#jobs.get(row.jobId);
-    if (job === undefined) this.#jobs.set(row.jobId, { polls: new Map([[keyText(row), poll]]), fingerprint: null });
-    else job.polls.set(keyText(row), poll);
-    return true;
+  /** Keeps how a poll of one question went that changed nothing, unless its answer is too long for that. */
+  async note(row: LiveFileRow, { part, ...went }: Went): Promise<void> {
+    if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return;
+    this.#polls.set(keyText(row), { ...went, text: await textOf(part) });
   }
 
-  /** The fingerprint of the answer when all files of the job were quiet; null if there is none. */
-  fingerprintOf(jobId: JobId): string | null {
-    return this.#jobs.get(jobId)?.fingerprint ?? null;
-  }
-
-  /** Keeps the fingerprint of an answer that found all files of a job quiet. */
-  noteAnswer(jobId: JobId, fingerprint: string | undefined): void {
-    const job = this.#jobs.get(jobId);
-    if (job !== undefined) job.fingerprint = fingerprint ?? null;
-  }
-
-  forget({ jobId, ...row }: LiveFileRow): void {
-    const job = this.#jobs.get(jobId);
-    if (job === undefined) return;
-    job.fingerprint = null;
-    job.polls.delete(keyText(row));
-    if (job.polls.size === 0) this.#jobs.delete(jobId);
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#jobs.delete(jobId);
+  forget(row: LiveFileRow): void {
+    this.#polls.delete(keyText(row));
   }
 }
 

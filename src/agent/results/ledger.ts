@@ -1,15 +1,18 @@
 /**
- * The ledger of one look at a job's results: rows are saved many at a time, and only after the names of their files are
+ * The ledger of one sync of a job's results: rows are saved many at a time, and only after the names of their files are
  * safely in their directories.
  */
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
-import { Slices } from '../../slices.ts';
+import { printable } from '../../printable.ts';
+import { inSlices } from '../../slices.ts';
 import type { UnkeptNames } from '../../store/result-files.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
 import { flushAll } from '../../system/flush.ts';
 import type { FileDigest } from '../ports.ts';
+import type { Progress } from './progress.ts';
 
 /** Of one transaction, and so many are not kept waiting. */
 const MANY_ROWS = 500;
@@ -19,12 +22,19 @@ const LONGEST_INTERVAL_MS = 60 * 60_000;
 
 export interface LedgerOptions {
   readonly store: Store;
-  readonly now: () => number;
+  readonly jobId: JobId;
+  readonly clock: Clock;
   /** Whether the results lie on a network file system. */
   readonly onNetwork: boolean;
+  /** From one fetch of a file that changes to the next. */
+  readonly intervalMs: number;
+  /** Told of each file that is done. */
+  readonly progress: Progress;
 }
 
 export class Ledger {
+  /** By the wall clock. */
+  readonly startedAt: number;
   readonly #options: LedgerOptions;
   #rows: ResultRow[] = [];
   #forgotten: ResultRow[] = [];
@@ -34,6 +44,19 @@ export class Ledger {
 
   constructor(options: LedgerOptions) {
     this.#options = options;
+    this.startedAt = options.clock.now();
+  }
+
+  /** The rows of the job as they are saved, in slices. */
+  rows(): Iterable<ResultRow> {
+    return this.#options.store.results.ofJob(this.#options.jobId);
+  }
+
+  /** The row of a name that is listed for the first time. */
+  fresh(name: string): ResultRow {
+    const { jobId, intervalMs } = this.#options;
+    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null };
+    return { jobId, name, state: 'listed', ...nothing, listedAt: this.startedAt, dueAt: this.startedAt, intervalMs };
   }
 
   /** Takes a row in, to be saved with others; `target` is what was put in its place, if anything was. */
@@ -43,22 +66,52 @@ export class Ledger {
     if (target !== undefined) this.#directories.add(path.dirname(target));
   }
 
+  /**
+   * A file came, and was put at `target` unless it was there already. Its interval stretches while it stays the same,
+   * and while it goes on changing: one that is written all the time is not fetched all the time. With its first change
+   * it begins anew.
+   */
+  fetched(row: ResultRow, { bytes, sha256 }: FileDigest, target?: string): void {
+    const now = this.#options.clock.now();
+    const same = row.sha256 === sha256;
+    const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : this.#options.intervalMs;
+    const state = same || row.sha256 === null ? 'synced' : 'in-flux';
+    const due = { intervalMs, dueAt: now + intervalMs };
+    this.#options.progress.done(target === undefined ? 'same' : 'changed');
+    this.add({ ...row, ...due, state, reason: null, live: null, bytes, sha256, fetchedAt: now }, target);
+  }
+
+  /** A link to a live mirror was put at `target`. */
+  linked(row: ResultRow, live: LiveFileRow, target: string): void {
+    const linked = { state: 'linked', reason: null, live: keyText(live), bytes: null, sha256: null } as const;
+    this.#options.progress.done('linked');
+    this.add({ ...row, ...linked, fetchedAt: this.#options.clock.now() }, target);
+  }
+
+  /** A file did not come, or is not wanted as it is; it is tried again after a longer interval. */
+  postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string): void {
+    const intervalMs = longer(row.intervalMs);
+    this.#options.progress.done(state);
+    const dueAt = this.#options.clock.now() + intervalMs;
+    this.add({ ...row, state, reason: printable(reason), intervalMs, dueAt });
+  }
+
   /** A row that is to go; if it is taken in anew besides, it stays. */
   forget(row: ResultRow): void {
     this.#begin();
     this.#forgotten.push(row);
   }
 
-  /** How many names of a job have no row. */
-  setUnkept(jobId: JobId, unkept: UnkeptNames): void {
-    this.#options.store.results.setUnkept(jobId, unkept);
+  /** How many names of the job have no row. */
+  setUnkept(unkept: UnkeptNames): void {
+    this.#options.store.results.setUnkept(this.#options.jobId, unkept);
   }
 
   /** Saves what was taken in, if it is much or waits for long. */
   async keepUp(): Promise<void> {
     const waiting = this.#rows.length + this.#forgotten.length;
     if (waiting === 0) return;
-    if (waiting >= MANY_ROWS || this.#options.now() - this.#oldestAt >= LONGEST_WAIT_MS) await this.flush();
+    if (waiting >= MANY_ROWS || this.#options.clock.now() - this.#oldestAt >= LONGEST_WAIT_MS) await this.flush();
   }
 
   /** Saves what was taken in. */
@@ -77,41 +130,15 @@ export class Ledger {
   }
 
   async #inTransactions(rows: readonly ResultRow[], work: (some: readonly ResultRow[]) => void): Promise<void> {
-    const slices = new Slices();
-    for (let at = 0; at < rows.length; at += MANY_ROWS) {
-      this.#options.store.transaction(() => work(rows.slice(at, at + MANY_ROWS)));
-      await slices.next();
+    const starts = Array.from({ length: Math.ceil(rows.length / MANY_ROWS) }, (_, index) => index * MANY_ROWS);
+    for await (const start of inSlices(starts)) {
+      this.#options.store.transaction(() => work(rows.slice(start, start + MANY_ROWS)));
     }
   }
 
   #begin(): void {
-    if (this.#rows.length + this.#forgotten.length === 0) this.#oldestAt = this.#options.now();
+    if (this.#rows.length + this.#forgotten.length === 0) this.#oldestAt = this.#options.clock.now();
   }
-}
-
-/**
- * The row after its file came. The interval stretches while the file stays the same, and while it goes on changing: one
- * that is written all the time is not fetched all the time. With its first change it begins anew, with `baseMs`.
- */
-export function afterFetch(row: ResultRow, digest: FileDigest, baseMs: number, now: number): ResultRow {
-  const { bytes, sha256 } = digest;
-  const same = row.sha256 === sha256;
-  const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : baseMs;
-  const state = same || row.sha256 === null ? 'synced' : 'in-flux';
-  const due = { intervalMs, dueAt: now + intervalMs };
-  return { ...row, ...due, state, reason: null, live: null, bytes, sha256, fetchedAt: now };
-}
-
-/** The row once it is a link. */
-export function afterLink(row: ResultRow, live: LiveFileRow, now: number): ResultRow {
-  const linked = { state: 'linked', reason: null, live: keyText(live), bytes: null, sha256: null } as const;
-  return { ...row, ...linked, fetchedAt: now };
-}
-
-/** The row of a file that did not come. */
-export function postponed(row: ResultRow, state: 'failed' | 'left-out', reason: string, now: number): ResultRow {
-  const intervalMs = longer(row.intervalMs);
-  return { ...row, state, reason, intervalMs, dueAt: now + intervalMs };
 }
 
 const longer = (intervalMs: number) => Math.min(LONGEST_INTERVAL_MS, intervalMs * 2);

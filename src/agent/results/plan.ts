@@ -1,15 +1,15 @@
 /**
- * What one look at a job's results has to do: the ledger and the listing held against each other, name by name. Both are
+ * What one sync of a job's results has to do: the ledger and the listing held against each other, name by name. Both are
  * as long as the cluster likes, so it is done in slices, and of what is not due nothing is kept.
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
-import { Slices } from '../../slices.ts';
+import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import { partsOf } from '../path-parts.ts';
 import type { Ledger } from './ledger.ts';
-import { PassedOverNames, type Refusals } from './listing/passed-over.ts';
-import { Judge, type Patterns } from './listing/selection.ts';
+import type { Judge } from './listing/selection.ts';
+import { type Refusals, SkippedNames } from './listing/skipped-names.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
 /** A result that is to be fetched. Little is kept of each, for there may be many. */
@@ -46,21 +46,16 @@ export interface Plan {
 }
 
 export interface PlanOptions {
-  readonly jobId: ResultRow['jobId'];
   /** The names of the listing; those that have rows are taken out. */
   readonly left: Set<string>;
-  /** The rows of the job, in slices. */
-  readonly rows: Iterable<ResultRow>;
-  /** Takes what the listing alone changes. */
+  /** Has the rows of the job, and takes what the listing alone changes. */
   readonly ledger: Ledger;
   readonly links: LiveLinks;
-  readonly patterns: Patterns;
-  readonly foldsCase: boolean;
+  readonly judge: Judge;
   /** `results/` of the job. */
   readonly directory: string;
-  readonly intervalMs: number;
+  /** Every file is fetched, whether it is due or not. */
   readonly final: boolean;
-  readonly now: number;
 }
 
 /** Live files that a reason names. */
@@ -70,29 +65,22 @@ const MOST_GONE = 200_000;
 
 /** The names of a listing, each once. */
 export async function distinct(names: readonly string[]): Promise<Set<string>> {
-  const slices = new Slices();
   const found = new Set<string>();
-  for (const name of names) {
-    found.add(name);
-    await slices.next();
-  }
+  for await (const name of inSlices(names)) found.add(name);
   return found;
 }
 
-export async function planLook(options: PlanOptions): Promise<Plan> {
-  const { rows, left, ledger } = options;
+export async function planSync(options: PlanOptions): Promise<Plan> {
+  const { left, ledger } = options;
   const planning = new Planning(options);
-  const slices = new Slices();
   // Of names that get in each other's way, the one that was there first stays.
-  for (const row of rows) {
+  for await (const row of inSlices(ledger.rows())) {
     planning.know(row);
     await ledger.keepUp();
-    await slices.next();
   }
-  for (const name of left) {
+  for await (const name of inSlices(left)) {
     planning.meet(name);
     await ledger.keepUp();
-    await slices.next();
   }
   const plan = planning.end();
   await ledger.flush();
@@ -101,47 +89,46 @@ export async function planLook(options: PlanOptions): Promise<Plan> {
 
 class Planning {
   readonly #options: PlanOptions;
-  readonly #judge: Judge;
-  readonly #passedOver: PassedOverNames;
+  readonly #skipped: SkippedNames;
   /** By what they may prove: the position of the live file that each may be. */
   readonly #due = new Map<number, DueResult[]>();
   readonly #links: ProvenLink[] = [];
   #gone = 0;
 
   constructor(options: PlanOptions) {
-    const { jobId, patterns, foldsCase, ledger } = options;
     this.#options = options;
-    this.#judge = new Judge({ ...patterns, foldsCase });
-    this.#passedOver = new PassedOverNames(jobId, ledger);
+    this.#skipped = new SkippedNames(options.ledger);
   }
 
   /** A row of the ledger. */
   know(row: ResultRow): void {
-    const { ledger, left } = this.#options;
-    if (this.#passedOver.takeFormer(row)) return;
+    const { ledger, left, judge } = this.#options;
+    if (this.#skipped.takeFormer(row)) return;
     if (!left.delete(row.name)) {
       this.#lose(row);
       return;
     }
-    const verdict = this.#judge.verdictOn(row.name);
+    const verdict = judge.verdictOn(row.name);
     if (verdict.kind === 'fetch') this.#plan(row, verdict.parts);
-    else if (!this.#passedOver.add(row, verdict)) ledger.forget(row);
+    else if (!this.#skipped.add(row, verdict)) ledger.forget(row);
   }
 
-  /** A listed name that is new, or was passed over. */
+  /** A listed name that is new, or was skipped. */
   meet(name: string): void {
-    const { ledger, links, intervalMs, now } = this.#options;
-    const verdict = this.#judge.verdictOn(name);
-    const fresh = this.#fresh(name);
+    const { ledger, links, judge } = this.#options;
+    const verdict = judge.verdictOn(name);
+    const fresh = ledger.fresh(name);
     if (verdict.kind !== 'fetch') {
-      this.#passedOver.add(fresh, verdict);
+      this.#skipped.add(fresh, verdict);
       return;
     }
-    const former = this.#passedOver.admit(name);
+    const former = this.#skipped.admit(name);
     const live = links.candidates(verdict.parts);
-    let row: ResultRow = { ...fresh, ...former, state: 'listed', reason: null, dueAt: now, intervalMs };
+    const { state, reason, dueAt, intervalMs } = fresh;
+    let row: ResultRow = { ...fresh, ...former, state, reason, dueAt, intervalMs };
     // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
-    if (former === undefined && live.length > 0) row = { ...row, reason: waitsForProof(live), dueAt: now + intervalMs };
+    if (former === undefined && live.length > 0)
+      row = { ...row, reason: waitsForProof(live), dueAt: dueAt + intervalMs };
     ledger.add(row);
     this.#plan(row, verdict.parts);
   }
@@ -149,16 +136,16 @@ class Planning {
   end(): Plan {
     // Live files with much content come first: what they prove helps to tell the others apart.
     const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
-    return { due, links: this.#links, refusals: this.#passedOver.settle() };
+    return { due, links: this.#links, refusals: this.#skipped.end() };
   }
 
   #plan(row: ResultRow, parts: readonly string[]): void {
-    const { links, final, directory } = this.#options;
+    const { ledger, links, final, directory } = this.#options;
     const live = links.proven(row, parts, final);
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
-    } else if (isDue(row, this.#options)) {
+    } else if (isDue(row, ledger.startedAt, final)) {
       const weight = links.candidates(parts).reduce((most, { position }) => Math.max(most, position), -1);
       const alike = this.#due.get(weight) ?? [];
       alike.push(new DueResult(row, directory));
@@ -178,12 +165,6 @@ class Planning {
     const state = row.live === null ? 'synced' : 'linked';
     if (row.state !== state) ledger.add({ ...row, state, reason: null });
   }
-
-  #fresh(name: string): ResultRow {
-    const { jobId, intervalMs, now } = this.#options;
-    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null };
-    return { jobId, name, state: 'listed', ...nothing, listedAt: now, dueAt: now, intervalMs };
-  }
 }
 
 /** A listed path names no task (docs/servers.md 4.2), so with several tasks it could be the file of any of them. */
@@ -194,11 +175,9 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
   return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
 
-function isDue(row: ResultRow, { final, now }: PlanOptions): boolean {
+function isDue(row: ResultRow, now: number, final: boolean): boolean {
   // Further away than its interval: the clock was set back since.
   if (row.dueAt <= now || row.dueAt > now + row.intervalMs) return true;
-  return final && !(row.state === 'left-out' && row.reason?.startsWith(TOO_LARGE) === true);
+  // What a pattern leaves out is no result at all; this one was too large.
+  return final && row.state !== 'left-out';
 }
-
-/** How the reason begins for a file beyond `results.maxFileBytes`. */
-export const TOO_LARGE = 'larger than results.maxFileBytes';

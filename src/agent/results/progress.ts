@@ -1,29 +1,41 @@
-/** How far one look at a job's results has come: told to whoever shows it, and kept for `status`. */
+/** How far one sync of a job's results has come: told to whoever shows it, and kept for `status`. */
 import type { JobId } from '../../job.ts';
-import type { ResultPassRow } from '../../store/rows.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
 
 export interface ProgressOptions {
   readonly store: Store;
   readonly jobId: JobId;
-  readonly now: () => number;
-  readonly onProgress: ((progress: ResultPassRow) => void) | undefined;
+  readonly clock: Clock;
+  /** Why the direct way is closed, as far as is known at the beginning. */
+  readonly fallback: string | null;
+  readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
+
+/** What became of a file. */
+export type Outcome = 'changed' | 'same' | 'linked' | 'failed' | 'left-out';
 
 const SAVED_EVERY_MS = 1_000;
 
 export class Progress {
+  /** Files that came, those of them that are new or changed, and those that did not come. */
+  readonly tally = { fetched: 0, changed: 0, failed: 0 };
   readonly #options: ProgressOptions;
-  #row: ResultPassRow;
+  #row: ResultSyncRow;
   #savedAt = 0;
 
-  constructor(options: ProgressOptions, wanted: number) {
+  constructor(options: ProgressOptions) {
     this.#options = options;
-    const { jobId } = options;
-    const now = options.now();
-    const nothing = { done: 0, bytes: 0, way: null, fallback: null };
-    this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, wanted, ...nothing };
-    this.#change({});
+    const { jobId, clock, fallback } = options;
+    const now = clock.now();
+    const nothing = { wanted: 0, done: 0, bytes: 0, way: null };
+    this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, ...nothing, fallback };
+  }
+
+  /** So many files are to be fetched, or to become links. */
+  begin(wanted: number): void {
+    this.#change({ wanted });
   }
 
   get bytes(): number {
@@ -36,28 +48,30 @@ export class Progress {
   }
 
   /** A file is done, one way or the other. */
-  done(): void {
+  done(outcome: Outcome): void {
+    if (outcome === 'changed' || outcome === 'same') this.tally.fetched += 1;
+    if (outcome === 'changed' || outcome === 'failed') this.tally[outcome] += 1;
     this.#change({ done: this.#row.done + 1 });
   }
 
-  /** Files that should have come directly come by SOAP. */
-  fallback(reason: string): void {
+  /** Why files that should have come directly come by SOAP; null if the direct way works. */
+  fallback(reason: string | null): void {
     this.#change({ fallback: reason });
   }
 
   end(): void {
     this.#savedAt = 0;
-    this.#change({ endedAt: this.#options.now() });
+    this.#change({ endedAt: this.#options.clock.now() });
   }
 
-  #change(changes: Partial<ResultPassRow>): void {
-    const { store, now, onProgress } = this.#options;
-    const updatedAt = now();
+  #change(changes: Partial<ResultSyncRow>): void {
+    const { store, clock, onProgress } = this.#options;
+    const updatedAt = clock.now();
     this.#row = { ...this.#row, ...changes, updatedAt };
     onProgress?.(this.#row);
-    // Nothing due, nothing to tell: the row of the last look that did something stays.
+    // Nothing due, nothing to tell: the row of the last sync that did something stays.
     if (this.#row.wanted === 0 || (this.#savedAt !== 0 && updatedAt - this.#savedAt < SAVED_EVERY_MS)) return;
     this.#savedAt = updatedAt;
-    store.transaction(() => store.resultPasses.save(this.#row));
+    store.transaction(() => store.resultSyncs.save(this.#row));
   }
 }

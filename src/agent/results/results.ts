@@ -5,26 +5,65 @@
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
-import { systemClock } from '../../system/clock.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
 import { makeDirectories } from '../../system/directories.ts';
-import { DiskReserve, Throttle } from '../../system/disk-room.ts';
-import { fileCalls } from '../../system/files.ts';
-import type { ResultsContext, ResultsPass } from './context.ts';
-import { clearStaging } from './download/by-direct.ts';
+import { DiskReserve } from '../../system/disk-room.ts';
+import { type FileCalls, fileCalls } from '../../system/files.ts';
+import { Throttle } from '../../system/throttle.ts';
+import type { Remote } from '../ports.ts';
+import { clearStaging, type DirectResults } from './download/by-direct.ts';
+import type { DownloadLimits } from './download/by-service.ts';
+import { Downloads } from './download/downloads.ts';
 import { Ledger } from './ledger.ts';
-import { ignoresCase } from './listing/selection.ts';
+import { ignoresCase, Judge, type Patterns } from './listing/selection.ts';
+import type { Refusals } from './listing/skipped-names.ts';
 import { LiveLinks } from './place/live-links.ts';
+import { Placement } from './place/placement.ts';
 import { clearPartials } from './place/temporary-files.ts';
-import { distinct, planLook } from './plan.ts';
+import { distinct, planSync } from './plan.ts';
 import { Progress } from './progress.ts';
-import { Look } from './sync.ts';
 
-/** Where the results of a job are; a contract with those who read them. */
-export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
-  return path.join(mirrorDirectory, jobId, 'results');
+/** What the configuration says of results. */
+export interface ResultRules extends Patterns {
+  readonly intervalMs: number;
+  readonly maxFileBytes: number | null;
+  /** Of all downloads together. */
+  readonly bandwidthLimit: number | null;
 }
 
-/** What one look found and did. */
+export interface ResultsOptions {
+  readonly store: Store;
+  readonly mirrorDirectory: string;
+  /** Whether that lies on a network file system, where any call may take for ever. */
+  readonly onNetwork: boolean;
+  readonly rules: ResultRules;
+  readonly clock: Clock;
+  /** Room on the disk that results leave free. */
+  readonly minFreeBytes: number;
+  /** Downloads of a job at a time. */
+  readonly parallel: number;
+  /** The way beside SOAP; null for SOAP alone. */
+  readonly direct: DirectResults | null;
+  /** Told of each file that was fetched, changed or not. */
+  readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
+  /** Told once a sync, if names are refused that were not before. */
+  readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
+  /** Told once a sync if files that should have come directly come by SOAP. */
+  readonly onFallback?: (jobId: JobId, reason: string) => void;
+  readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
+}
+
+/** How one sync is asked for. */
+export interface SyncOptions {
+  readonly remote: Remote;
+  /** Every file is fetched, whether it is due or not. */
+  readonly final: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What one sync found and did. */
 export interface ResultsEnd {
   /** Names in the listing. */
   readonly listed: number;
@@ -41,78 +80,79 @@ export interface ResultsEnd {
   readonly tookMs: number;
 }
 
+/** Where the results of a job are; a contract with those who read them. */
+export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
+  return path.join(mirrorDirectory, jobId, 'results');
+}
+
 export class Results {
-  readonly #context: ResultsContext;
-  readonly #throttle: Throttle;
+  readonly #options: ResultsOptions;
+  readonly #calls: FileCalls;
+  readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
 
-  constructor(context: ResultsContext) {
-    this.#context = context;
-    this.#throttle = new Throttle(context.options.bandwidthLimit ?? null, context.clock ?? systemClock);
+  constructor(options: ResultsOptions) {
+    this.#options = options;
+    const { mirrorDirectory, onNetwork, minFreeBytes, parallel, rules, clock } = options;
+    const { maxFileBytes, bandwidthLimit } = rules;
+    this.#calls = fileCalls(onNetwork);
+    const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
+    const throttle = new Throttle(bandwidthLimit, clock);
+    this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, reserve, throttle };
   }
 
-  /** One look at a job's results: lists, then fetches what is due. A file that fails by itself stops no other. */
-  async sync(jobId: JobId, pass: ResultsPass): Promise<ResultsEnd> {
-    const { store, mirrorDirectory, options, now, onRefused, onProgress } = this.#context;
-    const startedAt = now();
+  /** Lists the results of a job, then fetches what is due. A file that fails by itself stops no other. */
+  async sync(jobId: JobId, { remote, final, signal }: SyncOptions): Promise<ResultsEnd> {
+    const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
+    const calls = this.#calls;
+    const startedAt = clock.now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
-    const context = this.#lookContext();
-    const { calls, onNetwork } = context;
     await this.#clear(jobId, directory);
-    const listed = await pass.remote.listChangedFiles(jobId, pass.signal);
+    const listed = await remote.listChangedFiles(jobId, signal);
 
     if (listed.length > 0) await makeDirectories(mirrorDirectory, directory);
-    const foldsCase = await ignoresCase(calls, directory);
-
+    const judge = new Judge({ ...rules, foldsCase: await ignoresCase(calls, directory) });
     const left = await distinct(listed);
     const links = new LiveLinks({
       ...{ mirrorDirectory, calls },
       liveFiles: store.liveFiles.ofJob(jobId),
       linked: store.results.links(jobId).filter(({ name }) => left.has(name)),
     });
-    const ledger = new Ledger({ store, now, onNetwork });
-    const { intervalMs } = options;
-    const plan = await planLook({
-      ...{ jobId, left, ledger, links, directory, intervalMs, foldsCase },
-      rows: store.results.ofJob(jobId),
-      patterns: options,
-      final: pass.final,
-      now: startedAt,
-    });
+    // Why the direct way is closed stays to be seen until it works again, however many syncs come by SOAP.
+    const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
+    const progress = new Progress({ ...this.#options, jobId, fallback });
+    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress });
+    const plan = await planSync({ left, ledger, links, judge, directory, final });
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
-    const progress = new Progress({ store, jobId, now, onProgress }, plan.due.length);
-    const look = new Look({ ...context, jobId, directory, pass, links, ledger, progress });
+    progress.begin(plan.links.length + plan.due.length);
+    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger });
+    const downloads = new Downloads({
+      ...{ ...this.#options, jobId, directory, remote, signal },
+      ...{ limits: this.#limits, placement, ledger, progress },
+    });
     await allInTurn([
       async () => {
-        for (const link of plan.links) await look.link(link);
-        await look.fetchAll(plan.due);
+        for (const { result, live } of plan.links) await placement.link(result, live);
+        await downloads.fetchAll(plan.due);
       },
       () => ledger.flush(),
       () => progress.end(),
     ]);
     const { refused, leftOut } = store.results.counts(jobId);
-    const bytes = progress.bytes;
-    return { listed: listed.length, ...look.tally, refused, leftOut, bytes, tookMs: now() - startedAt };
+    const { bytes, tally } = progress;
+    return { listed: listed.length, ...tally, refused, leftOut, bytes, tookMs: clock.now() - startedAt };
   }
 
   /** Gives back what a direct transfer lent for a job that is over. What cannot be given back now is, a little later. */
-  async endTransfer(jobId: JobId, { remote, signal }: Pick<ResultsPass, 'remote' | 'signal'>): Promise<void> {
-    await this.#context.direct?.end(jobId, remote, signal).catch(() => {});
+  async endTransfer(jobId: JobId, { remote, signal }: Pick<SyncOptions, 'remote' | 'signal'>): Promise<void> {
+    await this.#options.direct?.end(jobId, remote, signal).catch(() => {});
   }
 
   /** A job that is given up. */
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
-    this.#context.direct?.forgetJob(jobId);
-  }
-
-  /** The context, complete. */
-  #lookContext() {
-    const { clock = systemClock, minFreeBytes = 0, parallel = 1, onNetwork = false, mirrorDirectory } = this.#context;
-    const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
-    const calls = fileCalls(onNetwork);
-    return { ...this.#context, onNetwork, calls, clock, reserve, parallel, throttle: this.#throttle };
+    this.#options.direct?.forgetJob(jobId);
   }
 
   /** Removes what a kill left behind, once. */
@@ -120,7 +160,7 @@ export class Results {
     if (this.#cleared.has(jobId)) return;
     await clearPartials(directory);
     // What a direct transfer left to be resumed is of no use where none is wanted any more.
-    if (this.#context.direct === undefined) await clearStaging(path.dirname(directory));
+    if (this.#options.direct === null) await clearStaging(directory);
     this.#cleared.add(jobId);
   }
 }

@@ -65,7 +65,7 @@ async function askAgent(
       const lives = looks % LOOKS_A_LIFE_SIGN !== 0 || lockHolder(config.state.directory) !== undefined;
       const answer = store.requests.get(requestId)?.answer;
       if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
-      const pass = store.resultPasses.get(jobId);
+      const pass = store.resultSyncs.get(jobId);
       if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
       if (!lives) {
         throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
@@ -100,12 +100,12 @@ async function passHere({ config, owned, jobId, kind, progress, signal }: PassHe
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
   const connection = await connect(config, log, { secrets: transfers.secrets });
   try {
-    const { pass } = buildEngine({
+    const { polls, pass } = buildEngine({
       ...{ config, store, transfers, log },
       remote: connection.remote,
       onProgress: (row) => progress.show(row),
     });
-    const summary = await completePass(jobId, pass(signal));
+    const summary = await completePass(polls(jobId), pass(signal));
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
     return summary;
   } finally {

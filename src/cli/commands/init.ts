@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { secretNameOf } from '../../config/auth-schema.ts';
-import { AUTH_METHODS, type AuthMethod } from '../../config/config.ts';
+import { AUTH_METHODS, type AuthMethod } from '../../config/choices.ts';
 import { loadConfig } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { parseLong } from '../../job.ts';

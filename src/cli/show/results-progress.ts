@@ -1,10 +1,10 @@
-/** Shows how far a look at a job's results has come: a bar on a terminal, now and then a line elsewhere. */
+/** Shows how far a sync of a job's results has come: a bar on a terminal, now and then a line elsewhere. */
 import cliProgress from 'cli-progress';
 import { showBytes } from '../../numbers.ts';
-import type { ResultPassRow } from '../../store/rows.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
 
 export interface ResultsProgress {
-  show(row: ResultPassRow): void;
+  show(row: ResultSyncRow): void;
   /** Takes the bar away. */
   close(): void;
 }
@@ -62,16 +62,16 @@ function lines(stream: ProgressStream): ResultsProgress {
 }
 
 /** Bytes a second of a look, from its beginning. */
-export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultPassRow): number {
+export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
   return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
 }
 
-function rateOf(row: ResultPassRow): string {
+function rateOf(row: ResultSyncRow): string {
   return `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
 }
 
 /** The listing says no sizes, so the time goes by files. */
-function timeLeft({ startedAt, updatedAt, done, wanted }: ResultPassRow): string {
+function timeLeft({ startedAt, updatedAt, done, wanted }: ResultSyncRow): string {
   if (done === 0) return 'time left unknown';
   const seconds = Math.round(((updatedAt - startedAt) / done) * (wanted - done)) / 1000;
   return seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;

@@ -5,7 +5,7 @@ import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { JobRow, LeaseRow, LiveFileRow, ResultPassRow, ResultRow } from '../../store/rows.ts';
+import type { JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { bytesPerSecond } from './results-progress.ts';
 
@@ -52,7 +52,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     results: {
       ...store.results.counts(job.jobId),
       directory: job.results ? resultsDirectory(directory, job.jobId) : null,
-      lastLook: lookReport(store.resultPasses.get(job.jobId)),
+      lastLook: syncReport(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),
       notSynced: troubled.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
     },
@@ -70,7 +70,7 @@ function lagOf({ state, error, polledAt }: JobRow): number | null {
   return Math.max(0, Date.now() - Math.min(polledAt, error?.since ?? polledAt));
 }
 
-function lookReport(pass: ResultPassRow | undefined) {
+function syncReport(pass: ResultSyncRow | undefined) {
   if (pass === undefined) return null;
   const { jobId: _, ...rest } = pass;
   return { ...rest, bytesPerSecond: Math.round(bytesPerSecond(pass)) };

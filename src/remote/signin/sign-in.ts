@@ -1,11 +1,11 @@
 /** The session of this agent's user: signs in when it is needed, once for all who wait, and not again and again. */
 import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../../agent/ports.ts';
-import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
+import { BackOff } from '../../back-off.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
 import { type HttpClient, readBody } from '../http/http-client.ts';
 import { readGrant } from './answer.ts';
-import { BackOff } from './back-off.ts';
 import { bodyOf, type OperationSettings, type SignInSettings, secretNameOf, urlOf } from './operation.ts';
 import { refusalOf } from './refusal.ts';
 import { Secret } from './secret.ts';
@@ -15,14 +15,6 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_QUOTED_CHARACTERS = 8192;
 const FIRST_PAUSE_MS = 5000;
 const MAX_PAUSE_MS = 5 * 60_000;
-/** Failures of the network and of a busy server: the caller's own back-off is enough, and nobody has to mend anything. */
-const PASSES_BY_ITSELF: ReadonlySet<ErrorCode> = new Set([
-  'unreachable',
-  'timeout',
-  'interrupted',
-  'unavailable',
-  'rate-limited',
-]);
 
 /** What happened, for the log and the metrics. Holds no secret. */
 export type SignInEvent =
@@ -104,7 +96,8 @@ export class SignIn implements Session {
   #failed(thrown: unknown): JobtailError {
     const error = this.#secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
-    if (!PASSES_BY_ITSELF.has(error.code)) this.#backOff.lengthen();
+    // What passes by itself: the caller's own back-off is enough.
+    if (!error.policy.passes) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
     return this.#withNextTry(error);
   }

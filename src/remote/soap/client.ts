@@ -2,7 +2,6 @@
 import { performance } from 'node:perf_hooks';
 import type {
   Grant,
-  KnownAnswer,
   Part,
   PartRequest,
   Parts,
@@ -32,7 +31,6 @@ import type { Operation } from './contract.ts';
 import { SoapClient } from './envelope.ts';
 import { exchange } from './exchange.ts';
 import { refusalError, wordsOfFault } from './refusals.ts';
-import { RepeatedAnswer, WrittenRequests } from './repeated-answer.ts';
 import { partsOf, resultOf, transferMethodOf } from './results.ts';
 
 /** One request and its answer, for logs and metrics. */
@@ -77,22 +75,13 @@ interface Call {
   readonly lifted?: Lifted;
   /** The answer may take as long as it makes progress. */
   readonly bulky?: boolean;
-  /** What a poll asks that may be the one before, and the answer to that. */
-  readonly again?: { readonly wanted: readonly PartRequest[]; readonly known: KnownAnswer } | undefined;
   readonly signal: AbortSignal;
-}
-
-interface Answered {
-  /** The content of the response element; undefined if the answer is a known one, or was not read to its end. */
-  readonly response: unknown;
-  readonly repeated?: RepeatedAnswer | undefined;
 }
 
 export class SoapRemote implements Remote {
   readonly #options: SoapRemoteOptions;
   readonly #soap: SoapClient;
   readonly #secrets: Secrets;
-  readonly #written = new WrittenRequests();
 
   /** @throws JobtailError config for a namespace that no request can carry */
   constructor(options: SoapRemoteOptions) {
@@ -106,12 +95,7 @@ export class SoapRemote implements Remote {
     this.#soap = new SoapClient(options);
   }
 
-  async readParts(
-    jobId: JobId,
-    wanted: readonly PartRequest[],
-    signal: AbortSignal,
-    known?: KnownAnswer,
-  ): Promise<Parts> {
+  async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     const operation = 'DownloadPartsOfJobFilesFromCluster';
     const { spillDirectory: directory, reserve, memoryBytes = DEFAULT_MEMORY_BYTES } = this.#options;
     const [only, ...others] = wanted;
@@ -119,14 +103,9 @@ export class SoapRemote implements Remote {
     const held = new HeldTexts({ directory, reserve, memoryBytes, enoughBytes });
     try {
       const fields = { taskFileOffsets: taskFileOffsets(wanted) };
-      const again = known === undefined ? undefined : { wanted, known };
-      if (again === undefined) this.#written.forget(jobId);
-      const call = { operation, jobId, fields, lifted: held, bulky: true, again, signal } as const;
-      const { response, repeated } = await this.#call(call);
+      const response = await this.#call({ operation, jobId, fields, lifted: held, bulky: true, signal });
       if (only !== undefined && held.hasEnough) return { parts: [await beginningOf(only, held)], refused: 0 };
-      const { fingerprint, isKnown = false } = repeated ?? {};
-      if (isKnown) return { parts: [], refused: 0, fingerprint, isKnown };
-      return { ...(await partsOf(resultOf(operation, response), { wanted, texts: held.texts })), fingerprint };
+      return await partsOf(resultOf(operation, response), { wanted, texts: held.texts });
     } catch (error) {
       await held.discard();
       throw error;
@@ -138,7 +117,7 @@ export class SoapRemote implements Remote {
   async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
     const operation = 'ListChangedFilesForJob';
     const listed = new ListedNames(this.#options.maxSmallAnswerBytes);
-    const { response } = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
+    const response = await this.#call({ operation, jobId, fields: {}, lifted: listed, signal });
     resultOf(operation, response);
     return listed.names;
   }
@@ -158,7 +137,7 @@ export class SoapRemote implements Remote {
 
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
     const operation = 'GetFileTransferMethod';
-    const { response } = await this.#call({ operation, jobId, fields: {}, signal });
+    const response = await this.#call({ operation, jobId, fields: {}, signal });
     const method = transferMethodOf(resultOf(operation, response));
     this.#keepSecret(method);
     return method;
@@ -175,12 +154,11 @@ export class SoapRemote implements Remote {
     if (typeof key === 'string') this.#secrets.add('transfer-key', key);
   }
 
-  forgetJob(jobId: JobId): void {
-    this.#written.forget(jobId);
-  }
-
-  /** A session that is lost is renewed once, and the call repeated once. */
-  async #call(call: Call): Promise<Answered> {
+  /**
+   * The content of the response element; undefined if the answer was not read to its end. A session that is lost is
+   * renewed once, and the call repeated once.
+   */
+  async #call(call: Call): Promise<unknown> {
     const { session } = this.#options;
     const grant = await session.current(call.signal);
     try {
@@ -193,7 +171,7 @@ export class SoapRemote implements Remote {
   }
 
   /** One request and its answer. */
-  async #attempt(call: Call, grant: Grant): Promise<Answered> {
+  async #attempt(call: Call, grant: Grant): Promise<unknown> {
     const count = { bytes: 0 };
     const startedMs = performance.now();
     const report = (outcome: CallEvent['outcome']) =>
@@ -204,13 +182,13 @@ export class SoapRemote implements Remote {
         bytes: count.bytes,
       });
     try {
-      const answered = await this.#exchange(call, grant, count);
+      const response = await this.#exchange(call, grant, count);
       report('ok');
-      return answered;
+      return response;
     } catch (thrown) {
       if (thrown instanceof EnoughRead) {
         report('ok');
-        return { response: undefined };
+        return undefined;
       }
       const error = this.#secrets.hideIn(asJobtailError(thrown));
       report(error.code);
@@ -218,8 +196,8 @@ export class SoapRemote implements Remote {
     }
   }
 
-  async #exchange(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
-    const { operation, jobId, fields, lifted, bulky, again, signal } = call;
+  async #exchange(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
+    const { operation, jobId, fields, lifted, bulky, signal } = call;
     const { url, namespace, http, soapVersion, maxSmallAnswerBytes, isSessionFault } = this.#options;
     this.#secrets.add('session', grant.kind === 'session' ? grant.code : grant.token);
     const refused = { operation, secrets: this.#secrets, isSessionFault };
@@ -228,28 +206,20 @@ export class SoapRemote implements Remote {
       'user-agent': 'jobtail',
       ...authorizationOf(grant),
     };
-    // Only the answer to a request that is sent as it was before can be the one that is known.
-    const written = again && this.#written.of(jobId, again.wanted, grant);
-    const repeated = again && new RepeatedAnswer(written === undefined ? null : again.known);
-    const send = (xml: string, soapHeaders: Readonly<Record<string, string>>) => {
-      if (again !== undefined) this.#written.keep(jobId, { wanted: again.wanted, grant, xml, headers: soapHeaders });
-      return exchange(xml, {
-        ...refused,
-        ...{ http, url, namespace, lifted, repeated, signal, count },
-        headers: { ...soapHeaders, ...headers },
-        maxBytes: maxSmallAnswerBytes,
-        totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
-      });
-    };
-    const envelope = written === undefined ? undefined : await send(written.xml, written.headers);
-    if (repeated?.isKnown) return { response: undefined, repeated };
     const { sent, response, fault } = await this.#soap.invoke({
       operation,
       args: requestFields(jobId, fields, grant),
-      send: envelope === undefined ? send : async () => envelope,
+      send: (xml, soapHeaders) =>
+        exchange(xml, {
+          ...refused,
+          ...{ http, url, namespace, lifted, signal, count },
+          headers: { ...soapHeaders, ...headers },
+          maxBytes: maxSmallAnswerBytes,
+          totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
+        }),
     });
     const { status, isFault, retryAfterMs } = sent;
-    if (!isFault && status === 200) return { response, repeated };
+    if (!isFault && status === 200) return response;
     throw refusalError({ status, isFault, retryAfterMs, words: wordsOfFault(fault) }, refused);
   }
 }

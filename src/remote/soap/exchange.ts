@@ -5,7 +5,6 @@ import { EnoughRead, type Lifted } from './answer/lifted.ts';
 import { AnswerScanner, type Rest } from './answer/scanner.ts';
 import { malformed, unexpected } from './malformed.ts';
 import { type RefusedCall, refusalError } from './refusals.ts';
-import type { RepeatedAnswer } from './repeated-answer.ts';
 
 /** How much of an answer that is no success is looked at. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
@@ -22,8 +21,6 @@ export interface Exchange extends RefusedCall {
   /** Instead of the HTTP client's own limit. */
   readonly totalMs: number | undefined;
   readonly signal: AbortSignal;
-  /** The answer is not looked into if it is a known one; what is returned then is empty. */
-  readonly repeated?: RepeatedAnswer | undefined;
   /** Counts the bytes of the answer, also of one that ends in an error. */
   readonly count: { bytes: number };
 }
@@ -63,20 +60,16 @@ async function readSuccess(answer: HttpAnswer, call: Exchange): Promise<Rest> {
   }
   if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
   const scanner = new AnswerScanner(call);
-  const { repeated, count } = call;
-  const onBytes = (bytes: number) => {
-    count.bytes += bytes;
-  };
   let head: Buffer | undefined;
   try {
-    for await (const chunk of repeated?.unlessKnown(answer.body, onBytes) ?? answer.body) {
+    for await (const chunk of answer.body) {
       head ??= chunk;
-      if (repeated === undefined) onBytes(chunk.length);
+      call.count.bytes += chunk.length;
       scanner.push(chunk);
       await call.lifted?.flush();
       if (call.lifted?.hasEnough) throw new EnoughRead();
     }
-    return repeated?.isKnown ? { xml: '', isFault: false } : scanner.finish();
+    return scanner.finish();
   } catch (error) {
     const isDamage = error instanceof JobtailError && error.code === 'malformed';
     throw isDamage && head !== undefined && isWebPage(answer, head) ? webPage(head, call) : error;

@@ -19,8 +19,6 @@ export interface DemoWorld {
   readonly pause: () => Promise<void>;
   readonly steps: number;
   readonly seed: number;
-  /** progress.txt is written anew twice, besides being appended to. */
-  readonly rewriteProgress: boolean;
 }
 
 const SENTENCES = [
@@ -58,7 +56,7 @@ async function writeLanguages(world: DemoWorld): Promise<void> {
   await writeResult(world, 'summary/empty file', Buffer.alloc(0));
 }
 
-/** CRLF lines, CR progress bars, a progress file, and large result files that grow. */
+/** CRLF lines, CR progress bars, a progress file that is written anew twice besides being appended to, and large result files that grow. */
 async function writeProgress(world: DemoWorld): Promise<void> {
   const random = randomNumbers(world.seed + 1);
   const { steps, directory } = world;
@@ -70,10 +68,10 @@ async function writeProgress(world: DemoWorld): Promise<void> {
     world.stderr(Buffer.from(`\r[${'█'.repeat(percent / 4).padEnd(25, '░')}] ${percent} %`));
     await appendFile(join(directory, 'task.log'), `step ${step}: ${sentence(random)}\r\n`);
     const line = `${percent} % after ${step} of ${steps} steps\n`;
-    if (world.rewriteProgress && stages.includes(step)) await writeFile(progress, `a new stage begins\n${line}`);
+    if (stages.includes(step)) await writeFile(progress, `a new stage begins\n${line}`);
     else await appendFile(progress, line);
     const large = `výstup/large result ${step <= steps / 2 ? 'α' : 'β'}.bin`;
-    await appendResult(world, large, randomBytes(random, Math.ceil(4_000_000 / steps)));
+    await writeResult(world, large, randomBytes(random, Math.ceil(4_000_000 / steps)), 'a');
     if (step % 5 === 0) await writeResult(world, `výstup/snapshots/step ${step}.bin`, randomBytes(random, 20_000));
     await world.pause();
   }
@@ -101,16 +99,11 @@ function cutter(random: (below: number) => number, write: (bytes: Buffer) => voi
   };
 }
 
-async function writeResult({ directory }: DemoWorld, name: string, bytes: Buffer): Promise<void> {
+/** Writes a result anew, or appends to it with the flag `a`. */
+async function writeResult({ directory }: DemoWorld, name: string, bytes: Buffer, flag = 'w'): Promise<void> {
   const path = join(directory, 'results', name);
   await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, bytes);
-}
-
-async function appendResult({ directory }: DemoWorld, name: string, bytes: Buffer): Promise<void> {
-  const path = join(directory, 'results', name);
-  await mkdir(dirname(path), { recursive: true });
-  await appendFile(path, bytes);
+  await writeFile(path, bytes, { flag });
 }
 
 /** The mulberry32 generator: whole numbers from 0 up to below a bound. */

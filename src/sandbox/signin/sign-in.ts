@@ -1,13 +1,14 @@
 /**
  * The four sign-ins (docs/interface.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
- * docs/servers.md 3.1.
+ * docs/servers.md 3.1. Fault rules for `SignIn` apply.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { delay, type Exchange, readBody, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxHabits } from '../habits.ts';
-import { HttpRefusal } from '../refusals.ts';
+import type { SandboxPlace } from '../place.ts';
+import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { readMediaType } from '../soap/request.ts';
-import type { SandboxUser, Sessions } from './sessions.ts';
 
 interface SignInMethod {
   readonly secret: 'Password' | 'OpenIdAccessToken';
@@ -27,24 +28,31 @@ export function signInOf(path: string, habits: SandboxHabits): string | undefine
   return Object.keys(SIGN_INS).find((name) => path === `${habits.signInPath}/${habits.signInOperations[name] ?? name}`);
 }
 
-export interface SignInCall {
-  readonly operation: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-export interface SignInPlace {
-  readonly habits: SandboxHabits;
-  readonly users: readonly SandboxUser[];
-  readonly sessions: Sessions;
-}
-
-/** Signs in. What is wrong with the request is a 400 that says it; a wrong secret is what the habits say. */
-export function signIn(call: SignInCall, { habits, users, sessions }: SignInPlace): { type: string; text: string } {
-  const method = SIGN_INS[call.operation];
+/** Handles one sign-in; `operation` is the name in docs/interface.md 4.2. */
+export async function handleSignIn(exchange: Exchange, operation: string, place: SandboxPlace): Promise<void> {
+  const { traffic, faults, habits } = place;
+  const method = SIGN_INS[operation];
   if (method === undefined) throw new HttpRefusal(404);
-  checkHeaders(call.headers);
-  const { username, secret, projectId } = readBody(call.body, method);
+  traffic.signIns += 1;
+  try {
+    const body = await readBody(exchange.request, habits.maxSignInBytes);
+    const rules = faults.take({ operation: 'SignIn' });
+    if (await spoil(exchange, rules)) return;
+    await delay(exchange, rules);
+    checkHeaders(exchange.request.headers);
+    const { type, text } = signIn(readCredentials(body, method), method, place);
+    await sendAnswer(exchange, { status: 200, headers: { 'content-type': type }, body: text }, rules);
+  } catch (thrown) {
+    traffic.signInsRefused += 1;
+    throw thrown instanceof ServiceFault ? new HttpRefusal(400, thrown.message) : thrown;
+  }
+}
+
+type Shown = ReturnType<typeof readCredentials>;
+
+/** The answer to credentials; a wrong secret is what the habits say. */
+function signIn({ username, secret, projectId }: Shown, method: SignInMethod, place: SandboxPlace) {
+  const { habits, users, sessions } = place;
   const user = users.find((one) => one.username === username);
   const known = method.secret === 'Password' ? user?.password : user?.token;
   const projectFits = projectId === undefined || user?.projectId === undefined || user.projectId === projectId;
@@ -66,7 +74,8 @@ function checkHeaders(headers: IncomingHttpHeaders): void {
   if (accept !== 'application/json') throw wrong(`expected accept application/json, found ${accept}`);
 }
 
-function readBody(body: Buffer, { secret, project }: SignInMethod) {
+/** What is wrong with the request is a 400 that says it. */
+function readCredentials(body: Buffer, { secret, project }: SignInMethod) {
   const request = parseObject(body);
   expectFields(request, project ? ['Credentials', 'ProjectId'] : ['Credentials'], 'the body');
   const credentials = request['Credentials'];

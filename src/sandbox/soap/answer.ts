@@ -22,22 +22,17 @@ export function escapeText(text: string): string {
   });
 }
 
-/** An element with text; without text it is `<name />`. */
-export function textElement(name: string, text: string): string {
-  return text === '' ? emptyElement(name) : `<${name}>${escapeText(text)}</${name}>`;
+/** An element around others; without others it is `<name />`. */
+export function element(name: string, inner = ''): string {
+  return inner === '' ? `<${name} />` : `<${name}>${inner}</${name}>`;
 }
 
-export function emptyElement(name: string): string {
-  return `<${name} />`;
+export function textElement(name: string, text: string): string {
+  return element(name, escapeText(text));
 }
 
 export function nilElement(name: string): string {
   return `<${name} xsi:nil="true" />`;
-}
-
-/** An element around others; without others it is `<name />`. */
-export function parentElement(name: string, inner: string): string {
-  return inner === '' ? emptyElement(name) : `<${name}>${inner}</${name}>`;
 }
 
 /** An optional member: without a value it is left out, or nil where the server writes nulls. */
@@ -63,13 +58,16 @@ export function answerType(version: SoapVersion): string {
   return `${SOAP[version].mediaType}; charset=utf-8`;
 }
 
-const CODES_11 = { client: 'Client', server: 'Server', 'version-mismatch': 'VersionMismatch' } as const;
-const CODES_12 = { client: 'Sender', server: 'Receiver', 'version-mismatch': 'VersionMismatch' } as const;
+const CODES = { 'version-mismatch': 'VersionMismatch', 'must-understand': 'MustUnderstand' } as const;
+const CODES_OF: Readonly<Record<SoapVersion, Readonly<Record<FaultCode, string>>>> = {
+  '1.1': { ...CODES, client: 'Client', server: 'Server' },
+  '1.2': { ...CODES, client: 'Sender', server: 'Receiver' },
+};
 
 /** The document of a fault. */
 export function faultDocument(version: SoapVersion, fault: Pick<ServiceFault, 'code' | 'message'>): string {
   const { before, after } = envelopeOf(version);
-  const code = faultCode(version, fault.code);
+  const code = `soap:${CODES_OF[version][fault.code]}`;
   const text = escapeText(fault.message);
   const inner =
     version === '1.1'
@@ -77,9 +75,4 @@ export function faultDocument(version: SoapVersion, fault: Pick<ServiceFault, 'c
       : `<soap:Code><soap:Value>${code}</soap:Value></soap:Code>` +
         `<soap:Reason><soap:Text xml:lang="en">${text}</soap:Text></soap:Reason><soap:Detail />`;
   return `${before}<soap:Fault>${inner}</soap:Fault>${after}`;
-}
-
-function faultCode(version: SoapVersion, code: FaultCode): string {
-  if (code === 'must-understand') return 'soap:MustUnderstand';
-  return `soap:${(version === '1.1' ? CODES_11 : CODES_12)[code]}`;
 }

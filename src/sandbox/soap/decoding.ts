@@ -1,7 +1,6 @@
 /**
  * How the service turns the bytes of a live file into text (docs/servers.md 1.2): independent blocks of 1,024 bytes,
- * counted from the offset asked for; or one decoder from there to the end; or one character a byte. Pure: model tests
- * use it without a server.
+ * counted from the offset asked for; or one decoder from there to the end; or one character a byte.
  */
 import { TextDecoder } from 'node:util';
 import iconv from 'iconv-lite';
@@ -23,24 +22,7 @@ export interface DecodingOptions {
   readonly blockBytes?: number;
 }
 
-export interface DecodeBytesOptions extends DecodingOptions {
-  /** Lengths of the reads, for short reads; the last one goes to the end. By default one read takes everything. */
-  readonly readLengths?: Iterable<number>;
-}
-
 export const BLOCK_BYTES = 1024;
-
-/** The text handed out for a file with `bytes` when it is asked for from `offset` on; empty if that is past the end. */
-export function decodeBytes(bytes: Buffer, offset: number, options: DecodeBytesOptions = {}): string {
-  const decoder = readDecoder(options);
-  let position = offset;
-  let text = '';
-  for (const length of options.readLengths ?? []) {
-    text += decoder.decode(bytes.subarray(position, position + length));
-    position += length;
-  }
-  return text + decoder.decode(bytes.subarray(position)) + decoder.end();
-}
 
 /**
  * The text of a file that arrives in reads, one piece of text a read. Each read is cut into blocks anew, so a short
@@ -61,7 +43,8 @@ interface ReadDecoder {
   end(): string;
 }
 
-function readDecoder(options: DecodingOptions): ReadDecoder {
+/** For one file from an offset on. */
+export function readDecoder(options: DecodingOptions): ReadDecoder {
   if (options.stream) return streamDecoder();
   const blockBytes = options.blockBytes ?? BLOCK_BYTES;
   const decodeBlock = blockDecoder(options.codePage);

@@ -10,10 +10,10 @@ import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import { openWithin, readRange, visibleSize } from '../cluster/job-files.ts';
 import { type FaultRule, staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
+import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
-import { emptyElement, escapeText, memberElement, nilElement, textElement } from './answer.ts';
+import { element, escapeText, memberElement, nilElement, textElement } from './answer.ts';
 import { BLOCK_BYTES, type DecodingOptions, decodeBlocks } from './decoding.ts';
-import type { OperationCall, OperationPlace } from './operation-call.ts';
 import type { TaskFileOffset } from './request-schema.ts';
 
 /** The live file of each type. */
@@ -42,7 +42,7 @@ interface OpenPart extends Wanted {
 export async function* downloadParts(
   entries: readonly (TaskFileOffset | null)[],
   { job, rules }: OperationCall,
-  { cluster, habits }: OperationPlace,
+  { cluster, habits }: SandboxPlace,
 ): AsyncGenerator<string> {
   const limit = habits.maxPartsEntries;
   if (limit !== null && entries.length > limit) {
@@ -56,7 +56,7 @@ export async function* downloadParts(
       if (file !== undefined) open.push({ ...wanted, file, size: await sizeOf(file, wanted, rules) });
     }
     if (open.length === 0 && !habits.nilEntries) {
-      yield emptyElement(name);
+      yield element(name);
       return;
     }
     yield `<${name}>${habits.nilEntries ? nilElement('JobFileContentExt') : ''}`;
@@ -114,9 +114,7 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
     for await (const text of decodeBlocks(reads, decodingOf(habits))) yield escapeText(text);
     yield '</content>';
   } else {
-    yield habits.emptyContent === 'empty'
-      ? emptyElement('content')
-      : memberElement('content', null, habits.nullMembers);
+    yield habits.emptyContent === 'empty' ? element('content') : memberElement('content', null, habits.nullMembers);
   }
   yield memberElement('relativePath', relativePathOf(part, job, habits), habits.nullMembers);
   yield offsetElement(part, habits);

@@ -1,30 +1,23 @@
 /** The address of the file-transfer service: from an HTTP request to a call, and from its result or failure to an answer. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { delay, type Exchange, readBody, sendAnswer, sendText, spoil } from '../exchange.ts';
-import type { FaultSubject, Faults } from '../faults.ts';
+import type { FaultSubject } from '../faults.ts';
+import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
-import type { SandboxUser, Sessions } from '../signin/sessions.ts';
-import { entriesOf, type Traffic } from '../traffic.ts';
+import type { SandboxUser } from '../signin/sessions.ts';
+import { entriesOf } from '../traffic.ts';
 import { answerType, envelopeOf, faultDocument } from './answer.ts';
 import { FILE_OF_TYPE } from './download-parts.ts';
-import type { OperationPlace } from './operation-call.ts';
 import { runOperation } from './operations.ts';
 import { readCall, readHead, type SoapCallHead, type SoapVersion } from './request.ts';
 import type { SoapRequest } from './request-schema.ts';
 
-export interface SoapPlace extends OperationPlace {
-  readonly sessions: Sessions;
-  readonly faults: Faults;
-  readonly traffic: Traffic;
-  readonly clock: () => number;
-}
-
 export class SoapEndpoint {
-  readonly #place: SoapPlace;
+  readonly #place: SandboxPlace;
   /** Users with a call in flight. */
   readonly #busy = new Set<SandboxUser>();
 
-  constructor(place: SoapPlace) {
+  constructor(place: SandboxPlace) {
     this.#place = place;
   }
 

@@ -14,14 +14,14 @@ import {
 import type { TransferKeys } from '../cluster/transfer-keys.ts';
 import { staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
+import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
-import { emptyElement, memberElement, nilElement, parentElement, responseElement, textElement } from './answer.ts';
+import { element, memberElement, nilElement, responseElement, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
-import type { OperationCall, OperationPlace } from './operation-call.ts';
 import type { SoapRequest } from './request-schema.ts';
 
 /** Runs the operation of a request. */
-export function runOperation(request: SoapRequest, call: OperationCall, place: OperationPlace): AsyncGenerator<string> {
+export function runOperation(request: SoapRequest, call: OperationCall, place: SandboxPlace): AsyncGenerator<string> {
   const respond = (result: AsyncGenerator<string>) => response(request.operation, place.namespace, result);
   switch (request.operation) {
     case 'GetFileTransferMethod':
@@ -48,7 +48,7 @@ async function* response(operation: Operation, namespace: string, result: AsyncG
   yield any ? after : empty;
 }
 
-async function* getTransferMethod({ job }: OperationCall, { keys, habits }: OperationPlace) {
+async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
   const method = await keys.issue(job);
   const name = 'GetFileTransferMethodResult';
   if (method === null) {
@@ -59,7 +59,7 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Oper
   const inner =
     credentials === null
       ? memberElement('credentials', null, habits.nullMembers)
-      : parentElement(
+      : element(
           'credentials',
           textElement('username', credentials.username) +
             textElement('privateKey', credentials.privateKey) +
@@ -67,19 +67,19 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Oper
         );
   const place =
     textElement('serverHostname', method.serverHostname) + textElement('sharedBasepath', method.sharedBasepath);
-  yield parentElement(name, place + textElement('protocol', method.protocol) + inner);
+  yield element(name, place + textElement('protocol', method.protocol) + inner);
 }
 
 async function* endTransfer(
   method: Parameters<TransferKeys['end']>[1],
   { job }: OperationCall,
-  { keys }: OperationPlace,
+  { keys }: SandboxPlace,
 ): AsyncGenerator<string> {
   await keys.end(job, method);
   yield '';
 }
 
-async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: OperationPlace) {
+async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: SandboxPlace) {
   const files = await changedFiles(job, cluster.directory);
   const name = 'ListChangedFilesForJobResult';
   if (files === null) {
@@ -88,7 +88,7 @@ async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: Op
   }
   const names = [...files.map((file) => listedName(file, habits)), ...Object.keys(habits.extraFiles)];
   const entries = names.map((listed) => textElement('string', listed)).join('');
-  yield parentElement(name, (habits.nilEntries ? nilElement('string') : '') + entries);
+  yield element(name, (habits.nilEntries ? nilElement('string') : '') + entries);
 }
 
 function listedName({ specificationId, path }: ListedFile, { listForm }: SandboxHabits): string {
@@ -96,7 +96,7 @@ function listedName({ specificationId, path }: ListedFile, { listForm }: Sandbox
   return listForm === 'bare' ? `${specificationId}/${path}` : `/${specificationId}/${path}`;
 }
 
-async function* downloadFile(listed: string, { job, rules }: OperationCall, { cluster, habits }: OperationPlace) {
+async function* downloadFile(listed: string, { job, rules }: OperationCall, { cluster, habits }: SandboxPlace) {
   const name = 'DownloadFileFromClusterResult';
   const extra = Object.hasOwn(habits.extraFiles, listed) ? habits.extraFiles[listed] : undefined;
   if (extra !== undefined) {
@@ -115,7 +115,7 @@ async function* downloadFile(listed: string, { job, rules }: OperationCall, { cl
     if (!stats.isFile()) throw new ServiceFault(`${listed} is no file.`);
     const end = visibleSize(stats, staleBytes(rules, { file: listed }));
     if (end === 0) {
-      yield emptyElement(name);
+      yield element(name);
       return;
     }
     yield `<${name}>`;

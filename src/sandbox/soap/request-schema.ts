@@ -7,107 +7,55 @@ import { FILE_TYPES, type Operation, PROTOCOLS } from '../../remote/soap/contrac
 import { ServiceFault } from '../refusals.ts';
 import { type XmlElement, XSI } from './xml-tree.ts';
 
-interface StringSchema {
-  readonly kind: 'string';
-}
-interface LongSchema {
-  readonly kind: 'long';
-}
-interface EnumerationSchema<V extends string = string> {
-  readonly kind: 'enumeration';
-  readonly values: readonly V[];
-}
-interface SequenceSchema<F extends readonly Field[] = readonly Field[]> {
-  readonly kind: 'sequence';
-  readonly fields: F;
-}
-type Schema = StringSchema | LongSchema | EnumerationSchema | SequenceSchema;
-
-type Occurrence = 'required' | 'nillable' | 'optional' | 'unbounded';
-interface Field<N extends string = string, O extends Occurrence = Occurrence, S = unknown> {
-  readonly name: N;
-  readonly occurrence: O;
-  readonly schema: S;
+/** Text, a 64-bit number, one of some words, or a sequence of elements. */
+type Schema = 'string' | 'long' | readonly string[] | Sequence;
+/**
+ * Elements by their names, in their order. Each is required and has a value, unless its name ends with a mark:
+ * `?` it may be absent, but not xsi:nil; `~` it may be xsi:nil, but not absent; `*` any number of times, each may be nil.
+ */
+interface Sequence {
+  readonly [name: string]: Schema;
 }
 
-/** Required; xsi:nil is refused. */
-const required = <const N extends string, const S extends Schema>(name: N, schema: S) =>
-  ({ name, occurrence: 'required', schema }) as const;
-/** Required, may be nil. */
-const nillable = <const N extends string, const S extends Schema>(name: N, schema: S) =>
-  ({ name, occurrence: 'nillable', schema }) as const;
-/** May be absent; xsi:nil is refused. */
-const optional = <const N extends string, const S extends Schema>(name: N, schema: S) =>
-  ({ name, occurrence: 'optional', schema }) as const;
-/** Any number of times; each may be nil. */
-const unbounded = <const N extends string, const S extends Schema>(name: N, schema: S) =>
-  ({ name, occurrence: 'unbounded', schema }) as const;
-const sequence = <const F extends readonly Field[]>(...fields: F) => ({ kind: 'sequence', fields }) as const;
-
-const STRING = { kind: 'string' } as const;
-const LONG = { kind: 'long' } as const;
-const FILE_TYPE = { kind: 'enumeration', values: FILE_TYPES } as const;
-const PROTOCOL = { kind: 'enumeration', values: PROTOCOLS } as const;
-
-const TASK_FILE_OFFSET = sequence(
-  nillable('submittedTaskInfoId', LONG),
-  nillable('fileType', FILE_TYPE),
-  nillable('offset', LONG),
-);
-const CREDENTIALS = sequence(
-  optional('username', STRING),
-  optional('privateKey', STRING),
-  optional('publicKey', STRING),
-);
-const METHOD = sequence(
-  optional('serverHostname', STRING),
-  optional('sharedBasepath', STRING),
-  nillable('protocol', PROTOCOL),
-  optional('credentials', CREDENTIALS),
-);
+const TASK_FILE_OFFSET = { 'submittedTaskInfoId~': 'long', 'fileType~': FILE_TYPES, 'offset~': 'long' } as const;
+const METHOD = {
+  'serverHostname?': 'string',
+  'sharedBasepath?': 'string',
+  'protocol~': PROTOCOLS,
+  'credentials?': { 'username?': 'string', 'privateKey?': 'string', 'publicKey?': 'string' },
+} as const;
 
 const REQUESTS = {
-  GetFileTransferMethod: sequence(required('submittedJobInfoId', LONG), optional('sessionCode', STRING)),
-  EndFileTransfer: sequence(
-    required('submittedJobInfoId', LONG),
-    optional('usedTransferMethod', METHOD),
-    optional('sessionCode', STRING),
-  ),
-  DownloadPartsOfJobFilesFromCluster: sequence(
-    required('submittedJobInfoId', LONG),
-    optional('taskFileOffsets', sequence(unbounded('TaskFileOffsetExt', TASK_FILE_OFFSET))),
-    optional('sessionCode', STRING),
-  ),
-  ListChangedFilesForJob: sequence(required('submittedJobInfoId', LONG), optional('sessionCode', STRING)),
-  DownloadFileFromCluster: sequence(
-    required('submittedJobInfoId', LONG),
-    optional('relativeFilePath', STRING),
-    optional('sessionCode', STRING),
-  ),
-} as const satisfies Record<Operation, SequenceSchema>;
+  GetFileTransferMethod: { submittedJobInfoId: 'long', 'sessionCode?': 'string' },
+  EndFileTransfer: { submittedJobInfoId: 'long', 'usedTransferMethod?': METHOD, 'sessionCode?': 'string' },
+  DownloadPartsOfJobFilesFromCluster: {
+    submittedJobInfoId: 'long',
+    'taskFileOffsets?': { 'TaskFileOffsetExt*': TASK_FILE_OFFSET },
+    'sessionCode?': 'string',
+  },
+  ListChangedFilesForJob: { submittedJobInfoId: 'long', 'sessionCode?': 'string' },
+  DownloadFileFromCluster: { submittedJobInfoId: 'long', 'relativeFilePath?': 'string', 'sessionCode?': 'string' },
+} as const satisfies Record<Operation, Sequence>;
 
 /** What an element of the schema is read as; a long is canonical decimal text. */
-type ValueOf<S> =
-  S extends SequenceSchema<infer F>
-    ? { readonly [E in F[number] as E['name']]: MemberOf<E> }
-    : S extends EnumerationSchema<infer V>
-      ? V
-      : string;
-type MemberOf<E> =
-  E extends Field<string, infer O, infer S>
-    ? O extends 'required'
-      ? ValueOf<S>
-      : O extends 'nillable'
-        ? ValueOf<S> | null
-        : O extends 'optional'
-          ? ValueOf<S> | undefined
-          : readonly (ValueOf<S> | null)[]
-    : never;
+type ValueOf<S> = S extends string
+  ? string
+  : S extends readonly (infer Word)[]
+    ? Word
+    : { readonly [Name in keyof S as WithoutMark<Name>]: MemberOf<Name, ValueOf<S[Name]>> };
+type WithoutMark<Name> = Name extends `${infer Plain}?` | `${infer Plain}~` | `${infer Plain}*` ? Plain : Name;
+type MemberOf<Name, Value> = Name extends `${string}?`
+  ? Value | undefined
+  : Name extends `${string}~`
+    ? Value | null
+    : Name extends `${string}*`
+      ? readonly (Value | null)[]
+      : Value;
 
-/** The request of one operation. */
-export type RequestOf<O extends Operation> = ValueOf<(typeof REQUESTS)[O]>;
 /** A request with its operation. */
-export type SoapRequest = { [O in Operation]: { readonly operation: O; readonly body: RequestOf<O> } }[Operation];
+export type SoapRequest = {
+  [O in Operation]: { readonly operation: O; readonly body: ValueOf<(typeof REQUESTS)[O]> };
+}[Operation];
 /** An entry of a DownloadParts request. */
 export type TaskFileOffset = ValueOf<typeof TASK_FILE_OFFSET>;
 /** FileTransferMethodExt as a client sends it back. */
@@ -125,23 +73,25 @@ export function readRequest(element: XmlElement, namespace: string): SoapRequest
 function readValue(element: XmlElement, schema: Schema, namespace: string): unknown {
   const attribute = [...element.attributes.keys()].find((name) => !name.startsWith(`{${XSI}}`));
   if (attribute !== undefined) throw refused(`expected no attribute in ${element.local}, found ${attribute}`);
-  if (schema.kind === 'sequence') return readSequence(element, schema, namespace);
+  if (isSequence(schema)) return readSequence(element, schema, namespace);
   const child = element.children[0];
   if (child !== undefined) throw refused(`expected text in ${element.local}, found ${display(child, namespace)}`);
-  if (schema.kind === 'string') return element.text;
+  if (schema === 'string') return element.text;
   const text = element.text.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
-  if (schema.kind === 'long') {
+  if (schema === 'long') {
     const long = parseLong(text);
     if (long === undefined) throw refused(`expected a long in ${element.local}, found "${text}"`);
     return long;
   }
-  if (!schema.values.includes(text)) {
-    throw refused(`expected one of ${schema.values.join(', ')} in ${element.local}, found "${text}"`);
+  if (!schema.includes(text)) {
+    throw refused(`expected one of ${schema.join(', ')} in ${element.local}, found "${text}"`);
   }
   return text;
 }
 
-function readSequence(element: XmlElement, schema: SequenceSchema, namespace: string): Record<string, unknown> {
+const isSequence = (schema: Schema): schema is Sequence => typeof schema === 'object' && !Array.isArray(schema);
+
+function readSequence(element: XmlElement, schema: Sequence, namespace: string): Record<string, unknown> {
   if (element.text.trim() !== '') throw refused(`expected elements in ${element.local}, found text`);
   const record: Record<string, unknown> = {};
   const children = [...element.children];
@@ -151,35 +101,35 @@ function readSequence(element: XmlElement, schema: SequenceSchema, namespace: st
     const found = next === undefined ? `the end of ${element.local}` : display(next, namespace);
     return refused(`expected ${possible.join(' or ')}, found ${found} (in ${element.local})`);
   };
-  for (const field of schema.fields as readonly Field<string, Occurrence, Schema>[]) {
+  for (const [key, inner] of Object.entries(schema)) {
+    const mark = /[?~*]$/.exec(key)?.[0];
+    const name = mark === undefined ? key : key.slice(0, -1);
     const values: unknown[] = [];
-    possible.push(`element ${field.name}`);
-    while (children[0]?.local === field.name && children[0].uri === namespace) {
-      values.push(readMember(children[0], field, namespace));
+    possible.push(`element ${name}`);
+    while (children[0]?.local === name && children[0].uri === namespace) {
+      const isNil = readNil(children[0], mark === '~' || mark === '*');
+      values.push(isNil ? null : readValue(children[0], inner, namespace));
       children.shift();
-      if (field.occurrence !== 'unbounded') {
+      if (mark !== '*') {
         possible = [];
         break;
       }
     }
-    const needed = field.occurrence === 'required' || field.occurrence === 'nillable';
-    if (needed && values.length === 0) throw unexpected();
-    record[field.name] = field.occurrence === 'unbounded' ? values : values[0];
+    if ((mark === undefined || mark === '~') && values.length === 0) throw unexpected();
+    record[name] = mark === '*' ? values : values[0];
   }
   possible.push(`the end of ${element.local}`);
   if (children.length > 0) throw unexpected();
   return record;
 }
 
-function readMember(element: XmlElement, field: Field<string, Occurrence, Schema>, namespace: string): unknown {
-  if (!element.nil) return readValue(element, field.schema, namespace);
-  if (field.occurrence === 'required' || field.occurrence === 'optional') {
-    throw refused(`expected a value in ${field.name}, found xsi:nil, which is not allowed there`);
-  }
+function readNil(element: XmlElement, isAllowed: boolean): boolean {
+  if (!element.nil) return false;
+  if (!isAllowed) throw refused(`expected a value in ${element.local}, found xsi:nil, which is not allowed there`);
   if (element.children.length > 0 || element.text !== '') {
-    throw refused(`expected an empty element ${field.name} with xsi:nil, found content`);
+    throw refused(`expected an empty element ${element.local} with xsi:nil, found content`);
   }
-  return null;
+  return true;
 }
 
 function display(element: XmlElement, namespace: string): string {

@@ -1,9 +1,9 @@
 /** A wall clock that is set back or forth: what is due and what is quiet goes by one that does not jump. */
 import { describe, expect, it } from 'vitest';
-import { FollowedJob } from '../../../src/agent/loop/followed-job.ts';
-import type { Clock } from '../../../src/agent/ports.ts';
+import { Pace } from '../../../src/agent/loop/pace.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { JobRow } from '../../../src/store/rows.ts';
+import type { Clock } from '../../../src/system/clock.ts';
 import { ResultsPlace } from '../results/place.ts';
 
 const MINUTE_MS = 60_000;
@@ -25,9 +25,10 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     refused: 0,
     failures: 0,
     error: null,
+    revision: 1,
     ...times,
   };
-  const job = new FollowedJob(row, clock, LIMITS);
+  const job = new Pace(row, clock, LIMITS);
   return {
     job,
     pass: (ms: number) => {

@@ -1,6 +1,6 @@
 /** What the log says of a service that wants to be left alone: each wait once, however many jobs meet it. */
 import { expect, it } from 'vitest';
-import { Troubles } from '../../../src/agent/loop/failures.ts';
+import { Failures } from '../../../src/agent/loop/failures.ts';
 import { JobtailError } from '../../../src/errors.ts';
 
 const HOUR_MS = 3_600_000;
@@ -8,19 +8,19 @@ const HOUR_MS = 3_600_000;
 it('a long wait is said once for all jobs, and again when another one follows it', () => {
   const said: string[] = [];
   const note = (fields: object, message?: string) => said.push(`${message} ${JSON.stringify(fields)}`);
-  const troubles = new Troubles({ error: note, warn: note, info: note, debug: () => {} });
+  const failures = new Failures({ error: note, warn: note, info: note, debug: () => {} });
   const busy = new JobtailError('rate-limited', 'too many calls');
-  troubles.failed('job 1', busy);
+  failures.failed('job 1', busy);
   expect(said.splice(0)).toEqual([expect.not.stringContaining('asks to wait')]);
 
-  for (const job of [1, 2, 3]) troubles.failed(`job ${job}`, busy, HOUR_MS + job * 1_000);
+  for (const job of [1, 2, 3]) failures.failed(`job ${job}`, busy, HOUR_MS + job * 1_000);
   expect(said.splice(0)).toEqual([
     expect.stringMatching(/called again at 1970-01-01T01:00:01.000Z .*"retryAt":"1970-01-01T01:00:01.000Z"/),
   ]);
-  for (const job of [1, 2, 3]) troubles.failed(`job ${job}`, busy, 2 * HOUR_MS + job * 1_000);
-  troubles.failed('job 1', busy);
+  for (const job of [1, 2, 3]) failures.failed(`job ${job}`, busy, 2 * HOUR_MS + job * 1_000);
+  failures.failed('job 1', busy);
   expect(said.splice(0)).toEqual([expect.stringContaining('called again at 1970-01-01T02:00:01.000Z')]);
 
-  troubles.worked('job 1');
+  failures.worked('job 1');
   expect(said.splice(0)).toEqual([expect.stringContaining('works again')]);
 });

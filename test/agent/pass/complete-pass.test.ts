@@ -1,8 +1,8 @@
 /** When a complete pass is at its end. The interface names no state of a job, so it is the pause that tells. */
 import fs from 'node:fs';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import type { Clock } from '../../../src/agent/ports.ts';
 import { keyText } from '../../../src/job.ts';
+import type { Clock } from '../../../src/system/clock.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';

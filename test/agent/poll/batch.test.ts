@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { BatchReader } from '../../../src/agent/poll/batch.ts';
+import { BatchLimit, BatchReader } from '../../../src/agent/poll/batch.ts';
 import type { PartRequest, Parts } from '../../../src/agent/ports.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { type JobId, keyText, type TaskId } from '../../../src/job.ts';
@@ -29,7 +29,10 @@ function setUp() {
   for (const request of WANTED) remote.files.set(keyText(request), Buffer.from('text'));
   const habits = new Map<string, string>();
   const reader = () =>
-    new BatchReader({ get: (name) => habits.get(name), set: (name, value) => habits.set(name, value) });
+    new BatchReader(
+      JOB,
+      new BatchLimit({ get: (name) => habits.get(name), set: (name, value) => habits.set(name, value) }),
+    );
   const batches = reader();
   return {
     remote,
@@ -39,7 +42,7 @@ function setUp() {
     read: async (from: BatchReader = batches, wanted: readonly PartRequest[] = WANTED, begins = true) => {
       const before = remote.calls;
       try {
-        const { parts, errors } = await from.read(remote, { jobId: JOB, wanted, begins }, new AbortController().signal);
+        const { parts, errors } = await from.read(remote, { wanted, begins }, new AbortController().signal);
         for (const part of parts.values()) await part.content.release();
         return { read: [...parts.keys()].sort(), failed: [...errors.keys()], calls: remote.calls - before };
       } catch (error) {

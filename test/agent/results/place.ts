@@ -13,10 +13,9 @@ import type {
   Sink,
   TransferMethod,
 } from '../../../src/agent/ports.ts';
-import type { ResultsContext } from '../../../src/agent/results/context.ts';
 import { DirectResults } from '../../../src/agent/results/download/by-direct.ts';
 import { Leases } from '../../../src/agent/results/download/leases.ts';
-import { Results, type ResultsEnd, resultsDirectory } from '../../../src/agent/results/results.ts';
+import { Results, type ResultsEnd, type ResultsOptions, resultsDirectory } from '../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
@@ -83,14 +82,18 @@ export class FilesRemote implements Remote {
     return this.method;
   }
 
-  forgetJob(): void {}
-
   async endTransfer(_jobId: JobId, method: TransferMethod): Promise<void> {
     this.transferCalls.push(`end ${method.credentials?.publicKey ?? 'nothing'}`);
   }
 }
 
-export const OPTIONS = { intervalMs: 60_000, include: ['**'], exclude: [] as string[], maxFileBytes: null };
+export const OPTIONS = {
+  intervalMs: 60_000,
+  include: ['**'],
+  exclude: [] as string[],
+  maxFileBytes: null,
+  bandwidthLimit: null,
+};
 
 export class ResultsPlace {
   readonly directory: string;
@@ -103,7 +106,7 @@ export class ResultsPlace {
   monotonic = 0;
   results: Results;
 
-  constructor(context: Partial<ResultsContext> = {}, parent?: string) {
+  constructor(context: Partial<ResultsOptions> = {}, parent?: string) {
     this.directory = parent === undefined ? temporaryDirectory() : temporaryDirectoryIn(parent);
     this.mirror = path.join(this.directory, 'mirror');
     const state = path.join(this.directory, 'state');
@@ -117,12 +120,16 @@ export class ResultsPlace {
   }
 
   /** The results of a new process. */
-  restarted(context: Partial<ResultsContext> = {}): Results {
+  restarted(context: Partial<ResultsOptions> = {}): Results {
     this.results = new Results({
       store: this.store,
       mirrorDirectory: this.mirror,
-      options: OPTIONS,
-      now: () => this.now,
+      onNetwork: false,
+      rules: OPTIONS,
+      clock: { ...systemClock, now: () => this.now, monotonic: () => this.monotonic },
+      minFreeBytes: 0,
+      parallel: 1,
+      direct: null,
       onRefused: (_job, { count, fresh }) =>
         this.told.push(`${count} refused: ${fresh.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`),
       onFallback: (_job, reason) => this.told.push(`fallback: ${reason}`),
@@ -215,7 +222,7 @@ export function directBy(place: ResultsPlace, transfer: DirectTransfer, wanted: 
   const clock = { ...systemClock, now: () => place.now, monotonic: () => place.monotonic };
   const leases = new Leases({ store: place.store, clock, log });
   const transfers = { SftpScp: transfer, NetworkShare: transfer };
-  return { direct: new DirectResults({ leases, transfers, wanted, aboveBytes: 1_000 }), clock };
+  return { direct: new DirectResults({ leases, clock, transfers, wanted, aboveBytes: 1_000 }) };
 }
 
 /** Flushing 20,000 files is a matter of the disk; where a test has them, it is about the agent. */

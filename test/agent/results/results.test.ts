@@ -88,7 +88,7 @@ describe('what is fetched', () => {
 
   it('is what the patterns include and do not exclude, upper and lower case apart; a change of them counts', async () => {
     const patterns = { include: ['*.dat', 'logs/'], exclude: ['tmp/', 'secret*'] };
-    const place = new ResultsPlace({ options: { ...OPTIONS, ...patterns } });
+    const place = new ResultsPlace({ rules: { ...OPTIONS, ...patterns } });
     const names = ['/11/a.dat', '/11/A.DAT', '/11/tmp/b.dat', '/11/logs/x/y', '/11/secret.dat', '/11/c.txt'];
     for (const name of names) place.remote.set(name, 'x');
     await place.sync(true);
@@ -102,7 +102,7 @@ describe('what is fetched', () => {
   });
 
   it('is no larger than maxFileBytes, and named with its reason if it is', async () => {
-    const place = new ResultsPlace({ options: { ...OPTIONS, maxFileBytes: 1500 } });
+    const place = new ResultsPlace({ rules: { ...OPTIONS, maxFileBytes: 1500 } });
     place.remote.set('/11/small', Buffer.alloc(1500));
     place.remote.set('/11/large', Buffer.alloc(1501));
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0, leftOut: 1 });
@@ -148,7 +148,7 @@ describe('what is fetched', () => {
         return () => {};
       },
     };
-    const place = new ResultsPlace({ clock, options: { ...OPTIONS, bandwidthLimit: 10_000 } });
+    const place = new ResultsPlace({ clock, rules: { ...OPTIONS, bandwidthLimit: 10_000 } });
     place.remote.set('/11/a', Buffer.alloc(20_000));
     await place.sync();
     expect(waits.reduce((sum, wait) => sum + wait, 0)).toBeCloseTo(2_000, 0);
@@ -232,11 +232,11 @@ describe('a file that fails', () => {
     });
     onTestFinished(() => void vi.restoreAllMocks());
     await expect(place.sync()).rejects.toMatchObject({ code: 'store' });
-    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 1, endedAt: place.now });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 1, endedAt: place.now });
     place.remote.files.set('/2', new JobtailError('unreachable', 'not now'));
     place.now += MINUTE_MS;
     await expect(place.sync()).rejects.toMatchObject({ code: 'unreachable' });
-    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 2, endedAt: place.now });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, endedAt: place.now });
   });
 
   it('ends at once when it is stopped, and waits for the write that is under way', async () => {
@@ -269,7 +269,7 @@ describe('a file that is listed no more', () => {
   });
 
   it('has failed no more: what is here of it is good, and of what is not here nothing is said', async () => {
-    const place = new ResultsPlace({ options: { ...OPTIONS, maxFileBytes: 5 } });
+    const place = new ResultsPlace({ rules: { ...OPTIONS, maxFileBytes: 5 } });
     for (const name of ['/11/here', '/11/grown', '/11/never', '/11/large']) place.remote.set(name, 'x');
     place.remote.set('/11/large', 'too large');
     place.remote.files.set('/11/never', new JobtailError('fault', 'no access'));
@@ -306,7 +306,7 @@ describe('a file that is listed no more', () => {
 describe('names that are passed over', () => {
   it('have a hundred examples of each reason, and are counted; one that is wanted from now on is a result', async () => {
     const patterns = { include: ['*.dat'], exclude: ['tmp/'] };
-    const place = new ResultsPlace({ options: { ...OPTIONS, ...patterns } });
+    const place = new ResultsPlace({ rules: { ...OPTIONS, ...patterns } });
     const names = (prefix: string, suffix: string) => Array.from({ length: 150 }, (_, at) => `${prefix}${at}${suffix}`);
     place.remote.listedToo = [...names('/11/../', ''), ...names('/11/\\', ''), ...names('/tmp/', '.dat')];
     for (const name of names('/11/', '.txt')) place.remote.set(name, 'text');

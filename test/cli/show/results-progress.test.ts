@@ -2,9 +2,9 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { resultsProgress } from '../../../src/cli/show/results-progress.ts';
 import type { JobId } from '../../../src/job.ts';
-import type { ResultPassRow } from '../../../src/store/rows.ts';
+import type { ResultSyncRow } from '../../../src/store/rows.ts';
 
-const row = (afterMs: number, done: number, bytes: number): ResultPassRow => ({
+const row = (afterMs: number, done: number, bytes: number): ResultSyncRow => ({
   jobId: '501' as JobId,
   startedAt: 1_000,
   updatedAt: 1_000 + afterMs,
@@ -16,7 +16,7 @@ const row = (afterMs: number, done: number, bytes: number): ResultPassRow => ({
   fallback: null,
 });
 
-function show(isTTY: boolean, rows: readonly ResultPassRow[]): string {
+function show(isTTY: boolean, rows: readonly ResultSyncRow[]): string {
   const stream = Object.assign(new PassThrough(), { isTTY, columns: 200 });
   const progress = resultsProgress(stream);
   for (const one of rows) progress.show(one);

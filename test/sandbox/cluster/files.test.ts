@@ -2,7 +2,7 @@ import { appendFile, mkdir, rename, rm, symlink, truncate, utimes, writeFile } f
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeBytes } from '../../../src/sandbox/soap/decoding.ts';
+import { decodeBytes } from '../../support/decode-bytes.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import {
   ALICE,

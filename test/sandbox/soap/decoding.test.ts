@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { charactersOf, decodeBlocks, decodeBytes } from '../../../src/sandbox/soap/decoding.ts';
+import { charactersOf, decodeBlocks } from '../../../src/sandbox/soap/decoding.ts';
+import { decodeBytes } from '../../support/decode-bytes.ts';
 
 /** The rule of docs/servers.md 1.2, written down a second time. */
 function expected(bytes: Buffer, offset: number, readLengths: readonly number[]): string {

@@ -35,7 +35,7 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   if (!context.proven) {
     await passAscii(reading, (bytes) => file.append(bytes));
     const family = yield* tellFamily(file.length, reading);
-    if (family === 'again') return 'witness';
+    if (family === 'again') return 'unclear';
     if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
     if (family === 'utf-8') context.encoding.learnUtf8();
   }
@@ -50,12 +50,12 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   if (second === undefined) return 'absent';
   const other = new Utf8Reading(second.content);
   const found = await match(other, file, { from: second.offset, to: file.length });
-  if (found.kind !== 'same' || !found.aligned) return 'witness';
+  if (found.kind !== 'same' || !found.aligned) return 'unclear';
   for await (const bytes of ahead(merge(reading, other))) await file.append(bytes);
   // The second reading has what came in between.
   if (reading.atEnd()) await appendCertain(file, other);
   if (other.atEnd()) return 'current';
-  if ((await other.peek(1)).length > 0) return 'witness';
+  if ((await other.peek(1)).length > 0) return 'unclear';
   return yield* appendUndecodable(file, other, context);
 }
 
@@ -63,7 +63,7 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
 async function* appendEncoded(file: LiveFile, text: EncodedReading, context: AppendContext): Follow<FollowEnd> {
   const { encoding, rawBytes, final } = context;
   // Behind what a mark had made UTF-16, it is asked for without the mark.
-  if (!(text.encoder instanceof CodePage)) return 'witness';
+  if (!(text.encoder instanceof CodePage)) return 'unclear';
   // Fewer may have what comes than had what came.
   const left = encoding.codePagesOf(await text.text());
   if (left.names.length < text.encoder.names.length) {

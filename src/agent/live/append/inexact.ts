@@ -30,7 +30,7 @@ export async function* fillInexact(file: LiveFile, text: Reading, decode: Decode
   if (width === 0) return next;
   const nothingBehind = text.fork();
   const replaced = await nothingBehind.skipUncertain();
-  if (nothingBehind.atEnd() && !(yield* isStillThere(file, replaced, decode))) return 'witness';
+  if (nothingBehind.atEnd() && !(yield* isStillThere(file, replaced, decode))) return 'unclear';
   await file.appendInexact(width);
   return next;
 }
@@ -59,7 +59,7 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
     if (onward === undefined) {
       // Only a mark explains what begins with a character and is shown nowhere else; its bytes are undecodable for sure.
       const isMark = (await reading.peek(1)).length > 0 && ++misses <= MOST_MARKS;
-      if (!isMark || !(yield* isMirrored(file, decode))) return 'witness';
+      if (!isMark || !(yield* isMirrored(file, decode))) return 'unclear';
       width++;
       continue;
     }
@@ -68,7 +68,7 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
     const replaced = onward === 'unmarked' ? 0 : await rest.skipUncertain();
     // A character that a block edge had cut stands whole here.
     if (replaced === 0 && onward === 'earlier') return { width, next: reading };
-    if (replaced === 0) return { width, next: width > 0 ? behind : 'witness' };
+    if (replaced === 0) return { width, next: width > 0 ? behind : 'unclear' };
     // Each stands for one byte at least; the last one perhaps for a character that is not complete yet.
     const sure = rest.atEnd() ? replaced - 1 : replaced;
     if (sure === 0) return { width, next: 'tail' };

@@ -2,26 +2,21 @@
  * Which listed files may be a live file: the listing names files by paths that say neither which task nor which live
  * file they are (docs/servers.md 1.7, 4.2).
  */
-import { asJobtailError, type JobtailError } from '../../../errors.ts';
+import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import { Slices } from '../../../slices.ts';
+import { inSlices } from '../../../slices.ts';
 import { endsWith, partsOf } from '../../path-parts.ts';
 import type { Remote } from '../../ports.ts';
 
 /** No system has a longer one. */
 const LONGEST_PATH = 4_096;
 
-/** The service has no such file, or will not hand it out: other names may still do. */
-export function refusesFile(error: JobtailError): boolean {
-  return error.code === 'not-found' || error.code === 'fault';
-}
-
 /** The listing; a service that refuses it lists nothing. */
 export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
   try {
     return await remote.listChangedFiles(jobId, signal);
   } catch (error) {
-    if (refusesFile(asJobtailError(error))) return [];
+    if (asJobtailError(error).policy.isRefusal) return [];
     throw error;
   }
 }
@@ -36,10 +31,8 @@ export async function candidatesAmong(
   const last = wanted.at(-1);
   if (last === undefined) return [];
   const fitting: string[] = [];
-  const slices = new Slices();
-  for (const name of listed) {
+  for await (const name of inSlices(listed)) {
     if (name.length <= LONGEST_PATH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
-    await slices.next();
   }
   return proven !== null && fitting.includes(proven) ? [proven, ...fitting.filter((name) => name !== proven)] : fitting;
 }

@@ -2,8 +2,7 @@
  * Long backlogs of which the mirror has next to nothing. Where the service could not decode all of one, two readings of
  * its text would be needed; the beginning of one is enough to take the raw bytes instead, once (docs/servers.md 1.5).
  */
-import { type JobId, keyText } from '../../../job.ts';
-import { ByJob } from '../../by-job.ts';
+import { keyText } from '../../../job.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 
 /** Text of a backlog that is long. */
@@ -15,8 +14,8 @@ const ENOUGH_PART = 1 / 16;
 
 export class Backlogs {
   readonly #longBytes: number;
-  /** Files of which the beginning of the text led to nothing. */
-  readonly #whole = new ByJob<true>();
+  /** Files of a job of which the beginning of the text led to nothing. */
+  readonly #whole = new Set<string>();
 
   constructor(longBytes = LONG_BYTES) {
     this.#longBytes = longBytes;
@@ -24,17 +23,13 @@ export class Backlogs {
 
   /** Bytes of text that are enough for now; undefined if all of it is wanted. `isLong`: an answer before was long. */
   enoughOf(file: LiveFile, isLong: boolean): number | undefined {
-    const isWhole = this.#whole.get(file.jobId, keyText(file.key)) === true;
+    const isWhole = this.#whole.has(keyText(file.key));
     if (isWhole || file.length > MIRRORED_PART * this.#longBytes) return undefined;
     return isLong ? ENOUGH_PART * this.#longBytes : this.#longBytes;
   }
 
   /** From now on, all of the text is wanted. */
   wantWhole(file: LiveFile): void {
-    this.#whole.set(file.jobId, keyText(file.key), true);
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#whole.forgetJob(jobId);
+    this.#whole.add(keyText(file.key));
   }
 }

@@ -5,13 +5,13 @@
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
-import { type JobId, keyText } from '../../../job.ts';
-import { ByJob } from '../../by-job.ts';
+import { keyText } from '../../../job.ts';
 import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
+import type { Difference } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
-import { candidatesAmong, listedFiles, refusesFile } from './listed-files.ts';
-import { AnotherFile, RawArrival, type ShownText } from './raw-download.ts';
+import { candidatesAmong, listedFiles } from './listed-files.ts';
+import { AnotherFile, type Arrival, RawArrival, type ShownPart, type ShownText, WholeArrival } from './raw-download.ts';
 
 export interface RawBytesOptions {
   readonly remote: Remote;
@@ -36,7 +36,19 @@ const COMPARED_FAR_BYTES = 1024 * 1024;
 const REFUSALS = 2;
 const STEP_BYTES = 1024 * 1024;
 
-type Which = 'behind' | 'inside';
+/** Those behind a mirror, those of its inexact regions, or all to be compared. */
+type Which = 'behind' | 'inside' | 'all';
+
+interface Tries {
+  /** When the bytes behind the mirror may be fetched again. */
+  behind: number;
+  /** When those of its inexact regions may be. */
+  inside: number;
+  /** When all may be, to be compared. */
+  all: number;
+  /** How often in a row they could not be had. */
+  refusals: number;
+}
 
 /** What the listed files have that may be the live file. */
 interface Found {
@@ -49,12 +61,17 @@ interface Found {
   readonly pieces: readonly Buffer[] | undefined;
 }
 
+/** A listed file that the service shows as it shows the live file; `rest` is what it has behind the mirror. */
+interface Compared {
+  readonly listed: string;
+  readonly rest: Content;
+  readonly found: 'same' | Difference;
+}
+
 export class RawBytes {
   readonly #options: RawBytesOptions;
-  /** When the raw bytes of a live file may be fetched again: those behind its mirror, and those of inexact regions. */
-  readonly #notBefore = { behind: new ByJob<number>(), inside: new ByJob<number>() };
-  /** How often in a row they could not be had. */
-  readonly #refusals = new ByJob<number>();
+  /** Of the live files of the job whose raw bytes were asked for. */
+  readonly #tries = new Map<string, Tries>();
 
   constructor(options: RawBytesOptions) {
     this.#options = options;
@@ -87,42 +104,71 @@ export class RawBytes {
     });
   }
 
-  /** Puts the raw bytes into the inexact regions of the mirror, if they can be had by now. */
-  async mend(file: LiveFile, pass: RawBytesPass): Promise<void> {
-    if (!this.#isTime(file, 'inside', pass)) return;
+  /**
+   * Holds all of the mirror against the raw bytes, where the text does not tell: what they have behind it is appended, or
+   * the difference returned; undefined if they are not to be had now, or of several listed files.
+   */
+  async compare(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Promise<'same' | Difference | undefined> {
+    if (!this.#isTime(file, 'all', pass)) return undefined;
+    let only: Compared | undefined;
+    try {
+      for (const name of await this.#candidates(file, pass.signal)) {
+        const compared = await this.#compareWith(file, name, shown, pass.signal);
+        if (compared === undefined) continue;
+        // Of two that are shown alike, it could be either.
+        const isAnother = only !== undefined;
+        await only?.rest.release();
+        only = compared;
+        if (isAnother) return undefined;
+        if (name === file.row.listedName) break;
+      }
+      if (only?.found === 'same') await this.#append(file, { ...only, common: only.rest.length });
+      return only?.found;
+    } finally {
+      await only?.rest.release();
+      this.#wait(file, 'all', pauseAfter(file.length));
+    }
+  }
+
+  /** Puts the raw bytes into the inexact regions of the mirror, if they can be had by now; or says how they differ. */
+  async mend(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Promise<Difference | undefined> {
+    if (!this.#isTime(file, 'inside', pass)) return undefined;
     const found = await this.#find(file, undefined, pass.signal);
     await found?.rest.release();
-    if (found?.pieces === undefined) {
-      this.#wait(file, 'inside', LONGEST_WAIT_MS);
-    } else {
+    if (found?.pieces !== undefined) {
       await file.mend(found.pieces);
       this.#count(file, true);
+      return undefined;
     }
+    const compared = found === undefined ? await this.compare(file, shown, pass) : undefined;
+    if (compared !== undefined && compared !== 'same') return compared;
+    this.#wait(file, 'inside', LONGEST_WAIT_MS);
+    return undefined;
   }
 
   /** Whether they were asked for often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (this.#refusals.get(file.jobId, keyText(file.key)) ?? 0) >= (final ? 1 : REFUSALS);
-  }
-
-  forgetJob(jobId: JobId): void {
-    this.#notBefore.behind.forgetJob(jobId);
-    this.#notBefore.inside.forgetJob(jobId);
-    this.#refusals.forgetJob(jobId);
+    return (this.#tries.get(keyText(file.key))?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
 
   #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#notBefore[which].get(file.jobId, keyText(file.key)) ?? 0);
+    return final || this.#options.now() >= (this.#tries.get(keyText(file.key))?.[which] ?? 0);
   }
 
   #wait(file: LiveFile, which: Which, waitMs: number): void {
-    this.#notBefore[which].set(file.jobId, keyText(file.key), this.#options.now() + waitMs);
+    this.#triesOf(file)[which] = this.#options.now() + waitMs;
   }
 
   #count(file: LiveFile, worked: boolean): void {
+    const tries = this.#triesOf(file);
+    tries.refusals = worked ? 0 : tries.refusals + 1;
+  }
+
+  #triesOf(file: LiveFile): Tries {
     const name = keyText(file.key);
-    if (worked) this.#refusals.delete(file.jobId, name);
-    else this.#refusals.set(file.jobId, name, (this.#refusals.get(file.jobId, name) ?? 0) + 1);
+    const tries = this.#tries.get(name) ?? { behind: 0, inside: 0, all: 0, refusals: 0 };
+    this.#tries.set(name, tries);
+    return tries;
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
@@ -131,8 +177,7 @@ export class RawBytes {
     const before = file.length;
     await append();
     const worked = file.length > before;
-    const bytes = file.length + (worked ? 0 : text.remaining());
-    this.#wait(file, 'behind', Math.min(LONGEST_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000));
+    this.#wait(file, 'behind', pauseAfter(file.length + (worked ? 0 : text.remaining())));
     this.#count(file, worked);
     return worked;
   }
@@ -142,12 +187,16 @@ export class RawBytes {
     if (found === undefined) return;
     try {
       if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
-      for (let at = 0; at < found.common; at += STEP_BYTES)
-        await file.append(await found.rest.read(at, Math.min(found.common, at + STEP_BYTES)));
-      if (found.listed !== undefined) file.note({ listedName: found.listed });
+      await this.#append(file, found);
     } finally {
       await found.rest.release();
     }
+  }
+
+  async #append(file: LiveFile, { listed, rest, common }: Pick<Found, 'listed' | 'rest' | 'common'>): Promise<void> {
+    for (let at = 0; at < common; at += STEP_BYTES)
+      await file.append(await rest.read(at, Math.min(common, at + STEP_BYTES)));
+    if (listed !== undefined) file.note({ listedName: listed });
   }
 
   async #candidates(file: LiveFile, signal: AbortSignal): Promise<string[]> {
@@ -172,6 +221,23 @@ export class RawBytes {
     }
   }
 
+  /** How the mirror compares with a listed file; undefined if that is shown in another way. */
+  async #compareWith(
+    file: LiveFile,
+    listed: string,
+    shown: ShownPart,
+    signal: AbortSignal,
+  ): Promise<Compared | undefined> {
+    const rest = this.#options.newContent();
+    const arrival = new WholeArrival(file, shown, (bytes) => rest.write(bytes));
+    let found: Compared['found'] | undefined;
+    const content = await this.#fill(rest, async () => {
+      if (await this.#receive(file, listed, arrival, signal)) found = await arrival.found();
+      return found !== undefined;
+    });
+    return content === undefined || found === undefined ? undefined : { listed, rest: content, found };
+  }
+
   /** The bytes of the listed file behind the mirror; undefined if it is another file. */
   async #hold(
     file: LiveFile,
@@ -180,22 +246,25 @@ export class RawBytes {
     signal: AbortSignal,
   ): Promise<Found | undefined> {
     const rest = this.#options.newContent();
+    const arrival = new RawArrival(file, shown, (bytes) => rest.write(bytes));
+    const content = await this.#fill(rest, () => this.#receive(file, listed, arrival, signal));
+    return content && { listed, rest: content, common: content.length, pieces: arrival.pieces };
+  }
+
+  /** What was written, if it is wanted; else it is given back. */
+  async #fill(writer: ContentWriter, isWanted: () => Promise<boolean>): Promise<Content | undefined> {
     try {
-      const arrival = new RawArrival(file, shown, (bytes) => rest.write(bytes));
-      if (await this.#receive(file, listed, arrival, signal)) {
-        const content = await rest.finish();
-        return { listed, rest: content, common: content.length, pieces: arrival.pieces };
-      }
+      if (await isWanted()) return await writer.finish();
     } catch (error) {
-      await rest.discard();
+      await writer.discard();
       throw error;
     }
-    await rest.discard();
+    await writer.discard();
     return undefined;
   }
 
   /** Whether all bytes of the listed file came, and it may be the live file. */
-  async #receive(file: LiveFile, listed: string, arrival: RawArrival, signal: AbortSignal): Promise<boolean> {
+  async #receive(file: LiveFile, listed: string, arrival: Arrival, signal: AbortSignal): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
     const sink: Sink = (bytes) => {
       taken = arrival.take(bytes);
@@ -206,7 +275,7 @@ export class RawBytes {
       await arrival.end();
       return true;
     } catch (error) {
-      if (error instanceof AnotherFile || refusesFile(asJobtailError(error))) return false;
+      if (error instanceof AnotherFile || asJobtailError(error).policy.isRefusal) return false;
       throw error;
     } finally {
       // A download that breaks does not wait for its sink.
@@ -214,6 +283,9 @@ export class RawBytes {
     }
   }
 }
+
+/** How long to wait before so many raw bytes are fetched again. */
+const pauseAfter = (bytes: number) => Math.min(LONGEST_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000);
 
 /** What two listed files have in common, either of which may be the live file; the second one is given back. */
 async function common(found: Found, another: Found): Promise<Found> {

@@ -2,16 +2,19 @@
  * The raw bytes of a listed file while they arrive: it is taken for the live file only if the mirror is its beginning
  * and its next bytes, decoded, are what the service shows as text. The first thing that says otherwise ends it.
  */
-import { startsAlike } from '../../../bytes.ts';
+import { commonLength, startsAlike } from '../../../bytes.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
 import type { Sink } from '../../ports.ts';
-import { match } from '../compare/match.ts';
+import { type Difference, match } from '../compare/match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { CodePage } from '../text/code-page.ts';
 import { MARKS } from '../text/marks.ts';
 import { EncodedReading, type Reading } from '../text/reading.ts';
+
+/** Bytes that are compared with the text, where all of a file is. */
+const WINDOW_BYTES = 64 * 1024;
 
 /** The listed file is not the one that is looked for. */
 export class AnotherFile extends Error {}
@@ -22,7 +25,13 @@ export interface ShownText {
   readonly comparedBytes: number;
 }
 
-export class RawArrival {
+/** What takes the bytes of a listed file, in order, and is told when all of them came. */
+export interface Arrival {
+  take(bytes: Buffer): Promise<void>;
+  end(): Promise<void>;
+}
+
+export class RawArrival implements Arrival {
   readonly #file: LiveFile;
   readonly #shown: ShownText | undefined;
   readonly #sink: Sink;
@@ -89,7 +98,60 @@ export class RawArrival {
   }
 }
 
-/** Whether the text is what a service shows of `head`, which is all there is if nothing is mirrored yet. */
+/** What the service shows from an offset on, as each decoder that it may have would have shown it. */
+export interface ShownPart {
+  readonly from: number;
+  readonly texts: readonly Reading[];
+}
+
+/** All of a listed file, held against the mirror; the sink is given what stands behind that. */
+export class WholeArrival implements Arrival {
+  readonly #file: LiveFile;
+  readonly #shown: ShownPart;
+  readonly #sink: Sink;
+  readonly #length: number;
+  /** Bytes from where the text begins. */
+  readonly #window = new GrowingBuffer();
+  #differsAt: number | undefined;
+  #at = 0;
+
+  constructor(file: LiveFile, shown: ShownPart, sink: Sink) {
+    this.#file = file;
+    this.#shown = shown;
+    this.#sink = sink;
+    this.#length = file.length;
+  }
+
+  async take(bytes: Buffer): Promise<void> {
+    const start = this.#at;
+    this.#at += bytes.length;
+    const skipped = Math.max(0, this.#shown.from - start);
+    this.#window.append(bytes.subarray(skipped, skipped + WINDOW_BYTES - this.#window.length));
+    if (this.#differsAt !== undefined) return;
+    const there = await this.#file.read(start, Math.min(this.#at, this.#length));
+    const here = maskRegions(bytes.subarray(0, there.length), start, this.#file.row.inexact);
+    const common = commonLength(here, there);
+    if (common < there.length) this.#differsAt = start + common;
+    else if (bytes.length > there.length) await this.#sink(bytes.subarray(there.length));
+  }
+
+  async end(): Promise<void> {}
+
+  /** Undefined if it is another file. */
+  async found(): Promise<'same' | Difference | undefined> {
+    const head = this.#window.view();
+    for (const text of this.#shown.texts) {
+      // Of nothing, nothing is shown; but a text without any may be that of a mark.
+      const isOther = text.atEnd() ? head.length > 0 && this.#file.row.listedName === null : head.length === 0;
+      if (isOther || !(await isShownAs({ text, comparedBytes: WINDOW_BYTES }, head, true))) continue;
+      if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt };
+      return this.#at < this.#length ? { kind: 'shorter', at: this.#at } : 'same';
+    }
+    return undefined;
+  }
+}
+
+/** Whether the text is what a service shows of `head`; at its very beginning (`isBeginning`) a mark may stand. */
 async function isShownAs({ text, comparedBytes }: ShownText, head: Buffer, isBeginning: boolean): Promise<boolean> {
   const compared = head.subarray(0, comparedBytes);
   const asBytes = [compared];

@@ -83,3 +83,13 @@ async function resumes(later: Reading, earlier: Reading): Promise<boolean> {
     await theirs.skipUncertain();
   }
 }
+
+/** Whether two readings, each behind the replacement characters at which it may stand, go on alike to their end. */
+export async function endTogether(left: Reading, right: Reading): Promise<boolean> {
+  for (;;) {
+    await left.skipUncertain();
+    await right.skipUncertain();
+    const { end } = await agree(left, right, Number.POSITIVE_INFINITY);
+    if (end !== 'uncertain') return end === 'both';
+  }
+}

@@ -8,8 +8,10 @@ import { commonRegions } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
 import type { Answer, Follow, FollowContext } from '../steps.ts';
-import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
+import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import type { Decode } from '../text/explain.ts';
+import type { Reading } from '../text/reading.ts';
+import { endTogether } from './alike.ts';
 import { findEnd, type Same } from './find-end.ts';
 import { type Difference, match } from './match.ts';
 
@@ -28,7 +30,7 @@ export async function* compare(
 ): Follow<Same | Difference | 'again'> {
   const passed: InexactRegion[] = [];
   const { reading, offset: from } = answer;
-  const found = await match(reading, file, { from, to: file.length }, (start, end) => {
+  const found = await match(reading, file, { from, to: file.length, asked: from }, (start, end) => {
     const open = Math.max(start, file.trusted);
     if (open < end) passed.push({ start: open, length: end - open });
   });
@@ -44,7 +46,7 @@ export async function* compare(
     second = read;
     unproven = commonRegions(passed, second.passed);
   }
-  const shifted = yield* findShift(file, unproven, context);
+  const shifted = yield* findShift(file, unproven, { ...context, behind: found.aligned ? reading : undefined });
   if (shifted !== undefined) return shifted;
   if (found.aligned) return { kind: 'same', answer, unproven };
   if (second?.aligned) return { kind: 'same', answer: second.answer, unproven };
@@ -74,7 +76,7 @@ async function* readAgain(
   if (part === undefined) return 'again';
   const reading = decode(part.content);
   const passed = [{ start: 0, length: offset }];
-  const found = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
+  const found = await match(reading, file, { from: offset, to: file.length, asked: offset }, (start, end) => {
     passed.push({ start, length: end - start });
   });
   if (found.kind !== 'same') return found;
@@ -84,11 +86,12 @@ async function* readAgain(
 /**
  * What nothing could be told of was passed over until the mirror goes on like the text, so a mirror with more or fewer
  * undecodable bytes than the file looked the same so far. Asked from right behind them, the service shows whether it is.
+ * `behind` is the text that follows what is mirrored.
  */
 async function* findShift(
   file: LiveFile,
   unproven: readonly InexactRegion[],
-  { decode }: CompareContext,
+  { decode, behind }: CompareContext & { readonly behind: Reading | undefined },
 ): Follow<Difference | 'again' | undefined> {
   // Behind one that the mirror ends in, nothing of it could be shifted.
   const count = unproven.filter(({ start, length }) => start + length < file.length).length;
@@ -105,8 +108,12 @@ async function* findShift(
     if (part === undefined) return 'again';
     const reading = decode(part.content);
     const replaced = await reading.skipUncertain();
-    const found = await match(reading, file, { from: Math.max(from, end), to });
+    const found = await match(reading, file, { from: Math.max(from, end), to, asked: from });
     if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same') return different;
+    // Where the text repeats itself, only its end tells; it may have grown, too.
+    if (to < file.length || !found.aligned || behind === undefined) continue;
+    const isShort = Math.max(reading.remaining(), behind.remaining()) < WITHIN_BLOCK_BYTES;
+    if (isShort && !(await endTogether(reading, behind.fork()))) return 'again';
   }
   return undefined;
 }

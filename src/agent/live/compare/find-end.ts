@@ -9,11 +9,14 @@ import { overlaps, regionsBefore } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown, mayBeUtf16Mark } from '../offsets.ts';
 import type { Answer, Follow, FollowContext } from '../steps.ts';
+import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import { Utf16 } from '../text/encoder.ts';
 import { type Decode, readUnknown } from '../text/explain.ts';
+import { MARKS } from '../text/marks.ts';
 import { EncodedReading, Utf8Reading } from '../text/reading.ts';
 import { goesOnLike } from './alike.ts';
 import { type Difference, match } from './match.ts';
+import { mostReplacements } from './replacements.ts';
 
 /** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
 export interface Same {
@@ -52,7 +55,7 @@ export async function* findEnd(
       reading.advance(tail.length);
       return { kind: 'same', answer, unproven: left };
     }
-    const found = await match(whole, file, { from: last, to: file.length });
+    const found = await match(whole, file, { from: last, to: file.length, asked: last });
     if (found.kind === 'same' && found.aligned) {
       const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
       return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
@@ -65,11 +68,19 @@ export async function* findEnd(
   // Bytes that were taken for a mark of UTF-16.
   if (rest instanceof EncodedReading && rest.encoder instanceof Utf16) return { kind: 'same', answer: asked, unproven };
   const onward = await goesOnLike(rest, reading);
-  if (onward === undefined) return reading.atEnd() ? 'again' : { kind: 'different', at };
+  if (onward === undefined) {
+    const probe = rest.fork();
+    await probe.skipUncertain();
+    // What shows nothing certain there may be half a character of UTF-16, behind a mark.
+    return reading.atEnd() || probe.atEnd() ? 'again' : { kind: 'different', at };
+  }
   const uncertain = !rest.atEnd() && (await rest.peek(1)).length === 0;
+  // All of these replacement characters stand for bytes of the mirror.
+  const isUncut = reading.atEnd() && rest.atEnd() && file.length - answer.offset < WITHIN_BLOCK_BYTES;
+  if (isUncut && replaced > mostReplacements(await file.read(at, file.length))) return 'again';
   const behind = onward === 'earlier' || (onward === 'alike' && uncertain);
   const end: Same = { kind: 'same', answer: behind ? asked : answer, unproven };
-  return (yield* findText(file, { at, undecodable: at + replaced }, decode)) ?? end;
+  return (yield* findText(file, { at, undecodable: at + replaced, isUncut }, decode)) ?? end;
 }
 
 /** Whether the bytes end with no character that could go on. */
@@ -108,18 +119,23 @@ async function* readBehind(file: LiveFile, decode: Decode): Follow<Answer | 'aga
  */
 async function* findText(
   file: LiveFile,
-  { at, undecodable }: { readonly at: number; readonly undecodable: number },
+  { at, undecodable, isUncut }: { readonly at: number; readonly undecodable: number; readonly isUncut: boolean },
   decode: Decode,
 ): Follow<Difference | 'again' | undefined> {
   const to = file.length;
   for (let from = Math.max(Math.min(undecodable, to - 1), to - MOST_PROBES); from < to; from++) {
-    // It may be a mark, and swallowed.
     const there = await file.read(from, Math.min(to, from + BYTE_ORDER_MARK.length));
-    if (startsAlike(there, BYTE_ORDER_MARK) || mayBeUtf16Mark(there, 0)) continue;
     const part = yield from;
     if (part === undefined) return 'again';
-    const found = await match(decode(part.content), file, { from, to });
+    if (startsAlike(there, BYTE_ORDER_MARK) || mayBeUtf16Mark(there, 0)) {
+      // It may be a mark, and swallowed, with what the file has behind the mirror; or nothing is there any more.
+      const isMark = MARKS.some(({ bytes }) => bytes.equals(there)) || file.unknownUntil(from) !== undefined;
+      if (part.content.length === 0 && !isMark) return 'again';
+      continue;
+    }
+    const found = await match(decode(part.content), file, { from, to, asked: from });
     if (found.kind !== 'same') return { kind: found.kind, at };
+    if (isUncut && !found.aligned && found.replaced > mostReplacements(await file.read(found.at, to))) return 'again';
   }
   return undefined;
 }

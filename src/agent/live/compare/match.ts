@@ -3,6 +3,7 @@
  * the bytes there are passed over until both go on alike.
  */
 import { commonLength, startsAlike, widthOfLead } from '../../../bytes.ts';
+import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import type { Reading } from '../text/reading.ts';
 import { fewestReplacements, MOST_BYTES_A_REPLACEMENT } from './replacements.ts';
 
@@ -31,11 +32,18 @@ export interface Difference {
 const STEP_BYTES = 64 * 1024;
 const RESUME_BYTES = 64;
 
-/** Compares the bytes [from, to) with what the reading has from where it stands; tells each stretch it passes over. */
+/** The bytes [from, to); `asked` is where the reading began, if that is known. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+  readonly asked?: number;
+}
+
+/** Compares bytes with what the reading has from where it stands; tells each stretch it passes over. */
 export async function match(
   reading: Reading,
   bytes: Bytes,
-  { from, to }: { readonly from: number; readonly to: number },
+  { from, to, asked }: Stretch,
   onPassed: (start: number, end: number) => void = () => {},
 ): Promise<Match> {
   let at = from;
@@ -60,7 +68,8 @@ export async function match(
     const replaced = await reading.skipUncertain();
     const resumed = await whereResumed(reading, bytes, { at, to, replaced });
     const passed = await bytes.read(at, Math.min(resumed ?? at, at + STEP_BYTES));
-    if (resumed === undefined || fewestReplacements(passed) > replaced)
+    const mayBeCut = asked === undefined || at >= asked + WITHIN_BLOCK_BYTES;
+    if (resumed === undefined || fewestReplacements(passed, mayBeCut) > replaced)
       return { kind: reading.atEnd() ? 'shorter' : 'different', at };
     onPassed(at, resumed);
     if (resumed === to) return { kind: 'same', aligned: false, at, replaced };

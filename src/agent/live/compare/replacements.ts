@@ -8,16 +8,17 @@ export const MOST_BYTES_A_REPLACEMENT = 3;
 
 /**
  * With how many U+FFFD at least a service shows bytes that it does not decode (docs/servers.md 1.2): one for each
- * beginning of a character, and two for a whole one, for that can only have been cut by a block edge. What the bytes
- * end in may go on.
+ * beginning of a character, and two for a whole one, for that can only have been cut by a block edge (`mayBeCut`). What
+ * the bytes end in may go on.
  */
-export function fewestReplacements(bytes: Buffer): number {
+export function fewestReplacements(bytes: Buffer, mayBeCut = true): number {
+  const ofWhole = mayBeCut ? 2 : Number.POSITIVE_INFINITY;
   let count = 0;
   for (let at = 0; at < bytes.length; ) {
     const width = bytes[at] === UNKNOWN ? MOST_BYTES_A_REPLACEMENT : widthOfLead(bytes[at] ?? 0);
     const start = at++;
     while (at < start + width && (bytes[at] === UNKNOWN || isContinuation(bytes[at]))) at++;
-    if (at - start === width) count += isShown(bytes.subarray(start, at)) ? 2 : 1;
+    if (at - start === width) count += isShown(bytes.subarray(start, at)) ? ofWhole : 1;
     else if (at < bytes.length) count += 1;
   }
   return count;
@@ -34,3 +35,10 @@ function isNoCharacter(bytes: Buffer): boolean {
 }
 
 const isContinuation = (byte = 0) => (byte & 0xc0) === 0x80;
+
+/** With how many U+FFFD at most a service shows bytes that no block edge cuts: one for each byte that is of no character. */
+export function mostReplacements(bytes: Buffer): number {
+  const whole = [...bytes.toString().replaceAll('\ufffd', '')].join('');
+  const genuine = bytes.toString('latin1').split(REPLACEMENT.toString('latin1')).length - 1;
+  return bytes.length - Buffer.byteLength(whole) - genuine * (REPLACEMENT.length - 1);
+}

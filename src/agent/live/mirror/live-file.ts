@@ -8,7 +8,6 @@
  */
 import { type JobId, keyText, type LiveFileKey } from '../../../job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
-import type { ByJob } from '../../by-job.ts';
 import { Flushing } from './flushing.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
@@ -33,8 +32,8 @@ export interface LiveFileOptions {
   readonly mark: (row: LiveFileRow) => void;
   /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
-  /** The live files whose mirrors this process has left as committed; kept by the caller from poll to poll. */
-  readonly settled: ByJob<true>;
+  /** The live files of the job whose mirrors this process has left as committed; kept by the caller from poll to poll. */
+  readonly settled: Set<string>;
 }
 
 export class LiveFile {
@@ -59,7 +58,7 @@ export class LiveFile {
     this.#flushing = new Flushing(mirror, () => this.#unmark());
     this.#length = look.length;
     this.#options = options;
-    this.#doubt = doubtOf(row, look, options.settled.get(row.jobId, keyText(row)) === true);
+    this.#doubt = doubtOf(row, look, options.settled.has(keyText(row)));
     this.#proven = this.committed;
   }
 
@@ -256,8 +255,7 @@ export class LiveFile {
 
   /** The row was committed: from now on, whoever else touches the mirror is found out. */
   noteCommitted(): void {
-    if (this.#doubt === 'none' && this.#row.position === this.#length)
-      this.#options.settled.set(this.jobId, keyText(this.key), true);
+    if (this.#doubt === 'none' && this.#row.position === this.#length) this.#options.settled.add(keyText(this.key));
   }
 
   /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
@@ -300,7 +298,7 @@ export class LiveFile {
 
   #touch(): void {
     this.#changed = true;
-    this.#options.settled.delete(this.jobId, keyText(this.key));
+    this.#options.settled.delete(keyText(this.key));
   }
 
   /**

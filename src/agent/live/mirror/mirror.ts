@@ -8,8 +8,7 @@ import path from 'node:path';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
 import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
-import { writeAll } from '../../../system/write-all.ts';
-import type { MirrorFile, OpenFile } from './mirror-file.ts';
+import { EXACT, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
 
 /** Bytes before the position that the fingerprint is made of. */
 export const FINGERPRINT_BYTES = 1024;
@@ -31,30 +30,22 @@ const FILE_MODE = 0o640;
 
 export class Mirror {
   readonly path: string;
-  readonly #file: MirrorFile;
+  readonly #file: OpenFile;
   readonly #directories: readonly string[];
   /** What the system knows the file by while it is open. */
   #identity = '';
 
-  private constructor(at: string, file: MirrorFile, directories: readonly string[]) {
+  private constructor(at: string, file: OpenFile, directories: readonly string[]) {
     this.path = at;
     this.#file = file;
     this.#directories = directories;
   }
 
   /** Opens the mirror, and makes it if it is not there. */
-  static async open(root: string, file: string, open: OpenFile = fs.promises.open): Promise<Mirror> {
+  static async open(root: string, file: string, open: Opener = fs.promises.open): Promise<Mirror> {
     const directory = path.dirname(file);
     await makeDirectories(root, directory);
-    const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    const opened = await open(file, flags, FILE_MODE).catch(async (error: unknown) => {
-      const code = (error as NodeJS.ErrnoException).code;
-      if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw inTheWay(file, 'file');
-      if (code !== 'ENOENT') throw error;
-      const made = await open(file, flags | constants.O_CREAT, FILE_MODE);
-      await flushPath(directory);
-      return made;
-    });
+    const opened = await openOrMake(file, open);
     const mirror = new Mirror(file, opened, directoriesBelow(root, directory));
     try {
       const stat = await mirror.#stat();
@@ -140,6 +131,18 @@ export class Mirror {
   }
 }
 
-export const EXACT = { bigint: true } as const;
+async function openOrMake(file: string, open: Opener): Promise<OpenFile> {
+  const flags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  try {
+    return await open(file, flags);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ELOOP' || code === 'EISDIR' || code === 'ENXIO') throw inTheWay(file, 'file');
+    if (code !== 'ENOENT') throw error;
+  }
+  const made = await open(file, flags | constants.O_CREAT, FILE_MODE);
+  await flushPath(path.dirname(file));
+  return made;
+}
 
 const identityOf = ({ dev, ino }: BigIntStats) => `${dev}:${ino}`;

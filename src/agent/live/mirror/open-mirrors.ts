@@ -5,18 +5,17 @@
  *
  * On a network file system none stays open: there it is the opening of a file that asks how it stands.
  */
-import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { JobId, LiveFileKey } from '../../../job.ts';
+import { fileCalls, type Opener } from '../../../system/files.ts';
 import { Mirror, mirrorPath } from './mirror.ts';
-import { type OpenFile, openLocalFile } from './mirror-file.ts';
 
 export interface OpenMirrorsOptions {
   /** The mirror directory. */
   readonly directory: string;
   /** Whether that lies on a network file system. */
   readonly onNetwork: boolean;
-  readonly openFile?: OpenFile;
+  readonly openFile?: Opener;
   /** Mirrors that stay open at most; what grows beyond is opened at every poll. */
   readonly most?: number;
 }
@@ -25,14 +24,14 @@ const MOST_OPEN = 256;
 
 export class OpenMirrors {
   readonly #options: OpenMirrorsOptions;
-  readonly #openFile: OpenFile;
+  readonly #openFile: Opener;
   #most: number;
   /** By their paths; none of them is in use. */
   readonly #open = new Map<string, Mirror>();
 
   constructor(options: OpenMirrorsOptions) {
     this.#options = options;
-    this.#openFile = options.openFile ?? (options.onNetwork ? fs.open : openLocalFile);
+    this.#openFile = options.openFile ?? fileCalls(options.onNetwork).open;
     this.#most = options.onNetwork ? 0 : (options.most ?? MOST_OPEN);
   }
 

@@ -6,11 +6,11 @@
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Part } from '../../ports.ts';
-import { agree } from '../compare/alike.ts';
+import { endTogether } from '../compare/alike.ts';
 import type { Follow } from '../steps.ts';
 import { HALF_BLOCK_BYTES, shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import { MARKS, type Mark } from './marks.ts';
-import { type Reading, Utf8Reading } from './reading.ts';
+import { Utf8Reading } from './reading.ts';
 
 /** `again`: the file changed while it was looked at. `second` is an answer that is worth to be used again. */
 export interface MarkFound {
@@ -89,7 +89,12 @@ async function* askNear(before: Before): Follow<MarkFound> {
       if (ofNone > 0) return NONE;
       return (isBlind || ofNone === 0) && (yield* isAsBefore(before)) ? NONE : AGAIN;
     }
-    left = left.filter((_, index) => ofMarks[index] === most);
+    // Of the two of UTF-16, only what contradicts one drops it: the bytes of one may say more than those of the other.
+    const mayBeUtf16 = left.some(({ encoder }, index) => encoder !== undefined && ofMarks[index] === most);
+    left = left.filter(({ encoder }, index) => {
+      const evidence = ofMarks[index] ?? -1;
+      return evidence === most || (evidence >= 0 && mayBeUtf16 && encoder !== undefined);
+    });
     const [mark, ...others] = left;
     if (mark === undefined || others.length > 0) continue;
     const isSure = ofNone < 0 && (!isBlind || mark.encoder !== undefined);
@@ -147,16 +152,6 @@ async function tellByEnds(text: Content, found: Content, width: number): Promise
   const shifted = await endTogether(new Utf8Reading(text), new Utf8Reading(found));
   if (straight === shifted) return undefined;
   return straight ? 'none' : 'swallowed';
-}
-
-/** Whether two readings, each behind the replacement characters at which it may stand, go on alike to their end. */
-async function endTogether(left: Reading, right: Reading): Promise<boolean> {
-  for (;;) {
-    await left.skipUncertain();
-    await right.skipUncertain();
-    const { end } = await agree(left, right, Number.POSITIVE_INFINITY);
-    if (end !== 'uncertain') return end === 'both';
-  }
 }
 
 /** Asks where the answer serves as the second reading of a text full of cut characters, or where little is sent again. */

@@ -6,7 +6,6 @@
  */
 import { isAscii } from 'node:buffer';
 import { REPLACEMENT, standsAt, widthOfLead } from '../../../bytes.ts';
-import { JobtailError } from '../../../errors.ts';
 import type { Part } from '../../ports.ts';
 import type { Follow } from '../steps.ts';
 import { shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
@@ -19,7 +18,7 @@ const WIDEST_BYTES = 4;
 
 /**
  * How the text was decoded that `text` has from `position` on, taken as UTF-8; `ascii` if nothing in it tells, `again`
- * if the file changed while it was looked at. @throws JobtailError if it was decoded in a way that is not known
+ * if the file changed while it was looked at, or it fits neither.
  */
 export async function* tellFamily(position: number, text: Reading): Follow<Family | 'ascii' | 'again'> {
   const probe = text.fork();
@@ -41,10 +40,7 @@ export async function* tellFamily(position: number, text: Reading): Follow<Famil
   // Only text that is there proves anything: an empty answer may be that of a file that was truncated meanwhile.
   const still = yield* textFrom(at);
   if (still === undefined || !shows(still, seen)) return 'again';
-  if (shows(found, seen.subarray(width))) return 'code-page';
-  throw new JobtailError('unexpected-answer', `the service decodes files in a way that is not known`, {
-    hint: 'set service.contentEncoding to the code page of the server, and report what `agent check` says of it',
-  });
+  return shows(found, seen.subarray(width)) ? 'code-page' : 'again';
 }
 
 /** Moves a reading to where it has something else than ASCII, and says how far that was. */

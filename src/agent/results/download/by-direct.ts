@@ -1,15 +1,17 @@
 /** Result files by a direct transfer: whether it is open, and one turn of it. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { asJobtailError, JobtailError } from '../../../errors.ts';
+import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
-import type { DiskReserve } from '../../../system/disk-room.ts';
-import type { Clock, DirectFile, DirectOrder, DirectTransfer, Remote, TransferMethod } from '../../ports.ts';
+import type { Clock } from '../../../system/clock.ts';
+import type { DirectOrder, DirectTransfer, Remote, Reserve } from '../../ports.ts';
+import type { DueResult } from '../plan.ts';
 import type { Leases } from './leases.ts';
 
 export interface DirectOptions {
   readonly leases: Leases;
+  readonly clock: Clock;
   /** By the protocol that the service names (docs/interface.md 2.2). */
   readonly transfers: Readonly<Record<'NetworkShare' | 'SftpScp', DirectTransfer>>;
   /** direct: every file. auto: large ones, and many. */
@@ -17,32 +19,25 @@ export interface DirectOptions {
   readonly aboveBytes: number;
 }
 
-export interface DirectTurn<File extends DirectFile> {
+type OfOrder = 'files' | 'presentDirectory' | 'maxFileBytes' | 'bytesPerSecond' | 'onFiles' | 'onTooLarge' | 'signal';
+
+/** Files of one job that are to be brought; `presentDirectory` is its `results/`. */
+export interface DirectTurn extends Pick<DirectOrder<DueResult>, OfOrder> {
   readonly jobId: JobId;
-  readonly files: readonly File[];
   readonly remote: Remote;
-  /** `<mirror>/<job>`. */
-  readonly jobDirectory: string;
-  readonly presentDirectory: string;
-  readonly maxFileBytes: number | null;
-  readonly bytesPerSecond: number | null;
-  readonly reserve: DiskReserve;
-  readonly clock: Clock;
-  readonly onFiles: DirectOrder<File>['onFiles'];
-  readonly onTooLarge: (file: File) => void;
+  readonly reserve: Reserve;
   /** Bytes more, and the way they came. */
   readonly onBytes: (bytes: number, way: string) => void;
-  readonly signal: AbortSignal;
 }
 
 /** Where files of direct transfers arrive: beside `results/`, so that they only have to be renamed. */
-function stagingDirectory(jobDirectory: string): string {
-  return path.join(jobDirectory, '.direct');
+function stagingDirectory(resultsDirectory: string): string {
+  return path.join(path.dirname(resultsDirectory), '.direct');
 }
 
 /** Removes it, with what waits in it to be resumed. */
-export function clearStaging(jobDirectory: string): Promise<void> {
-  return fs.rm(stagingDirectory(jobDirectory), { recursive: true, force: true });
+export function clearStaging(resultsDirectory: string): Promise<void> {
+  return fs.rm(stagingDirectory(resultsDirectory), { recursive: true, force: true });
 }
 
 /** So many files that are due together are better brought in one go. */
@@ -50,8 +45,8 @@ const MANY_FILES = 100;
 /** After a failure, the direct way is tried again after so long; twice as long after each further one. */
 const FIRST_PAUSE_MS = 5 * 60_000;
 const LONGEST_PAUSE_MS = 4 * 60 * 60_000;
-/** How often the room on the disk is looked at. */
-const LOOK_MS = 1_000;
+/** How often it is asked whether there is room on the disk. */
+const ROOM_MS = 1_000;
 
 interface Closed {
   /** By the clock that only goes forward. */
@@ -79,22 +74,19 @@ export class DirectResults {
   }
 
   /** Whether it is tried: not, for a while, after it failed. */
-  isOpen(jobId: JobId, clock: Clock): boolean {
+  isOpen(jobId: JobId): boolean {
     const closed = this.#closed.get(jobId);
-    return closed === undefined || clock.monotonic() >= closed.until;
+    return closed === undefined || this.#options.clock.monotonic() >= closed.until;
   }
 
   /** Brings the files that can be had this way. Rejects if the way is closed; the files handed over before count. */
-  async fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
-    const { jobId, clock } = turn;
+  async fetch(turn: DirectTurn): Promise<void> {
+    const { jobId, signal } = turn;
     try {
       await this.#fetch(turn);
       this.#closed.delete(jobId);
-    } catch (thrown) {
-      const error = asJobtailError(thrown);
-      if (turn.signal.aborted) throw error;
-      const pauseMs = Math.min(LONGEST_PAUSE_MS, (this.#closed.get(jobId)?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2);
-      this.#closed.set(jobId, { until: clock.monotonic() + pauseMs, pauseMs });
+    } catch (error) {
+      if (!signal.aborted) this.#close(jobId);
       throw error;
     }
   }
@@ -108,71 +100,54 @@ export class DirectResults {
     await this.#options.leases.end(jobId, remote, signal);
   }
 
-  async #fetch<File extends DirectFile>(turn: DirectTurn<File>): Promise<void> {
-    const { jobId, files, remote, jobDirectory, clock, signal } = turn;
-    const { leases } = this.#options;
-    await turn.reserve.require(0);
+  #close(jobId: JobId): void {
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, (this.#closed.get(jobId)?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2);
+    this.#closed.set(jobId, { until: this.#options.clock.monotonic() + pauseMs, pauseMs });
+  }
+
+  async #fetch({ jobId, remote, reserve, onBytes, signal, ...order }: DirectTurn): Promise<void> {
+    const { leases, transfers } = this.#options;
+    await reserve.require(0);
     const lease = await leases.take(jobId, remote, signal);
-    if (lease === null) throw noMethod();
-    const { method } = lease;
-    const transfer = this.#transferOf(method);
-    const room = watchRoom(turn);
+    const { protocol } = lease?.method ?? { protocol: null };
+    if (lease === null || protocol === null) throw noMethod();
+    const stop = new LinkedAbort(signal);
+    const keepRoom = this.#roomKeeper(reserve, stop);
     let arrived = 0;
     try {
-      await transfer.fetch({
-        method,
-        files,
-        directory: stagingDirectory(jobDirectory),
-        presentDirectory: turn.presentDirectory,
-        maxFileBytes: turn.maxFileBytes,
-        bytesPerSecond: turn.bytesPerSecond,
+      await transfers[protocol].fetch({
+        ...order,
+        method: lease.method,
+        directory: stagingDirectory(order.presentDirectory),
         way: lease.way,
-        onFiles: turn.onFiles,
-        onTooLarge: turn.onTooLarge,
         onBytes: (bytes) => {
-          if (bytes > arrived) turn.onBytes(bytes - arrived, lease.way ?? method.protocol ?? '');
+          if (bytes > arrived) onBytes(bytes - arrived, lease.way ?? protocol);
           arrived = Math.max(arrived, bytes);
-          room.look(clock.monotonic());
+          keepRoom();
         },
         onWay: (way) => {
           leases.setWay(lease, way);
-          turn.onBytes(0, way);
+          onBytes(0, way);
         },
-        signal: room.signal,
+        signal: stop.signal,
       });
     } catch (error) {
-      throw room.isOut ? turn.reserve.outOfRoom() : error;
+      throw stop.signal.aborted && !signal.aborted ? stop.signal.reason : error;
     } finally {
-      room.dispose();
+      stop.release();
     }
-    if (room.isOut) throw turn.reserve.outOfRoom();
   }
 
-  #transferOf({ protocol }: TransferMethod): DirectTransfer {
-    if (protocol === null) throw noMethod();
-    return this.#options.transfers[protocol];
+  /** What stops a transfer, called again and again, when the disk's reserve begins. */
+  #roomKeeper(reserve: Reserve, stop: AbortController): () => void {
+    const { clock } = this.#options;
+    let askedAt = Number.NEGATIVE_INFINITY;
+    return () => {
+      if (clock.monotonic() - askedAt < ROOM_MS) return;
+      askedAt = clock.monotonic();
+      reserve.require(0).catch((error: unknown) => stop.abort(error));
+    };
   }
-}
-
-/** Fires when the disk's reserve begins, or with the signal of the turn. */
-function watchRoom({ reserve, signal }: Pick<DirectTurn<DirectFile>, 'reserve' | 'signal'>) {
-  const out = new LinkedAbort(signal);
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  return {
-    signal: out.signal,
-    get isOut() {
-      return out.signal.aborted && !signal.aborted;
-    },
-    look(nowMs: number) {
-      if (nowMs - lookedAt < LOOK_MS) return;
-      lookedAt = nowMs;
-      reserve.hasRoomFor(0).then(
-        (hasRoom) => hasRoom || out.abort(),
-        () => out.abort(),
-      );
-    },
-    dispose: () => out.release(),
-  };
 }
 
 function noMethod(): JobtailError {

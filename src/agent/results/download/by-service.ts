@@ -1,9 +1,21 @@
 /** One result file by DownloadFileFromCluster, within the limits. */
 import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import type { DiskReserve, Throttle } from '../../../system/disk-room.ts';
+import type { DiskReserve } from '../../../system/disk-room.ts';
+import type { Throttle } from '../../../system/throttle.ts';
 import type { Remote } from '../../ports.ts';
 import { type Arrived, receive } from '../place/temporary-files.ts';
+
+/** What downloads may take. */
+export interface DownloadLimits {
+  readonly maxFileBytes: number | null;
+  /** Of a direct transfer, which keeps to it by itself; the throttle keeps all others to it. */
+  readonly bytesPerSecond: number | null;
+  readonly throttle: Throttle;
+  readonly reserve: DiskReserve;
+  /** Files of a job at a time. */
+  readonly parallel: number;
+}
 
 export interface ServiceDownloadOptions {
   readonly remote: Remote;
@@ -12,11 +24,9 @@ export interface ServiceDownloadOptions {
   readonly name: string;
   /** Where the temporary file goes. */
   readonly directory: string;
-  readonly maxFileBytes: number | null;
+  readonly limits: DownloadLimits;
   /** A larger file is left to a direct transfer. */
   readonly directAboveBytes: number | null;
-  readonly reserve: DiskReserve;
-  readonly throttle: Throttle;
   readonly onBytes: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
@@ -24,11 +34,12 @@ export interface ServiceDownloadOptions {
 /** too-large: beyond `maxFileBytes`. for-direct: beyond `directAboveBytes`. no-room: the disk's reserve begins. */
 export type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
 
-/** How often the room on the disk is looked at. */
-const LOOK_BYTES = 16 * 1024 * 1024;
+/** How often it is asked whether there is room on the disk. */
+const ROOM_BYTES = 16 * 1024 * 1024;
 
 export async function downloadByService(options: ServiceDownloadOptions): Promise<Downloaded> {
-  const { remote, jobId, name, directory, maxFileBytes, directAboveBytes, reserve, throttle, signal } = options;
+  const { remote, jobId, name, directory, directAboveBytes, limits, signal } = options;
+  const { maxFileBytes, reserve, throttle } = limits;
   if (!(await reserve.hasRoomFor(0))) return 'no-room';
   let stopped: Exclude<Downloaded, Arrived> | undefined;
   let bytes = 0;
@@ -36,18 +47,21 @@ export async function downloadByService(options: ServiceDownloadOptions): Promis
     stopped = why;
     throw new JobtailError('aborted', 'the download is not wanted');
   };
+  const take = async (chunk: Buffer) => {
+    const before = bytes;
+    bytes += chunk.length;
+    if (maxFileBytes !== null && bytes > maxFileBytes) stop('too-large');
+    if (directAboveBytes !== null && bytes > directAboveBytes) stop('for-direct');
+    const isTime = Math.floor(bytes / ROOM_BYTES) > Math.floor(before / ROOM_BYTES);
+    if (isTime && !(await reserve.hasRoomFor(ROOM_BYTES))) stop('no-room');
+  };
   try {
     return await receive(directory, (write) =>
       remote.downloadFile(
         jobId,
         name,
         async (chunk) => {
-          const before = bytes;
-          bytes += chunk.length;
-          if (maxFileBytes !== null && bytes > maxFileBytes) stop('too-large');
-          if (directAboveBytes !== null && bytes > directAboveBytes) stop('for-direct');
-          const isTimeToLook = Math.floor(bytes / LOOK_BYTES) > Math.floor(before / LOOK_BYTES);
-          if (isTimeToLook && !(await reserve.hasRoomFor(LOOK_BYTES))) stop('no-room');
+          await take(chunk);
           await write(chunk);
           options.onBytes(chunk.length);
           await throttle.pay(chunk.length, signal);

@@ -8,11 +8,12 @@
  * moment its public key is recorded here, nobody can name the key to EndFileTransfer, and it ends by itself after a
  * day.
  */
-import { asJobtailError, type ErrorCode, JobtailError } from '../../../errors.ts';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import type { LeaseRow } from '../../../store/rows.ts';
 import type { Store } from '../../../store/store.ts';
-import type { Clock, Log, Remote, TransferMethod } from '../../ports.ts';
+import type { Clock } from '../../../system/clock.ts';
+import type { Log, Remote, TransferMethod } from '../../ports.ts';
 
 export interface LeasesOptions {
   readonly store: Store;
@@ -26,13 +27,9 @@ export interface LeasesOptions {
 export interface Lease {
   readonly leaseId: number;
   readonly method: TransferMethod;
+  readonly openedAt: number;
   /** What the key is allowed to do, once it was tried. */
   way: string | null;
-}
-
-interface Held extends Lease {
-  readonly jobId: JobId;
-  readonly openedAt: number;
 }
 
 const HOUR_MS = 60 * 60_000;
@@ -40,21 +37,9 @@ const HOUR_MS = 60 * 60_000;
 const RENEWED_AFTER_MS = 20 * HOUR_MS;
 /** A stop does not cut these calls off at once: an answer that nobody receives leaves a key behind. */
 const GRACE_MS = 5_000;
-/** Failures after which it is known that the service did nothing. */
-const ANSWERED = new Set<ErrorCode>([
-  'fault',
-  'not-found',
-  'unreachable',
-  'tls',
-  'rate-limited',
-  'session-lost',
-  'sign-in-refused',
-  'secret-unavailable',
-]);
-
 export class Leases {
   readonly #options: LeasesOptions;
-  readonly #held = new Map<JobId, Held>();
+  readonly #held = new Map<JobId, Lease>();
 
   /** For the owner of the store only: what is noted as asked for is of a process that is gone. */
   constructor(options: LeasesOptions) {
@@ -83,7 +68,7 @@ export class Leases {
     const known = { username: credentials?.username ?? null, publicKey: credentials?.publicKey ?? null };
     // Nothing may come between the answer and this.
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
-    const lease = { leaseId, jobId, method, way: null, openedAt: clock.now() };
+    const lease = { leaseId, method, openedAt: clock.now(), way: null };
     this.#held.set(jobId, lease);
     await this.#at('lease:open');
     return lease;
@@ -125,19 +110,16 @@ export class Leases {
       end('it was stopped');
       throw new JobtailError('aborted', 'it was stopped');
     }
-    const patient = afterGrace(signal);
     try {
-      const method = await remote.getTransferMethod(jobId, patient.signal);
+      const method = await withGrace(signal, (patient) => remote.getTransferMethod(jobId, patient));
       if (method === null) end('the service has no transfer method for this job');
       return method;
     } catch (thrown) {
       const error = asJobtailError(thrown);
       // After anything else than a clear answer there may be a key.
-      if (ANSWERED.has(error.code)) end(error.message);
+      if (error.policy.nothingDone) end(error.message);
       else store.transaction(() => store.leases.lose(leaseId, error.message));
       throw error;
-    } finally {
-      patient.dispose();
     }
   }
 
@@ -159,17 +141,14 @@ export class Leases {
 
   /** What the service said against it; null if nothing. Rejects if it did not answer. */
   async #endOne(row: LeaseRow, remote: Remote, signal: AbortSignal): Promise<string | null> {
-    const patient = afterGrace(signal);
     try {
-      await remote.endTransfer(row.jobId, methodOf(row), patient.signal);
+      await withGrace(signal, (patient) => remote.endTransfer(row.jobId, methodOf(row), patient));
       return null;
     } catch (thrown) {
       const error = asJobtailError(thrown);
       // It answered: saying it again would bring the same answer. A lost session is another matter.
-      if (error.code === 'fault' || error.code === 'not-found') return error.message;
+      if (error.policy.isRefusal) return error.message;
       throw error;
-    } finally {
-      patient.dispose();
     }
   }
 
@@ -189,8 +168,8 @@ function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): 
   };
 }
 
-/** A signal that fires a while after the given one. */
-function afterGrace(signal: AbortSignal): { readonly signal: AbortSignal; dispose(): void } {
+/** Makes a call with a signal that fires a while after the given one. */
+async function withGrace<T>(signal: AbortSignal, call: (patient: AbortSignal) => Promise<T>): Promise<T> {
   const late = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const begin = () => {
@@ -198,11 +177,8 @@ function afterGrace(signal: AbortSignal): { readonly signal: AbortSignal; dispos
   };
   if (signal.aborted) begin();
   else signal.addEventListener('abort', begin, { once: true });
-  return {
-    signal: late.signal,
-    dispose() {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', begin);
-    },
-  };
+  return call(late.signal).finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', begin);
+  });
 }

@@ -6,12 +6,12 @@ import { resultPath } from './names.ts';
 import { TakenPaths } from './taken-paths.ts';
 
 /** A name of which nothing is fetched. */
-export interface PassedOver {
+export interface Skipped {
   readonly kind: 'left-out' | 'refused';
   readonly reason: string;
 }
 
-export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | PassedOver;
+export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
 
 export interface JudgeOptions extends Patterns {
   /** Names that differ by upper and lower case only are one file where the mirrors are. */

@@ -1,7 +1,7 @@
 /** Length and sha256 of files. */
 import { createHash, hash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { AT_ONCE_BYTES, type FileCalls, type OpenFile } from '../../../system/files.ts';
+import { AT_ONCE_BYTES, EXACT, type FileCalls, type OpenFile } from '../../../system/files.ts';
 import type { FileDigest } from '../../ports.ts';
 
 const PIECE_BYTES = 1024 * 1024;
@@ -17,9 +17,9 @@ export async function digestOf(
   const buffer = spare ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
   spare = undefined;
   try {
-    const stat = await opened.stat();
+    const stat = await opened.stat(EXACT);
     if (!stat.isFile()) return undefined;
-    const small = stat.size < AT_ONCE_BYTES ? await readSmall(opened, stat.size, buffer) : undefined;
+    const small = stat.size < AT_ONCE_BYTES ? await readSmall(opened, Number(stat.size), buffer) : undefined;
     if (small === undefined) return await readLarge(opened, end, buffer);
     const wanted = small.subarray(0, end);
     return { bytes: wanted.length, sha256: hash('sha256', wanted, 'hex') };

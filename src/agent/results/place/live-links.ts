@@ -5,7 +5,7 @@
  */
 import path from 'node:path';
 import { keyText } from '../../../job.ts';
-import { Slices } from '../../../slices.ts';
+import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
@@ -65,11 +65,7 @@ export class LiveLinks {
   async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
     const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
     const same: LiveFileRow[] = [];
-    const slices = new Slices();
-    for (const live of free) {
-      if (await this.#isSame(arrived, live)) same.push(live);
-      await slices.next();
-    }
+    for await (const live of inSlices(free)) if (await this.#isSame(arrived, live)) same.push(live);
     if (same.length <= 1) return same[0];
     // Two tasks wrote the same so far: the directory of a link that is proven already tells them apart.
     const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));
@@ -90,11 +86,11 @@ export class LiveLinks {
     return [undefined, name].includes(this.#linked.get(keyText(live)));
   }
 
-  async #isSame(arrived: Arrived, live: LiveFileRow): Promise<boolean> {
-    const common = Math.min(arrived.bytes, live.position);
-    if (common === 0 && arrived.bytes + live.position > 0) return false;
+  async #isSame({ path: file, digest }: Arrived, live: LiveFileRow): Promise<boolean> {
+    const common = Math.min(digest.bytes, live.position);
+    if (common === 0 && digest.bytes + live.position > 0) return false;
     const here = await digestOf(this.#calls, mirrorPath(this.#mirrorDirectory, live.jobId, live), common);
-    const there = common === arrived.bytes ? arrived : await digestOf(this.#calls, arrived.file, common);
+    const there = common === digest.bytes ? digest : await digestOf(this.#calls, file, common);
     return here !== undefined && here.bytes === common && here.sha256 === there?.sha256;
   }
 

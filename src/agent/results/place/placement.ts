@@ -3,138 +3,128 @@
  * and the others are flushed together before any of them takes its name: a target is at every moment a whole file of
  * the server or not there.
  */
-import { asJobtailError, type ErrorCode, type JobtailError } from '../../../errors.ts';
-import { printable } from '../../../printable.ts';
-import { Slices } from '../../../slices.ts';
-import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
-import { inTheWay } from '../../../system/directories.ts';
+import path from 'node:path';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
+import type { JobId } from '../../../job.ts';
+import { inSlices } from '../../../slices.ts';
+import type { LiveFileRow } from '../../../store/rows.ts';
+import { inTheWay, makeDirectories } from '../../../system/directories.ts';
+import type { FileCalls } from '../../../system/files.ts';
 import { flushAll } from '../../../system/flush.ts';
 import type { FileDigest } from '../../ports.ts';
-import type { LookOptions } from '../context.ts';
-import { afterFetch, afterLink, postponed } from '../ledger.ts';
+import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
 import { digestOf } from './digest.ts';
-import { Targets } from './targets.ts';
-import { discard, FILE_MODE, placeLink } from './temporary-files.ts';
+import type { LiveLinks } from './live-links.ts';
+import { type Arrived, discard, FILE_MODE, placeLink } from './temporary-files.ts';
 
-/** A whole file of the server under a temporary name. */
+export interface PlacementOptions {
+  readonly jobId: JobId;
+  readonly mirrorDirectory: string;
+  /** Whether that lies on a network file system, and the calls that are right for it. */
+  readonly onNetwork: boolean;
+  readonly calls: FileCalls;
+  readonly links: LiveLinks;
+  readonly ledger: Ledger;
+  readonly onFetched?: ((jobId: JobId, name: string, bytes: number, changed: boolean) => void) | undefined;
+}
+
+/** A whole file of a result under a temporary name; its digest, if that is known already. */
 export interface Arriving {
   readonly result: DueResult;
   readonly path: string;
-  /** If it is known already. */
   readonly digest?: FileDigest | undefined;
 }
 
-interface Arrived extends Arriving {
-  readonly digest: FileDigest;
-}
+type Digested = Arriving & Arrived;
 
-/** Failures of one file, whatever the next one does. */
-const OF_ONE_FILE = new Set<ErrorCode>([
-  'not-found',
-  'fault',
-  'malformed',
-  'unexpected-answer',
-  'answer-too-large',
-  'local-io',
-  'permission',
-  'usage',
-]);
+/** What stands at a target: nothing, a link to a mirror that the agent made, or a file of so many bytes. */
+type Present = undefined | 'link' | { readonly bytes: number };
 
-export function isOfOneFile({ code }: JobtailError): boolean {
-  return OF_ONE_FILE.has(code);
-}
+/** A link that the agent itself made: to a mirror beside `results/`. */
+const OWN_LINK = /^(?:\.\.\/)+live\/-?[0-9]+\/(?:stdout|stderr|log|progress)\.log$/;
 
 export class Placement {
-  readonly #options: LookOptions;
-  readonly #tally = { fetched: 0, changed: 0, failed: 0 };
+  readonly #options: PlacementOptions;
 
-  constructor(options: LookOptions) {
+  constructor(options: PlacementOptions) {
     this.#options = options;
-  }
-
-  get tally(): { readonly fetched: number; readonly changed: number; readonly failed: number } {
-    return this.#tally;
   }
 
   /** Those of which the place can be taken; the others fail here, before anything is fetched. */
   async free(results: readonly DueResult[]): Promise<DueResult[]> {
-    const targets = this.#targets();
-    const slices = new Slices();
+    const made = new Set<string>();
     const free: DueResult[] = [];
-    for (const result of results) {
-      if (await this.#attempt([{ result }], () => targets.look(result.target))) free.push(result);
-      await slices.next();
+    for await (const result of inSlices(results)) {
+      if (await this.#attempt([{ result }], () => this.#presentAt(result.target, made))) free.push(result);
     }
     return free;
   }
 
   /** Gives files that arrived their places, together. */
-  async settle(arriving: readonly Arriving[]): Promise<void> {
-    const { ledger, onNetwork, calls } = this.#options;
-    const targets = this.#targets();
-    const slices = new Slices();
-    const fresh: Arrived[] = [];
-    for (const one of arriving) {
+  async place(arriving: readonly Arriving[]): Promise<void> {
+    const { onNetwork, calls } = this.#options;
+    const made = new Set<string>();
+    const fresh: Digested[] = [];
+    for await (const one of inSlices(arriving)) {
       await this.#attempt([one], async () => {
-        const arrived = { ...one, digest: one.digest ?? (await digestOf(calls, one.path)) };
-        if (!isDigested(arrived)) throw inTheWay(one.path, 'file');
-        if (await this.#isNew(arrived, targets)) fresh.push(arrived);
+        const digest = one.digest ?? (await digestOf(calls, one.path));
+        if (digest === undefined) throw inTheWay(one.path, 'file');
+        if (await this.#isNew({ ...one, digest }, made)) fresh.push({ ...one, digest });
       });
-      await slices.next();
     }
-    const paths = fresh.map(({ path }) => path);
+    const paths = fresh.map((arrived) => arrived.path);
     if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork)))) {
-      for (const arrived of fresh) {
+      for await (const arrived of inSlices(fresh)) {
         await this.#attempt([arrived], async () => {
           await calls.rename(arrived.path, arrived.result.target);
-          this.#settled(arrived, true);
+          this.#fetched(arrived, true);
         });
-        await slices.next();
       }
     }
-    await ledger.keepUp();
+    await this.#options.ledger.keepUp();
   }
 
   /** Puts a link to a mirror in the place of a result. */
   async link(result: DueResult, live: LiveFileRow): Promise<void> {
-    const { ledger } = this.#options;
     await this.#attempt([{ result }], async () => {
-      await this.#targets().look(result.target);
+      await this.#presentAt(result.target, new Set());
       await this.#putLink(result, live);
     });
-    await ledger.keepUp();
+    await this.#options.ledger.keepUp();
   }
 
-  /** Takes down that a file did not come. */
-  failed(row: ResultRow, error: JobtailError): void {
-    const { ledger, now, progress } = this.#options;
-    this.#tally.failed += 1;
-    progress.done();
-    ledger.add(postponed(row, 'failed', printable(error.message), now()));
+  /**
+   * What stands at a target; the directories on the way are made, unless they are in `made`. What is neither a file nor
+   * a link of the agent is not followed and not replaced.
+   * @throws JobtailError `local-io` if the target or a directory on the way is not to be used
+   */
+  async #presentAt(target: string, made: Set<string>): Promise<Present> {
+    const { mirrorDirectory, calls } = this.#options;
+    const directory = path.dirname(target);
+    if (!made.has(directory)) {
+      await makeDirectories(mirrorDirectory, directory);
+      made.add(directory);
+    }
+    const stat = await calls.lstat(target);
+    if (stat === undefined) return undefined;
+    if (stat.isFile()) return { bytes: stat.size };
+    if (!stat.isSymbolicLink()) throw inTheWay(target, 'file');
+    if (OWN_LINK.test(await calls.readlink(target))) return 'link';
+    throw new JobtailError('local-io', `${target} is a link, and is not followed or replaced`, {
+      hint: `move ${target} out of the way`,
+    });
   }
 
-  /** Takes down that a file is not wanted as it is. */
-  leftOut(row: ResultRow, reason: string): void {
-    const { ledger, now, progress } = this.#options;
-    progress.done();
-    ledger.add(postponed(row, 'left-out', reason, now()));
-  }
-
-  #targets(): Targets {
-    return new Targets(this.#options.mirrorDirectory, this.#options.calls);
-  }
-
-  /** Whether a file is to take its place; one that is a live file, or is here already, is settled at once. */
-  async #isNew(arrived: Arrived, targets: Targets): Promise<boolean> {
-    const { links, progress, calls } = this.#options;
-    const { result, path, digest } = arrived;
-    const present = await targets.look(result.target);
-    const live = await links.match({ file: path, ...digest }, result.row, result.parts);
+  /** Whether a file is to take its place; of one that is a live file, or is here already, nothing is left to do. */
+  async #isNew(arrived: Digested, made: Set<string>): Promise<boolean> {
+    const { links, calls } = this.#options;
+    const { result, path: file, digest } = arrived;
+    const present = await this.#presentAt(result.target, made);
+    const live = await links.match(arrived, result.row, result.parts);
     if (live !== undefined) {
-      await discard(path);
+      await discard(file);
       await this.#putLink(result, live);
-      progress.done();
       return false;
     }
     // Read, not believed: somebody may have changed it here.
@@ -143,29 +133,25 @@ export class Placement {
       present.bytes === digest.bytes &&
       (await digestOf(calls, result.target))?.sha256 === digest.sha256;
     if (isHere) {
-      await discard(path);
-      this.#settled(arrived, false);
+      await discard(file);
+      this.#fetched(arrived, false);
       return false;
     }
-    await calls.chmod(path, FILE_MODE);
+    await calls.chmod(file, FILE_MODE);
     return true;
   }
 
   async #putLink({ row, target }: DueResult, live: LiveFileRow): Promise<void> {
-    const { links, ledger, now } = this.#options;
+    const { links, ledger } = this.#options;
     await placeLink(links.textOf(live, target), target);
     links.link(row.name, live);
-    ledger.add(afterLink(row, live, now()), target);
+    ledger.linked(row, live, target);
   }
 
-  #settled({ result, digest }: Arrived, changed: boolean): void {
-    const { jobId, ledger, options, now, progress, onFetched } = this.#options;
-    const { row, target } = result;
+  #fetched({ result: { row, target }, digest }: Digested, changed: boolean): void {
+    const { jobId, ledger, onFetched } = this.#options;
     onFetched?.(jobId, row.name, digest.bytes, changed);
-    this.#tally.fetched += 1;
-    this.#tally.changed += changed ? 1 : 0;
-    progress.done();
-    ledger.add(afterFetch(row, digest, options.intervalMs, now()), changed ? target : undefined);
+    ledger.fetched(row, digest, changed ? target : undefined);
   }
 
   /** Does something for some files. If it fails, so do they, and what arrived of them is removed; others go on. */
@@ -174,17 +160,15 @@ export class Placement {
       await work();
       return true;
     } catch (thrown) {
+      const { ledger } = this.#options;
       const error = asJobtailError(thrown);
-      for (const { path, result } of files) {
-        if (path !== undefined) await discard(path);
-        if (isOfOneFile(error) && result !== undefined) this.failed(result.row, error);
+      for (const { path: file, result } of files) {
+        if (file !== undefined) await discard(file);
+        if (error.policy.ofOneFile === 'yes' && result !== undefined)
+          ledger.postponed(result.row, 'failed', error.message);
       }
-      if (!isOfOneFile(error)) throw error;
+      if (error.policy.ofOneFile !== 'yes') throw error;
       return false;
     }
   }
-}
-
-function isDigested(arriving: Arriving): arriving is Arrived {
-  return arriving.digest !== undefined;
 }

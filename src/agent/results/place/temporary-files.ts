@@ -1,15 +1,15 @@
 /** Temporary files and links of results: they are made beside their target, and what a kill left of them is removed. */
-import { createHash, randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { FileWriter } from '../../../system/write-behind.ts';
-import type { FileDigest, Sink } from '../../ports.ts';
+import { type WritePiece, writeNewFile } from '../../../system/new-file.ts';
+import type { FileDigest } from '../../ports.ts';
 import { isPartialName, partialName } from '../listing/names.ts';
 
 /** A whole file that arrived, under a temporary name. */
-export interface Arrived extends FileDigest {
-  readonly file: string;
+export interface Arrived {
+  readonly path: string;
+  readonly digest: FileDigest;
 }
 
 /** Readable for the group, as the mirrors are. */
@@ -24,31 +24,9 @@ function partialPath(directory: string): string {
 }
 
 /** Writes what `download` brings to a temporary file in `directory`; what is not whole is removed again. */
-export async function receive(directory: string, download: (sink: Sink) => Promise<unknown>): Promise<Arrived> {
+export async function receive(directory: string, download: (write: WritePiece) => Promise<unknown>): Promise<Arrived> {
   const file = partialPath(directory);
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  const handle = await fs.open(file, flags, FILE_MODE);
-  const hash = createHash('sha256');
-  const writer = new FileWriter(handle, file);
-  let bytes = 0;
-  try {
-    await download((chunk) => {
-      const written = writer.write(chunk);
-      // Meanwhile: the writing is done by another thread.
-      hash.update(chunk);
-      bytes += chunk.length;
-      return written;
-    });
-    await writer.finish();
-    await handle.close();
-    return { file, bytes, sha256: hash.digest('hex') };
-  } catch (error) {
-    // A download that is stopped or breaks off does not wait for its sink: the file is closed only after the last write.
-    await writer.settled();
-    await handle.close();
-    await fs.rm(file, { force: true });
-    throw error;
-  }
+  return { path: file, digest: await writeNewFile(file, FILE_MODE, download) };
 }
 
 /** Removes a file that arrived and is not wanted. */

@@ -9,7 +9,7 @@ import type { Content, ContentWriter, Reserve } from '../../../agent/ports.ts';
 import { REPLACEMENT } from '../../../bytes.ts';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
-import { writeAll } from '../../../system/write-all.ts';
+import { FileWriter } from '../../../system/write-behind.ts';
 import type { Lifted } from './lifted.ts';
 
 /** Where a temporary file is made, if one is needed. */
@@ -165,9 +165,9 @@ class HeldText implements Content {
 class SpillFile {
   readonly #place: SpillPlace;
   #handle: FileHandle | undefined;
+  #writer: FileWriter | undefined;
   #length = 0;
   #users = 1;
-  #writing: Promise<void> = Promise.resolve();
 
   constructor(place: SpillPlace) {
     this.#place = place;
@@ -180,7 +180,7 @@ class SpillFile {
   async close(): Promise<void> {
     this.#users -= 1;
     if (this.#users > 0) return;
-    await this.#writing.catch(() => undefined);
+    await this.#writer?.settled();
     const handle = this.#handle;
     this.#handle = undefined;
     await handle?.close();
@@ -188,7 +188,7 @@ class SpillFile {
 
   /** Begins to write, and says where the bytes will stand; they stay as they are until the next call resolves. */
   async append(bytes: Buffer): Promise<number> {
-    await this.#writing;
+    await this.written();
     const { directory, reserve } = this.#place;
     try {
       await reserve?.require(bytes.length);
@@ -204,22 +204,19 @@ class SpillFile {
     }
     const start = this.#length;
     this.#length += bytes.length;
-    this.#writing = writeAll(this.#handle, bytes, start).catch((error: unknown) => {
-      throw asJobtailError(error);
-    });
-    // Told to whoever waits for it.
-    this.#writing.catch(() => undefined);
+    this.#writer ??= new FileWriter(this.#handle, {});
+    this.#writer.begin(bytes);
     return start;
   }
 
   /** Resolves when everything is written. @throws JobtailError disk-full, permission, local-io */
-  written(): Promise<void> {
-    return this.#writing;
+  async written(): Promise<void> {
+    await this.#writer?.written();
   }
 
   /** Fills `bytes` with the `length` bytes from `start` on. @throws JobtailError local-io, permission */
   async read(bytes: Buffer, start: number, length: number): Promise<void> {
-    await this.#writing;
+    await this.written();
     try {
       for (let done = 0; done < length; ) {
         const result = await this.#handle?.read(bytes, done, length - done, start + done);

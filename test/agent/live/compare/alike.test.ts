@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { agree, goesOnLike } from '../../../../src/agent/live/compare/alike.ts';
 import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
-import type { DecodeBytesOptions } from '../../../../src/sandbox/soap/decoding.ts';
+import type { DecodeBytesOptions } from '../../../support/decode-bytes.ts';
 import { textOf } from '../../../support/drive.ts';
 import { ALL_ATOMS, TEXT_ATOMS } from '../model/content.ts';
 

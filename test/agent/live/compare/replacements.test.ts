@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { fewestReplacements } from '../../../../src/agent/live/compare/replacements.ts';
 import { REPLACEMENT } from '../../../../src/bytes.ts';
-import { decodeBytes } from '../../../../src/sandbox/soap/decoding.ts';
+import { decodeBytes } from '../../../support/decode-bytes.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 import { ALL_ATOMS } from '../model/content.ts';
 

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { regionsBefore } from '../../../../src/agent/live/mirror/inexact-regions.ts';
 import type { Polled } from '../../../../src/agent/poll/poll.ts';
-import type { Clock } from '../../../../src/agent/ports.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
 import { Store } from '../../../../src/store/store.ts';
+import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB } from '../../../support/engine.ts';
 import { memoryWriter } from '../../../support/memory-content.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
@@ -215,7 +215,9 @@ export class World {
     let reason: string | undefined = 'is not polled';
     for (let passes = 0; passes < 4 && reason !== undefined; passes++) {
       this.#now += 700_000;
-      const { openEnds } = await this.#engine.pass(this.#clock());
+      const { openEnds, appended } = await this.#engine.pass(this.#clock());
+      // Without raw bytes, each pass finds out about some of the undecodable stretches only.
+      if (!this.#remote.rawAccess && appended > 0) passes = 0;
       for (const subject of this.#subjects) if (this.#remote.files.has(subject.name)) subject.unsettled = false;
       this.check();
       reason = this.#subjects.map((subject) => this.#reasonAgainst(subject)).find((each) => each !== undefined);
@@ -243,10 +245,10 @@ export class World {
     return `${subject.name} is not complete ${why}\n${shown(mirror)}\n${shown(remote)}`;
   }
 
-  /** A file that was rewritten to be shorter, of which the service shows what it would show of the mirror. */
+  /** A file that was rewritten, of which the service shows what it would show of the mirror (docs/guarantees.md). */
   #isShownAlike(subject: Subject): boolean {
     const [mirror, remote] = [this.#mirror(subject), this.#remote.files.get(subject.name)];
-    if (remote === undefined || remote.length >= mirror.length) return false;
+    if (remote === undefined || remote.subarray(0, mirror.length).equals(mirror)) return false;
     return this.#remote.show(remote, 0) === this.#remote.show(mirror, 0);
   }
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { findMark } from '../../../../src/agent/live/text/byte-order-mark.ts';
 import { Marked } from '../../../../src/agent/live/text/marks.ts';
 import { BYTE_ORDER_MARK } from '../../../../src/bytes.ts';
-import type { DecodeBytesOptions } from '../../../../src/sandbox/soap/decoding.ts';
+import type { DecodeBytesOptions } from '../../../support/decode-bytes.ts';
 import { drive, textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';
 import { numRuns } from '../../../support/property-runs.ts';

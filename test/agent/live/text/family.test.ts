@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { tellFamily } from '../../../../src/agent/live/text/family.ts';
 import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
-import { type CodePage, type DecodeBytesOptions, decodeBytes } from '../../../../src/sandbox/soap/decoding.ts';
+import type { CodePage } from '../../../../src/sandbox/soap/decoding.ts';
+import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
 import { drive, textOf } from '../../../support/drive.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 import { TEXT_ATOMS } from '../model/content.ts';
@@ -79,21 +80,11 @@ describe('whether a service decodes UTF-8 or a code page', () => {
       const text = decodeBytes(utf16.subarray((step.value as number) & ~1), 0, {});
       return { length: text.length, read: async () => Buffer.from(text), release: async () => {} };
     };
-    await expect(
-      (async () => {
-        while (!step.done) {
-          const offset = step.value as number;
-          const content = offset % 2 === 1 ? textOf(Buffer.from('ab ř cd'), 3) : await show();
-          step = await recipe.next({
-            taskId: '1' as never,
-            file: 'stdout',
-            offset,
-            relativePath: null,
-            content: offset === 3 ? textOf(Buffer.from('ab ř cd'), 3) : content,
-          });
-        }
-        return step.value;
-      })(),
-    ).rejects.toMatchObject({ code: 'unexpected-answer', hint: expect.stringContaining('contentEncoding') });
+    while (!step.done) {
+      const offset = step.value as number;
+      const content = offset % 2 === 1 ? textOf(Buffer.from('ab ř cd'), 3) : await show();
+      step = await recipe.next({ taskId: '1' as never, file: 'stdout', offset, relativePath: null, content });
+    }
+    expect(step.value).toBe('again');
   });
 });

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer } from '../../../../src/agent/ports.ts';
-import type { ResultsContext } from '../../../../src/agent/results/context.ts';
+import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
 
@@ -54,11 +54,11 @@ function placeWith(
   wanted: 'direct' | 'auto',
   more: Partial<typeof OPTIONS> = {},
   parent?: string,
-  context: Partial<ResultsContext> = {},
+  context: Partial<ResultsOptions> = {},
 ) {
   const place = new ResultsPlace({}, parent);
   const transfer = new ModelTransfer(place);
-  place.restarted({ ...directBy(place, transfer, wanted), options: { ...OPTIONS, ...more }, ...context });
+  place.restarted({ ...directBy(place, transfer, wanted), rules: { ...OPTIONS, ...more }, ...context });
   return { place, transfer };
 }
 
@@ -76,7 +76,7 @@ describe('a direct transfer', () => {
     expect(transfer.orders).toHaveLength(2);
     expect(place.remote.transferCalls).toEqual(['get']);
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'open', way: 'rsync' });
-    expect(place.store.resultPasses.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
+    expect(place.store.resultSyncs.get(JOB)).toMatchObject({ wanted: 2, done: 2, bytes: 2, fallback: null });
   });
 
   it('brings the large ones and leaves the small ones to SOAP, with auto', async () => {
@@ -134,18 +134,32 @@ describe('a direct transfer', () => {
     expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
     expect(place.remote.downloads).toEqual(['/11/b', '/11/c']);
     expect(place.told).toEqual(['fallback: h refused the temporary key (ask them)']);
-    expect(place.store.resultPasses.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
+    expect(place.store.resultSyncs.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
     // It rests for a while, then is tried again, however the wall clock is set in between.
     place.now += 6 * 60_000;
     place.monotonic += 4 * 60_000;
     await place.sync(true);
     expect(transfer.orders).toHaveLength(1);
+    // Why is to be seen all the time, and said once.
+    expect(place.store.resultSyncs.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
+    expect(place.told).toHaveLength(1);
     transfer.failure = undefined;
     place.now -= 24 * 60 * 60_000;
     place.monotonic += 2 * 60_000;
     await place.sync(true);
     expect(transfer.orders).toHaveLength(2);
-    expect(place.store.resultPasses.get(JOB)?.fallback).toBeNull();
+    expect(place.store.resultSyncs.get(JOB)?.fallback).toBeNull();
+  });
+
+  it('that is wanted no more, by another configuration, is not said to fail', async () => {
+    const { place } = placeWith('direct');
+    place.remote.set('/11/a', 'a');
+    place.remote.method = null;
+    await place.sync();
+    expect(place.store.resultSyncs.get(JOB)?.fallback).toContain('no transfer method');
+    place.restarted();
+    await place.sync(true);
+    expect(place.store.resultSyncs.get(JOB)?.fallback).toBeNull();
   });
 
   it.each([
@@ -167,12 +181,12 @@ describe('a direct transfer', () => {
     transfer.together = 2_000;
     for (let number = 0; number < count; number++) place.remote.set(`/11/d${number % 50}/f${number}`, `${number}`);
     const transactions = vi.spyOn(place.store, 'transaction');
-    const rows = vi.spyOn(place.store.results, 'save');
+    const saves = vi.spyOn(place.store.results, 'saveAll');
     expect(await place.sync()).toMatchObject({ listed: count, fetched: count, changed: count, failed: 0 });
     expect(transfer.orders.map((names) => names.length)).toEqual([count]);
     expect(place.remote.downloads).toEqual([]);
     expect(place.remote.transferCalls).toEqual(['get']);
-    expect(rows).toHaveBeenCalledTimes(2 * count);
+    expect(saves.mock.calls.flatMap(([rows]) => rows)).toHaveLength(2 * count);
     expect(transactions.mock.calls.length).toBeLessThan(100);
     expect(place.tree()).toHaveLength(count);
     expect(fs.existsSync(path.join(place.mirror, JOB, '.direct'))).toBe(false);

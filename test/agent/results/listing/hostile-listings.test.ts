@@ -2,10 +2,12 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { candidatesAmong } from '../../../../src/agent/live/append/listed-files.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
-import type { Patterns } from '../../../../src/agent/results/listing/selection.ts';
+import { Judge, type Patterns } from '../../../../src/agent/results/listing/selection.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
-import { distinct, type Plan, planLook } from '../../../../src/agent/results/plan.ts';
+import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
+import { Progress } from '../../../../src/agent/results/progress.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';
+import { systemClock } from '../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
 import { slowness, watchTurns } from '../../../support/turns.ts';
 import { listResponse } from '../../../support/wire-envelopes.ts';
@@ -21,23 +23,25 @@ const MOST_MS = 100;
 const placeInMemory = () => new ResultsPlace({}, inMemory());
 const synced = { state: 'synced', bytes: 1, sha256: 'a'.repeat(64), fetchedAt: 1 } as const;
 
-/** Rows as earlier looks left them. */
+/** Rows as earlier syncs left them. */
 function fill(place: ResultsPlace, names: readonly string[], row: Partial<ResultRow>): void {
   const common = { jobId: JOB, state: 'listed', reason: null, bytes: null, sha256: null, live: null } as const;
   const times = { listedAt: 1, fetchedAt: null, dueAt: place.now + 60_000, intervalMs: 60_000 };
   place.store.results.saveAll(names.map((name) => ({ ...common, ...times, name, ...row })));
 }
 
-/** What one look would do; nothing is fetched. */
+/** What one sync would do; nothing is fetched. */
 async function planOf(place: ResultsPlace, names: readonly string[], patterns: Patterns = OPTIONS): Promise<Plan> {
   const { store, mirror } = place;
-  const now = () => place.now;
-  return planLook({
-    ...{ jobId: JOB, patterns, foldsCase: false, directory: place.path(), intervalMs: 60_000, final: false },
-    now: place.now,
+  const clock = { ...systemClock, now: () => place.now };
+  return planSync({
+    ...{ directory: place.path(), final: false },
     left: await distinct(names),
-    rows: store.results.ofJob(JOB),
-    ledger: new Ledger({ store, now, onNetwork: false }),
+    judge: new Judge({ ...patterns, foldsCase: false }),
+    ledger: new Ledger({
+      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000 },
+      progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
+    }),
     links: new LiveLinks({ mirrorDirectory: mirror, calls: fileCalls(false), liveFiles: [], linked: [] }),
   });
 }

@@ -4,11 +4,11 @@ import { open } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { ResultsContext } from '../../../../src/agent/results/context.ts';
+import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { directBy, ResultsPlace, Together } from '../place.ts';
 
 /** A job of so many results that are handed over together; `syncs` holds what has its name whenever something is flushed. */
-function placeOf(count: number, context: Partial<ResultsContext> = {}) {
+function placeOf(count: number, context: Partial<ResultsOptions> = {}) {
   const place = new ResultsPlace();
   place.restarted({ ...directBy(place, new Together(place)), ...context });
   const names = Array.from({ length: count }, (_, index) => `f${String(index).padStart(3, '0')}`);

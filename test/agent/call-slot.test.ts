@@ -1,7 +1,7 @@
-/** The turn of a poll: its place is taken before anything is opened, used by its first call, and given back. */
+/** The place of a poll among the calls: it is taken before anything is opened, used by its first call, and given back. */
 import { setMaxListeners } from 'node:events';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { Calls, Turn } from '../../src/agent/calls.ts';
+import { CallSlot, Calls } from '../../src/agent/calls.ts';
 
 const { signal } = new AbortController();
 // Every call that waits listens to it.
@@ -10,12 +10,12 @@ const limits = { concurrency: 1, requestsPerMinute: 100_000 };
 
 it('has its first call in the place that was taken, and waits with the next one', async () => {
   const calls = new Calls(limits);
-  const turn = new Turn(calls, 'live', signal);
-  await turn.take();
+  const slot = new CallSlot(calls, 'live', signal);
+  await slot.take();
   const said: string[] = [];
   const other = calls.run('live', signal, async () => void said.push('other'));
-  await turn.run('begun', signal, async () => void said.push('first'));
-  const second = turn.run('begun', signal, async () => void said.push('second'));
+  await slot.run('begun', signal, async () => void said.push('first'));
+  const second = slot.run('begun', signal, async () => void said.push('second'));
   await Promise.all([other, second]);
   expect(said[0]).toBe('first');
   expect(said.toSorted()).toEqual(['first', 'other', 'second']);
@@ -24,7 +24,7 @@ it('has its first call in the place that was taken, and waits with the next one'
 it('lets what has begun go before what has not', async () => {
   const calls = new Calls(limits);
   const said: string[] = [];
-  const [first, begun] = [new Turn(calls, 'live', signal), new Turn(calls, 'live', signal)];
+  const [first, begun] = [new CallSlot(calls, 'live', signal), new CallSlot(calls, 'live', signal)];
   await first.take();
   const waiting = ['a', 'b'].map((name) => calls.run('live', signal, async () => void said.push(name)));
   const next = begun.run('begun', signal, async () => void said.push('begun'));
@@ -36,7 +36,7 @@ it('lets what has begun go before what has not', async () => {
 it('comes to patient calls, too, while more polls wait than there is room for', async () => {
   const calls = new Calls(limits);
   const said: string[] = [];
-  const first = new Turn(calls, 'live', signal);
+  const first = new CallSlot(calls, 'live', signal);
   await first.take();
   const call = (lane: 'live' | 'patient') => calls.run(lane, signal, async () => void said.push(lane));
   const all = [call('patient'), call('patient'), ...Array.from({ length: 20 }, () => call('live'))];
@@ -65,18 +65,18 @@ it('comes to a live call when a patient one that waited before it is stopped in 
 
 it('gives a place back that no call needed', async () => {
   const calls = new Calls(limits);
-  const turn = new Turn(calls, 'live', signal);
-  await turn.take();
-  turn.end();
-  turn.end();
+  const slot = new CallSlot(calls, 'live', signal);
+  await slot.take();
+  slot.end();
+  slot.end();
   expect(await calls.run('live', signal, async () => 'went')).toBe('went');
 });
 
 it('is taken back when the agent stops', async () => {
   const calls = new Calls(limits);
-  const [held, stop] = [new Turn(calls, 'live', signal), new AbortController()];
+  const [held, stop] = [new CallSlot(calls, 'live', signal), new AbortController()];
   await held.take();
-  const waiting = new Turn(calls, 'live', stop.signal).take();
+  const waiting = new CallSlot(calls, 'live', stop.signal).take();
   stop.abort();
   await expect(waiting).rejects.toMatchObject({ code: 'aborted' });
   held.end();

@@ -18,12 +18,17 @@ export class BackOff {
     this.#options = options;
   }
 
+  /** Failures in a row. */
+  get failures(): number {
+    return this.#failures;
+  }
+
   /** Milliseconds until the pause is over, 0 if there is none. */
   get remainingMs(): number {
     return Math.max(0, this.#untilMs - this.#options.nowMs());
   }
 
-  /** Begins the next pause, which lasts three quarters of its nominal length up to all of it. */
+  /** After a failure: the next pause, of three quarters of its nominal length up to all of it. */
   lengthen(): void {
     const { firstMs, maxMs, random } = this.#options;
     const nominalMs = Math.min(maxMs, firstMs * 2 ** this.#failures);

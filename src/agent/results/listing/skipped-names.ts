@@ -2,15 +2,14 @@
  * The listed names of which nothing is fetched. How many there are, the cluster decides: of each reason some have rows in
  * the ledger, as examples, and of all others only their number is kept.
  */
-import type { JobId } from '../../../job.ts';
 import { printable } from '../../../printable.ts';
 import type { ResultRow } from '../../../store/rows.ts';
 import type { Ledger } from '../ledger.ts';
-import { isOfPatterns, type PassedOver } from './selection.ts';
+import { isOfPatterns, type Skipped } from './selection.ts';
 
 /** With a row, of each reason. */
 const MOST_EXAMPLES = 100;
-/** Rows of an earlier look that are held against this one. */
+/** Rows of an earlier sync that are held against this one. */
 const MOST_FORMER = 10_000;
 const MOST_NAME_LENGTH = 3_000;
 const SHOWN_LENGTH = 200;
@@ -21,16 +20,14 @@ export interface Refusals {
   readonly fresh: readonly { readonly name: string; readonly reason: string }[];
 }
 
-export class PassedOverNames {
-  readonly #jobId: JobId;
+export class SkippedNames {
   readonly #ledger: Ledger;
   readonly #examples = new Map<string, ResultRow>();
   readonly #former = new Map<string, ResultRow>();
   readonly #byReason = new Map<string, number>();
   readonly #unkept = { refused: 0, 'left-out': 0 };
 
-  constructor(jobId: JobId, ledger: Ledger) {
-    this.#jobId = jobId;
+  constructor(ledger: Ledger) {
     this.#ledger = ledger;
   }
 
@@ -42,15 +39,15 @@ export class PassedOverNames {
     return true;
   }
 
-  /** The row of a name that is passed over no longer. */
+  /** The row of a name that is skipped no longer. */
   admit(name: string): ResultRow | undefined {
     const row = this.#former.get(name);
     this.#former.delete(name);
     return row;
   }
 
-  /** Passes over a name; whether it is an example, and its row is kept. */
-  add(row: ResultRow, { kind, reason }: PassedOver): boolean {
+  /** Skips a name; whether it is an example, and its row is kept. */
+  add(row: ResultRow, { kind, reason }: Skipped): boolean {
     const examples = this.#byReason.get(reason) ?? 0;
     const name = shortened(row.name);
     if (examples >= MOST_EXAMPLES || this.#examples.has(name)) {
@@ -63,7 +60,7 @@ export class PassedOverNames {
   }
 
   /** Takes down what changed. */
-  settle(): Refusals {
+  end(): Refusals {
     const fresh: { name: string; reason: string }[] = [];
     let count = this.#unkept.refused;
     for (const [name, row] of this.#examples) {
@@ -76,7 +73,7 @@ export class PassedOverNames {
       if (state === 'refused') fresh.push({ name: printable(shortened(name, SHOWN_LENGTH)), reason: reason ?? '' });
     }
     for (const row of this.#former.values()) this.#ledger.forget(row);
-    this.#ledger.setUnkept(this.#jobId, this.#unkept);
+    this.#ledger.setUnkept(this.#unkept);
     return { count, fresh };
   }
 }

@@ -1,7 +1,7 @@
 /** When the next poll is due. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { gathered, restOf, withJitter } from '../../../src/agent/loop/interval.ts';
+import { gathered, restOf, withJitter } from '../../../src/agent/loop/pace.ts';
 
 it('is never later than the interval says, and little before it', () => {
   fc.assert(

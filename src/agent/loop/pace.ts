@@ -1,0 +1,87 @@
+/** How often a job is polled: short intervals while it grows, longer and longer ones while it is quiet. */
+import type { JobRow } from '../../store/rows.ts';
+import type { Clock } from '../../system/clock.ts';
+
+export interface IntervalLimits {
+  readonly minIntervalMs: number;
+  readonly maxIntervalMs: number;
+}
+
+const STRETCH = 1.5;
+/** Jobs that were watched together shall not be polled together for ever. */
+const JITTER = 0.1;
+/** What is due within this share of its delay is done together: to wake up for each would cost more than the work. */
+const GATHERED = 1 / 16;
+/** More at a time would save little, and be a burst for the service. */
+const LONGEST_STEP_MS = 256;
+/** A poll that took longer makes the next one of its job patient. */
+const SLOW_MS = 5_000;
+
+export class Pace {
+  readonly #clock: Clock;
+  readonly #limits: IntervalLimits;
+  #settleAfterMs: number | null;
+  #intervalMs: number;
+  /** Since when all visits went through and brought nothing, by the clock that only goes forward. */
+  #quietSince: number;
+  #isSlow = false;
+
+  constructor(job: JobRow, clock: Clock, limits: IntervalLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#settleAfterMs = job.settleAfterMs;
+    this.#intervalMs = limits.minIntervalMs;
+    // The wall clock is asked once, for the time before this start: it may have been set back or forth since.
+    const quietMs = Math.max(0, clock.now() - Math.max(job.grownAt ?? 0, job.watchedAt));
+    this.#quietSince = clock.monotonic() - quietMs;
+  }
+
+  /** Its order may have changed. */
+  renew({ settleAfterMs }: JobRow): void {
+    this.#settleAfterMs = settleAfterMs;
+  }
+
+  /** It grew, or a visit failed. */
+  endQuiet(): void {
+    this.#quietSince = this.#clock.monotonic();
+  }
+
+  /** A poll went through; with news, a second look is wanted soon. Returns the interval to the next one. */
+  polled(hasNews: boolean, tookMs: number): number {
+    const { minIntervalMs, maxIntervalMs } = this.#limits;
+    this.#isSlow = tookMs > SLOW_MS;
+    this.#intervalMs = hasNews
+      ? minIntervalMs
+      : Math.min(maxIntervalMs, Math.max(minIntervalMs, this.#intervalMs * STRETCH));
+    return this.#intervalMs;
+  }
+
+  /** Its last poll took long. */
+  get isSlow(): boolean {
+    return this.#isSlow;
+  }
+
+  /** Quiet for as long as its order says it takes to settle. */
+  get isSettled(): boolean {
+    return this.#settleAfterMs !== null && this.#clock.monotonic() - this.#quietSince >= this.#settleAfterMs;
+  }
+}
+
+/**
+ * What is left of an interval when `spentMs` of it went into the poll that began it. A service that answers slowly is
+ * left alone for half of it.
+ */
+export function restOf(intervalMs: number, spentMs: number): number {
+  return Math.max(intervalMs - spentMs, intervalMs / 2);
+}
+
+/** The interval with jitter, never longer than it is; `random` is in [0, 1). */
+export function withJitter(intervalMs: number, random: number): number {
+  return intervalMs * (1 - JITTER * random);
+}
+
+/** `dueAt`, or a little before it, where others with about the same delay are due, too. */
+export function gathered(dueAt: number, delayMs: number): number {
+  const stepMs = Math.min(LONGEST_STEP_MS, 2 ** Math.floor(Math.log2(delayMs * GATHERED)));
+  return stepMs < 1 ? dueAt : Math.floor(dueAt / stepMs) * stepMs;
+}

@@ -1,0 +1,156 @@
+/** The downloads of one sync: each file that is due comes by the way that suits it, and is put in its place. */
+import path from 'node:path';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
+import type { JobId } from '../../../job.ts';
+import { LinkedAbort } from '../../../linked-abort.ts';
+import type { Remote } from '../../ports.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Placement } from '../place/placement.ts';
+import type { DueResult } from '../plan.ts';
+import type { Progress } from '../progress.ts';
+import { clearStaging, type DirectResults } from './by-direct.ts';
+import { type DownloadLimits, downloadByService } from './by-service.ts';
+
+export interface DownloadsOptions {
+  readonly jobId: JobId;
+  /** `results/` of the job. */
+  readonly directory: string;
+  readonly remote: Remote;
+  readonly signal: AbortSignal;
+  /** The way beside SOAP; null for SOAP alone. */
+  readonly direct: DirectResults | null;
+  readonly limits: DownloadLimits;
+  readonly placement: Placement;
+  readonly ledger: Ledger;
+  readonly progress: Progress;
+  readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
+}
+
+/** So many files in a row that fail: it is the service. */
+const MOST_IN_A_ROW = 3;
+
+export class Downloads {
+  readonly #options: DownloadsOptions;
+  #failuresInARow = 0;
+
+  constructor(options: DownloadsOptions) {
+    this.#options = options;
+  }
+
+  /** Fetches all of them; rejects with what stops the whole sync. */
+  async fetchAll(due: readonly DueResult[]): Promise<void> {
+    const { direct, directory, jobId } = this.#options;
+    const isOpen = direct?.isOpen(jobId) === true;
+    const first = isOpen ? due.filter(({ row }) => direct.takes(row.bytes, due.length)) : [];
+    const gone = await this.#byDirect(first);
+
+    // What turns out to be large on its way through SOAP is stopped, and comes directly.
+    const canStop = isOpen && first.length < due.length && direct.isOpen(jobId);
+    const left = due.filter((result) => !gone.has(result));
+    const large = await this.#byService(left, canStop ? direct.aboveBytes : null);
+    const largeGone = await this.#byDirect(large);
+    await this.#byService(
+      large.filter((result) => !largeGone.has(result)),
+      null,
+    );
+    // Nothing waits to be resumed: what did not come directly came by SOAP.
+    if (direct !== null) await clearStaging(directory);
+  }
+
+  /** The files that the direct way brought or left out for good; the others are left to SOAP. */
+  async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
+    const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
+    const free = await placement.free(files);
+    const gone = new Set(files);
+    for (const result of free) gone.delete(result);
+    if (direct === null || free.length === 0) return gone;
+    try {
+      await direct.fetch({
+        ...{ jobId, remote, signal, ...limits },
+        files: free,
+        presentDirectory: this.#options.directory,
+        onFiles: async (arrivals) => {
+          await placement.place(arrivals.map(({ file, ...arrived }) => ({ result: file, ...arrived })));
+          for (const { file } of arrivals) gone.add(file);
+        },
+        onTooLarge: (result) => {
+          gone.add(result);
+          this.#leaveOut(result);
+        },
+        onBytes: (bytes, way) => progress.arrived(bytes, way),
+      });
+      progress.fallback(null);
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (signal.aborted || error.code === 'store') throw error;
+      const reason = `${error.message}${error.hint === undefined ? '' : ` (${error.hint})`}`;
+      progress.fallback(reason);
+      onFallback?.(jobId, reason);
+    }
+    return gone;
+  }
+
+  /** Fetches by DownloadFileFromCluster, some at a time; those beyond `directAboveBytes` are handed back. */
+  async #byService(files: readonly DueResult[], directAboveBytes: number | null): Promise<DueResult[]> {
+    const large: DueResult[] = [];
+    const queue = files.values();
+    const { signal: caller, limits } = this.#options;
+    const stop = new LinkedAbort(caller);
+    const { signal } = stop;
+    const work = async () => {
+      for (const result of queue) {
+        if (signal.aborted) return;
+        if (await this.#fetchUnlessLarge(result, directAboveBytes, signal)) large.push(result);
+      }
+    };
+    const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
+      work().catch((error: unknown) => {
+        // The first one that fails for good stops the others; they then end as stopped, and say nothing new.
+        if (!signal.aborted) stop.abort(error);
+      }),
+    );
+    await Promise.all(workers);
+    stop.release();
+    if (caller.aborted) throw new JobtailError('aborted', 'it was stopped');
+    if (signal.aborted) throw signal.reason;
+    return large;
+  }
+
+  /** Fetches one file by DownloadFileFromCluster, unless it is beyond `directAboveBytes`: whether it is. */
+  async #fetchUnlessLarge(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<boolean> {
+    const { jobId, remote, limits, placement, ledger, progress } = this.#options;
+    const { row, target } = result;
+    try {
+      if ((await placement.free([result])).length === 0) return false;
+      const downloaded = await downloadByService({
+        ...{ remote, jobId, directAboveBytes, limits, signal },
+        name: row.name,
+        directory: path.dirname(target),
+        onBytes: (bytes) => progress.arrived(bytes, 'soap'),
+      });
+      this.#failuresInARow = 0;
+      if (downloaded === 'for-direct') return true;
+      if (downloaded === 'too-large') this.#leaveOut(result);
+      else if (downloaded === 'no-room') ledger.postponed(row, 'failed', limits.reserve.outOfRoom().message);
+      else await placement.place([{ result, ...downloaded }]);
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (signal.aborted || !this.#isOfOneFile(error)) throw error;
+      ledger.postponed(row, 'failed', error.message);
+    }
+    await ledger.keepUp();
+    return false;
+  }
+
+  #leaveOut({ row }: DueResult): void {
+    const { ledger, limits } = this.#options;
+    ledger.postponed(row, 'left-out', `larger than results.maxFileBytes (${limits.maxFileBytes} bytes)`);
+  }
+
+  #isOfOneFile(error: JobtailError): boolean {
+    const { ofOneFile } = error.policy;
+    if (ofOneFile === 'yes') return true;
+    this.#failuresInARow += 1;
+    return ofOneFile === 'perhaps' && this.#failuresInARow < MOST_IN_A_ROW;
+  }
+}

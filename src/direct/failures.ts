@@ -1,0 +1,48 @@
+/** What is said of a transfer that fails, and what the words of ssh mean. */
+import { JobtailError } from '../errors.ts';
+
+/** The service, or a host that it names, is not to be trusted in this, or not understood. */
+export function unacceptable(message: string): JobtailError {
+  return new JobtailError('unexpected-answer', message, {
+    hint: 'report it to the operators of the service; results come by SOAP',
+  });
+}
+
+/** What went wrong with the connection, by what ssh said; undefined if the connection as such was fine. */
+export function connectionFailure(said: string, host: string): JobtailError | undefined {
+  const is = (pattern: RegExp) => pattern.test(said);
+  if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {
+    return new JobtailError('unexpected-answer', `the host key of ${host} is not the one that is known`, {
+      hint: 'ask the operators whether it changed; then remove the old key from the known_hosts file, or pin the new one (results.ssh)',
+    });
+  }
+  if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
+    return new JobtailError('unexpected-answer', `${host} refused the temporary key`, {
+      hint: 'the service may need a moment to install a key, or its keys are not meant for this host',
+    });
+  }
+  if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {
+    return unacceptable('OpenSSH cannot read the private key of the service');
+  }
+  const isLost = is(/^ssh: |^kex_exchange_identification|Connection (?:timed out|refused|closed by|reset by)/m);
+  return isLost ? unreachable(said, host) : undefined;
+}
+
+export function unreachable(said: string, host: string): JobtailError {
+  return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(said)}`, {
+    hint: 'look at the network and the firewall between this machine and the cluster',
+  });
+}
+
+/** The connection ended in the middle. */
+export function brokeOff(said: string, host: string): JobtailError {
+  return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(said)}`, {
+    hint: 'what came is kept, and the next try goes on from there',
+  });
+}
+
+/** The last thing a program said, for people. */
+export function lastLine(said: string): string {
+  const lines = said.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
+  return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'it said nothing';
+}

@@ -1,0 +1,21 @@
+/** How the last sync of each job's results went: for `status`, and for commands that wait for the running agent. */
+import type { JobId } from '../job.ts';
+import type { ResultSyncRow } from './rows.ts';
+import type { Sql } from './sql.ts';
+import { Table } from './table.ts';
+
+export class ResultSyncs {
+  readonly #table: Table<ResultSyncRow>;
+
+  constructor(sql: Sql) {
+    this.#table = new Table(sql, 'result_passes', {});
+  }
+
+  get(jobId: JobId): ResultSyncRow | undefined {
+    return this.#table.get('WHERE job_id = ?', jobId);
+  }
+
+  save(row: ResultSyncRow): void {
+    this.#table.save(row);
+  }
+}
