@@ -116,7 +116,7 @@ describe('a host', needs(...SSH), () => {
     place.put('11/a', 'a');
     place.hostIs(command);
     const lent = await place.lend(sshd, { allow: false });
-    await place.fetch(place.transfer({ idleMs: 1_000 }), lent, ['11/a'], { way }).catch(() => {});
+    await place.fetch(place.transfer({ idleMs: 400 }), lent, ['11/a'], { way }).catch(() => {});
     expect(place.came.size).toBe(0);
     expect(place.files(place.arrival)).toEqual([]);
     await expectNothingLeft(place);

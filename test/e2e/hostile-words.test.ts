@@ -53,7 +53,8 @@ it.concurrent('in all that is printed, and in the log', PATIENCE, async (context
   }
   const agent = await place.run();
   await until('the fault to be said', () => agent.log.some(({ err }) => String(err).includes(MARK)));
-  await until('status to say it', async () => (await ask('status')).includes(MARK));
+  await until('the error of the job', async () => (await place.status()).jobs[0]?.error?.message.includes(MARK));
+  expect(await ask('status')).toContain(MARK);
   await ask('status', '--json');
   await ask('status', job.jobId);
   await sandbox.clearFaults();

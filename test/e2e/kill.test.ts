@@ -245,8 +245,8 @@ async function expectEqualInTheEnd(place: Place, job: JobDescription, mirrors: r
     if (!fs.readFileSync(mirror).equals(fs.readFileSync(real)))
       expect.fail(`in the end: the mirror of ${differenceOf(name, mirror, real)}`);
   }
-  const shown = JSON.parse((await place.agent('status', job.jobId, '--json')).stdout);
-  expect(shown.jobs[0].files.map(({ generation }: { generation: number }) => generation)).toEqual(mirrors.map(() => 1));
+  const [shown] = (await place.status(job.jobId)).jobs;
+  expect(shown?.files.map(({ generation }) => generation)).toEqual(mirrors.map(() => 1));
   for (const { taskId } of job.tasks) {
     const names = fs.readdirSync(path.join(place.mirror, job.jobId, 'live', taskId));
     expect(names.sort()).toEqual(LIVE_FILE_NAMES.map((file) => `${file}.log`).sort());

@@ -27,8 +27,7 @@ interface JobStatus {
 }
 
 async function statusOf({ place }: ResultsE2e): Promise<JobStatus> {
-  const { stdout } = await place.agent('status', '501', '--json');
-  const [job] = (JSON.parse(stdout) as { jobs: JobStatus[] }).jobs;
+  const [job] = (await place.status('501')).jobs as readonly unknown[] as readonly JobStatus[];
   if (job === undefined) throw new Error('job 501 is not there');
   return job;
 }

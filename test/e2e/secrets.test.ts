@@ -4,8 +4,8 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import { Place } from '../support/e2e-place.ts';
-import type { LogLine, Program } from '../support/e2e-program.ts';
-import type { SandboxProcess } from '../support/e2e-sandbox.ts';
+import type { Program } from '../support/e2e-program.ts';
+import type { SandboxService } from '../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 /** With characters that are written in another way in JSON, XML and URLs; either half alone would be a leak, too. */
@@ -69,7 +69,7 @@ const failingSignIns = (secret: string): FaultRule[] =>
   ].map((fault) => ({ ...fault, operation: 'SignIn' as const }));
 
 /** Lets each rule meet the agent until its failure was said, and said again. */
-async function goThrough(sandbox: SandboxProcess, agent: Program, rules: readonly FaultRule[]): Promise<void> {
+async function goThrough(sandbox: SandboxService, agent: Program, rules: readonly FaultRule[]): Promise<void> {
   const failures = () => agent.log.filter((line) => line['err'] !== undefined).length;
   for (const rule of rules) {
     const before = failures();
@@ -132,7 +132,7 @@ function expectNoSecret(found: ReadonlyMap<string, Buffer>, secrets: readonly st
 }
 
 /** Says with every command what the failures were, while the service quotes `secret`. */
-async function askAround(place: Place, sandbox: SandboxProcess, jobId: string, secret: string): Promise<void> {
+async function askAround(place: Place, sandbox: SandboxService, jobId: string, secret: string): Promise<void> {
   for (const [index, text] of quotationsOf(secret).entries()) {
     await sandbox.fault({ kind: 'fault', text: `${MARK}-${index} ${text}` });
     for (const args of [
@@ -145,10 +145,11 @@ async function askAround(place: Place, sandbox: SandboxProcess, jobId: string, s
       expect(code, args.join(' ')).toBeGreaterThan(0);
       expect(`${stdout}${stderr}`, args.join(' ')).toContain(`${MARK}-${index}`);
     }
-    await until('status to say it', async () => {
-      const said = [await place.agent('status', jobId), await place.agent('status', '--json')];
-      return said.every(({ stdout }) => stdout.includes(`${MARK}-${index}`));
-    });
+    await until('the error of the job', async () =>
+      (await place.status(jobId)).jobs[0]?.error?.message.includes(`${MARK}-${index}`),
+    );
+    for (const args of [[jobId], ['--json']])
+      expect((await place.agent('status', ...args)).stdout).toContain(`${MARK}-${index}`);
     await sandbox.clearFaults();
   }
 }
@@ -180,8 +181,8 @@ it.concurrent('with a password and session codes', PATIENCE, async (context) => 
   // The session before this one is still a secret.
   await goThrough(sandbox, agent, failingCalls(codes.at(-2) ?? '').slice(2, 4));
   // The job of another user looks like a lost session for ever: its error is kept.
-  const isForeign = ({ scope, err }: LogLine) => scope === `job ${foreign.jobId}` && String(err).includes(MARK);
-  await until('the error of the foreign job', () => agent.log.some(isForeign));
+  const errorOf = async (jobId: string) => (await place.status(jobId)).jobs[0]?.error;
+  await until('the error of the foreign job', async () => (await errorOf(foreign.jobId))?.code.startsWith('session'));
   const shown = (await place.agent('status', foreign.jobId)).stdout;
   expect(shown).toContain(MARK);
   expect(shown).toContain('session');
@@ -239,9 +240,9 @@ it.concurrent('with a transfer method that quotes them', PATIENCE, async (contex
   const body = method(`${code.slice(1)} ${key.slice(40, 90)}`);
   await sandbox.fault({ kind: 'body', operation: 'GetFileTransferMethod', body, contentType: 'text/xml' });
   const agent = await place.run();
-  await until('the method to be of no use', async () =>
-    (await place.agent('status', job.jobId)).stdout.includes('by SOAP, not directly'),
-  );
+  const isRefused = async () => JSON.stringify(await place.status(job.jobId)).includes('"fallback":"');
+  await until('the method to be of no use', isRefused);
+  expect((await place.agent('status', job.jobId)).stdout).toContain('by SOAP, not directly');
   await agent.kill();
   // The path has to be given back as it came, so the state has it, but never the key.
   const found = traces(place, agent);

@@ -63,7 +63,7 @@ describe.skipIf(missing)('what systemd is told', () => {
       MONOTONIC_USEC: expect.stringMatching(/^\d+$/),
     });
 
-    sandbox.program.signal('SIGKILL');
+    await sandbox.cut();
     await status(/^the service cannot be reached since \d+ s, following 1 job/);
     agent.signal('SIGTERM');
     expect(await agent.ended).toMatchObject({ code: 0, signal: null });
@@ -180,7 +180,7 @@ it.concurrent('metrics tell what was done; an address in use costs only them', {
   }
   expect(await get('healthz')).toEqual({ status: 200, text: 'ok\n' });
   expect(await get('readyz')).toEqual({ status: 200, text: 'ok\n' });
-  sandbox.program.signal('SIGKILL');
+  await sandbox.cut();
   await until('it to say so', async () => (await get('readyz')).text === 'the service cannot be reached\n');
   expect((await get('readyz')).status).toBe(503);
   expect((await get('healthz')).status).toBe(200);

@@ -6,11 +6,11 @@ import { parse } from 'yaml';
 import { taskOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
-import type { SandboxProcess } from '../support/e2e-sandbox.ts';
+import type { SandboxService } from '../support/e2e-sandbox.ts';
 import { needs } from '../support/needs.ts';
 import { Terminal } from '../support/service-terminal.ts';
 
-const serviceOf = ({ baseUrl }: SandboxProcess) => ({
+const serviceOf = ({ baseUrl }: SandboxService) => ({
   fileTransferUrl: `${baseUrl}/FileTransferWs`,
   namespace: 'http://sandbox.example.org/',
   baseUrl,

@@ -28,8 +28,7 @@ async function quietJob(context: Parameters<typeof Place.make>[0], settleAfterMi
 const passOver = (agent: Program, { jobId }: JobDescription) => agent.says(`complete pass over job ${jobId}`);
 
 async function shownOf(place: Place, { jobId }: JobDescription) {
-  const { stdout } = await place.agent('status', jobId, '--json');
-  return JSON.parse(stdout).jobs[0];
+  return (await place.status(jobId)).jobs[0];
 }
 
 describe.concurrent('a job', PATIENCE, () => {

@@ -1,4 +1,4 @@
-/** Jobs of a sandbox that another process is: their first task, what the configuration says of them, a quiet one. */
+/** Jobs of a sandbox that is asked by its control interface: their first task, what the configuration says of them, a quiet one. */
 import fs from 'node:fs';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { Place } from './e2e-place.ts';

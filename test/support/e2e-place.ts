@@ -3,10 +3,15 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
+import { reportOf } from '../../src/cli/show/status-report.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { openSharedStore } from '../../src/daemon/state.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
+import type { JobId } from '../../src/job.ts';
+import { printableJson } from '../../src/printable.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
-import { SandboxProcess } from './e2e-sandbox.ts';
+import { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 
 /** Sections of the configuration file, to be laid over the defaults. */
@@ -51,7 +56,7 @@ export class Place {
   readonly mirror: string;
   readonly state: string;
   readonly #programs: Program[] = [];
-  readonly #sandboxes: SandboxProcess[] = [];
+  readonly #sandboxes: SandboxService[] = [];
   #user: number | undefined;
 
   private constructor(directory: string) {
@@ -80,8 +85,8 @@ export class Place {
     return (await this.plain(['--version'])).code === 0;
   }
 
-  async startSandbox(port = 0): Promise<SandboxProcess> {
-    const sandbox = await SandboxProcess.start(path.join(this.directory, 'cluster'), port);
+  async startSandbox(port = 0): Promise<SandboxService> {
+    const sandbox = await SandboxService.start(path.join(this.directory, 'cluster'), port);
     this.#sandboxes.push(sandbox);
     return sandbox;
   }
@@ -167,11 +172,19 @@ export class Place {
     return program;
   }
 
-  /** `agent status --json`. */
-  async status(): Promise<Status> {
-    const { code, stdout, stderr } = await this.agent('status', '--json');
-    if (code !== 0) throw new Error(`agent status ended with ${code}: ${stderr}`);
-    return JSON.parse(stdout) as Status;
+  /**
+   * What `agent status --json` would print, read in this process: to start the program again and again takes far longer.
+   * The state of another user is left to the program, which reads it as that user.
+   */
+  async status(...jobId: readonly [] | readonly [string]): Promise<Status> {
+    if (this.#user !== undefined) return JSON.parse((await this.agent('status', '--json', ...jobId)).stdout) as Status;
+    const config = await loadConfig(this.configFile);
+    const store = openSharedStore(config);
+    try {
+      return JSON.parse(printableJson(reportOf(config, store, jobId[0] as JobId | undefined), 2)) as Status;
+    } finally {
+      store.close();
+    }
   }
 
   /** The commands that were started so far. */
@@ -194,7 +207,7 @@ export class Place {
   }
 
   #show(): void {
-    for (const { args, stdout, stderr } of [...this.#sandboxes.map(({ program }) => program), ...this.#programs]) {
+    for (const { args, stdout, stderr } of this.#programs) {
       const tail = `${stdout}${stderr}`.split('\n').slice(-60).join('\n');
       process.stderr.write(`--- agent ${args.join(' ')}\n${tail}\n`);
     }
@@ -210,7 +223,7 @@ export class Place {
 }
 
 /** What a configuration has to know of the service. */
-export type ConfiguredService = Pick<SandboxProcess, 'baseUrl' | 'username' | 'passwordFile'>;
+export type ConfiguredService = Pick<SandboxService, 'baseUrl' | 'username' | 'passwordFile'>;
 
 /** The bytes of a file; undefined if there is none. */
 export function readIfThere(file: string): Buffer | undefined {

@@ -46,6 +46,10 @@ export class Program {
   readonly #child: ChildProcess;
   readonly #stdout: Buffer[] = [];
   readonly #stderr: Buffer[] = [];
+  readonly #log: LogLine[] = [];
+  /** How many pieces of the standard error the log was read from, and what is no whole line of them yet. */
+  #logChunks = 0;
+  #logRest = '';
 
   constructor(args: readonly string[], { cwd, env, user, within = [] }: ProgramOptions) {
     if (!fs.existsSync(PROGRAM)) {
@@ -86,12 +90,15 @@ export class Program {
   }
 
   /** The whole lines of its log so far; other lines of the standard error are passed over. */
-  get log(): LogLine[] {
-    return this.stderr
-      .split('\n')
-      .slice(0, -1)
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line) as LogLine);
+  get log(): readonly LogLine[] {
+    // Asked for again and again while it grows: each line is read once.
+    const fresh = Buffer.concat(this.#stderr.slice(this.#logChunks));
+    this.#logChunks = this.#stderr.length;
+    const lines = `${this.#logRest}${fresh.toString('latin1')}`.split('\n');
+    this.#logRest = lines.pop() ?? '';
+    for (const line of lines)
+      if (line.startsWith('{')) this.#log.push(JSON.parse(Buffer.from(line, 'latin1').toString('utf8')) as LogLine);
+    return this.#log;
   }
 
   /** Waits for a line of the log whose message holds `text`. */

@@ -1,13 +1,16 @@
-/** The simulated cluster in a process of its own, and its control interface. */
+/**
+ * The simulated cluster as a service of its own, asked by its control interface alone. It runs in the process of the test:
+ * to start the program for each test takes far longer, and what `agent sandbox` does has tests of its own.
+ */
 import fs from 'node:fs';
-import path from 'node:path';
 import type { JobSpec } from '../../src/sandbox/cluster/cluster.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
+import { describeSandbox, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxUser } from '../../src/sandbox/signin/sessions.ts';
 import type { SandboxCounters } from '../../src/sandbox/traffic.ts';
-import { Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
 
 const USERNAME = 'alice';
@@ -18,45 +21,37 @@ export interface SandboxSecrets {
   readonly controlToken: string;
 }
 
-export class SandboxProcess {
-  readonly program: Program;
+export class SandboxService {
   readonly baseUrl: string;
   readonly port: number;
   readonly username: string = USERNAME;
   readonly passwordFile: string;
   readonly tokenFile: string;
   readonly secrets: SandboxSecrets;
-  /** Process groups of its jobs, in case it is killed before it can end them itself. */
-  readonly #groups = new Set<number>();
+  readonly #sandbox: Sandbox;
 
-  private constructor(program: Program, baseUrl: string, directory: string) {
-    const file = (name: string) => path.join(directory, 'secrets', name);
-    const secret = (name: string) => fs.readFileSync(file(name), 'utf8').trim();
-    this.program = program;
+  private constructor(sandbox: Sandbox) {
+    const { baseUrl, passwordFile, tokenFile, controlTokenFile } = describeSandbox(sandbox);
+    const secret = (file: string) => fs.readFileSync(file, 'utf8').trim();
+    this.#sandbox = sandbox;
     this.baseUrl = baseUrl;
     this.port = Number(new URL(baseUrl).port);
-    this.passwordFile = file('password');
-    this.tokenFile = file('token');
-    this.secrets = { password: secret('password'), token: secret('token'), controlToken: secret('control-token') };
+    this.passwordFile = passwordFile;
+    this.tokenFile = tokenFile;
+    this.secrets = { password: secret(passwordFile), token: secret(tokenFile), controlToken: secret(controlTokenFile) };
   }
 
-  /** Starts `agent sandbox`; port 0 is any free one. */
-  static async start(directory: string, port: number): Promise<SandboxProcess> {
-    fs.mkdirSync(directory, { recursive: true });
-    const program = new Program(['sandbox', '--directory', directory, '--port', String(port)], { cwd: directory });
-    const baseUrl = await until('the sandbox to listen', () => {
-      if (program.end !== undefined) throw new Error(`the sandbox ended: ${program.end.stderr}`);
-      return /^ +baseUrl: "(.*)"$/m.exec(program.stdout)?.[1];
-    });
-    return new SandboxProcess(program, baseUrl, directory);
+  /** Port 0 is any free one. */
+  static async start(directory: string, port: number): Promise<SandboxService> {
+    return new SandboxService(await Sandbox.start({ directory, port, beforeListening: writeSecrets }));
   }
 
   async submit(spec: JobSpec): Promise<JobDescription> {
-    return this.#noted((await this.#ask('POST', 'jobs', spec)) as JobDescription);
+    return (await this.#ask('POST', 'jobs', spec)) as JobDescription;
   }
 
   async job(jobId: string): Promise<JobDescription> {
-    return this.#noted((await this.#ask('GET', `jobs/${jobId}`)) as JobDescription);
+    return (await this.#ask('GET', `jobs/${jobId}`)) as JobDescription;
   }
 
   /** Waits until all processes of a job have ended. */
@@ -107,13 +102,14 @@ export class SandboxProcess {
     return (await response.json()) as string;
   }
 
-  /** Ends it in order; what is left of its jobs is killed. */
+  /** From now on nobody listens, and what was connected is cut. */
+  async cut(): Promise<void> {
+    await this.#sandbox.stopListening();
+  }
+
+  /** Ends it with the processes of its jobs. */
   async stop(): Promise<void> {
-    this.program.signal('SIGTERM');
-    const late = setTimeout(() => this.program.signal('SIGKILL'), 20_000);
-    await this.program.ended;
-    clearTimeout(late);
-    for (const group of this.#groups) killGroup(group);
+    await this.#sandbox.close();
   }
 
   async #ask(method: string, what: string, body?: unknown): Promise<unknown> {
@@ -125,22 +121,5 @@ export class SandboxProcess {
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${what} of the sandbox: ${response.status} ${text}`);
     return JSON.parse(text);
-  }
-
-  #noted(job: JobDescription): JobDescription {
-    for (const { pid, state } of job.tasks) {
-      if (pid === null) continue;
-      if (state === 'running') this.#groups.add(pid);
-      else this.#groups.delete(pid);
-    }
-    return job;
-  }
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // It has ended, as it should.
   }
 }

@@ -3,7 +3,7 @@
  * call; and a power loss, after which only what was flushed is certain.
  */
 import fs from 'node:fs';
-import fsp from 'node:fs/promises';
+import { EXACT, fileCalls, type OpenFile } from '../../src/system/files.ts';
 
 /** What a power loss does to bytes that were not flushed. */
 export type Tear = 'kept' | 'lost' | 'cut' | 'zeroed';
@@ -34,8 +34,8 @@ export class ModelDisk {
   openHandles = 0;
   readonly #files = new Map<string, Unflushed>();
 
-  async open(file: string, flags: number, mode?: number): Promise<fsp.FileHandle> {
-    const handle = await fsp.open(file, flags, mode);
+  async open(file: string, flags: number, mode?: number): Promise<OpenFile> {
+    const handle = await fileCalls(false).open(file, flags, mode);
     this.openHandles++;
     if (!this.#files.has(file)) this.#files.set(file, this.#flushed(file));
     const calls: Partial<Record<PropertyKey, unknown>> = {
@@ -97,12 +97,7 @@ export class ModelDisk {
     return { durable, safe: durable.length, overwritten: durable.length, lost: undefined };
   }
 
-  async #write(
-    handle: fsp.FileHandle,
-    file: string,
-    bytes: Buffer,
-    position: number,
-  ): Promise<{ bytesWritten: number }> {
+  async #write(handle: OpenFile, file: string, bytes: Buffer, position: number): Promise<{ bytesWritten: number }> {
     await this.beforeStep('write');
     if (this.room <= 0) throw systemError('ENOSPC', 'write', -28);
     const state = this.#stateOf(file);
@@ -114,10 +109,10 @@ export class ModelDisk {
     return { bytesWritten };
   }
 
-  async #flush(handle: fsp.FileHandle, file: string): Promise<void> {
+  async #flush(handle: OpenFile, file: string): Promise<void> {
     await this.beforeStep('datasync');
     const state = this.#stateOf(file);
-    const { size } = await handle.stat();
+    const size = Number((await handle.stat(EXACT)).size);
     if (this.flushFailures > 0) {
       this.flushFailures--;
       this.onFlushFailure(file);

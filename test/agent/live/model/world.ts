@@ -6,6 +6,7 @@ import type { Polled } from '../../../../src/agent/poll/poll.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
+import { Store } from '../../../../src/store/store.ts';
 import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB } from '../../../support/engine.ts';
 import { memoryWriter } from '../../../support/memory-content.ts';
@@ -52,6 +53,7 @@ interface Subject {
 export class World {
   readonly #setting: Setting;
   readonly #directory: string;
+  readonly #state: string;
   readonly #remote = new ModelRemote();
   readonly #disk = new ModelDisk();
   readonly #subjects: Subject[];
@@ -69,6 +71,7 @@ export class World {
   constructor(setting: Setting) {
     this.#setting = setting;
     this.#directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
+    this.#state = path.join(this.#directory, 'state');
     this.#decoding = setting.decoding;
     this.#remote.rawAccess = setting.rawAccess;
     this.#decodeAs(setting.decoding);
@@ -88,9 +91,12 @@ export class World {
       written: new Map(),
       mayBeDamaged: false,
     }));
+    fs.mkdirSync(this.#state);
+    fs.copyFileSync(newState(), path.join(this.#state, 'agent.db'));
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
-    if (learned !== undefined) this.#engine.store.habits.set('text-encoding', learned);
+    if (learned === undefined) return;
+    this.#engine.store.habits.set('text-encoding', learned);
     this.#engine.kill();
     this.#engine = this.#start();
   }
@@ -133,7 +139,7 @@ export class World {
         return this.#edit(action);
       case 'lose-state':
         this.#engine.kill();
-        fs.rmSync(path.join(this.#directory, 'state'), { recursive: true });
+        fs.rmSync(this.#state, { recursive: true });
         for (const subject of this.#subjects) this.#forgetPromises(subject);
         this.#engine = this.#start();
         return;
@@ -536,6 +542,17 @@ export class World {
       if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);
     }
   }
+}
+
+/** A state as the agent begins with: made once, for it takes as long as several polls. */
+let madeState: string | undefined;
+function newState(): string {
+  if (madeState !== undefined) return madeState;
+  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
+  process.once('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
+  new Store({ directory, service: 'model', owner: true, now: () => 0 }).close();
+  madeState = path.join(directory, 'agent.db');
+  return madeState;
 }
 
 /** How an earlier agent found the service to decode. */
