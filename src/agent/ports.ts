@@ -2,7 +2,9 @@
  * What the heart of the agent needs from the world. `soap/` and `signin/` fulfil these; tests run one contract over
  * each implementation. Nothing in here knows SOAP, HTTP or YAML.
  */
+
 import type { JobId, LiveFileKey } from '../job.ts';
+import type { FileDigest } from '../system/new-file.ts';
 
 /**
  * The text of one live file as the service handed it out, as UTF-8 bytes (what could not be decoded by the service
@@ -106,12 +108,6 @@ export interface Remote {
 /** A result file that a direct transfer is to bring: the parts of its path below the job's directory on the cluster. */
 export interface DirectFile {
   readonly parts: readonly string[];
-}
-
-/** Length and sha256 (in hex) of a file. */
-export interface FileDigest {
-  readonly bytes: number;
-  readonly sha256: string;
 }
 
 /** A whole file that a direct transfer brought: a regular file below the directory of its order. */

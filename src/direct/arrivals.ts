@@ -4,8 +4,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import type { DirectArrival, DirectOrder, FileDigest } from '../agent/ports.ts';
+import type { DirectArrival, DirectOrder } from '../agent/ports.ts';
 import { systemClock } from '../system/clock.ts';
+import type { FileDigest } from '../system/new-file.ts';
 import { writeNewFile } from '../system/new-file.ts';
 import { Throttle } from '../system/throttle.ts';
 

@@ -2,8 +2,13 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
-import type { FileDigest } from '../agent/ports.ts';
 import { FileWriter } from './write-behind.ts';
+
+/** Length and sha256 (in hex) of a file. */
+export interface FileDigest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
 
 /** So much at a time is flushed on the way. */
 const FLUSH_BYTES = 128 * 1024 * 1024;

@@ -11,7 +11,7 @@ import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { flushAll } from '../../system/flush.ts';
-import type { FileDigest } from '../ports.ts';
+import type { FileDigest } from '../../system/new-file.ts';
 import type { Progress } from './progress.ts';
 
 /** Of one transaction, and so many are not kept waiting. */

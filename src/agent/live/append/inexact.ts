@@ -57,9 +57,11 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
       else if (mark !== 'none') return { width, next: readMarked(part.content, mark) };
     }
     if (onward === undefined) {
-      // Only a mark explains what begins with a character and is shown nowhere else; its bytes are undecodable for sure.
-      const isMark = (await reading.peek(1)).length > 0 && ++misses <= MOST_MARKS;
-      if (!isMark || !(yield* isMirrored(file, decode))) return 'unclear';
+      // Only a mark explains what begins with a character, or ends within one, and is shown nowhere else; its bytes are
+      // undecodable for sure.
+      const rest = reading.fork();
+      const isMark = (await reading.peek(1)).length > 0 || ((await rest.skipUncertain()) > 0 && rest.atEnd());
+      if (!isMark || ++misses > MOST_MARKS || !(yield* isMirrored(file, decode))) return 'unclear';
       width++;
       continue;
     }

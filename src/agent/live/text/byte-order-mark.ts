@@ -74,12 +74,13 @@ function beginning({ bytes, encoder }: Mark, certain: Buffer): Buffer {
 async function* askNear(before: Before): Follow<MarkFound> {
   const { text, from, head, certain } = before;
   let left: readonly Mark[] = before.marks;
-  // Of the same few characters, what follows the last of them tells.
-  for (const at of [...OFFSETS, characterStart(certain, certain.length - 1)]) {
+  // Of the same few characters, what follows the last of them tells, if it is in sight.
+  const isInSight = certain.length < head.length || head.length === text.length;
+  for (const at of isInSight ? [...OFFSETS, characterStart(certain, certain.length - 1)] : OFFSETS) {
     const part = yield from + at;
     if (part === undefined) return AGAIN;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
-    const behind = { at, found, rest: head.subarray(certain.length) };
+    const behind = { at, found, rest: head.subarray(certain.length), isAll: certain.length === text.length };
     const ofNone = Math.max(evidenceFor(certain, behind), evidenceOfCodePage(head, behind));
     // Where undecodable bytes stand, a mark may, too, so nothing is known of what is shown there.
     const isBlind = at >= certain.length && head.length > certain.length;
@@ -117,26 +118,29 @@ interface Found {
   readonly at: number;
   readonly found: Buffer;
   readonly rest: Buffer;
+  /** The certain bytes are all there is. */
+  readonly isAll: boolean;
 }
 
 /** How much of what a service that decodes UTF-8 shows was found, if the file begins with `bytes`; -1 if it was not. */
-function evidenceFor(bytes: Buffer, { at, found, rest }: Found): number {
+function evidenceFor(bytes: Buffer, { at, found, rest, isAll }: Found): number {
+  const shownOf = isAll ? (all: Buffer) => Buffer.from(all.toString()) : wholeCharacters;
   if (at > bytes.length) return -1;
   const isUtf16 = MARKS.some(({ encoder, bytes: mark }) => encoder !== undefined && startsAlike(mark, bytes));
   const follows = isUtf16 ? Buffer.alloc(0) : rest;
   const behind = bytes.subarray(at);
   const goesOn = isUtf16 && rest.length > 0 && found.length < WITHIN_BLOCK_BYTES;
-  const asItIs = evidence(found, Buffer.concat([wholeCharacters(behind), follows]), goesOn);
+  const asItIs = evidence(found, Buffer.concat([shownOf(behind), follows]), goesOn);
   const mark = MARKS.find((each) => each.bytes.equals(behind.subarray(0, each.bytes.length)));
   if (mark === undefined) return asItIs;
   // It may be swallowed.
   const marked = behind.subarray(mark.bytes.length);
-  const shown = mark.encoder?.decode(marked) ?? Buffer.concat([wholeCharacters(marked), follows]);
+  const shown = mark.encoder?.decode(marked) ?? Buffer.concat([shownOf(marked), follows]);
   return Math.max(asItIs, evidence(found, shown, goesOn));
 }
 
 /** The same of one with a code page. */
-function evidenceOfCodePage(head: Buffer, { at, found }: Found): number {
+function evidenceOfCodePage(head: Buffer, { at, found }: Pick<Found, 'at' | 'found'>): number {
   return evidence(found, Buffer.from([...head.toString()].slice(at).join('')));
 }
 

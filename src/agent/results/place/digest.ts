@@ -2,7 +2,7 @@
 import { createHash, hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { AT_ONCE_BYTES, EXACT, type FileCalls, type OpenFile } from '../../../system/files.ts';
-import type { FileDigest } from '../../ports.ts';
+import type { FileDigest } from '../../../system/new-file.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 

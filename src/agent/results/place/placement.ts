@@ -11,7 +11,7 @@ import type { LiveFileRow } from '../../../store/rows.ts';
 import { inTheWay, makeDirectories } from '../../../system/directories.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { flushAll } from '../../../system/flush.ts';
-import type { FileDigest } from '../../ports.ts';
+import type { FileDigest } from '../../../system/new-file.ts';
 import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
 import { digestOf } from './digest.ts';
