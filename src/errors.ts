@@ -125,9 +125,9 @@ export interface JobtailErrorOptions {
   /** The error that led to this one. Never an object that holds a request, a header or a secret. */
   readonly cause?: unknown;
   /** What the person who reads it can do, as one sentence. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** The server's own wish how long to wait, in milliseconds (`Retry-After`). */
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** A failure with a code of the table. The message says what happened, to what; the hint says what to do. */

@@ -89,10 +89,7 @@ export class Secrets {
     const said = this.hide(message);
     const advice = hint === undefined ? undefined : this.hide(hint);
     if (said === message && advice === hint) return error;
-    return new JobtailError(code, said, {
-      ...(advice === undefined ? {} : { hint: advice }),
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    });
+    return new JobtailError(code, said, { hint: advice, retryAfterMs });
   }
 
   /** Of all secrets, by their length. */

@@ -37,8 +37,10 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'agent/live': { values: ['agent', 'system'], types: ['store'] },
   'agent/results': { values: ['agent', 'agent/live/mirror', 'system'], types: ['store'] },
   'remote/http': { values: ['system'] },
-  'remote/soap': { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
-  'remote/signin': { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
+  remote: { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
+  'remote/content': { values: ['remote', 'system'], types: ['agent/ports.ts'] },
+  'remote/soap': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports.ts'] },
+  'remote/signin': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   direct: { values: ['system'], types: ['agent/ports.ts'] },
   config: { values: ['system'] },
   sandbox: { values: ['system', 'remote/soap/contract.ts'] },
@@ -53,6 +55,7 @@ const WRAPPED: Readonly<Record<string, string>> = {
   'p-queue': 'agent',
   chokidar: 'daemon',
   pino: 'daemon',
+  'sonic-boom': 'daemon',
 };
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.

@@ -15,7 +15,7 @@ import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
 import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
-import { contentWriter } from '../../src/remote/soap/answer/content.ts';
+import { contentWriter } from '../../src/remote/content/held-texts.ts';
 import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
@@ -91,7 +91,11 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     encoding: new TextEncoding('auto', store.habits),
     newMemory: () => ({
       witnesses: new Witnesses({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
-      rawBytes: new RawBytes({ remote, newContent: () => contentWriter({ directory }), now: systemClock.monotonic }),
+      rawBytes: new RawBytes({
+        remote,
+        newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
+        now: systemClock.monotonic,
+      }),
       backlogs: new Backlogs(),
       quietFiles: new QuietFiles(mirrorDirectory, false),
     }),

@@ -14,7 +14,8 @@ import type { JobId } from '../../src/job.ts';
 // As the program does (src/cli/main.ts), before anything is loaded.
 v8.setFlagsFromString('--optimize-for-size');
 
-const { buildEngine, connect } = await import('../../src/daemon/compose.ts');
+const { buildEngine } = await import('../../src/daemon/compose.ts');
+const { connect } = await import('../../src/daemon/connection.ts');
 const { openOwnStore } = await import('../../src/daemon/state.ts');
 const { loadConfig } = await import('../../src/config/load.ts');
 

@@ -1,68 +1,53 @@
 /** Arguments of the command line as values; what is none is said in one sentence. */
 import { InvalidArgumentError } from 'commander';
-import {
-  type JobId,
-  LIVE_FILE_NAMES,
-  type LiveFileName,
-  parseJobId,
-  parseLong,
-  parseTaskId,
-  type TaskId,
-} from '../job.ts';
-import { parseSince } from './since.ts';
+import { LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
 
-export function jobArgument(text: string): JobId {
-  const jobId = parseJobId(text);
-  if (jobId === undefined)
-    throw new InvalidArgumentError(`"${text}" is no job id: a whole number of 64 bits was expected.`);
-  return jobId;
+/** A parser for commander; `isNone` ends the sentence `"..." is no ...`. */
+function argument<T>(parse: (text: string) => T | undefined, isNone: string): (text: string) => T {
+  return (text) => {
+    const value = parse(text);
+    if (value === undefined) throw new InvalidArgumentError(`"${text}" is no ${isNone}.`);
+    return value;
+  };
 }
 
-export function taskArgument(text: string): TaskId {
-  const taskId = parseTaskId(text);
-  if (taskId === undefined)
-    throw new InvalidArgumentError(`"${text}" is no task id: a whole number of 64 bits was expected.`);
-  return taskId;
-}
-
-export function fileArgument(text: string): LiveFileName {
-  const file = LIVE_FILE_NAMES.find((name) => name === text);
-  if (file === undefined)
-    throw new InvalidArgumentError(`"${text}" is no live file: one of ${LIVE_FILE_NAMES.join(', ')} was expected.`);
-  return file;
-}
-
-export function projectArgument(text: string): string {
-  const id = parseLong(text);
-  if (id === undefined) throw new InvalidArgumentError(`"${text}" is no project id: a whole number was expected.`);
-  return id;
-}
-
-export function linesArgument(text: string): number {
+export const jobArgument = argument(parseJobId, 'job id: a whole number of 64 bits was expected');
+export const taskArgument = argument(parseTaskId, 'task id: a whole number of 64 bits was expected');
+export const projectArgument = argument(parseLong, 'project id: a whole number was expected');
+export const fileArgument = argument(
+  (text) => LIVE_FILE_NAMES.find((name) => name === text),
+  `live file: one of ${LIVE_FILE_NAMES.join(', ')} was expected`,
+);
+export const linesArgument = argument((text) => {
   if (text === 'all') return Number.POSITIVE_INFINITY;
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError(`"${text}" is no number of lines, nor "all".`);
-  return Number(text);
-}
-
-export function sinceArgument(text: string): number {
-  const since = parseSince(text, Date.now());
-  if (since === undefined)
-    throw new InvalidArgumentError(`"${text}" is no time: 90s, 10m, 2h, 1d or a date was expected.`);
-  return since;
-}
-
-export function portArgument(text: string): number {
+  return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}, 'number of lines, nor "all"');
+export const portArgument = argument((text) => {
   const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new InvalidArgumentError(`"${text}" is no port.`);
-  return port;
-}
-
-export function secondsArgument(text: string): number {
+  return Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;
+}, 'port');
+export const secondsArgument = argument((text) => {
   const seconds = Number(text);
-  if (!(seconds >= 1 && seconds <= 600)) throw new InvalidArgumentError(`"${text}" is no number from 1 to 600.`);
-  return seconds;
+  return seconds >= 1 && seconds <= 600 ? seconds : undefined;
+}, 'number from 1 to 600');
+export const sinceArgument = argument(
+  (text) => parseSince(text, Date.now()),
+  'time: 90s, 10m, 2h, 1d or a date was expected',
+);
+
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A moment as people say it (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. A bare number is seconds ago. */
+export function parseSince(text: string, now: number): number | undefined {
+  const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h|d)?$/.exec(text) ?? [];
+  if (number !== undefined) return now - Number(number) * (UNITS_MS[unit] ?? 0);
+  // Without a date, Date.parse would take all sorts of words for one.
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return undefined;
+  const moment = Date.parse(text);
+  return Number.isNaN(moment) ? undefined : moment;
 }
 
+/** For an option that may be repeated. */
 export function collect<T>(parse: (text: string) => T): (text: string, before: T[]) => T[] {
   return (text, before) => [...before, parse(text)];
 }

@@ -8,7 +8,7 @@ v8.setFlagsFromString('--optimize-for-size');
 v8.setFlagsFromString('--no-opt');
 
 const { programOf } = await import('./program.ts');
-const { reportError } = await import('./report-error.ts');
+const { reportError } = await import('./process.ts');
 
 try {
   await programOf().parseAsync(process.argv);

@@ -4,8 +4,7 @@
  */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
-import { AUTH_METHODS } from '../config/choices.ts';
-import { versionOfProgram } from '../daemon/version.ts';
+import { AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
@@ -19,10 +18,10 @@ import {
   taskArgument,
 } from './arguments.ts';
 import { commandsOf } from './help/command-tree.ts';
-import { SHELLS } from './help/completion-scripts.ts';
+import { completionScript, SHELLS } from './help/completion-scripts.ts';
 import { EXIT_CODES, exitCodesHelp } from './help/exit-codes.ts';
 import { manPage } from './help/man-page.ts';
-import { endWhenUnread } from './unread.ts';
+import { endWhenUnread, versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
   const program = new Command('agent')
@@ -175,7 +174,7 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action(async (shell) => (await loaded(import('./commands/completion.ts'))).completion(shell, commandsOf(program)));
+    .action((shell) => void process.stdout.write(completionScript(shell, commandsOf(program))));
 }
 
 function addTryOut(program: Command): void {

@@ -1,51 +1,23 @@
 /** The section `auth`: how to sign in, and where the secret of the method is read from. */
 import type * as z from 'zod';
+import {
+  AUTH_METHODS,
+  type AuthMethod,
+  type AuthSettings,
+  SECRET_NAMES,
+  type SecretName,
+  type SecretSource,
+  secretNameOf,
+} from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { AUTH_METHODS, type AuthMethod } from './choices.ts';
 import { isQuickPattern } from './fault-pattern.ts';
 import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
 
-/** Where a password, token or session code is read from, anew at every sign-in. The secret itself is never in here. */
-export type SecretSource =
-  | { readonly kind: 'file'; readonly path: string }
-  /** `argv[0]` is the program; no shell. It has `timeoutMs` to print the secret. */
-  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
-  /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
-  | { readonly kind: 'credential'; readonly name: string };
-
-interface AuthCommon {
-  readonly secret: SecretSource;
-  /** Between the base URL and the operation: starts with a slash or is empty. */
-  readonly path: string;
-  /** Instead of the operation name in docs/interface.md 4.2. */
-  readonly operation: string | null;
-  /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
-  readonly sessionCodeField: string | null;
-  /** Text of a regular expression (compile with the flag `i`): a fault that matches means a lost session. */
-  readonly sessionFaultPattern: string | null;
-}
-
-type AuthConfig = AuthCommon &
-  (
-    | { readonly method: 'openid' | 'external-token' | 'password'; readonly username: string }
-    /** `projectId` is canonical decimal text (64-bit). */
-    | { readonly method: 'cloud-platform'; readonly username: string; readonly projectId: string }
-    | { readonly method: 'session-code' }
-  );
-
-const SECRET_NAMES = ['password', 'token', 'sessionCode'] as const;
-type SecretName = (typeof SECRET_NAMES)[number];
 const SOURCES = ['File', 'Command', 'Credential'] as const;
 
 /** The keys that say where a secret is: `passwordFile` and so on. */
 const keysOf = (name: SecretName) => SOURCES.map((source) => `${name}${source}` as const);
 const SECRET_KEYS = SECRET_NAMES.flatMap(keysOf);
-
-/** What the secret of a method is called. */
-export function secretNameOf(method: AuthMethod): SecretName {
-  if (method === 'password') return 'password';
-  return method === 'session-code' ? 'sessionCode' : 'token';
-}
 
 /** The section for a configuration file in `directory`. */
 export function authSection(directory: string) {
@@ -75,7 +47,7 @@ export function authSection(directory: string) {
     sessionCodeCredential: credential,
   })
     .superRefine(checkMethod, EVEN_IF_OTHERS_FAIL)
-    .transform((keys): AuthConfig => {
+    .transform((keys): AuthSettings => {
       const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
       const secret = secretOf(keys, keys.commandTimeoutSeconds);
       const rest = { secret, operation, sessionCodeField, sessionFaultPattern, path: slashed(keys.path) };

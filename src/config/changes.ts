@@ -1,6 +1,6 @@
 /** What differs between two configurations, for the log of a reload. */
 
-import { type SecretSource, secretNameOf } from './auth-schema.ts';
+import { type SecretSource, secretNameOf } from '../auth.ts';
 import type { Config } from './config.ts';
 
 /** Keys that take effect only at a start: everything else is replaced while the agent runs. */

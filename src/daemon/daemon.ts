@@ -11,19 +11,20 @@ import { LinkedAbort } from '../linked-abort.ts';
 import { countOf } from '../numbers.ts';
 import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
-import { buildEngine, connect, type Engine, type Observer, ordersOf } from './compose.ts';
+import { buildEngine, configuredJobs, type Engine } from './compose.ts';
+import { connect, type Observer } from './connection.ts';
 import type { AdjustableLog } from './log.ts';
 import { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
 import { type Notifier, reloading } from './notify.ts';
 import { type Prepared, Reload } from './reload.ts';
 import { Standing } from './standing.ts';
-import { statusText } from './status-text.ts';
 import type { Transfers } from './transfers.ts';
-import { versionOfProgram } from './version.ts';
 import { WatchedFiles } from './watched-files.ts';
 
 export interface DaemonOptions {
+  /** Of the program. */
+  readonly version: string;
   readonly config: Config;
   readonly store: Store;
   readonly transfers: Transfers;
@@ -49,8 +50,6 @@ export class StateGone extends JobtailError {
 const FIRST_SIGN_IN_MS = 30_000;
 /** The scheduler goes round at least so often. */
 const TURN_MS = 5_000;
-/** No round for so long, and the agent is not healthy. */
-const UNHEALTHY_MS = 60_000;
 
 export class Daemon {
   readonly #options: DaemonOptions;
@@ -61,10 +60,7 @@ export class Daemon {
   #engine: Engine | undefined;
   #directories: readonly (readonly [name: string, directory: string])[] = [];
   #server: MetricsServer | undefined;
-  #ready = false;
-  #turnedAt = performance.now();
   #toldAt = Number.NEGATIVE_INFINITY;
-  #refused: string | undefined;
   #stateGone: (() => void) | undefined;
 
   constructor(options: DaemonOptions) {
@@ -72,11 +68,11 @@ export class Daemon {
     const { watchdogMs = Number.POSITIVE_INFINITY } = options.notifier;
     this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
     this.#metrics = new Metrics({
-      version: versionOfProgram(),
+      version: options.version,
       totals: () => options.store.totals.read(),
       callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
       logLinesLost: options.logLinesLost,
-      turnAgeSeconds: () => (performance.now() - this.#turnedAt) / 1000,
+      turnAgeSeconds: () => this.#standing.turnAgeMs / 1000,
       freeBytes: () => this.#freeBytes(),
       now: Date.now,
     });
@@ -110,8 +106,8 @@ export class Daemon {
       log,
       onVerdict: (refused) => {
         if (refused !== undefined) this.#metrics.reloaded('refused');
-        this.#refused = refused;
-        if (this.#ready) this.#options.notifier.send({ STATUS: this.#statusText() });
+        this.#standing.refused = refused;
+        if (this.#standing.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
     });
     const watched = new WatchedFiles({
@@ -168,11 +164,11 @@ export class Daemon {
     try {
       await this.#serve(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      agent.start(ordersOf(config));
+      agent.start(configuredJobs(config));
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
-      if (!this.#ready) await this.#firstSignIn(connection);
+      if (!this.#standing.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
-      this.#ready = true;
+      this.#standing.isReady = true;
       this.#options.onReady();
       notifier.send({ READY: '1', STATUS: this.#statusText() });
       const gone = new Promise<never>((_, reject) => {
@@ -206,17 +202,15 @@ export class Daemon {
   /** The scheduler went round, and calls get their turn. */
   #turned(agent: Agent): void {
     const now = performance.now();
-    this.#turnedAt = now;
+    this.#standing.turned();
     if (this.#options.store.isGone()) this.#stateGone?.();
     if (now - this.#toldAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
     this.#toldAt = now;
-    this.#options.notifier.send({ WATCHDOG: '1', ...(this.#ready ? { STATUS: this.#statusText() } : {}) });
+    this.#options.notifier.send({ WATCHDOG: '1', ...(this.#standing.isReady ? { STATUS: this.#statusText() } : {}) });
   }
 
   #statusText(): string {
-    const { store } = this.#options;
-    const jobs = this.#engine?.agent.jobs ?? 0;
-    return statusText({ jobs, store, failure: this.#standing.failure, refused: this.#refused });
+    return this.#standing.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
   }
 
   /** An address that cannot be used costs the metrics, never the mirrors. */
@@ -230,8 +224,8 @@ export class Daemon {
       this.#server = await serveMetrics({
         ...listen,
         metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
-        unhealthy: () => this.#unhealthy(),
-        unready: () => this.#unready(),
+        unhealthy: () => this.#standing.unhealthy(),
+        unready: () => this.#standing.unready(),
       });
       log.info({ port: this.#server.port }, `metrics are at http://${listen.host}:${this.#server.port}/metrics`);
     } catch (error) {
@@ -242,17 +236,6 @@ export class Daemon {
         `there are no metrics: ${where} cannot be used: ${err}`,
       );
     }
-  }
-
-  #unhealthy(): string | undefined {
-    const ageMs = performance.now() - this.#turnedAt;
-    if (ageMs < UNHEALTHY_MS) return undefined;
-    return `the scheduler has not gone round for ${Math.round(ageMs / 1000)} s`;
-  }
-
-  #unready(): string | undefined {
-    if (!this.#ready) return 'the first sign-in is not through';
-    return this.#standing.failure?.text ?? this.#unhealthy();
   }
 
   async #freeBytes(): Promise<Record<string, number>> {

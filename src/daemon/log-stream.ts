@@ -4,6 +4,7 @@
  * said as soon as lines are taken again.
  */
 import fs from 'node:fs';
+import sonic from 'sonic-boom';
 
 /** What of a stream is used: `process.stderr`, or the stream of a test. */
 export interface LineOutput {
@@ -78,26 +79,26 @@ export class LogStream {
 export function standardError(env: Readonly<Record<string, string | undefined>>): LogStream {
   const { dev, ino } = fs.fstatSync(2);
   const journal = env['JOURNAL_STREAM'] === `${dev}:${ino}`;
-  return new LogStream({ output: fs.fstatSync(2).isFile() ? new FileOutput(2) : process.stderr, journal });
+  return new LogStream({ output: fs.fstatSync(2).isFile() ? fileOutput(2) : process.stderr, journal });
 }
 
-/** A file: Node.js would give it up for good after the first failure, for example of a full disk. */
-export class FileOutput implements LineOutput {
-  readonly writableLength = 0;
-  readonly #fd: number;
-  /** The disk took only a part of the last line. */
-  #isTorn = false;
-
-  constructor(fd: number) {
-    this.#fd = fd;
-  }
-
-  write(text: string): void {
-    const bytes = Buffer.from(this.#isTorn ? `\n${text}` : text);
-    const written = fs.writeSync(this.#fd, bytes);
-    this.#isTorn = written < bytes.length;
-    if (this.#isTorn) throw new Error('there is no room for all of it');
-  }
-
-  on(): void {}
+/**
+ * A file, as an output. Node.js would give it up for good after the first failure, of a full disk for example; here,
+ * lines wait in memory until the disk takes them.
+ */
+export function fileOutput(fd: number): LineOutput {
+  const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MOST_WAITING_BYTES });
+  let isDropped = false;
+  file.on('drop', () => {
+    isDropped = true;
+  });
+  return {
+    writableLength: 0,
+    on: (event, listener) => file.on(event, listener),
+    write(text) {
+      isDropped = false;
+      file.write(text);
+      if (isDropped) throw new Error('too many lines wait');
+    },
+  };
 }

@@ -4,23 +4,11 @@
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ErrorCode } from '../errors.ts';
+import type { CallEvent } from '../remote/session-calls.ts';
+import type { Store } from '../store/store.ts';
 
 /** What the store holds, added up. Times are milliseconds since 1970. */
-export interface StoreTotals {
-  readonly jobs: Readonly<Record<string, number>>;
-  readonly failingJobs: number;
-  readonly liveFiles: number;
-  readonly failingFiles: number;
-  /** Former generations of live files. */
-  readonly generations: number;
-  readonly inexactBytes: number;
-  readonly refusedEntries: number;
-  readonly results: Readonly<Record<string, number>>;
-  /** The latest growth of any watched job; null if none grew yet. */
-  readonly grownAt: number | null;
-  /** The last visit of the watched job that waits longest; null if none was visited yet. */
-  readonly oldestPollAt: number | null;
-}
+export type StoreTotals = ReturnType<Store['totals']['read']>;
 
 export interface MetricsOptions {
   readonly version: string;
@@ -79,7 +67,7 @@ export class Metrics {
     this.#addStoreGauges();
   }
 
-  call({ operation, outcome, durationMs, bytes }: CallNumbers): void {
+  call({ operation, outcome, durationMs, bytes }: CallEvent): void {
     this.#calls.inc({ operation, outcome });
     this.#callSeconds.observe({ operation }, durationMs / 1000);
     this.#callBytes.inc({ operation }, bytes);
@@ -117,75 +105,63 @@ export class Metrics {
 
   #addProcessGauges(): void {
     const { version, callsWaiting, turnAgeSeconds, logLinesLost, freeBytes } = this.#options;
-    this.#gauge('build_info', 'The program; always 1', (set) => set(1, { version, node: process.version }), [
-      'version',
-      'node',
-    ]);
-    this.#gauge('calls_waiting', 'Calls that wait for their turn', (set) => set(callsWaiting()));
-    this.#gauge('scheduler_turn_age_seconds', 'Since the scheduler last went round', (set) => set(turnAgeSeconds()));
-    this.#gauge('log_lines_lost', 'Log lines dropped since the start, because nobody took them', (set) =>
-      set(logLinesLost()),
-    );
-    const free = async (set: SetGauge) => {
-      for (const [directory, bytes] of Object.entries(await freeBytes())) set(bytes, { directory });
-    };
-    this.#gauge('disk_free_bytes', 'Free bytes where a directory lies', free, ['directory']);
+    const program = { version, node: process.version };
+    const names = { name: 'jobtail_build_info', help: 'The program; always 1', labelNames: Object.keys(program) };
+    new Gauge({ ...names, registers: [this.#registry] }).set(program, 1);
+    this.#gauge('calls_waiting', 'Calls that wait for their turn', callsWaiting);
+    this.#gauge('scheduler_turn_age_seconds', 'Since the scheduler last went round', turnAgeSeconds);
+    this.#gauge('log_lines_lost', 'Log lines dropped since the start, because nobody took them', logLinesLost);
+    this.#gauges('disk_free_bytes', 'Free bytes where a directory lies', 'directory', freeBytes);
   }
 
   #addStoreGauges(): void {
-    const { now } = this.#options;
-    const add = (name: string, help: string, value: (found: StoreTotals) => number | undefined) =>
-      this.#gauge(name, help, (set) => {
-        const found = this.#totals && value(this.#totals);
-        if (found !== undefined) set(found);
+    const add = (name: string, help: string, value: (found: StoreTotals) => number) =>
+      this.#gauge(name, help, () => this.#totals && value(this.#totals));
+    const age = (name: string, help: string, at: (found: StoreTotals) => number | null) =>
+      this.#gauge(name, help, () => {
+        const since = this.#totals && at(this.#totals);
+        return since == null ? undefined : Math.max(0, this.#options.now() - since) / 1000;
       });
-    const by = (name: string, help: string, values: (found: StoreTotals) => Readonly<Record<string, number>>) =>
-      this.#gauge(
-        name,
-        help,
-        (set) => {
-          for (const [state, count] of Object.entries(this.#totals ? values(this.#totals) : {})) set(count, { state });
-        },
-        ['state'],
-      );
-    const age = (at: number | null) => (at === null ? undefined : Math.max(0, now() - at) / 1000);
-    by('jobs', 'Jobs by state', ({ jobs }) => jobs);
-    by('results', 'Result files by state', ({ results }) => results);
+    this.#gauges('jobs', 'Jobs by state', 'state', () => this.#totals?.jobs);
+    this.#gauges('results', 'Result files by state', 'state', () => this.#totals?.results);
     add('jobs_failing', 'Watched jobs whose last visit failed', ({ failingJobs }) => failingJobs);
     add('live_files', 'Live files of watched jobs', ({ liveFiles }) => liveFiles);
     add('live_files_failing', 'Live files of watched jobs that fail by themselves', ({ failingFiles }) => failingFiles);
     add('former_generations', 'Rewritten or truncated remote files so far', ({ generations }) => generations);
     add('inexact_bytes', 'Bytes of mirrors that could not be had exactly', ({ inexactBytes }) => inexactBytes);
     add('refused_entries', 'Entries of answers that nobody asked for', ({ refusedEntries }) => refusedEntries);
-    add('growth_age_seconds', 'Since any watched job last grew', ({ grownAt }) => age(grownAt));
-    add('oldest_poll_age_seconds', 'Since the last visit of the job that waits longest', ({ oldestPollAt }) =>
-      age(oldestPollAt),
-    );
+    age('growth_age_seconds', 'Since any watched job last grew', ({ grownAt }) => grownAt);
+    age('oldest_poll_age_seconds', 'Since the last visit of the job that waits longest', (found) => found.oldestPollAt);
   }
 
-  #gauge(name: string, help: string, fill: (set: SetGauge) => void | Promise<void>, labelNames: string[] = []): void {
+  /** A number that is absent while it is undefined. */
+  #gauge(name: string, help: string, value: () => number | undefined): void {
     new Gauge({
       name: `jobtail_${name}`,
       help,
-      labelNames,
+      registers: [this.#registry],
+      collect() {
+        // Not 0, which a reset would make of it.
+        this.remove();
+        const found = value();
+        if (found !== undefined) this.set(found);
+      },
+    });
+  }
+
+  /** Numbers by the values of a label. */
+  #gauges(name: string, help: string, label: string, values: () => NumbersByName | Promise<NumbersByName>): void {
+    new Gauge({
+      name: `jobtail_${name}`,
+      help,
+      labelNames: [label],
       registers: [this.#registry],
       async collect() {
         this.reset();
-        // A gauge without labels would be 0 now; it is to be absent unless it is set.
-        if (labelNames.length === 0) this.remove();
-        await fill((value, labels) => (labels === undefined ? this.set(value) : this.set(labels, value)));
+        for (const [value, number] of Object.entries((await values()) ?? {})) this.set({ [label]: value }, number);
       },
     });
   }
 }
 
-type SetGauge = (value: number, labels?: Readonly<Record<string, string>>) => void;
-
-/** One call, as the numbers see it. */
-export interface CallNumbers {
-  readonly operation: string;
-  readonly outcome: 'ok' | ErrorCode;
-  readonly durationMs: number;
-  /** Bytes of the answer. */
-  readonly bytes: number;
-}
+type NumbersByName = Readonly<Record<string, number>> | undefined;

@@ -4,7 +4,7 @@ import { describeChanges, restartKeys } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
 import { loadConfig } from '../config/load.ts';
 import { asJobtailError } from '../errors.ts';
-import type { Connection } from './compose.ts';
+import type { Connection } from './connection.ts';
 
 /** A configuration that can be followed by: the files it names were read, too. */
 export interface Prepared {

@@ -1,13 +1,24 @@
-/** How the service stands, as the calls and sign-ins of the agent show it: for STATUS= and /readyz. */
+/** How the agent and its service stand: for STATUS=, /healthz and /readyz. */
 import { ERROR_POLICIES, type ErrorCode } from '../errors.ts';
+import { countOf, showAge } from '../numbers.ts';
+import type { Store } from '../store/store.ts';
+
+/** The scheduler has not gone round for so long, and the agent is not healthy. */
+const UNHEALTHY_MS = 60_000;
 
 export class Standing {
   readonly #now: () => number;
   #failure: { readonly code: ErrorCode; readonly since: number } | undefined;
+  #turnedAt: number;
+  /** It follows: the first sign-in was tried. */
+  isReady = false;
+  /** Why a changed configuration is not in force. */
+  refused: string | undefined;
 
   /** `now` is in milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
+    this.#turnedAt = now();
   }
 
   /** How one call or sign-in ended. */
@@ -17,10 +28,47 @@ export class Standing {
     else this.#failure = { code: outcome, since: this.#failure?.since ?? this.#now() };
   }
 
-  /** What is wrong, and for how many milliseconds; undefined while the service answers. */
+  /** The scheduler went round. */
+  turned(): void {
+    this.#turnedAt = this.#now();
+  }
+
+  /** Milliseconds since the scheduler went round. */
+  get turnAgeMs(): number {
+    return this.#now() - this.#turnedAt;
+  }
+
+  /** What is wrong with the service, and for how many milliseconds; undefined while it answers. */
   get failure(): { readonly text: string; readonly forMs: number } | undefined {
     if (this.#failure === undefined) return undefined;
     const { code, since } = this.#failure;
     return { text: `the service ${ERROR_POLICIES[code].standing}`, forMs: this.#now() - since };
+  }
+
+  /** Why the agent should be restarted; undefined if it should not. */
+  unhealthy(): string | undefined {
+    const ageMs = this.turnAgeMs;
+    return ageMs < UNHEALTHY_MS ? undefined : `the scheduler has not gone round for ${Math.round(ageMs / 1000)} s`;
+  }
+
+  /** Why the agent cannot do its work now; undefined if it can. */
+  unready(): string | undefined {
+    return this.isReady ? (this.failure?.text ?? this.unhealthy()) : 'the first sign-in is not through';
+  }
+
+  /** The line that `systemctl status` shows for the agent. */
+  text(jobs: number, { totals }: Pick<Store, 'totals'>): string {
+    const { failure } = this;
+    const parts = [`following ${countOf(jobs, 'job')}`];
+    if (failure !== undefined) parts.unshift(`${failure.text} since ${showAge(failure.forMs)}`);
+    try {
+      const { grownAt, failingJobs } = totals.watched();
+      if (grownAt !== null) parts.push(`last growth ${showAge(Date.now() - grownAt)} ago`);
+      if (failure === undefined && failingJobs > 0) parts.push(`${failingJobs} failing (agent status)`);
+    } catch {
+      parts.push('the state cannot be read');
+    }
+    if (this.refused !== undefined) parts.push(`the changed configuration is refused: ${this.refused}`);
+    return parts.join(', ');
   }
 }

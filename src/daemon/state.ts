@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
-import { type DirectoryLock, lockDirectory, lockHolder } from '../store/lock.ts';
+import { lockDirectory, lockHolder } from '../store/lock.ts';
 import type { JobState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
@@ -48,7 +48,7 @@ export interface OwnedStore {
 export function openOwnStore(config: Config, log: Log, secrets = new Secrets()): OwnedStore {
   refuseForeignState(config);
   makeDirectories(config);
-  const lock: DirectoryLock = lockDirectory(config.state.directory);
+  const lock = lockDirectory(config.state.directory);
   let store: Store | undefined;
   try {
     store = new Store({ ...storeOf(config), owner: true });
@@ -59,7 +59,14 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets()):
         `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
       );
     }
-    return own(store, new Transfers({ store, log, secrets }), lock);
+    const opened = store;
+    const transfers = new Transfers({ store, log, secrets });
+    const close = () => {
+      transfers.close();
+      opened.close();
+      lock.release();
+    };
+    return { store, transfers, close };
   } catch (error) {
     store?.close();
     lock.release();
@@ -78,18 +85,6 @@ export function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | unde
   }
 }
 
-function own(store: Store, transfers: Transfers, lock: DirectoryLock): OwnedStore {
-  return {
-    store,
-    transfers,
-    close() {
-      transfers.close();
-      store.close();
-      lock.release();
-    },
-  };
-}
-
 /** Files that root makes among those of another user would stop the agent of that user at its next start, and worse. */
 function refuseForeignState({ state }: Config): void {
   if (process.geteuid?.() !== 0 || !fs.existsSync(state.directory)) return;
@@ -103,6 +98,15 @@ function refuseForeignState({ state }: Config): void {
 /** The store beside a running agent, or to look into it. */
 export function openSharedStore(config: Config): Store {
   return new Store({ ...storeOf(config), owner: false });
+}
+
+/** The store beside a running agent; undefined where there is none, or for somebody who may not read it. */
+export function sharedStoreIfReadable(config: Config): Store | undefined {
+  try {
+    return openSharedStore(config);
+  } catch {
+    return undefined;
+  }
 }
 
 const storeOf = (config: Config) => ({

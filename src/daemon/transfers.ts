@@ -4,6 +4,7 @@
  */
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectTransfer, Log, Remote } from '../agent/ports.ts';
 import { DirectResults } from '../agent/results/download/by-direct.ts';
 import { Leases } from '../agent/results/download/leases.ts';
@@ -85,32 +86,25 @@ export class Transfers {
   /** Gives back, again and again, what nobody uses; the returned function ends that. */
   keepUp(remote: Remote): () => Promise<void> {
     const stop = new AbortController();
-    let cancelTimer = () => {};
-    let running = Promise.resolve();
+    const running = this.#keepEnding(remote, stop.signal);
+    return () => {
+      stop.abort();
+      return running;
+    };
+  }
+
+  async #keepEnding(remote: Remote, signal: AbortSignal): Promise<void> {
     let failing = false;
-    const look = async () => {
+    while (!signal.aborted) {
       try {
-        await this.leases.endUnused(remote, stop.signal);
+        await this.leases.endUnused(remote, signal);
         failing = false;
       } catch (thrown) {
-        const { code, message } = asJobtailError(thrown);
-        if (!failing && !stop.signal.aborted)
-          this.#log.warn({ scope: 'transfers', code, err: message }, `a temporary key cannot be ended yet: ${message}`);
+        if (!failing && !signal.aborted) this.#warn(thrown, 'a temporary key cannot be ended yet');
         failing = true;
       }
-      if (!stop.signal.aborted) wait(failing ? PAUSE_MS : LOOK_MS);
-    };
-    const wait = (delayMs: number) => {
-      cancelTimer = systemClock.timer(delayMs, () => {
-        running = look();
-      });
-    };
-    wait(0);
-    return async () => {
-      stop.abort();
-      cancelTimer();
-      await running;
-    };
+      await sleep(failing ? PAUSE_MS : LOOK_MS, undefined, { signal }).catch(() => {});
+    }
   }
 
   /** Gives everything back: the private keys end with the process. What cannot be told now is told at the next start. */
@@ -118,12 +112,13 @@ export class Transfers {
     try {
       await this.leases.endAll(remote, signal);
     } catch (thrown) {
-      const { code, message } = asJobtailError(thrown);
-      this.#log.warn(
-        { scope: 'transfers', code, err: message },
-        `a temporary key could not be ended, and will be at the next start: ${message}`,
-      );
+      this.#warn(thrown, 'a temporary key could not be ended, and will be at the next start');
     }
+  }
+
+  #warn(thrown: unknown, what: string): void {
+    const { code, message } = asJobtailError(thrown);
+    this.#log.warn({ scope: 'transfers', code, err: message }, `${what}: ${message}`);
   }
 
   /** Removes the place of private keys. */

@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
 import { compareSides } from '../../src/cli/demo/comparison.ts';
 import { comparisonTable, differences } from '../../src/cli/demo/comparison-table.ts';
 import type { Sides } from '../../src/cli/demo/sides.ts';
-import { columnsOf } from '../../src/cli/show/terminal-text.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
@@ -131,7 +131,7 @@ describe('the table', () => {
     const comparison = await compareSides(equalSides(many).sides);
     for (const all of [true, false]) {
       const { lines, note } = comparisonTable(comparison, { columns: 80, all });
-      for (const line of linesOf(lines)) expect(columnsOf(line)).toBeLessThanOrEqual(80);
+      for (const line of linesOf(lines)) expect(stringWidth(line)).toBeLessThanOrEqual(80);
       expect(note).toMatch(/\(\d\d of 64 digits are shown, all were compared\)/);
     }
   });

@@ -4,10 +4,11 @@ import { expect, onTestFinished } from 'vitest';
 import type { Grant, Part } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
+import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { SoapRemote } from '../../src/remote/soap/client.ts';
 import type { Operation } from '../../src/remote/soap/contract.ts';
-import { GivenSession } from '../support/wire-remote.ts';
+import { GivenSession, spillTo } from '../support/wire-remote.ts';
 import type { ContractService, ServedJob, Version } from './service.ts';
 
 /** Far beyond what anything here takes. */
@@ -55,7 +56,10 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
     soapVersion: version,
     http,
     session,
-    spillDirectory: tmpdir(),
+    secrets: new Secrets(),
+    spill: spillTo(tmpdir()),
+    isSessionFault: () => false,
+    onCall: () => undefined,
     maxSmallAnswerBytes: 4 * 1024 * 1024,
   });
   const understood: Place['understood'] = async (operation, fields = {}) => {

@@ -1,10 +1,13 @@
 /** The log never blocks, never grows without bound and never fails the agent. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLog } from '../../src/daemon/log.ts';
-import { FileOutput, LogStream } from '../../src/daemon/log-stream.ts';
+import { fileOutput, LogStream } from '../../src/daemon/log-stream.ts';
 import { Secrets } from '../../src/redact.ts';
+import { SmallDisk } from '../support/e2e-mount.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const linesOf = (text: string) =>
   text
@@ -80,12 +83,32 @@ describe('a log that nobody takes', () => {
     ]);
   });
 
-  it('counts the lines that a full disk does not take', () => {
+  it('counts the lines that a full disk does not take, beyond those that wait', () => {
     const full = fs.openSync('/dev/full', 'w');
     onTestFinished(() => fs.closeSync(full));
-    const stream = new LogStream({ output: new FileOutput(full) });
-    for (let line = 0; line < 3; line++) stream.write('a line\n');
+    const stream = new LogStream({ output: fileOutput(full) });
+    const line = `${'x'.repeat(1024 * 1024 - 1)}\n`;
+    stream.write(line);
+    expect(stream.lost).toBe(0);
+    for (let lines = 0; lines < 3; lines++) stream.write(line);
     expect(stream.lost).toBe(3);
+  });
+
+  it('holds whole lines, all of them in order, when a disk that was full takes lines again', (context) => {
+    const disk = SmallDisk.mount(context, temporaryDirectory(), 64).directory;
+    const log = path.join(disk, 'log');
+    const file = fs.openSync(log, 'a');
+    context.onTestFinished(() => fs.closeSync(file));
+    const filler = path.join(disk, 'filler');
+    fs.writeFileSync(filler, Buffer.alloc(56 * 1024));
+    const stream = new LogStream({ output: fileOutput(file) });
+    const lines = Array.from({ length: 200 }, (_, number) => `line ${number} ${'x'.repeat(100)}\n`);
+    for (const line of lines) stream.write(line);
+    expect(fs.readFileSync(log, 'utf8')).not.toBe(lines.join(''));
+    fs.rmSync(filler);
+    stream.write('again\n');
+    expect(fs.readFileSync(log, 'utf8')).toBe(`${lines.join('')}again\n`);
+    expect(stream.lost).toBe(0);
   });
 
   it('says how many were lost once that is taken', () => {

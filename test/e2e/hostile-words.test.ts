@@ -83,6 +83,8 @@ it.concurrent('on a terminal', { timeout: 180_000, ...needs('script') }, async (
       terminal.type('\u0003');
       await terminal.ended;
     }
+    // It removes its directory then.
+    if (args[0] === 'check') await terminal.ended;
     // Colours and the screen of a status that stays are of the program itself.
     const own = new RegExp(`${ESC}\\[(?:[0-9;]*m|\\?1049[hl]|\\?25[hl]|[HKJ])|\r`, 'g');
     expect(actIn(terminal.text.replaceAll(own, '')), JSON.stringify(terminal.text)).toBeNull();

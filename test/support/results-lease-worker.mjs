@@ -2,7 +2,7 @@
 
 import { Leases } from '../../dist/agent/results/download/leases.js';
 import { loadConfig } from '../../dist/config/load.js';
-import { connect } from '../../dist/daemon/compose.js';
+import { connect } from '../../dist/daemon/connection.js';
 import { openOwnStore } from '../../dist/daemon/state.js';
 import { systemClock } from '../../dist/system/clock.js';
 

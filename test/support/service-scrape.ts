@@ -29,7 +29,7 @@ export function metricsOf(totals: StoreTotals = TOTALS): Metrics {
 
 export async function scrape(): Promise<string> {
   const metrics = metricsOf();
-  const call = { operation: 'ListChangedFilesForJob', bytes: 100, durationMs: 250 };
+  const call = { operation: 'ListChangedFilesForJob' as const, bytes: 100, durationMs: 250 };
   metrics.call({ ...call, outcome: 'ok' });
   metrics.call({ ...call, outcome: 'timeout' });
   metrics.signIn('ok');

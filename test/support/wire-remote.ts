@@ -2,8 +2,11 @@
 import { tmpdir } from 'node:os';
 import type { Grant, Session } from '../../src/agent/ports.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
+import { Secrets } from '../../src/redact.ts';
+import type { SpillPlace } from '../../src/remote/content/spill-file.ts';
 import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
-import { type CallEvent, SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
+import type { CallEvent } from '../../src/remote/session-calls.ts';
+import { SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
 import { NAMESPACE } from './wire-envelopes.ts';
 
 export const SESSION_CODE = '7d2c6a1e-90d5-4b0c-8f4e-3a5b6c7d8e9f';
@@ -52,6 +55,11 @@ export interface TestRemote {
   close(): Promise<void>;
 }
 
+/** A place with room without end. */
+export function spillTo(directory: string, memoryBytes = 1024 * 1024): SpillPlace {
+  return { directory, memoryBytes, reserve: { require: async () => undefined } };
+}
+
 const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
 
 export function createRemote(
@@ -67,8 +75,10 @@ export function createRemote(
     soapVersion: '1.1',
     http,
     session,
-    spillDirectory: tmpdir(),
+    secrets: new Secrets(),
+    spill: spillTo(tmpdir()),
     maxSmallAnswerBytes: 4 * 1024 * 1024,
+    isSessionFault: () => false,
     onCall: (event) => events.push(event),
     ...rest,
   });

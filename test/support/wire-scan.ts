@@ -1,12 +1,13 @@
 /** Runs the scanner over whole documents, for its tests. */
 import { JobtailError } from '../../src/errors.ts';
 import { Secrets } from '../../src/redact.ts';
-import type { Lifted } from '../../src/remote/soap/answer/lifted.ts';
+import type { Lifted } from '../../src/remote/content/lifted.ts';
 import { AnswerScanner } from '../../src/remote/soap/answer/scanner.ts';
 import type { Operation } from '../../src/remote/soap/contract.ts';
 import { NAMESPACE } from './wire-envelopes.ts';
 
 export interface Scanned {
+  /** What remains of the document; of a fault, its words. */
   readonly rest: string;
   readonly texts: readonly Buffer[];
 }
@@ -48,7 +49,8 @@ export function scan(operation: Operation, document: Buffer | string, cuts: Cuts
     scanner.push(Buffer.from(bytes.subarray(at, cut)));
     at = cut;
   }
-  return { rest: scanner.finish().xml, texts: lifted.texts };
+  const rest = scanner.finish();
+  return { rest: rest.fault ?? rest.xml, texts: lifted.texts };
 }
 
 /** What `scan` returns, or the code of its error; any other error is thrown. */

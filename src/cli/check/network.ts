@@ -1,5 +1,6 @@
 /** `agent check`: the way to the middleware, one layer after the other, so that it shows which one is broken. */
 import dns from 'node:dns/promises';
+import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
@@ -9,7 +10,7 @@ import { loadTls } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
-import { type Finding, note, ok, warning } from './findings.ts';
+import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { namespaceOf } from './namespace.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -34,13 +35,27 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
 const OWN_CA_HINT = 'a private CA goes into service.tls.caFile, a client certificate into certFile and keyFile';
 
 /** Where connections go to: the hosts of the configuration, or the proxy. */
-export interface Place {
+interface Place {
   readonly host: string;
   readonly port: number;
   readonly url: URL;
 }
 
-export function placesOf({ service }: Config): Place[] {
+/** Goes to each place; whether the way to all of them is open. */
+export async function checkWay(findings: Findings, config: Config): Promise<boolean> {
+  let isOpen = true;
+  for (const place of placesOf(config)) {
+    isOpen =
+      (await findings.step('name', () => checkName(place))) &&
+      (await findings.step('TCP', () => checkTcp(place))) &&
+      (await findings.step('TLS', () => checkTls(config, place))) &&
+      (await findings.step('clock', () => checkClock(config, place))) &&
+      isOpen;
+  }
+  return isOpen;
+}
+
+function placesOf({ service }: Config): Place[] {
   const urls = service.proxy === null ? [service.fileTransferUrl, service.baseUrl] : [service.proxy];
   const places = urls.flatMap((url) => (url === null ? [] : [placeOf(new URL(url))]));
   return places.filter((place, index) => index === places.findIndex(({ url }) => url.origin === place.url.origin));
@@ -52,7 +67,7 @@ function placeOf(url: URL): Place {
   return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port, url };
 }
 
-export async function checkName({ host }: Place): Promise<Finding[]> {
+async function checkName({ host }: Place): Promise<Finding[]> {
   if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
   const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw new JobtailError('unreachable', `the name ${host} is not known here (${error.code})`, {
@@ -62,54 +77,45 @@ export async function checkName({ host }: Place): Promise<Finding[]> {
   return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
 }
 
-export async function checkTcp({ host, port }: Place): Promise<Finding[]> {
+async function checkTcp({ host, port }: Place): Promise<Finding[]> {
   const startedAt = performance.now();
-  await new Promise<void>((resolve, reject) => {
-    const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
-    const fail = (error: JobtailError) => {
-      socket.destroy();
-      reject(error);
-    };
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve();
-    });
-    socket.once('timeout', () =>
-      fail(
-        new JobtailError('timeout', `${host}:${port} does not answer`, {
-          hint: 'a firewall may drop it; is the port right? is a proxy needed (service.proxy)?',
-        }),
-      ),
-    );
-    socket.once('error', (error) => fail(describeFailure(error, { host, port: String(port) })));
+  const socket = net.connect({ host, port, timeout: TIMEOUT_MS });
+  const opened = await isOpened(socket, 'connect').catch((error: Error) => {
+    throw describeFailure(error, { host, port: String(port) });
   });
-  return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
+  socket.destroy();
+  if (opened) return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
+  throw new JobtailError('timeout', `${host}:${port} does not answer`, {
+    hint: 'a firewall may drop it; is the port right? is a proxy needed (service.proxy)?',
+  });
 }
 
-export async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
+async function checkTls(config: Config, { host, port, url }: Place): Promise<Finding[]> {
   if (url.protocol !== 'https:') return [note(`${url.origin} is not encrypted`)];
-  const material = await loadTls(config);
-  return new Promise((resolve, reject) => {
-    const servername = net.isIP(host) === 0 ? { servername: host } : {};
-    const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...material }, () => {
-      const { valid_to: validTo } = socket.getPeerCertificate();
-      const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
-      const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
-      if (days < SOON_DAYS)
-        found.push(warning(`the certificate ends on ${validTo}`, 'tell the operator of the service'));
-      socket.destroy();
-      resolve(found);
-    });
-    const fail = (why: string, hint: string) => {
-      socket.destroy();
-      reject(new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, { hint }));
-    };
-    socket.once('timeout', () => fail('no answer', OWN_CA_HINT));
-    socket.once('error', ({ code = '', message }: NodeJS.ErrnoException) => {
-      const [why, hint] = TLS_WORDS[code] ?? [message.trim(), OWN_CA_HINT];
-      fail(`${why} (${code})`, hint);
-    });
-  });
+  const servername = net.isIP(host) === 0 ? { servername: host } : {};
+  const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...(await loadTls(config)) });
+  const refusal = (why: string, hint: string) =>
+    new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, { hint });
+  try {
+    if (!(await isOpened(socket, 'secureConnect'))) throw refusal('no answer', OWN_CA_HINT);
+    const { valid_to: validTo } = socket.getPeerCertificate();
+    const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
+    const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
+    if (days < SOON_DAYS) found.push(warning(`the certificate ends on ${validTo}`, 'tell the operator of the service'));
+    return found;
+  } catch (error) {
+    if (error instanceof JobtailError) throw error;
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    const [why, hint] = TLS_WORDS[code] ?? [message.trim(), OWN_CA_HINT];
+    throw refusal(`${why} (${code})`, hint);
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** Whether a connection came about within its timeout; rejects with the error of the socket. */
+function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promise<boolean> {
+  return Promise.race([once(socket, event).then(() => true), once(socket, 'timeout').then(() => false)]);
 }
 
 /** Whether the configuration has the namespace that the service itself names; a slash at its end counts. */
@@ -125,7 +131,7 @@ export async function checkNamespace(config: Config, signal: AbortSignal): Promi
 }
 
 /** The service's clock, by the `Date` of any answer. */
-export async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
+async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
   if (config.service.proxy !== null) return [note('not compared: there is a proxy in between')];
   const material = await loadTls(config);
   const date = await new Promise<string | undefined>((resolve) => {

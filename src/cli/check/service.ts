@@ -1,30 +1,114 @@
 /** `agent check`: signing in, a real call, and what they say about the server's habits (docs/servers.md). */
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
-import type { JobId, LiveFileKey } from '../../job.ts';
+import type { Config } from '../../config/config.ts';
+import { connect } from '../../daemon/connection.ts';
+import { commandLog } from '../../daemon/log.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
+import { type HttpAnswer, HttpClient, type HttpRequest } from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
-import { type Finding, note, ok, warning } from './findings.ts';
+import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 
 /** Of a name. */
 const MOST_SHOWN = 200;
 /** A live file that is asked for a second time is no larger. */
 const MOST_AGAIN = 64 * 1024;
+/** What is kept of an answer. */
+const MOST_OVERHEARD = 64 * 1024;
 
-export async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
+export interface ServiceOptions {
+  /** The job to try a call on; one that is known if left out. */
+  readonly jobId: JobId | undefined;
+  /** Its tasks; those that are known if there are none. */
+  readonly tasks: readonly TaskId[];
+  readonly store: Store | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Signs in, and calls as far as a job is known. */
+export async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
+  const { store, signal } = options;
+  // Long texts go to a directory of its own: the one of the agent may be missing, or belong to somebody else.
+  const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
+  try {
+    await fs.mkdir(path.join(directory, 'spill'));
+    let client: OverheardClient | undefined;
+    const connection = await connect({ ...config, state: { directory } }, commandLog(), {
+      newClient: (limits) => {
+        client = new OverheardClient(limits);
+        return client;
+      },
+    });
+    try {
+      const { session, remote, secrets } = connection;
+      if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
+      const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
+      if (jobId === undefined) {
+        findings.skip('call', 'no job is known (--job ID)');
+        return;
+      }
+      const files = filesOf(jobId, options.tasks, config, store);
+      const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
+      if (await findings.step('call', () => checkListing(call))) {
+        await findings.step('live files', () => checkLiveFiles(call));
+      }
+      if (store !== undefined) await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
+    } finally {
+      await connection.close();
+    }
+  } finally {
+    await fs.rm(directory, { recursive: true, force: true });
+  }
+}
+
+/** The live files of a job that are known from the command line, the configuration or the state. */
+function filesOf(jobId: JobId, tasks: readonly TaskId[], config: Config, store: Store | undefined): KnownFile[] {
+  const rows = store?.liveFiles.ofJob(jobId) ?? [];
+  const named = tasks.length > 0 ? tasks : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
+  if (named.length === 0) return rows;
+  const positionOf = (key: LiveFileKey) => rows.find((row) => keyText(row) === keyText(key))?.position ?? 0;
+  return named
+    .flatMap((taskId) => LIVE_FILE_NAMES.map((file) => ({ taskId, file })))
+    .map((key) => ({ ...key, position: positionOf(key) }));
+}
+
+/** An HTTP client that lets somebody read along: the habits of a server show only in what it really sends. */
+class OverheardClient extends HttpClient {
+  /** The beginning of the last answer, once it was read. */
+  lastAnswer = '';
+
+  override async request(request: HttpRequest): Promise<HttpAnswer> {
+    const answer = await super.request(request);
+    this.lastAnswer = '';
+    return { ...answer, body: this.#overhear(answer.body) };
+  }
+
+  async *#overhear(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const bytes of body) {
+      if (this.lastAnswer.length < MOST_OVERHEARD) this.lastAnswer += bytes.toString('latin1');
+      yield bytes;
+    }
+  }
+}
+
+async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
   const startedAt = performance.now();
   const { kind } = await session.current(signal);
   const what = kind === 'session' ? 'a session code' : 'the token is shown with every call';
   return [ok(`${what}, in ${Math.round(performance.now() - startedAt)} ms`)];
 }
 
-export interface KnownFile extends LiveFileKey {
+interface KnownFile extends LiveFileKey {
   readonly position: number;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly remote: Remote;
   readonly jobId: JobId;
   readonly secrets: Secrets;
@@ -35,7 +119,7 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
-export async function checkListing({ remote, jobId, secrets, signal }: CallOptions): Promise<Finding[]> {
+async function checkListing({ remote, jobId, secrets, signal }: CallOptions): Promise<Finding[]> {
   const startedAt = performance.now();
   const names = await remote.listChangedFiles(jobId, signal);
   const took = `${Math.round(performance.now() - startedAt)} ms`;
@@ -46,14 +130,7 @@ export async function checkListing({ remote, jobId, secrets, signal }: CallOptio
   return found;
 }
 
-export async function checkLiveFiles({
-  remote,
-  jobId,
-  secrets,
-  files,
-  lastAnswer,
-  signal,
-}: CallOptions): Promise<Finding[]> {
+async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signal }: CallOptions): Promise<Finding[]> {
   if (files.length === 0) return [note(`not tried: no task of job ${jobId} is known (--task ID)`)];
   const ask = async (wanted: readonly PartRequest[]) => {
     const { parts, refused } = await remote.readParts(jobId, wanted, signal);
@@ -85,7 +162,7 @@ export async function checkLiveFiles({
 }
 
 /** What the agent has learned about this service so far. */
-export function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): Finding[] {
+function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): Finding[] {
   const encoding = habits.get('text-encoding');
   const limit = habits.get('batch-limit');
   const setting = contentEncoding === 'auto' ? '' : ` (service.contentEncoding: ${contentEncoding})`;

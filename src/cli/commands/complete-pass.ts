@@ -8,16 +8,18 @@ import { type OwnedStore, openSharedStore, openUnlessAgentRuns, requireWatched }
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
+import { untilStopped } from '../process.ts';
 import { type ResultsProgress, resultsProgress } from '../show/results-progress.ts';
-import { stopSignals } from '../stop-signals.ts';
 
 export interface PassOrder {
   readonly jobId: JobId;
   readonly kind: 'sync' | 'unwatch';
 }
 
-interface WatchedPass extends PassOrder {
+interface Pass extends PassOrder {
+  readonly config: Config;
   readonly progress: ResultsProgress;
+  readonly signal: AbortSignal;
 }
 
 const LOOK_MS = 100;
@@ -26,28 +28,20 @@ const LOOKS_A_LIFE_SIGN = 10;
 
 /** Has one complete pass done. The kind `unwatch` ends the job with it. */
 export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
-  const stopping = stopSignals();
   const progress = resultsProgress(process.stderr);
-  const watched = { ...order, progress };
+  const owned = openUnlessAgentRuns(config, commandLog());
   try {
-    const owned = openUnlessAgentRuns(config, commandLog());
-    if (owned === undefined) return await askAgent(config, watched, stopping.signal);
-    try {
-      return await passHere({ config, ...watched, owned, signal: stopping.signal });
-    } finally {
-      owned.close();
-    }
+    return await untilStopped((signal) => {
+      const pass = { config, ...order, progress, signal };
+      return owned === undefined ? askAgent(pass) : passHere(pass, owned);
+    });
   } finally {
+    owned?.close();
     progress.close();
-    stopping.dispose();
   }
 }
 
-async function askAgent(
-  config: Config,
-  { jobId, kind, progress }: WatchedPass,
-  signal: AbortSignal,
-): Promise<PassSummary> {
+async function askAgent({ config, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
   const store = openSharedStore(config);
   try {
     requireWatched(store, jobId);
@@ -82,18 +76,13 @@ function summaryOf(answer: PassAnswer): PassSummary {
   throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
 }
 
-interface PassHere extends WatchedPass {
-  readonly config: Config;
-  readonly owned: OwnedStore;
-  readonly signal: AbortSignal;
-}
-
-async function passHere({ config, owned, jobId, kind, progress, signal }: PassHere): Promise<PassSummary> {
+async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: OwnedStore): Promise<PassSummary> {
   const { store, transfers } = owned;
   requireWatched(store, jobId);
   // Who asks a running agent needs none of it.
-  const [{ buildEngine, connect }, { completePass }] = await Promise.all([
+  const [{ buildEngine }, { connect }, { completePass }] = await Promise.all([
     import('../../daemon/compose.ts'),
+    import('../../daemon/connection.ts'),
     import('../../agent/pass/complete-pass.ts'),
   ]);
   const log = commandLog();

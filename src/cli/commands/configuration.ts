@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import { findConfig } from '../../config/find.ts';
 import { loadConfig } from '../../config/load.ts';
-import { becomeOwnerOf } from '../../daemon/state-owner.ts';
+import { becomeOwnerOf } from '../state-owner.ts';
 
 export interface ConfigOption {
   readonly config?: string;

@@ -1,17 +1,15 @@
 /** `agent demo`: the simulated cluster and the agent together, and every byte compared. It leaves nothing behind. */
 import { setMaxListeners } from 'node:events';
-import path from 'node:path';
 import pc from 'picocolors';
 import { EXIT } from '../../errors.ts';
+import { LinkedAbort } from '../../linked-abort.ts';
 import { countOf, showBytes } from '../../numbers.ts';
-import { describeSandbox } from '../../sandbox/description.ts';
-import { MIRROR_DIRECTORY } from '../demo/agent-place.ts';
 import { type Comparison, compareSides } from '../demo/comparison.ts';
 import { comparisonTable, differences } from '../demo/comparison-table.ts';
 import { DemoParts } from '../demo/parts.ts';
 import type { Screen } from '../demo/screen.ts';
 import { followJob } from '../demo/story.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { untilStopped } from '../process.ts';
 
 export interface DemoOptions {
   /** How long the job writes. */
@@ -20,9 +18,22 @@ export interface DemoOptions {
   readonly all?: boolean;
 }
 
-export async function demo(options: DemoOptions): Promise<void> {
+export function demo(options: DemoOptions): Promise<void> {
+  return untilStopped(async (stop) => {
+    // The terminal was closed, or nobody reads the output any more.
+    const left = new LinkedAbort(stop);
+    const leave = () => left.abort();
+    process.on('SIGHUP', leave);
+    // It stays for ever: the error of a last line may come late.
+    process.stdout.on('error', leave);
+    // Whatever waits listens to it.
+    setMaxListeners(0, left.signal);
+    await runAndTidyUp(options, left.signal).finally(() => process.off('SIGHUP', leave));
+  });
+}
+
+async function runAndTidyUp(options: DemoOptions, signal: AbortSignal): Promise<void> {
   const startedAt = performance.now();
-  const { signal, dispose } = interruptions();
   const parts = new DemoParts();
   const { screen, agents } = parts;
   try {
@@ -36,15 +47,14 @@ export async function demo(options: DemoOptions): Promise<void> {
     throw error;
   } finally {
     await parts.remove();
-    dispose();
   }
 }
 
 async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: AbortSignal): Promise<Comparison> {
-  const { screen, place, agents } = parts;
+  const { screen } = parts;
   const { seconds, all = false } = options;
   screen.write(`${pc.bold('jobtail demo')}: a simulated cluster, a job, and the agent that mirrors its files.\n`);
-  screen.write(`It all happens in ${place.directory}, which is removed at the end.\n`);
+  screen.write(`It all happens in ${parts.directory}, which is removed at the end.\n`);
 
   screen.step('A simulated cluster');
   const sandbox = await parts.startSandbox();
@@ -56,13 +66,9 @@ async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: Abo
 
   screen.step('The agent');
   screen.say('config.yaml is all it needs:');
-  screen.quote(await place.configure(describeSandbox(sandbox)));
-  const sides = {
-    jobId: job.jobId,
-    tasks: job.tasks,
-    mirrorDirectory: path.join(place.directory, MIRROR_DIRECTORY),
-  };
-  await followJob({ screen, sandbox, job, seconds, place, agents, sides, signal });
+  screen.quote(await parts.configure(sandbox));
+  const sides = { jobId: job.jobId, tasks: job.tasks, mirrorDirectory: parts.mirrorDirectory };
+  await followJob({ parts, screen, sandbox, job, seconds, sides, signal });
 
   screen.step('Every file, on the cluster and here');
   const comparison = await compareSides(sides);
@@ -88,24 +94,4 @@ function conclude(screen: Screen, comparison: Comparison, tookMs: number): void 
   }
   screen.write(`${pc.red(pc.bold(`${different.length} of ${countOf(files.length, 'file')} not equal`))}, in ${took}\n`);
   process.exitCode = EXIT.failed;
-}
-
-/** Besides the signals that ask to stop: the terminal was closed, or nobody reads the output any more. */
-function interruptions(): { readonly signal: AbortSignal; readonly dispose: () => void } {
-  const stopping = stopSignals();
-  const unread = new AbortController();
-  const leave = () => unread.abort();
-  process.on('SIGHUP', leave);
-  // It stays for ever: the error of a last line may come late.
-  process.stdout.on('error', leave);
-  const signal = AbortSignal.any([stopping.signal, unread.signal]);
-  // Whatever waits listens to it.
-  setMaxListeners(0, signal);
-  return {
-    signal,
-    dispose() {
-      process.off('SIGHUP', leave);
-      stopping.dispose();
-    },
-  };
 }

@@ -7,7 +7,7 @@ import { createNotifier } from '../../daemon/notify.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { untilStopped, versionOfProgram } from '../process.ts';
 import { type ConfigOption, configurationOf } from './configuration.ts';
 
 /** Log lines that nobody takes do not keep a process that has stopped. */
@@ -16,8 +16,11 @@ const LAST_LINES_MS = 500;
 /** How long a start that finds no room waits before it looks again; well within a watchdog of systemd. */
 const ROOM_MS = 2_000;
 
-export async function run(options: ConfigOption): Promise<void> {
-  const stopping = stopSignals();
+export function run(options: ConfigOption): Promise<void> {
+  return untilStopped((stop) => runUntil(stop, options));
+}
+
+async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void> {
   // Until the agent can reload, a hangup is no reason to end.
   const ignore = () => {};
   process.on('SIGHUP', ignore);
@@ -31,14 +34,14 @@ export async function run(options: ConfigOption): Promise<void> {
     const config = await configurationOf(options);
     log.level = config.logging.level;
     const logLinesLost = () => stream.lost;
-    await followUntilStopped({ config, log, secrets, logLinesLost, notifier, stop: stopping.signal });
+    const version = versionOfProgram();
+    await followUntilStopped({ version, config, log, secrets, logLinesLost, notifier, stop });
   } catch (error) {
     notifier.send({ STATUS: asJobtailError(error).message });
     throw error;
   } finally {
     notifier.close();
     process.off('SIGHUP', ignore);
-    stopping.dispose();
     setTimeout(() => process.exit(), LAST_LINES_MS).unref();
   }
 }

@@ -4,7 +4,7 @@ import { JobtailError } from '../../errors.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
 import { describeSandbox, printable, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
-import { stopSignals } from '../stop-signals.ts';
+import { untilStopped } from '../process.ts';
 
 export interface SandboxCommandOptions {
   readonly directory: string;
@@ -17,8 +17,11 @@ const AGENT_DIRECTORIES = `mirror: {directory: ./mirror}
 state: {directory: ./state}
 `;
 
-export async function sandbox(options: SandboxCommandOptions): Promise<void> {
-  const stopping = stopSignals();
+export function sandbox(options: SandboxCommandOptions): Promise<void> {
+  return untilStopped((signal) => serve(options, signal));
+}
+
+async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promise<void> {
   const running = await Sandbox.start({ ...options, beforeListening: writeSecrets }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error;
@@ -33,9 +36,8 @@ export async function sandbox(options: SandboxCommandOptions): Promise<void> {
       const tasks = job.tasks.map(({ taskId }) => `--task ${taskId}`).join(' ');
       process.stdout.write(`# Job ${job.jobId} is running: agent watch ${job.jobId} ${tasks}\n`);
     }
-    if (!stopping.signal.aborted) await once(stopping.signal, 'abort');
+    if (!signal.aborted) await once(signal, 'abort');
   } finally {
     await running.close();
-    stopping.dispose();
   }
 }

@@ -4,9 +4,9 @@ import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
+import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
 import { detail, overview } from '../show/status-table.ts';
-import { stopSignals } from '../stop-signals.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface StatusOptions extends ConfigOption {
@@ -34,7 +34,7 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
   try {
     if (jobId !== undefined) requireWatched(store, jobId);
     if (options.json === true) process.stdout.write(`${printableJson(report(), 2)}\n`);
-    else if (options.watch === true) await watchPage(page);
+    else if (options.watch === true) await untilStopped((signal) => watchPage(page, signal));
     else process.stdout.write(page());
   } finally {
     store.close();
@@ -44,23 +44,21 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
 const columnsOfTerminal = () => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY);
 
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */
-async function watchPage(page: () => string): Promise<void> {
-  const stopping = stopSignals();
+async function watchPage(page: () => string, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
   // A second signal ends the process where it stands.
   process.once('exit', restore);
   process.stdout.write(OTHER_SCREEN);
   try {
-    while (!stopping.signal.aborted) {
+    while (!signal.aborted) {
       const lines = `${page()}\n(every second; Ctrl-C ends)`.split('\n').slice(0, process.stdout.rows);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
-      await sleep(REFRESH_MS, undefined, { signal: stopping.signal }).catch(() => {});
+      await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});
     }
   } finally {
     process.off('exit', restore);
     restore();
-    stopping.dispose();
   }
   process.stdout.write(page());
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import type { Config } from '../../config/config.ts';
-import { openSharedStore } from '../../daemon/state.ts';
+import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import {
   compareIds,
@@ -18,10 +18,10 @@ import {
 } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
+import { untilStopped } from '../process.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
 import { startOfLastLines } from '../show/mirror-reader.ts';
 import { cutToColumns } from '../show/terminal-text.ts';
-import { stopSignals } from '../stop-signals.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface TailOptions extends ConfigOption {
@@ -51,13 +51,10 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
       hint: `watch it first: agent watch ${jobId} --task ID`,
     });
   }
-  const stopping = stopSignals();
   try {
-    if (options.follow === true) await shown.follow(stopping.signal);
-    else await shown.toEnd();
+    await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
   } finally {
     shown.close();
-    stopping.dispose();
   }
 }
 
@@ -68,6 +65,7 @@ class Shown {
   readonly #options: TailOptions;
   readonly #tail: LineTail;
   readonly #added = new Set<string>();
+  /** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
   readonly #store: Store | undefined;
   /** The mirror whose unfinished line stands on the terminal, to be written over. */
   #open: string | undefined;
@@ -77,7 +75,7 @@ class Shown {
     this.#jobId = jobId;
     this.#options = options;
     const { raw = false, prefix } = options;
-    this.#store = storeIfReadable(config);
+    this.#store = sharedStoreIfReadable(config);
     const rewrites = process.stdout.isTTY && !raw;
     const write = (line: string, name: string, unfinished: boolean) => {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
@@ -188,15 +186,6 @@ class Shown {
 
 /** A link to one is none. */
 const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
-
-/** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
-function storeIfReadable(config: Config): Store | undefined {
-  try {
-    return openSharedStore(config);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Waits for a reader that is slower than the mirrors grow. */
 async function drained(signal?: AbortSignal): Promise<void> {

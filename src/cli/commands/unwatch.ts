@@ -5,7 +5,7 @@ import { commandLog } from '../../daemon/log.ts';
 import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { summaryIsWhole, summaryLines } from '../show/pass-summary.ts';
+import { summaryIsWhole, summaryText } from '../show/pass-summary.ts';
 import { passOver } from './complete-pass.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
@@ -14,7 +14,7 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
   if (options.now === true) await endNow(config, jobId);
   else {
     const summary = await passOver(config, { jobId, kind: 'unwatch' });
-    for (const line of summaryLines(jobId, summary)) process.stdout.write(`${line}\n`);
+    process.stdout.write(summaryText(jobId, summary));
     if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
   }
   process.stdout.write(`job ${jobId} is followed no longer; its files stay in ${config.mirror.directory}/${jobId}\n`);
@@ -33,13 +33,12 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     store.wake();
     // A running agent gives back what it lent by itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {
-      const { connect } = await import('../../daemon/compose.ts');
+      const { connect } = await import('../../daemon/connection.ts');
       const connection = await connect(config, log);
       await owned.transfers.endAll(connection.remote, new AbortController().signal);
       await connection.close();
     }
   } finally {
-    if (owned === undefined) store.close();
-    else owned.close();
+    (owned ?? store).close();
   }
 }

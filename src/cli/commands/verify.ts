@@ -6,16 +6,17 @@ import type { Remote } from '../../agent/ports.ts';
 import { resultPath } from '../../agent/results/listing/names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
-import { connect } from '../../daemon/compose.ts';
+import { connect } from '../../daemon/connection.ts';
 import { commandLog } from '../../daemon/log.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
+import type { Secrets } from '../../redact.ts';
 import type { Store } from '../../store/store.ts';
+import { untilStopped } from '../process.ts';
 import { asPeopleExpect } from '../show/status-report.ts';
-import { stopSignals } from '../stop-signals.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 /** A file and its proof. */
@@ -24,21 +25,20 @@ interface Verified {
   readonly proof: Proof;
 }
 
-export async function verify(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
+interface VerifyOptions extends ConfigOption {
+  readonly json?: boolean;
+}
+
+export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   const store = openSharedStore(config);
-  const stopping = stopSignals();
   try {
     requireWatched(store, jobId);
     const connection = await connect(config, commandLog());
     try {
-      const verified: Verified[] = [];
-      const { remote, secrets } = connection;
-      for await (const { name, proof } of proofs({ config, store, jobId, remote, signal: stopping.signal })) {
-        const one = { name: secrets.hide(name), proof };
-        verified.push(one);
-        if (options.json !== true) process.stdout.write(`${lineOf(one)}\n`);
-      }
+      const verified = await untilStopped((signal) =>
+        verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
+      );
       if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
       else process.stdout.write(`${conclusionOf(verified)}\n`);
       if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
@@ -46,9 +46,18 @@ export async function verify(jobId: JobId, options: ConfigOption & { readonly js
       await connection.close();
     }
   } finally {
-    stopping.dispose();
     store.close();
   }
+}
+
+async function verifyAll(what: ProofsOptions, secrets: Secrets, { json }: VerifyOptions): Promise<Verified[]> {
+  const verified: Verified[] = [];
+  for await (const { name, proof } of proofs(what)) {
+    const one = { name: secrets.hide(name), proof };
+    verified.push(one);
+    if (json !== true) process.stdout.write(`${lineOf(one)}\n`);
+  }
+  return verified;
 }
 
 interface ProofsOptions {

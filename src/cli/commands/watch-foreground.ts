@@ -1,40 +1,41 @@
 /** `agent watch JOB --foreground`: follows one job in this process, and shows its lines as they come. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import pc from 'picocolors';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import type { Config } from '../../config/config.ts';
 import { warnOfPlainHttp } from '../../config/plain-http.ts';
-import { buildEngine, connect, type EngineOptions } from '../../daemon/compose.ts';
+import { buildEngine, type EngineOptions } from '../../daemon/compose.ts';
+import { connect } from '../../daemon/connection.ts';
 import { commandLog } from '../../daemon/log.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import type { WatchOrder } from '../../store/rows.ts';
-import { BottomLine } from '../show/bottom-line.ts';
+import { untilStopped } from '../process.ts';
+import { BottomLines } from '../show/bottom-lines.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
 import { asPeopleExpect, reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
-import { stopSignals } from '../stop-signals.ts';
 
 /** Until the job is settled or ended, or it is stopped. */
-export async function followHere(config: Config, order: WatchOrder): Promise<void> {
+export function followHere(config: Config, order: WatchOrder): Promise<void> {
+  return untilStopped((signal) => followUntil(signal, config, order));
+}
+
+async function followUntil(signal: AbortSignal, config: Config, order: WatchOrder): Promise<void> {
   const log = commandLog();
   warnOfPlainHttp(config, log);
-  const stopping = stopSignals();
+  const owned = openOwnStore(config, log);
   try {
-    const owned = openOwnStore(config, log);
+    const connection = await connect(config, log, { secrets: owned.transfers.secrets });
     try {
-      const connection = await connect(config, log, { secrets: owned.transfers.secrets });
-      try {
-        await follow(order, { config, log, ...owned, remote: connection.remote, signal: stopping.signal });
-      } finally {
-        await connection.close();
-      }
-      const state = owned.store.jobs.get(order.jobId)?.state ?? 'ended';
-      const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
-      process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
+      await follow(order, { config, log, ...owned, remote: connection.remote, signal });
     } finally {
-      owned.close();
+      await connection.close();
     }
+    const state = owned.store.jobs.get(order.jobId)?.state ?? 'ended';
+    const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
+    process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
   } finally {
-    stopping.dispose();
+    owned.close();
   }
 }
 
@@ -45,7 +46,7 @@ interface FollowOptions extends Omit<EngineOptions, 'only'> {
 async function follow(order: WatchOrder, { signal, ...parts }: FollowOptions): Promise<void> {
   const { config, store, transfers, remote } = parts;
   const { agent } = buildEngine({ ...parts, only: order.jobId });
-  const bottom = new BottomLine(process.stdout);
+  const bottom = new BottomLines(process.stdout);
   let lines = '';
   const tail = new LineTail((line) => {
     lines += line;
@@ -67,7 +68,7 @@ async function follow(order: WatchOrder, { signal, ...parts }: FollowOptions): P
     while (!signal.aborted && store.jobs.get(order.jobId)?.state === 'watched') {
       tail.look();
       writeLines();
-      bottom.show(progressText(reportOf(config, store, order.jobId)));
+      bottom.show([pc.dim(progressText(reportOf(config, store, order.jobId)))]);
       await sleep(200, undefined, { signal }).catch(() => {});
     }
   } finally {

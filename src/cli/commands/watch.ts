@@ -5,7 +5,7 @@ import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/log.ts';
-import { makeDirectories, type OwnedStore, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
+import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';
@@ -22,6 +22,7 @@ export interface WatchOptions extends ConfigOption {
 
 /** How long the running agent is given to make the mirrors. */
 const PICKED_UP_MS = 5_000;
+const LOOK_MS = 50;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -41,34 +42,28 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   makeDirectories(config);
   if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
   const owned = openUnlessAgentRuns(config, commandLog());
-  if (owned === undefined) await registerWithAgent(config, order);
-  else await registerAlone(owned, config, order);
-}
-
-async function registerWithAgent(config: Config, order: WatchOrder): Promise<void> {
-  const store = openSharedStore(config);
+  const store = owned?.store ?? openSharedStore(config);
   try {
     store.transaction(() => store.jobs.watch(order, Date.now()));
-    store.wake();
     const paths = pathsOf(config, store, order);
-    for (let waitedMs = 0; waitedMs < PICKED_UP_MS && !paths.every((file) => fs.existsSync(file)); waitedMs += 50) {
-      await sleep(50);
+    if (owned === undefined) {
+      store.wake();
+      await pickedUp(paths);
+      print(paths, config, order, 'the running agent follows it');
+    } else {
+      for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
+      print(paths, config, order, 'no agent is running: it is followed once one is started (agent run)');
     }
-    print(paths, config, order, 'the running agent follows it');
   } finally {
-    store.close();
+    (owned ?? store).close();
   }
 }
 
-async function registerAlone(owned: OwnedStore, config: Config, order: WatchOrder): Promise<void> {
-  try {
-    const { store } = owned;
-    store.transaction(() => store.jobs.watch(order, Date.now()));
-    const paths = pathsOf(config, store, order);
-    for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
-    print(paths, config, order, 'no agent is running: it is followed once one is started (agent run)');
-  } finally {
-    owned.close();
+/** The running agent has made the mirrors, or takes long. */
+async function pickedUp(paths: readonly string[]): Promise<void> {
+  for (let waitedMs = 0; waitedMs < PICKED_UP_MS; waitedMs += LOOK_MS) {
+    if (paths.every((file) => fs.existsSync(file))) return;
+    await sleep(LOOK_MS);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The agent as what it is in real life: processes of the built program. All of them end with the demo. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { JobtailError } from '../../errors.ts';
 
@@ -8,45 +9,19 @@ const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url));
 const KEPT_OUTPUT = 64 * 1024;
 const LOG_LINES = 10;
 
-/** How a process ended: one of the two is null. */
-export interface ProcessEnd {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
-export class AgentProcess {
+export interface AgentProcess {
   readonly pid: number;
-  /** Undefined while it runs. */
-  end: ProcessEnd | undefined;
-  /** What it wrote to its standard output and standard error, as it came. */
-  output = '';
-  readonly ended: Promise<ProcessEnd>;
-  readonly #child: ChildProcess;
-
-  constructor(child: ChildProcess, pid: number) {
-    this.pid = pid;
-    this.#child = child;
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding('utf8').on('data', (text: string) => {
-        this.output = (this.output + text).slice(-KEPT_OUTPUT);
-      });
-    }
-    this.ended = new Promise((resolve) => {
-      child.once('close', (code, signal) => {
-        this.end = { code, signal };
-        resolve(this.end);
-      });
-    });
-  }
-
-  kill(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
-  }
+  /** How it ended, one of the two being null; undefined while it runs. */
+  readonly end: { readonly code: number | null; readonly signal: NodeJS.Signals | null } | undefined;
+  /** The last of what it wrote to its standard output and standard error, as it came. */
+  readonly output: string;
+  kill(signal: NodeJS.Signals): void;
 }
 
 export class AgentProcesses {
   readonly #configFile: string;
-  readonly #processes = new Set<AgentProcess>();
+  /** Those that run, each with its end. */
+  readonly #running = new Map<AgentProcess, Promise<void>>();
   #daemon: AgentProcess | undefined;
 
   constructor(configFile: string) {
@@ -60,17 +35,27 @@ export class AgentProcesses {
       // Of its own group, so that Ctrl-C reaches the demo alone, which then ends it.
       detached: true,
     });
-    if (child.pid === undefined) {
-      const cause = await new Promise<Error>((resolve) => child.once('error', resolve));
+    const { pid } = child;
+    if (pid === undefined) {
+      const [cause] = await once(child, 'error');
       throw new JobtailError('local-io', `the agent cannot be started (${process.execPath})`, {
         cause,
         hint: 'the demo runs the program with the node that it is run by: see that both are there, and not too many processes',
       });
     }
-    const started = new AgentProcess(child, child.pid);
-    this.#processes.add(started);
+    const kill = (signal: NodeJS.Signals) => void child.kill(signal);
+    const started = { pid, kill, output: '', end: undefined as AgentProcess['end'] };
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        started.output = (started.output + text).slice(-KEPT_OUTPUT);
+      });
+    }
+    const ended = once(child, 'close').then(([code, signal]) => {
+      started.end = { code, signal };
+      this.#running.delete(started);
+    });
+    this.#running.set(started, ended);
     if (args[0] === 'run') this.#daemon = started;
-    void started.ended.then(() => this.#processes.delete(started));
     return started;
   }
 
@@ -81,11 +66,11 @@ export class AgentProcesses {
 
   /** Ends whatever runs, at once; for the last moment of this program too. */
   killAll(): void {
-    for (const running of this.#processes) running.kill('SIGKILL');
+    for (const running of this.#running.keys()) running.kill('SIGKILL');
   }
 
   async close(): Promise<void> {
     this.killAll();
-    await Promise.all([...this.#processes].map((running) => running.ended));
+    await Promise.all(this.#running.values());
   }
 }

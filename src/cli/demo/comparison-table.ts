@@ -1,10 +1,10 @@
 /** The comparison of both sides as a table for people. */
 import path from 'node:path';
-import Table from 'cli-table3';
 import pc from 'picocolors';
+import stringWidth from 'string-width';
 import { showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import { columnsOf, cutToColumns } from '../show/terminal-text.ts';
+import { cutToColumns } from '../show/terminal-text.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';
 
 export interface TableOptions {
@@ -44,36 +44,26 @@ export function comparisonTable({ files }: Comparison, { columns, all }: TableOp
   const names = rows.map((row) => printable(row.name));
   const nameColumns = Math.max(
     FEWEST_NAME_COLUMNS,
-    Math.min(Math.max(...names.map(columnsOf)), rest - 2 * FEWEST_DIGITS),
+    Math.min(Math.max(...names.map((name) => stringWidth(name))), rest - 2 * FEWEST_DIGITS),
   );
   const digits = Math.max(FEWEST_DIGITS, Math.min(DIGEST_DIGITS, Math.floor((rest - nameColumns) / 2)));
-  const table = new Table({
-    chars: BORDERLESS,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-    head: ['file', 'bytes', 'cluster', 'here', 'equal'].map((title) => pc.bold(title)),
-    colAligns: ['left', 'right', 'left', 'left', 'left'],
-  });
-  rows.forEach((row, index) => {
-    const name = shorten(names[index] ?? '', nameColumns);
-    const digest = (sha256: string | null) => (sha256 ?? '-').slice(0, digits);
-    table.push([
-      name,
-      bytes[index],
-      digest(row.cluster),
-      digest(row.mirror),
-      row.equal ? pc.green('yes') : pc.red('NO'),
-    ]);
-  });
-  const lines = table.toString().replaceAll(/ +$/gm, '');
-  return { lines, note: noteOn(digits) };
+  const cells = rows.map((row, index) => [
+    shorten(names[index] ?? '', nameColumns),
+    (bytes[index] ?? '').padStart(bytesColumns),
+    (row.cluster ?? '-').slice(0, digits),
+    (row.mirror ?? '-').slice(0, digits),
+    row.equal ? pc.green('yes') : pc.red('NO'),
+  ]);
+  const head = ['file', 'bytes'.padStart(bytesColumns), 'cluster', 'here', 'equal'].map((title) => pc.bold(title));
+  return { lines: inColumns([head, ...cells]), note: noteOn(digits) };
 }
 
-const BORDERLESS = {
-  ...{ top: '', 'top-mid': '', 'top-left': '', 'top-right': '' },
-  ...{ bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '' },
-  ...{ left: '', 'left-mid': '', right: '', 'right-mid': '' },
-  ...{ mid: '', 'mid-mid': '', middle: GAP },
-};
+/** Rows of which each cell begins below the one of the row above. */
+function inColumns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => stringWidth(row[column] ?? ''))));
+  const padded = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - stringWidth(cell));
+  return rows.map((row) => row.map(padded).join(GAP).trimEnd()).join('\n');
+}
 
 function noteOn(digits: number): string {
   const cut = digits < DIGEST_DIGITS ? ` (${digits} of ${DIGEST_DIGITS} digits are shown, all were compared)` : '';
@@ -110,11 +100,11 @@ function foldSmall(files: readonly ComparedFile[]): Row[] {
 
 /** A name cut in its middle: its end says most. */
 function shorten(name: string, mostColumns: number): string {
-  if (columnsOf(name) <= mostColumns) return name;
+  if (stringWidth(name) <= mostColumns) return name;
   const [first = '', ...others] = name.split('/');
   for (let dropped = 1; dropped < others.length; dropped++) {
     const short = [first, '…', ...others.slice(dropped)].join('/');
-    if (columnsOf(short) <= mostColumns) return short;
+    if (stringWidth(short) <= mostColumns) return short;
   }
   return cutToColumns(name, mostColumns);
 }

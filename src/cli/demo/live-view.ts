@@ -1,7 +1,6 @@
 /** The job while it is followed: a selection of the lines that arrive in the mirrors, and how far the copies are. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LineTail } from '../show/line-tail.ts';
-import { LineSelection } from './line-selection.ts';
 import type { Screen } from './screen.ts';
 import { growths, livePairs, type Sides } from './sides.ts';
 
@@ -49,5 +48,39 @@ export class LiveView {
     const line = this.#paused ? undefined : this.selection.next();
     if (line !== undefined) this.#screen.write(line);
     this.#screen.progress(await growths(this.#sides));
+  }
+}
+
+/** So many lines arrive that nobody could read them: the youngest of each mirror, in turns, at a pace for people. */
+class LineSelection {
+  readonly #youngest = new Map<string, string>();
+  /** Names in the order in which they were shown last, the longest ago first. */
+  readonly #turns = new Set<string>();
+  arrived = 0;
+  shown = 0;
+
+  offer(line: string, name: string): void {
+    this.arrived += 1;
+    this.#youngest.set(name, line);
+    this.#turns.add(name);
+  }
+
+  /** What has arrived until now is not shown any more. */
+  drop(): void {
+    this.#youngest.clear();
+  }
+
+  /** The next line to show; undefined if none has arrived since. */
+  next(): string | undefined {
+    for (const name of this.#turns) {
+      const line = this.#youngest.get(name);
+      if (line === undefined) continue;
+      this.#youngest.delete(name);
+      this.#turns.delete(name);
+      this.#turns.add(name);
+      this.shown += 1;
+      return line;
+    }
+    return undefined;
   }
 }

@@ -1,17 +1,25 @@
 /** The parts of the demo, all of which have to be gone at its end: processes, a server, a directory, bars. */
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
-import { writeSecrets } from '../../sandbox/description.ts';
+import { describeSandbox, type SandboxDescription, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
-import { AgentPlace } from './agent-place.ts';
 import { AgentProcesses } from './agent-processes.ts';
 import { Screen } from './screen.ts';
 
+/** Files may appear while the directory is removed: a process that was just killed takes a moment to end. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
+
 export class DemoParts {
   readonly screen = new Screen(process.stdout);
-  readonly place = new AgentPlace();
-  readonly agents = new AgentProcesses(this.place.configFile);
+  readonly directory = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'jobtail-demo-')));
+  readonly mirrorDirectory = path.join(this.directory, 'mirror');
+  readonly stateDirectory = path.join(this.directory, 'state');
+  readonly #configFile = path.join(this.directory, 'config.yaml');
+  readonly agents = new AgentProcesses(this.#configFile);
   #sandbox: Sandbox | undefined;
   #job: SubmittedJob | undefined;
 
@@ -20,7 +28,7 @@ export class DemoParts {
   }
 
   async startSandbox(): Promise<Sandbox> {
-    const directory = path.join(this.place.directory, 'cluster');
+    const directory = path.join(this.directory, 'cluster');
     this.#sandbox = await Sandbox.start({ directory, beforeListening: writeSecrets });
     return this.#sandbox;
   }
@@ -31,11 +39,19 @@ export class DemoParts {
     return this.#job;
   }
 
+  /** Writes the configuration of the agent; its text. */
+  async configure(sandbox: Sandbox): Promise<string> {
+    const description = describeSandbox(sandbox);
+    const text = configurationFor(description, path.relative(this.directory, description.passwordFile));
+    await writeFile(this.#configFile, text);
+    return text;
+  }
+
   /** Ends and removes everything; may be called again. */
   async remove(): Promise<void> {
     this.screen.endProgress();
     await Promise.all([this.agents.close(), this.#sandbox?.close()]);
-    await this.place.remove();
+    await rm(this.directory, REMOVAL);
     process.off('exit', this.#removeNow);
   }
 
@@ -45,6 +61,23 @@ export class DemoParts {
     this.agents.killAll();
     // Its processes are killed before the call pauses for the first time.
     void this.#job?.kill();
-    this.place.removeNow();
+    rmSync(this.directory, REMOVAL);
   };
+}
+
+/** In a hurry, because the job lasts seconds and not days. */
+function configurationFor({ fileTransferUrl, namespace, baseUrl, username }: SandboxDescription, passwordFile: string) {
+  return `service:
+  fileTransferUrl: ${fileTransferUrl}
+  namespace: ${namespace}
+  baseUrl: ${baseUrl}
+  requestsPerMinute: 100000
+auth:
+  username: ${username}
+  passwordFile: ${passwordFile}
+mirror: {directory: mirror}
+state: {directory: state}
+poll: {minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5}
+results: {intervalSeconds: 1}
+`;
 }

@@ -1,8 +1,8 @@
 /** What the demo shows: headings, lines, and bars that stay below them on a terminal; only lines where there is none. */
 import type { WriteStream } from 'node:tty';
-import { MultiBar, type SingleBar } from 'cli-progress';
 import pc from 'picocolors';
 import { showBytes } from '../../numbers.ts';
+import { BottomLines, bar } from '../show/bottom-lines.ts';
 import { wrapToColumns } from '../show/terminal-text.ts';
 import type { Growth } from './sides.ts';
 
@@ -10,29 +10,26 @@ import type { Growth } from './sides.ts';
 const INDENT = '   ';
 const PLAIN_PROGRESS_MS = 3_000;
 const BAR_COLUMNS = 12;
-const CLEAR_RIGHT = '\u001b[K';
 
 export class Screen {
   readonly #stream: WriteStream;
-  readonly #now: () => number;
+  readonly #bottom: BottomLines;
   #steps = 0;
-  #bars: { readonly together: MultiBar; readonly each: Map<string, SingleBar> } | undefined;
-  #plainAt: number;
+  #plainAt = performance.now();
 
-  constructor(stream: WriteStream, now = () => performance.now()) {
+  constructor(stream: WriteStream) {
     this.#stream = stream;
-    this.#now = now;
-    this.#plainAt = now();
+    this.#bottom = new BottomLines(stream);
   }
 
   /** Columns of the terminal; what is no terminal takes any line. */
   get columns(): number {
-    if (!this.isTerminal) return Number.POSITIVE_INFINITY;
+    if (!this.#isTerminal) return Number.POSITIVE_INFINITY;
     // Some terminals do not tell.
     return this.#stream.columns > 0 ? this.#stream.columns : 80;
   }
 
-  get isTerminal(): boolean {
+  get #isTerminal(): boolean {
     return this.#stream.isTTY === true;
   }
 
@@ -59,16 +56,14 @@ export class Screen {
 
   /** Whole lines, as they are. */
   write(lines: string): void {
-    if (this.#bars === undefined) this.#stream.write(lines);
-    // What stood there before may be longer.
-    else this.#bars.together.log(lines.replaceAll(/(?<=^|\n)(?!$)/g, CLEAR_RIGHT));
+    this.#bottom.write(lines);
   }
 
   /** Shows how far the copies are: bars that move, or a line now and then. */
   progress(growths: readonly Growth[]): void {
-    if (this.isTerminal) this.#moveBars(growths);
-    else if (this.#now() - this.#plainAt >= PLAIN_PROGRESS_MS) {
-      this.#plainAt = this.#now();
+    if (this.#isTerminal) this.#bottom.show(['', ...growths.map(barOf)]);
+    else if (performance.now() - this.#plainAt >= PLAIN_PROGRESS_MS) {
+      this.#plainAt = performance.now();
       const parts = growths.map(
         (growth) => `${growth.title} ${percentOf(growth)} of ${showBytes(growth.bytes.cluster)}`,
       );
@@ -76,44 +71,16 @@ export class Screen {
     }
   }
 
-  /** Leaves the bars as they stand, and the cursor below them. */
+  /** Leaves the bars as they stand. */
   endProgress(): void {
-    const bars = this.#bars;
-    if (bars === undefined) return;
-    bars.together.update();
-    this.#bars = undefined;
-    bars.together.stop();
-  }
-
-  #moveBars(growths: readonly Growth[]): void {
-    this.#bars ??= this.#createBars(growths);
-    for (const growth of growths) {
-      const bar = this.#bars.each.get(growth.title);
-      bar?.setTotal(growth.bytes.cluster);
-      bar?.update(growth.bytes.here, payloadOf(growth));
-    }
-  }
-
-  #createBars(growths: readonly Growth[]) {
-    const together = new MultiBar({
-      stream: this.#stream,
-      format: `${INDENT}{title} ${pc.cyan('{bar}')} {percent}  {amount}`,
-      barCompleteChar: '█',
-      barIncompleteChar: '░',
-      barsize: BAR_COLUMNS,
-      hideCursor: true,
-      emptyOnZero: true,
-      // The lines above were written where the bars stood.
-      forceRedraw: true,
-    });
-    together.create(1, 0, {}, { format: ' ' });
-    const each = new Map(growths.map((growth) => [growth.title, together.create(1, 0, payloadOf(growth))]));
-    return { together, each };
+    this.#bottom.leave();
   }
 }
 
-function payloadOf(growth: Growth) {
-  return { title: growth.title.padEnd(14), percent: percentOf(growth).padStart(5), amount: amountOf(growth) };
+function barOf(growth: Growth): string {
+  const { here, cluster } = growth.bytes;
+  const shown = pc.cyan(bar(cluster === 0 ? 0 : here / cluster, BAR_COLUMNS));
+  return `${INDENT}${growth.title.padEnd(14)} ${shown} ${percentOf(growth).padStart(5)}  ${amountOf(growth)}`;
 }
 
 function percentOf({ bytes }: Growth): string {

@@ -73,10 +73,11 @@ export async function growths(sides: Sides): Promise<Growth[]> {
 }
 
 function growthOf(title: string, here: readonly number[], cluster: readonly number[]): Growth {
-  const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
   return {
     title,
     files: { here: here.length, cluster: cluster.length },
     bytes: { here: sum(here), cluster: sum(cluster) },
   };
 }
+
+export const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);

@@ -1,6 +1,6 @@
 /** The steps of the demo, in the order in which they are seen. */
 import fs from 'node:fs/promises';
-import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { commonLength } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
@@ -8,21 +8,19 @@ import { showBytes, showCount } from '../../numbers.ts';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { type AgentPlace, STATE_DIRECTORY } from './agent-place.ts';
-import type { AgentProcess, AgentProcesses } from './agent-processes.ts';
+import type { AgentProcess } from './agent-processes.ts';
 import { LiveView } from './live-view.ts';
+import type { DemoParts } from './parts.ts';
 import type { Screen } from './screen.ts';
-import { livePairs, type Sides, sizeOf } from './sides.ts';
-import { until } from './until.ts';
+import { livePairs, type Sides, sizeOf, sum } from './sides.ts';
 
 export interface Story {
+  readonly parts: Pick<DemoParts, 'agents' | 'directory' | 'stateDirectory'>;
   readonly screen: Screen;
   readonly sandbox: Sandbox;
   /** Held: it has not begun. */
   readonly job: SubmittedJob;
   readonly seconds: number;
-  readonly place: AgentPlace;
-  readonly agents: AgentProcesses;
   readonly sides: Sides;
   readonly signal: AbortSignal;
 }
@@ -33,12 +31,13 @@ const PASS_MS = 120_000;
 /** The share of its time after which the job is in the middle of its output. */
 const KILL_AT = 0.4;
 const LEAST_GROWTH_BYTES = 16 * 1024;
+const LOOK_MS = 50;
 
 /** Follows the job from its beginning to its end, with a kill in the middle; when it resolves, the agent has ended. */
 export async function followJob(story: Story): Promise<void> {
   const agent = await startAgent(story);
-  await watchJob(story);
-  const { screen, seconds } = story;
+  const { screen, seconds, job } = story;
+  await command(story, 'watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
   screen.step('The job runs: lines as they arrive in the mirrors');
   screen.say(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
   screen.say();
@@ -55,13 +54,12 @@ export async function followJob(story: Story): Promise<void> {
   screen.say(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
 }
 
-async function startAgent({ screen, agents, place, signal }: Story): Promise<AgentProcess> {
+async function startAgent({ screen, parts, signal }: Story): Promise<AgentProcess> {
   screen.quote('$ agent run -c config.yaml');
-  const agent = await agents.start('run');
-  const state = path.join(place.directory, STATE_DIRECTORY);
+  const agent = await parts.agents.start('run');
   const isUp = () => {
     requireAlive(agent);
-    return lockHolder(state) === agent.pid ? true : undefined;
+    return lockHolder(parts.stateDirectory) === agent.pid ? true : undefined;
   };
   await until(isUp, { what: 'the agent was up', limitMs: PROCESS_MS, signal });
   return agent;
@@ -71,18 +69,13 @@ function requireAlive({ end }: AgentProcess): void {
   if (end !== undefined) throw new JobtailError('internal', `the agent ended by itself (${end.signal ?? end.code})`);
 }
 
-async function watchJob(story: Story): Promise<void> {
-  const { job } = story;
-  await command(story, 'watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
-}
-
 /** Runs a command of the agent and shows it with its output; another exit code than 0 is an error. */
-async function command({ screen, agents, place, signal }: Story, ...args: readonly string[]): Promise<void> {
+async function command({ screen, parts, signal }: Story, ...args: readonly string[]): Promise<void> {
   screen.quote(`$ agent ${args.join(' ')} -c config.yaml`);
-  const running = await agents.start(...args);
+  const running = await parts.agents.start(...args);
   const what = `agent ${args[0]} had ended`;
   const { code } = await until(() => running.end, { what, limitMs: PASS_MS, signal });
-  screen.quote(running.output.replaceAll(`${place.directory}/`, ''));
+  screen.quote(running.output.replaceAll(`${parts.directory}/`, ''));
   if (code !== 0) {
     throw new JobtailError('internal', `agent ${args.join(' ')} ended with exit code ${code}`, {
       hint: 'what it printed stands above',
@@ -113,7 +106,6 @@ async function killAndFinish(story: Story, agent: AgentProcess, view: LiveView):
 
 /** Bytes of each mirror, in the order of the pairs. */
 const mirrorSizes = (sides: Sides) => Promise.all(livePairs(sides).map(({ mirror }) => sizeOf(mirror)));
-const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
 
 async function killInTheMiddle(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
   const { job, screen, seconds, sides, signal } = story;
@@ -198,4 +190,29 @@ async function startAgain(story: Story): Promise<AgentProcess> {
   });
   screen.say();
   return agent;
+}
+
+interface UntilOptions {
+  /** What is waited for, to end the sentence "it took too long until ...". */
+  readonly what: string;
+  readonly limitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Looks until `look` finds something; `timeout` after the limit, `aborted` when the signal fires. */
+async function until<T>(look: () => T | undefined | Promise<T | undefined>, options: UntilOptions): Promise<T> {
+  const { what, limitMs, signal } = options;
+  const endsAt = performance.now() + limitMs;
+  for (;;) {
+    signal.throwIfAborted();
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > endsAt) {
+      throw new JobtailError('timeout', `it took longer than ${Math.round(limitMs / 1000)} s until ${what}`, {
+        hint: 'the machine may be too busy just now: try again',
+      });
+    }
+    // What the signal does to the pause, the next look finds.
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
 }

@@ -1,6 +1,6 @@
 /** The configuration that `agent init` writes: config.example.yaml with the answers in the places of the examples. */
 import fs from 'node:fs';
-import type { AuthMethod } from '../../config/choices.ts';
+import type { AuthMethod } from '../../auth.ts';
 import { printableJson } from '../../printable.ts';
 
 /** What `agent init` has to know. Paths as they are to stand in the file. */

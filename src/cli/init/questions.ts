@@ -7,7 +7,7 @@ import { printable } from '../../printable.ts';
 
 export interface Question {
   readonly text: string;
-  /** Taken if the answer is empty. */
+  /** Taken if the answer is empty, and where there is no terminal. */
   readonly suggestion?: string | undefined;
   /** Why an answer is none; asked again then. */
   readonly refuse?: (answer: string) => string | undefined;
@@ -15,44 +15,46 @@ export interface Question {
   readonly secret?: boolean;
 }
 
-export class Questions {
-  readonly #signal: AbortSignal;
+/** The answer; `aborted` if there will be none. Where there is no terminal, the flag is named that is missing. */
+export type Ask = (flag: string, question: Question) => Promise<string>;
 
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-  }
-
-  /** The answer; `aborted` if there will be none. */
-  async ask({ text, suggestion, refuse, secret = false }: Question): Promise<string> {
+export function askerOf(signal: AbortSignal): Ask {
+  return async (flag, { text, suggestion, refuse, secret = false }) => {
+    if (!process.stdin.isTTY) {
+      if (suggestion !== undefined) return suggestion;
+      throw new JobtailError('usage', `${flag} is missing, and there is no terminal to ask on`, {
+        hint: 'agent init --help names all flags',
+      });
+    }
     const shown = suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}: `;
     for (;;) {
-      const typed = await this.#line(shown, secret);
+      const typed = await lineTyped(shown, secret, signal);
       const answer = typed === '' ? (suggestion ?? '') : typed;
       const why = answer === '' ? 'an answer is needed' : refuse?.(answer);
       if (why === undefined) return answer;
       process.stderr.write(`  ${pc.yellow(why)}\n`);
     }
-  }
+  };
+}
 
-  async #line(prompt: string, secret: boolean): Promise<string> {
-    process.stderr.write(prompt);
-    const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
-    const lines = readline.createInterface({
-      input: process.stdin,
-      output: secret ? hidden : process.stderr,
-      terminal: process.stdin.isTTY,
-    });
-    const closed = new AbortController();
-    lines.once('close', () => closed.abort());
-    lines.once('SIGINT', () => closed.abort());
-    try {
-      const typed = await lines.question('', { signal: AbortSignal.any([this.#signal, closed.signal]) });
-      return secret ? typed : typed.trim();
-    } catch {
-      throw new JobtailError('aborted', 'there was no answer');
-    } finally {
-      lines.close();
-      if (secret) process.stderr.write('\n');
-    }
+async function lineTyped(prompt: string, secret: boolean, signal: AbortSignal): Promise<string> {
+  process.stderr.write(prompt);
+  const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
+  const lines = readline.createInterface({
+    input: process.stdin,
+    output: secret ? hidden : process.stderr,
+    terminal: process.stdin.isTTY,
+  });
+  const closed = new AbortController();
+  lines.once('close', () => closed.abort());
+  lines.once('SIGINT', () => closed.abort());
+  try {
+    const typed = await lines.question('', { signal: AbortSignal.any([signal, closed.signal]) });
+    return secret ? typed : typed.trim();
+  } catch {
+    throw new JobtailError('aborted', 'there was no answer');
+  } finally {
+    lines.close();
+    if (secret) process.stderr.write('\n');
   }
 }

@@ -4,7 +4,7 @@ import type { JobId } from '../../job.ts';
 import { countOf, showAge, showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 
-export function summaryLines(jobId: JobId, summary: PassSummary): string[] {
+export function summaryText(jobId: JobId, summary: PassSummary): string {
   const { appended, liveFiles, verified, openEnds, results } = summary;
   const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
   const lines = [`job ${jobId}: ${live}; ${showBytes(appended)} new`];
@@ -22,10 +22,10 @@ export function summaryLines(jobId: JobId, summary: PassSummary): string[] {
     const came = `${countOf(fetched, 'result')} looked at, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
     lines.push(`job ${jobId}: ${came}${why}`);
   }
-  return lines;
+  return `${lines.join('\n')}\n`;
 }
 
-/** Everything is there and proven. */
+/** Everything is there and verified. */
 export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
   return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
 }

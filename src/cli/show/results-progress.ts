@@ -1,7 +1,7 @@
 /** Shows how far a sync of a job's results has come: a bar on a terminal, now and then a line elsewhere. */
-import cliProgress from 'cli-progress';
 import { showBytes } from '../../numbers.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
+import { BottomLines, bar, type Terminal } from './bottom-lines.ts';
 
 export interface ResultsProgress {
   show(row: ResultSyncRow): void;
@@ -9,65 +9,32 @@ export interface ResultsProgress {
   close(): void;
 }
 
-/** Shorter looks show nothing. */
-const FIRST_MS = 1_000;
-const LINE_EVERY_MS = 10_000;
+/** When something is shown first, and how often then, in milliseconds. */
+const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
+const BAR_COLUMNS = 24;
 
-export interface ProgressStream extends NodeJS.WritableStream {
-  readonly isTTY?: boolean;
-}
-
-export function resultsProgress(stream: ProgressStream): ResultsProgress {
-  return stream.isTTY === true ? bar(stream) : lines(stream);
-}
-
-function bar(stream: ProgressStream): ResultsProgress {
-  const shown = new cliProgress.SingleBar({
-    stream,
-    format: 'results [{bar}] {value} of {total} files, {bytes}, {rate}, {left}',
-    barsize: 24,
-    hideCursor: true,
-    clearOnComplete: true,
-    stopOnComplete: false,
-    fps: 5,
-  });
-  let isStarted = false;
-  return {
-    show(row) {
-      if (row.wanted === 0 || row.updatedAt - row.startedAt < FIRST_MS) return;
-      const words = { bytes: showBytes(row.bytes), rate: rateOf(row), left: timeLeft(row) };
-      if (!isStarted) shown.start(row.wanted, row.done, words);
-      else shown.update(row.done, words);
-      isStarted = true;
-    },
-    close() {
-      if (isStarted) shown.stop();
-    },
-  };
-}
-
-function lines(stream: ProgressStream): ResultsProgress {
+export function resultsProgress(stream: Terminal): ResultsProgress {
+  const bottom = new BottomLines(stream);
+  const { firstMs, everyMs } = stream.isTTY === true ? PACE.bar : PACE.line;
   let nextAt = 0;
   return {
     show(row) {
-      nextAt = Math.max(nextAt, row.startedAt + LINE_EVERY_MS);
-      if (row.wanted === 0 || row.updatedAt < nextAt) return;
-      nextAt = row.updatedAt + LINE_EVERY_MS;
-      stream.write(
-        `results: ${row.done} of ${row.wanted} files, ${showBytes(row.bytes)}, ${rateOf(row)}, ${timeLeft(row)}\n`,
-      );
+      const { startedAt, updatedAt, done, wanted, bytes } = row;
+      nextAt = Math.max(nextAt, startedAt + firstMs);
+      if (wanted === 0 || updatedAt < nextAt) return;
+      nextAt = updatedAt + everyMs;
+      const rate = `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
+      const text = `${done} of ${wanted} files, ${showBytes(bytes)}, ${rate}, ${timeLeft(row)}`;
+      if (stream.isTTY === true) bottom.show([`results [${bar(done / wanted, BAR_COLUMNS)}] ${text}`]);
+      else bottom.write(`results: ${text}\n`);
     },
-    close() {},
+    close: () => bottom.clear(),
   };
 }
 
-/** Bytes a second of a look, from its beginning. */
+/** Bytes a second of a sync, from its beginning. */
 export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
   return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
-}
-
-function rateOf(row: ResultSyncRow): string {
-  return `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
 }
 
 /** The listing says no sizes, so the time goes by files. */

@@ -1,11 +1,12 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
 import Table from 'cli-table3';
 import pc from 'picocolors';
+import stringWidth from 'string-width';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { columnsOf, wrapToColumns } from './terminal-text.ts';
+import { wrapToColumns } from './terminal-text.ts';
 
 /** No lines between the rows of a table, except below its head: many files fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
@@ -20,35 +21,30 @@ export function overview(report: Report, columns: number): string {
     const head = ['job', 'state', 'live files', 'last growth', 'lag', 'results'];
     const narrow = () => report.jobs.flatMap(overviewLines);
     lines.push(...fitted({ head, rows: report.jobs.map(overviewRow), narrow }, columns));
-    for (const job of report.jobs) lines.push(...troublesOf(job));
+    for (const job of report.jobs) lines.push(...failuresOf(job));
   }
   return text(lines, columns);
 }
 
 function overviewRow(job: JobReport): string[] {
-  const { files, results } = job;
-  return [
-    job.jobId,
-    colouredStateOf(job),
-    files.length === 0 ? 'none' : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`,
-    ageOf(job.grownAt),
-    lagOf(job),
-    results.directory === null ? 'off' : resultsOf(job),
-  ];
+  const live = job.files.length === 0 ? 'none' : `${job.files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
+  return [job.jobId, colouredStateOf(job), live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
 }
 
-/** The same where there is no room for a table. */
+/** A job where there is no room for the table. */
 function overviewLines(job: JobReport): string[] {
-  const lag = lagOf(job);
-  const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
   return [
     `${pc.bold(job.jobId)} ${colouredStateOf(job)}`,
-    `  ${live}`,
-    `  last growth ${ageOf(job.grownAt)}${lag === '' ? '' : `, lag ${lag}`}`,
-    `  results ${job.results.directory === null ? 'off' : resultsOf(job)}`,
+    `  ${liveOf(job)}${lossesOf(job)}`,
+    `  ${listed(`last growth ${ageOf(job.grownAt)}`, named('lag', lagOf(job)))}`,
+    `  results ${resultsOf(job)}`,
   ];
 }
 
+/** Parts of a sentence, without the empty ones. */
+const listed = (...parts: readonly string[]) => parts.filter((part) => part !== '').join(', ');
+const named = (name: string, value: string) => (value === '' ? '' : `${name} ${value}`);
+const liveOf = (job: JobReport) => `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}`;
 const bytesOf = ({ files }: JobReport) => files.reduce((sum, { bytes }) => sum + bytes, 0);
 
 function colouredStateOf(job: JobReport): string {
@@ -59,50 +55,47 @@ function colouredStateOf(job: JobReport): string {
 /** What of the mirrors is not as it should be. */
 function lossesOf({ files, refusedEntries }: JobReport): string {
   const inexact = files.reduce((sum, file) => sum + file.inexactBytes, 0);
-  const said = [
-    ...(inexact > 0 ? [`${showBytes(inexact)} inexact`] : []),
-    ...(refusedEntries > 0 ? [`${refusedEntries} refused`] : []),
-  ];
-  return said.length === 0 ? '' : pc.red(` (${said.join(', ')})`);
+  const losses = listed(
+    inexact > 0 ? `${showBytes(inexact)} inexact` : '',
+    refusedEntries > 0 ? `${refusedEntries} refused` : '',
+  );
+  return losses === '' ? '' : pc.red(` (${losses})`);
 }
 
 /** One line for the jobs of a report, while they are followed. */
 export function progressText({ jobs }: Report): string {
-  return jobs
-    .map((job) => {
-      const results = job.results.directory === null ? '' : `, results ${resultsOf(job)}`;
-      const trouble = job.error === null ? '' : `, ${printable(job.error.message)}`;
-      const live = `${countOf(job.files.length, 'live file')}, ${showBytes(bytesOf(job))}, last growth ${ageOf(job.grownAt)}`;
-      return `job ${job.jobId}: ${live}${results}${trouble}`;
-    })
-    .join('; ');
+  const lines = jobs.map((job) => {
+    const results = job.results.directory === null ? '' : `results ${resultsOf(job)}`;
+    const failure = job.error === null ? '' : printable(job.error.message);
+    return `job ${job.jobId}: ${listed(liveOf(job), `last growth ${ageOf(job.grownAt)}`, results, failure)}`;
+  });
+  return lines.join('; ');
 }
 
-/** The first trouble of a job, with what to do; the page of the job has all of them. */
-function troublesOf(job: JobReport): string[] {
+/** The first failure of a job, with what to do; the page of the job has all of them. */
+function failuresOf(job: JobReport): string[] {
   const [file, ...others] = job.files.filter(({ error }) => error !== null);
   const more = others.length === 0 ? [] : [`    and ${countOf(others.length, 'file')} more: agent status ${job.jobId}`];
-  if (job.error !== null) return troubleLines(`job ${job.jobId}: `, job.error);
+  if (job.error !== null) return failureLines(`job ${job.jobId}: `, job.error);
   if (file === undefined || file.error === null) return [];
-  return [...troubleLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
+  return [...failureLines(`job ${job.jobId}, task ${file.taskId} ${file.file}: `, file.error), ...more];
 }
 
 /** One screen for one job. */
 export function detail(report: Report, columns: number): string {
   const lines = [agentLine(report)];
   for (const job of report.jobs) {
-    const lag = lagOf(job);
-    const stands = [stateOf(job), `last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
-    lines.push(`job ${job.jobId}: ${[...stands, ...(lag === '' ? [] : [`lag ${lag}`])].join(', ')}`);
-    if (job.error !== null) lines.push(...troubleLines('', job.error));
+    const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
+    lines.push(`job ${job.jobId}: ${listed(stateOf(job), ...ages, named('lag', lagOf(job)))}`);
+    if (job.error !== null) lines.push(...failureLines('', job.error));
     if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
-      const narrow = () => job.files.flatMap(fileLines);
+      const narrow = () => job.files.map(fileLine);
       lines.push(...fitted({ head, rows: job.files.map(fileRow), numbers: ['bytes', 'generation'], narrow }, columns));
     }
     for (const file of job.files) {
-      if (file.error !== null) lines.push(...troubleLines(`task ${file.taskId} ${file.file}: `, file.error));
+      if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
     }
     if (job.results.directory !== null) {
       lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
@@ -117,14 +110,11 @@ function fileRow(file: JobReport['files'][number]): string[] {
   return [file.taskId, file.file, showCount(file.bytes), String(file.generation), exact, ageOf(file.grownAt)];
 }
 
-function fileLines(file: JobReport['files'][number]): string[] {
-  const said = [
-    showBytes(file.bytes),
-    ...(file.generation > 1 ? [`generation ${file.generation}`] : []),
-    ...(file.exact ? (file.verified ? ['verified'] : []) : [pc.red(`${showBytes(file.inexactBytes)} inexact`)]),
-    ageOf(file.grownAt),
-  ];
-  return [`${pc.bold(`${file.taskId} ${file.file}`)} ${said.join(', ')}`];
+function fileLine(file: JobReport['files'][number]): string {
+  const exact = file.exact ? (file.verified ? 'verified' : '') : pc.red(`${showBytes(file.inexactBytes)} inexact`);
+  const generation = file.generation > 1 ? `generation ${file.generation}` : '';
+  const said = listed(showBytes(file.bytes), generation, exact, ageOf(file.grownAt));
+  return `${pc.bold(`${file.taskId} ${file.file}`)} ${said}`;
 }
 
 function resultLines({ results }: JobReport): string[] {
@@ -149,7 +139,7 @@ function resultLines({ results }: JobReport): string[] {
   return lines;
 }
 
-function troubleLines(prefix: string, { message, hint, since, retryAt = 0 }: NonNullable<JobRow['error']>): string[] {
+function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: NonNullable<JobRow['error']>): string[] {
   const now = Date.now();
   const again = retryAt > now ? `, tried again in ${showAge(retryAt - now)}, at ${showClock(retryAt)}` : '';
   const lines = [pc.red(`  ${prefix}${printable(message)} (since ${showAge(now - since)}${again})`)];
@@ -172,7 +162,7 @@ function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): 
   const lines = table.toString().split('\n');
   const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
   lines.splice(2, 0, below);
-  return columnsOf(lines[0] ?? '') <= columns ? lines : narrow();
+  return stringWidth(lines[0] ?? '') <= columns ? lines : narrow();
 }
 
 const text = (lines: readonly string[], columns: number) =>
@@ -191,11 +181,11 @@ const ageOf = (at: number | null) => (at === null ? 'never' : `${showAge(Date.no
 const lagOf = ({ lagMs }: JobReport) => (lagMs === null ? '' : showAge(lagMs));
 
 function resultsOf({ results }: JobReport): string {
-  const failed = results.failed > 0 ? pc.red(`, ${results.failed} failed`) : '';
-  const leftOut = results.leftOut > 0 ? `, ${results.leftOut} left out` : '';
-  const queued = results.queued > 0 ? `, ${results.queued} waiting` : '';
-  const inFlux = results.inFlux > 0 ? `, ${results.inFlux} in flux` : '';
-  return `${results.synced} of ${results.listed} (${showBytes(results.bytes)})${queued}${inFlux}${failed}${leftOut}`;
+  const { directory, synced, listed: names, bytes, queued, inFlux, failed, leftOut } = results;
+  if (directory === null) return 'off';
+  const counted = (count: number, what: string) => (count > 0 ? `, ${count} ${what}` : '');
+  const others = `${counted(queued, 'waiting')}${counted(inFlux, 'in flux')}${failed > 0 ? pc.red(counted(failed, 'failed')) : ''}`;
+  return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
 
 /** Colours only where the terminal wants them. */

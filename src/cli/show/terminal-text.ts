@@ -1,5 +1,6 @@
 /** Text of a job as a terminal may show it: its colours pass, whatever moves the cursor or hides text does not. */
 import pc from 'picocolors';
+import stringWidth from 'string-width';
 
 const ESC = '\u001b';
 const BEL = '\u0007';
@@ -26,47 +27,40 @@ export function terminalText(line: string, colours = pc.isColorSupported): strin
   return text.includes(ESC) ? `${text}${RESET}` : text;
 }
 
-const WIDE = /[\p{Script=Han}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u30ff\uff01-\uff60\uffe0-\uffe6]/u;
-const WITHOUT_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u;
-const COLOUR_OR_CHARACTER = new RegExp(`${ESC}\\[[0-9;:]*m|.`, 'gsu');
-
-/** Columns of a terminal that a text takes; where terminals differ (joined emoji), rather too many. */
-export function columnsOf(text: string): number {
-  let columns = 0;
-  for (const [part] of text.matchAll(COLOUR_OR_CHARACTER)) columns += columnsOfPart(part);
-  return columns;
-}
+const COLOUR = new RegExp(`(${ESC}\\[[0-9;:]*m)`);
+const CHARACTERS = new Intl.Segmenter();
 
 /** The text, cut to so many columns; an ellipsis stands where something was cut. */
 export function cutToColumns(text: string, mostColumns: number): string {
-  if (columnsOf(text) <= mostColumns) return text;
-  let shown = '';
+  if (stringWidth(text) <= mostColumns) return text;
+  const parts = text.split(COLOUR).flatMap((part, index) =>
+    // Every second one is a colour.
+    index % 2 === 1 ? [part] : Array.from(CHARACTERS.segment(part), ({ segment }) => segment),
+  );
   let columns = 0;
-  for (const [part] of text.matchAll(COLOUR_OR_CHARACTER)) {
-    columns += columnsOfPart(part);
-    if (columns >= mostColumns) break;
-    shown += part;
-  }
+  const end = parts.findIndex((part) => {
+    columns += stringWidth(part);
+    return columns >= mostColumns;
+  });
+  const shown = parts.slice(0, end).join('');
   return `${shown}${shown.includes(ESC) ? RESET : ''}…`;
 }
 
-/** The text as lines of so many columns, broken between words; all are indented as the first one. */
+/**
+ * The text as lines of so many columns, broken between words; all are indented as the first one. Not by wrap-ansi, which
+ * composes characters: the name of a file would no longer be the one on the disk.
+ */
 export function wrapToColumns(text: string, mostColumns: number): string[] {
-  if (columnsOf(text) <= mostColumns) return [text];
+  if (stringWidth(text) <= mostColumns) return [text];
   const [indent = ''] = /^ */.exec(text) ?? [];
   const lines: string[] = [];
   let line = '';
   for (const word of text.trimStart().split(' ')) {
     const longer = line === '' ? `${indent}${word}` : `${line} ${word}`;
-    if (line !== '' && columnsOf(longer) > mostColumns) {
+    if (line !== '' && stringWidth(longer) > mostColumns) {
       lines.push(line);
       line = `${indent}${word}`;
     } else line = longer;
   }
   return [...lines, line];
-}
-
-function columnsOfPart(part: string): number {
-  if (part.startsWith(ESC) || WITHOUT_WIDTH.test(part)) return 0;
-  return WIDE.test(part) ? 2 : 1;
 }

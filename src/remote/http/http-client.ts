@@ -7,7 +7,9 @@ import { JobtailError } from '../../errors.ts';
 import { LimitedBody } from './body.ts';
 import { CallStop, timeoutError } from './call-stop.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
-import { charsetOf, headerOf, mediaTypeOf, retryAfterMsOf } from './headers.ts';
+
+/** A wish beyond this is taken for this: a server must not be able to silence the agent for good. */
+const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
 /** Time limits of a call, in milliseconds. */
 export interface HttpLimits {
@@ -33,8 +35,6 @@ export interface HttpClientOptions {
   readonly tls?: HttpTls;
   /** Address of a proxy, `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
-  /** Connections to one server; more calls than that wait for one. Unlimited if left out. */
-  readonly connections?: number;
 }
 
 export interface HttpRequest {
@@ -135,24 +135,29 @@ export class HttpClient {
  * @throws JobtailError answer-too-large beyond `maxBytes`, and whatever reading the body throws
  */
 export async function readBody(answer: HttpAnswer, maxBytes: number): Promise<Buffer> {
+  const body = await readBeginning(answer, maxBytes + 1);
+  if (body.length <= maxBytes) return body;
+  throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`, {
+    hint: 'the address may belong to another kind of service',
+  });
+}
+
+/** The beginning of the body, at least `enoughBytes` of it if it has so many; the rest is given up. */
+export async function readBeginning(answer: HttpAnswer, enoughBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of answer.body) {
-    length += chunk.length;
-    if (length > maxBytes) {
-      throw new JobtailError('answer-too-large', `the answer is larger than the ${maxBytes} bytes allowed`, {
-        hint: 'the address may belong to another kind of service',
-      });
-    }
     chunks.push(chunk);
+    length += chunk.length;
+    if (length >= enoughBytes) break;
   }
   return Buffer.concat(chunks, length);
 }
 
-function createDispatcher({ limits, tls, proxy, connections }: HttpClientOptions): Dispatcher {
+function createDispatcher({ limits, tls, proxy }: HttpClientOptions): Dispatcher {
   // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would else switch the checks off.
   const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };
-  const pool = { pipelining: 1, ...(connections === undefined ? {} : { connections }) };
+  const pool = { pipelining: 1 };
   if (proxy === undefined) return new Agent({ ...pool, connect });
   return new ProxyAgent({
     ...pool,
@@ -181,4 +186,34 @@ async function refuseCompressed(response: Dispatcher.ResponseData, body: Limited
   throw new JobtailError('malformed', `the answer of ${addressOf(target)} is compressed though not asked for`, {
     hint: 'switch off compression for this service in the web server or proxy in front of it',
   });
+}
+
+/** The first value of a header, '' if there is none. */
+function headerOf(headers: Readonly<Record<string, string | string[] | undefined>>, name: string): string {
+  const value = headers[name];
+  return (Array.isArray(value) ? value[0] : value) ?? '';
+}
+
+/** `text/xml` out of `Text/XML; charset=utf-8`. */
+function mediaTypeOf(contentType: string): string {
+  return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+}
+
+/** `utf-8` out of `text/xml; charset="UTF-8"`. */
+function charsetOf(contentType: string): string {
+  const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType);
+  return (charset?.[1] ?? charset?.[2] ?? '').trim().toLowerCase();
+}
+
+/**
+ * `Retry-After` in milliseconds: seconds or a date; undefined if absent or not understood. A date is held against the
+ * one of the answer itself (`Date`), for the server's clock may be another than that of this machine.
+ */
+function retryAfterMsOf(value: string, answeredAt: string, nowMs: number): number | undefined {
+  const text = value.trim();
+  if (text === '') return undefined;
+  const answeredMs = Date.parse(answeredAt);
+  const fromMs = Number.isNaN(answeredMs) ? nowMs : answeredMs;
+  const waitMs = /^[0-9]{1,15}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - fromMs;
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), MAX_RETRY_AFTER_MS);
 }

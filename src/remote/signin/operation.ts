@@ -1,25 +1,15 @@
-/** The four sign-in operations: where they are and what is sent (docs/interface.md 4.2). */
-import type { SecretSource } from './secret.ts';
+/** One sign-in by one of the four operations (docs/interface.md 4.2). */
+import type { Grant } from '../../agent/ports.ts';
+import type { OperationSettings } from '../../auth.ts';
+import { JobtailError } from '../../errors.ts';
+import type { Secrets } from '../../redact.ts';
+import { type HttpClient, readBeginning, readBody } from '../http/http-client.ts';
+import { readGrant } from './answer.ts';
+import { refusalOf } from './refusal.ts';
 
-interface CommonSettings {
-  readonly secret: SecretSource;
-  /** Between the base URL and the operation: starts with a slash or is empty. */
-  readonly path: string;
-  /** Instead of the operation name in docs/interface.md 4.2. */
-  readonly operation: string | null;
-  /** Where the session code stands in an answer that is an object; dots lead into inner objects. */
-  readonly sessionCodeField: string | null;
-}
-
-/** A user who signs in by one of the operations. `projectId` is decimal text. */
-export type OperationSettings = CommonSettings &
-  (
-    | { readonly method: 'openid' | 'external-token' | 'password'; readonly username: string }
-    | { readonly method: 'cloud-platform'; readonly username: string; readonly projectId: string }
-  );
-
-/** How to come to a session; `session-code` takes a ready code without any operation. */
-export type SignInSettings = OperationSettings | (CommonSettings & { readonly method: 'session-code' });
+const MAX_ANSWER_BYTES = 64 * 1024;
+/** Enough of an error page to quote it; how long it is does not matter. */
+const MAX_QUOTED_BYTES = 8192;
 
 const OPERATION_NAMES = {
   openid: 'AuthenticateUserOpenId',
@@ -28,25 +18,40 @@ const OPERATION_NAMES = {
   password: 'AuthenticateUserAndPassword',
 } as const;
 
-/** What the secret of a method is, for messages. */
-export function secretNameOf(method: SignInSettings['method']): string {
-  if (method === 'session-code') return 'session code';
-  return method === 'password' ? 'password' : 'token';
+export interface OperationOptions {
+  /** {base_url}. */
+  readonly baseUrl: string | null;
+  readonly http: Pick<HttpClient, 'request'>;
+  readonly secret: string;
+  /** `the password in the file /etc/agent/password` */
+  readonly secretPlace: string;
+  /** Nothing of them goes into a message. */
+  readonly secrets: Secrets;
+  readonly signal: AbortSignal;
 }
 
-/** {base_url}/service/UserAndLimitationManagement/<OperationName>, or what the settings have instead. */
-export function urlOf(baseUrl: string, settings: OperationSettings): string {
-  const operation = settings.operation ?? OPERATION_NAMES[settings.method];
-  return `${baseUrl.replace(/\/+$/, '')}${settings.path}/${operation}`;
+/** @throws JobtailError those of `readGrant`, `refusalOf` and the HTTP client; config */
+export async function callOperation(auth: OperationSettings, options: OperationOptions): Promise<Grant> {
+  const { baseUrl, http, secret, secretPlace, secrets, signal } = options;
+  if (baseUrl === null) throw new JobtailError('config', 'service.baseUrl is missing', { hint: 'set service.baseUrl' });
+  const { method, path, operation, sessionCodeField } = auth;
+  const url = `${baseUrl.replace(/\/+$/, '')}${path}/${operation ?? OPERATION_NAMES[method]}`;
+  const headers = { accept: 'application/json', 'Content-Type': 'application/json' };
+  const answer = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
+  const { status, contentType, retryAfterMs } = answer;
+  if (status < 200 || status > 299) {
+    const text = (await readBeginning(answer, MAX_QUOTED_BYTES)).toString();
+    throw refusalOf({ status, retryAfterMs, text }, { url, secrets, secretPlace });
+  }
+  const text = new TextDecoder().decode(await readBody(answer, MAX_ANSWER_BYTES));
+  return readGrant({ text, contentType }, { secret, secrets, isToken: method !== 'password', sessionCodeField });
 }
 
-/** The body, as compact as it can be: some servers take 148 bytes (docs/servers.md 6.3). */
-export function bodyOf(settings: OperationSettings, secret: string): string {
-  const username = JSON.stringify(settings.username);
-  const secretField = settings.method === 'password' ? 'Password' : 'OpenIdAccessToken';
+/** As compact as it can be: some servers take 148 bytes (docs/servers.md 6.3). */
+function bodyOf(auth: OperationSettings, secret: string): string {
+  const username = JSON.stringify(auth.username);
+  const secretField = auth.method === 'password' ? 'Password' : 'OpenIdAccessToken';
   const credentials = `"Credentials":{"Username":${username},"${secretField}":${JSON.stringify(secret)}}`;
   // The id goes out as it is: a JavaScript number is wrong beyond 2^53.
-  return settings.method === 'cloud-platform'
-    ? `{${credentials},"ProjectId":${settings.projectId}}`
-    : `{${credentials}}`;
+  return auth.method === 'cloud-platform' ? `{${credentials},"ProjectId":${auth.projectId}}` : `{${credentials}}`;
 }

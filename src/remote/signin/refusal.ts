@@ -1,6 +1,7 @@
 /** What an answer that is no success means: the error for each status. */
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
+import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
 
 export interface Refusal {
   readonly status: number;
@@ -17,10 +18,8 @@ export interface RefusalContext {
   readonly secretPlace: string;
 }
 
-interface Meaning {
-  readonly code: ErrorCode;
+interface Meaning extends StatusMeaning {
   readonly said: string;
-  readonly hint: string;
 }
 
 const REFUSED: Meaning = {
@@ -33,11 +32,6 @@ const NO_SUCH_OPERATION: Meaning = {
   said: 'there is no such sign-in operation',
   hint: 'look at service.baseUrl; servers that differ need auth.path or auth.operation',
 };
-const OUT_OF_ORDER: Meaning = {
-  code: 'unavailable',
-  said: 'the sign-in is out of order',
-  hint: 'wait, or tell those who run the service',
-};
 const REDIRECTED: Meaning = {
   code: 'redirected',
   said: 'the sign-in was sent elsewhere, which is not followed',
@@ -48,35 +42,33 @@ const OTHER: Meaning = {
   said: 'the sign-in failed on the server',
   hint: 'look at auth.method and auth.path; the log of the service may say more',
 };
-const MEANINGS: Readonly<Record<number, Meaning>> = {
+const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
   400: REFUSED,
   401: REFUSED,
   403: REFUSED,
   404: NO_SUCH_OPERATION,
   405: NO_SUCH_OPERATION,
-  413: {
-    code: 'request-too-long',
-    said: 'the sign-in is too long for the server',
-    hint: 'a shorter user name or secret, or another auth.method, is needed',
-  },
-  429: {
-    code: 'rate-limited',
-    said: 'the server takes no more sign-ins for now',
-    hint: 'lower service.requestsPerMinute if this goes on',
-  },
-  502: OUT_OF_ORDER,
-  503: OUT_OF_ORDER,
-  504: OUT_OF_ORDER,
 };
+const SAID: Partial<Record<ErrorCode, string>> = {
+  'request-too-long': 'the sign-in is too long for the server',
+  'rate-limited': 'the server takes no more sign-ins for now',
+  unavailable: 'the sign-in is out of order',
+};
+
+function meaningOf(status: number): Meaning {
+  const shared = MEANING_OF_STATUS[status];
+  if (shared !== undefined) return { ...shared, said: SAID[shared.code] ?? OTHER.said };
+  return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
+}
 
 /** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
-  const meaning = MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
+  const meaning = meaningOf(status);
   const words = context.secrets.safeText(wordsOf(text));
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    retryAfterMs,
   });
 }
 

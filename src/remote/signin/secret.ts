@@ -2,18 +2,16 @@
 import { constants } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { JobtailError } from '../../errors.ts';
-import { outputOf } from './secret-command.ts';
+import type { SecretSource } from '../../auth.ts';
+import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
+import { safeText } from '../../redact.ts';
+import { MOST_SAID, printedBy } from '../../system/program.ts';
 
 const MAX_BYTES = 64 * 1024;
-
-/** Where a secret is read from. */
-export type SecretSource =
-  | { readonly kind: 'file'; readonly path: string }
-  /** `argv[0]` is the program; no shell. */
-  | { readonly kind: 'command'; readonly argv: readonly string[]; readonly timeoutMs: number }
-  /** A systemd credential: a file of this name in `$CREDENTIALS_DIRECTORY`. */
-  | { readonly kind: 'credential'; readonly name: string };
+/** Shorter arguments are words such as `-p`; hiding them would only make the message of a program unreadable. */
+const MIN_HIDDEN_ARGUMENT = 4;
+/** So little of a secret is not known again where the text was cut off in the middle of it. */
+const CUT_CHARACTERS = 8;
 
 export interface SecretOptions {
   readonly source: SecretSource;
@@ -44,7 +42,7 @@ export class Secret {
    */
   async read(signal: AbortSignal): Promise<string> {
     const { source } = this.#options;
-    if (source.kind === 'command') return this.#textOf(await outputOf({ ...source, maxBytes: MAX_BYTES, signal }));
+    if (source.kind === 'command') return this.#textOf(await printedSecret(source, signal));
     const path = this.#path();
     // Before the reading: a change in between is then seen as a change, not missed.
     this.#fingerprint = await fingerprintOf(path);
@@ -126,4 +124,36 @@ async function fingerprintOf(path: string): Promise<string> {
   } catch (error) {
     return String((error as NodeJS.ErrnoException).code);
   }
+}
+
+const HINTS: Partial<Record<ErrorCode, string>> = {
+  timeout: 'run it by hand; see auth.commandTimeoutSeconds',
+  'answer-too-large': 'it must print the secret only',
+  'local-io': 'look at its path and its rights',
+};
+
+/** What a program such as `pass show NAME` prints. Errors name the program, never its arguments or its output. */
+async function printedSecret(
+  { argv, timeoutMs }: Extract<SecretSource, { kind: 'command' }>,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const [command = '', ...args] = argv;
+  const options = { command, args, env: process.env, limit: { totalMs: timeoutMs }, mostBytes: MAX_BYTES, signal };
+  const end = await printedBy(options).catch((thrown: unknown) => {
+    const { code, message } = asJobtailError(thrown);
+    if (code === 'aborted') throw new JobtailError('aborted', 'the sign-in was stopped');
+    const hint = HINTS[code] ?? 'look at the command in the section auth';
+    throw new JobtailError('secret-unavailable', message, { hint });
+  });
+  if (end.code === 0) return end.printed;
+  const hidden = args.filter((arg) => arg.length >= MIN_HIDDEN_ARGUMENT);
+  const lines = end.printed
+    .toString()
+    .split(/\r?\n/)
+    .filter((line) => line !== '');
+  const said = safeText(end.said.length < MOST_SAID ? end.said : end.said.slice(CUT_CHARACTERS), [...hidden, ...lines]);
+  const how = end.killedBy === null ? `ended with exit code ${end.code}` : `was ended by ${end.killedBy}`;
+  throw new JobtailError('secret-unavailable', `the program ${command} ${said === '' ? how : `${how}: ${said}`}`, {
+    hint: 'run it by hand as the user of the agent',
+  });
 }

@@ -1,18 +1,15 @@
 /** The session of this agent's user: signs in when it is needed, once for all who wait, and not again and again. */
-import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../../agent/ports.ts';
+import { type AuthSettings, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
-import { Secrets } from '../../redact.ts';
-import { type HttpClient, readBody } from '../http/http-client.ts';
-import { readGrant } from './answer.ts';
-import { bodyOf, type OperationSettings, type SignInSettings, secretNameOf, urlOf } from './operation.ts';
-import { refusalOf } from './refusal.ts';
+import type { Secrets } from '../../redact.ts';
+import type { HttpClient } from '../http/http-client.ts';
+import { callOperation } from './operation.ts';
 import { Secret } from './secret.ts';
 import { SharedCall } from './shared-call.ts';
 
-const MAX_ANSWER_BYTES = 64 * 1024;
-const MAX_QUOTED_CHARACTERS = 8192;
+const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
 const FIRST_PAUSE_MS = 5000;
 const MAX_PAUSE_MS = 5 * 60_000;
 
@@ -24,43 +21,39 @@ export type SignInEvent =
 export interface SignInOptions {
   /** {base_url}; may be null with the method `session-code`. */
   readonly baseUrl: string | null;
-  readonly auth: SignInSettings;
+  readonly auth: AuthSettings;
   readonly http: Pick<HttpClient, 'request'>;
-  readonly onSignIn?: (event: SignInEvent) => void;
+  readonly onSignIn: (event: SignInEvent) => void;
   /** A secret that others can read, for example. */
-  readonly onWarning?: (message: string) => void;
+  readonly onWarning: (message: string) => void;
   /** What is read and what is given goes into them, and nothing of them into a message. */
-  readonly secrets?: Secrets;
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly secrets: Secrets;
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** A clock that never jumps, in milliseconds. */
-  readonly nowMs?: () => number;
-  readonly random?: () => number;
+  readonly nowMs: () => number;
+  readonly random: () => number;
 }
 
 export class SignIn implements Session {
   readonly #options: SignInOptions;
-  readonly #nowMs: () => number;
   readonly #secret: Secret;
-  readonly #secrets: Secrets;
   readonly #call = new SharedCall((signal) => this.#renew(signal));
   readonly #backOff: BackOff;
   #grant: Grant | undefined;
   #failure: JobtailError | undefined;
 
   constructor(options: SignInOptions) {
-    const { auth, env = process.env, onWarning = () => undefined, random = Math.random } = options;
+    const { auth, env, onWarning, random, nowMs } = options;
     this.#options = options;
-    this.#nowMs = options.nowMs ?? (() => performance.now());
-    this.#secrets = options.secrets ?? new Secrets();
-    this.#secret = new Secret({ source: auth.secret, name: secretNameOf(auth.method), env, onWarning });
-    this.#backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, nowMs: this.#nowMs, random });
+    this.#secret = new Secret({ source: auth.secret, name: SECRET_WORDS[secretNameOf(auth.method)], env, onWarning });
+    this.#backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, nowMs, random });
   }
 
   /**
    * The grant in force, or a new one. After a failure that somebody must mend, it rejects at once with that failure
    * until the pause is over (5 s, doubling up to 5 min) or the file of the secret has changed.
    * @throws JobtailError sign-in-refused, secret-unavailable, unexpected-answer, malformed, http-status, aborted, and
-   *   what src/http throws
+   *   what the HTTP client throws
    */
   async current(signal: AbortSignal): Promise<Grant> {
     return this.#grant ?? this.#call.join(signal);
@@ -73,7 +66,7 @@ export class SignIn implements Session {
 
   async #renew(signal: AbortSignal): Promise<Grant> {
     await this.#respectPause();
-    const startedMs = this.#nowMs();
+    const startedMs = this.#options.nowMs();
     let grant: Grant;
     try {
       grant = await this.#attempt(signal);
@@ -81,20 +74,20 @@ export class SignIn implements Session {
       // Nobody waits for it any more: that is no failure.
       if (signal.aborted) throw stopped();
       const error = this.#failed(thrown);
-      this.#options.onSignIn?.({ kind: 'failed', error, tookMs: this.#nowMs() - startedMs });
+      this.#options.onSignIn({ kind: 'failed', error, tookMs: this.#options.nowMs() - startedMs });
       throw error;
     }
     if (signal.aborted) throw stopped();
     this.#grant = grant;
     this.#failure = undefined;
     this.#backOff.reset();
-    this.#options.onSignIn?.({ kind: 'signed-in', grant: grant.kind, tookMs: this.#nowMs() - startedMs });
+    this.#options.onSignIn({ kind: 'signed-in', grant: grant.kind, tookMs: this.#options.nowMs() - startedMs });
     return grant;
   }
 
   /** Begins the pause that a failure calls for. */
   #failed(thrown: unknown): JobtailError {
-    const error = this.#secrets.hideIn(asJobtailError(thrown));
+    const error = this.#options.secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
     // What passes by itself: the caller's own back-off is enough.
     if (!error.policy.passes) this.#backOff.lengthen();
@@ -113,54 +106,26 @@ export class SignIn implements Session {
     const seconds = Math.ceil(this.#backOff.remainingMs / 1000);
     if (seconds === 0) return error;
     return new JobtailError(error.code, `${error.message}; no other sign-in is sent for ${seconds} s`, {
-      ...(error.hint === undefined ? {} : { hint: error.hint }),
-      ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: this.#backOff.remainingMs }),
+      hint: error.hint,
+      retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#backOff.remainingMs,
     });
   }
 
   async #attempt(signal: AbortSignal): Promise<Grant> {
     const { auth } = this.#options;
     const secret = await this.#secret.read(signal);
-    this.#secrets.add('sign-in', secret);
+    this.#options.secrets.add('sign-in', secret);
     if (auth.method === 'session-code') return { kind: 'session', code: secret };
     try {
-      return await this.#callOperation(auth, secret, signal);
+      const { baseUrl, http, secrets } = this.#options;
+      return await callOperation(auth, { baseUrl, http, secret, secretPlace: this.#secret.place, secrets, signal });
     } catch (thrown) {
       if (thrown instanceof JobtailError) throw thrown;
       // A defect; as a cause it could carry the request.
       const said = thrown instanceof Error ? thrown.message : '';
-      throw new JobtailError('internal', `the sign-in failed: ${this.#secrets.safeText(said)}`);
+      throw new JobtailError('internal', `the sign-in failed: ${this.#options.secrets.safeText(said)}`);
     }
   }
-
-  async #callOperation(auth: OperationSettings, secret: string, signal: AbortSignal): Promise<Grant> {
-    const { baseUrl, http } = this.#options;
-    if (baseUrl === null)
-      throw new JobtailError('config', 'service.baseUrl is missing', { hint: 'set service.baseUrl' });
-    const url = urlOf(baseUrl, auth);
-    const headers = { accept: 'application/json', 'Content-Type': 'application/json' };
-    const answer = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
-    const { status, contentType, retryAfterMs } = answer;
-    if (status < 200 || status > 299) {
-      const text = await beginningOf(answer.body);
-      throw refusalOf({ status, retryAfterMs, text }, { url, secrets: this.#secrets, secretPlace: this.#secret.place });
-    }
-    const text = new TextDecoder().decode(await readBody(answer, MAX_ANSWER_BYTES));
-    const { method, sessionCodeField } = auth;
-    const rules = { secret, secrets: this.#secrets, isToken: method !== 'password', sessionCodeField };
-    return readGrant({ text, contentType }, rules);
-  }
-}
-
-/** Enough of an error page to quote it; how long it is does not matter. */
-async function beginningOf(body: AsyncIterable<Buffer>): Promise<string> {
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of body) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length >= MAX_QUOTED_CHARACTERS) break;
-  }
-  return text;
 }
 
 const stopped = () => new JobtailError('aborted', 'the sign-in was stopped');

@@ -4,7 +4,7 @@
  */
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import { parseLong } from '../../job.ts';
+import type { JobId } from '../../job.ts';
 import { NOT_XML } from './answer/xml-text.ts';
 import { FILE_TYPE_OF } from './results.ts';
 
@@ -12,9 +12,9 @@ import { FILE_TYPE_OF } from './results.ts';
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** `submittedJobInfoId` first, `sessionCode` last (docs/interface.md 4.1). */
-export function requestFields(jobId: string, fields: Fields, grant: Grant): Fields {
+export function requestFields(jobId: JobId, fields: Fields, grant: Grant): Fields {
   return {
-    submittedJobInfoId: longArgument(jobId, 'job id'),
+    submittedJobInfoId: jobId,
     ...fields,
     ...(grant.kind === 'session' ? { sessionCode: secretArgument(grant.code) } : {}),
   };
@@ -35,11 +35,17 @@ export function authorizationOf(grant: Grant): Readonly<Record<string, string>> 
 export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   return {
     TaskFileOffsetExt: wanted.map(({ taskId, file, offset }) => ({
-      submittedTaskInfoId: longArgument(taskId, 'task id'),
+      submittedTaskInfoId: taskId,
       fileType: FILE_TYPE_OF[file],
-      offset: longArgument(offset, 'offset'),
+      offset: offsetArgument(offset),
     })),
   };
+}
+
+/** As text: a large number would be written with an exponent. */
+function offsetArgument(offset: number): string {
+  if (Number.isSafeInteger(offset)) return String(offset);
+  throw new JobtailError('usage', `the offset ${offset} is no whole number`);
 }
 
 /** FileTransferMethodExt (docs/interface.md 2.1): what is null is left out, where the contract does not want it nil. */
@@ -74,10 +80,4 @@ function secretArgument(code: string): string {
 /** A text that looks like a CDATA section would be taken for one. */
 function isWritable(text: string): boolean {
   return !NOT_XML.test(text) && !text.startsWith('<![CDATA[');
-}
-
-function longArgument(value: unknown, name: string): string {
-  const long = parseLong(value);
-  if (long !== undefined) return long;
-  throw new JobtailError('usage', `the ${name} is no whole number of 64 bits`);
 }

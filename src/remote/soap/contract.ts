@@ -3,6 +3,13 @@
  * server. Element order, nillability and multiplicity are those of docs/interface.md.
  */
 
+/** The versions of SOAP, and the namespaces of their envelopes. */
+export const SOAP_NAMESPACES = {
+  '1.1': 'http://schemas.xmlsoap.org/soap/envelope/',
+  '1.2': 'http://www.w3.org/2003/05/soap-envelope',
+} as const;
+export type SoapVersion = keyof typeof SOAP_NAMESPACES;
+
 /** What the contract leaves open: {service_namespace} and {file_transfer_url}. */
 export interface ContractOptions {
   readonly namespace: string;
@@ -18,6 +25,26 @@ export const OPERATIONS = [
   'DownloadFileFromCluster',
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
+
+/** An element of an answer whose text does not pass through the `soap` package. */
+export interface LiftedElement {
+  /** Names below the response element. */
+  readonly path: readonly string[];
+  readonly encoding: 'text' | 'base64';
+  /** Its index stands for it in the rest; else the rest does not show it at all. */
+  readonly indexed: boolean;
+}
+
+/** What is lifted: the bulky texts, and the names of a listing, of which there can be hundreds of thousands. */
+export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
+  DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
+  DownloadPartsOfJobFilesFromCluster: {
+    path: ['DownloadPartsOfJobFilesFromClusterResult', 'JobFileContentExt', 'content'],
+    encoding: 'text',
+    indexed: true,
+  },
+  ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
+};
 
 /** SynchronizableFilesExt (docs/interface.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
@@ -52,35 +79,29 @@ const enumeration = (name: string, values: readonly string[]) =>
 const wrapper = (name: string, ...elements: string[]) =>
   `<s:element name="${name}"><s:complexType><s:sequence>${elements.join('')}</s:sequence></s:complexType></s:element>`;
 
+/** Of each operation, what it takes between the job and the session, and its result. */
+const SIGNATURES: Readonly<Record<Operation, { readonly takes?: string; readonly gives?: string }>> = {
+  GetFileTransferMethod: { gives: 'tns:FileTransferMethodExt' },
+  EndFileTransfer: { takes: optional('usedTransferMethod', 'tns:FileTransferMethodExt') },
+  DownloadPartsOfJobFilesFromCluster: {
+    takes: optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
+    gives: 'tns:ArrayOfJobFileContentExt',
+  },
+  ListChangedFilesForJob: { gives: 'tns:ArrayOfString' },
+  DownloadFileFromCluster: { takes: optional('relativeFilePath', 's:string'), gives: 's:base64Binary' },
+};
+
+function wrappers(operation: Operation): string {
+  const { takes = '', gives } = SIGNATURES[operation];
+  const result = gives === undefined ? '' : optional(`${operation}Result`, gives);
+  return [
+    wrapper(operation, required('submittedJobInfoId', 's:long'), takes, optional('sessionCode', 's:string')),
+    wrapper(`${operation}Response`, result),
+  ].join('\n');
+}
+
 const TYPES = [
-  wrapper('GetFileTransferMethod', required('submittedJobInfoId', 's:long'), optional('sessionCode', 's:string')),
-  wrapper('GetFileTransferMethodResponse', optional('GetFileTransferMethodResult', 'tns:FileTransferMethodExt')),
-  wrapper(
-    'EndFileTransfer',
-    required('submittedJobInfoId', 's:long'),
-    optional('usedTransferMethod', 'tns:FileTransferMethodExt'),
-    optional('sessionCode', 's:string'),
-  ),
-  '<s:element name="EndFileTransferResponse"><s:complexType/></s:element>',
-  wrapper(
-    'DownloadPartsOfJobFilesFromCluster',
-    required('submittedJobInfoId', 's:long'),
-    optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
-    optional('sessionCode', 's:string'),
-  ),
-  wrapper(
-    'DownloadPartsOfJobFilesFromClusterResponse',
-    optional('DownloadPartsOfJobFilesFromClusterResult', 'tns:ArrayOfJobFileContentExt'),
-  ),
-  wrapper('ListChangedFilesForJob', required('submittedJobInfoId', 's:long'), optional('sessionCode', 's:string')),
-  wrapper('ListChangedFilesForJobResponse', optional('ListChangedFilesForJobResult', 'tns:ArrayOfString')),
-  wrapper(
-    'DownloadFileFromCluster',
-    required('submittedJobInfoId', 's:long'),
-    optional('relativeFilePath', 's:string'),
-    optional('sessionCode', 's:string'),
-  ),
-  wrapper('DownloadFileFromClusterResponse', optional('DownloadFileFromClusterResult', 's:base64Binary')),
+  ...OPERATIONS.map(wrappers),
   complexType(
     'FileTransferMethodExt',
     optional('serverHostname', 's:string'),

@@ -2,10 +2,11 @@
  * Results as the `soap` package read them, checked against the contract (docs/interface.md 2). Nothing is taken on
  * trust.
  */
-import type { Content, Part, PartRequest, Parts, TransferMethod } from '../../agent/ports.ts';
-import { keyText, type LiveFileName, parseTaskId } from '../../job.ts';
+import type { Content, TransferMethod } from '../../agent/ports.ts';
+import { type LiveFileName, parseTaskId } from '../../job.ts';
+import type { PartEntry } from '../content/held-parts.ts';
+import { malformed } from '../wrong-answers.ts';
 import { type FileType, type Operation, PROTOCOLS } from './contract.ts';
-import { malformed } from './malformed.ts';
 
 /** SynchronizableFilesExt of a live file (docs/interface.md 2.4). */
 export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
@@ -48,47 +49,22 @@ export function transferMethodOf(result: Fields | null): TransferMethod | null {
   };
 }
 
-export interface PartsQuestion {
-  readonly wanted: readonly PartRequest[];
-  /** The lifted contents; each belongs to the one entry that names its index. */
-  readonly texts: readonly Content[];
-}
-
 /**
- * Matches the entries of ArrayOfJobFileContentExt to what was asked for, by task and file. The contents of entries that
- * do not match are released.
+ * The entries of ArrayOfJobFileContentExt; each of the lifted texts belongs to the one entry that names its index.
  * @throws JobtailError malformed
  */
-export async function partsOf(result: Fields | null, { wanted, texts }: PartsQuestion): Promise<Parts> {
-  const missing = new Map(wanted.map((request) => [keyText(request), request]));
-  const parts: Part[] = [];
-  const refused: Content[] = [];
-  for (const entry of arrayOf(result?.['JobFileContentExt'])) {
+export function entriesOf(result: Fields | null, texts: readonly Content[]): PartEntry[] {
+  return arrayOf(result?.['JobFileContentExt']).flatMap((entry) => {
     const fields = fieldsOf(entry);
-    if (fields === null) continue;
-    const content = contentOf(fields['content'], texts);
-    const relativePath = pathOf(fields['relativePath']);
-    const request = requestOf(fields, missing);
-    if (request === undefined) {
-      refused.push(content);
-      continue;
-    }
-    missing.delete(keyText(request));
-    parts.push({ taskId: request.taskId, file: request.file, offset: request.offset, content, relativePath });
-  }
-  await Promise.all(refused.map((content) => content.release()));
-  return { parts, refused: refused.length };
-}
-
-/** The request that an entry answers; servers echo the offset, or leave it nil or 0 (docs/servers.md 1.1). */
-function requestOf(fields: Fields, missing: ReadonlyMap<string, PartRequest>): PartRequest | undefined {
-  const taskId = parseTaskId(fields['submittedTaskInfoId']);
-  const file = FILE_OF.get(fields['fileType']);
-  if (taskId === undefined || file === undefined) return undefined;
-  const request = missing.get(keyText({ taskId, file }));
-  const offset = fields['offset'] ?? null;
-  const fits = offset === null || offset === '0' || offset === String(request?.offset);
-  return fits ? request : undefined;
+    if (fields === null) return [];
+    return {
+      taskId: parseTaskId(fields['submittedTaskInfoId']),
+      file: FILE_OF.get(fields['fileType']),
+      offset: textOf(fields['offset']),
+      content: contentOf(fields['content'], texts),
+      relativePath: pathOf(fields['relativePath']),
+    };
+  });
 }
 
 function contentOf(index: unknown, texts: readonly Content[]): Content {

@@ -1,5 +1,6 @@
+import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { columnsOf, cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal-text.ts';
+import { cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal-text.ts';
 
 const ESC = '\u001b';
 
@@ -38,18 +39,24 @@ describe('the text of a job on a terminal', () => {
 });
 
 describe('columns', () => {
-  it('are counted as terminals do', () => {
-    expect(columnsOf('plain')).toBe(5);
-    expect(columnsOf('計算ノード')).toBe(10);
-    expect(columnsOf('e\u0301')).toBe(1);
-    expect(columnsOf('🚀')).toBe(2);
-    expect(columnsOf(`${ESC}[31mred${ESC}[0m`)).toBe(3);
+  it.each([
+    ['plain', 5],
+    ['計算ノード', 10],
+    ['e\u0301', 1],
+    ['🚀', 2],
+    ['👩🏽‍🔬', 2],
+    [`${ESC}[31mred${ESC}[0m`, 3],
+  ])('are counted as terminals do: %s', (text, columns) => {
+    expect(cutToColumns(text, columns)).toBe(text);
+    expect(cutToColumns(text, columns - 1)).not.toBe(text);
   });
 
   it('are never exceeded by a cut, and a text that fits is left alone', () => {
     expect(cutToColumns('plain', 5)).toBe('plain');
     expect(cutToColumns('plainer', 5)).toBe('plai…');
     expect(cutToColumns('計算ノード', 6)).toBe('計算…');
+    expect(cutToColumns('👩🏽‍🔬👩🏽‍🔬👩🏽‍🔬', 4)).toBe('👩🏽‍🔬…');
+    expect(stringWidth(cutToColumns('👩🏽‍🔬計e\u0301計👩🏽‍🔬計', 6))).toBeLessThanOrEqual(6);
     expect(cutToColumns(`${ESC}[31mredder${ESC}[0m`, 4)).toBe(`${ESC}[31mred${ESC}[0m…`);
   });
 

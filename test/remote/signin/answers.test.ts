@@ -1,7 +1,7 @@
 /** What servers answer to a sign-in, and what is made of it. */
 import { describe, expect, it } from 'vitest';
+import type { AuthSettings } from '../../../src/auth.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
-import type { SignInSettings } from '../../../src/remote/signin/operation.ts';
 import { secretDirectory } from './files.ts';
 import { type Answer, CODE, failureOf, NEVER, passwordSettings, signInService } from './server.ts';
 
@@ -10,8 +10,8 @@ const { service, signIn } = signInService();
 const SECRET = 'correct-horse-battery-staple';
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';
 
-const settings = async (): Promise<SignInSettings> => passwordSettings(await write('password', SECRET));
-const tokenSettings = async (token = JWT): Promise<SignInSettings> => ({
+const settings = async (): Promise<AuthSettings> => passwordSettings(await write('password', SECRET));
+const tokenSettings = async (token = JWT): Promise<AuthSettings> => ({
   ...passwordSettings(await write('token', token)),
   method: 'openid',
   username: 'alice',

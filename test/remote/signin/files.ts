@@ -1,4 +1,4 @@
-/** Files with secrets for the tests of src/signin. */
+/** Files with secrets for the tests of src/remote/signin. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -3,7 +3,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { Secret, type SecretOptions, type SecretSource } from '../../../src/remote/signin/secret.ts';
+import type { SecretSource } from '../../../src/auth.ts';
+import { Secret, type SecretOptions } from '../../../src/remote/signin/secret.ts';
 import { secretDirectory } from './files.ts';
 import { failureOf, NEVER, until } from './server.ts';
 

@@ -3,9 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import type { AuthSettings } from '../../../src/auth.ts';
 import { JobtailError } from '../../../src/errors.ts';
+import { Secrets } from '../../../src/redact.ts';
 import { HttpClient } from '../../../src/remote/http/http-client.ts';
-import type { SignInSettings } from '../../../src/remote/signin/operation.ts';
 import { SignIn, type SignInEvent, type SignInOptions } from '../../../src/remote/signin/sign-in.ts';
 
 export interface Received {
@@ -70,7 +71,7 @@ export function signInService() {
   });
 
   /** A SignIn with a clock that stands still until a test moves it, and pauses of their full nominal length. */
-  function signIn(auth: SignInSettings, options: Partial<SignInOptions> = {}) {
+  function signIn(auth: AuthSettings, options: Partial<SignInOptions> = {}) {
     const events: SignInEvent[] = [];
     const clock = { nowMs: 1000 };
     const session = new SignIn({
@@ -79,6 +80,9 @@ export function signInService() {
       http,
       nowMs: () => clock.nowMs,
       random: () => 1,
+      env: {},
+      secrets: new Secrets(),
+      onWarning: () => undefined,
       onSignIn: (event) => events.push(event),
       ...options,
     });
@@ -88,7 +92,7 @@ export function signInService() {
 }
 
 /** Settings of the method `password` with all defaults. */
-export function passwordSettings(path: string): SignInSettings {
+export function passwordSettings(path: string): AuthSettings {
   return {
     method: 'password',
     username: 'alice',
@@ -96,6 +100,7 @@ export function passwordSettings(path: string): SignInSettings {
     path: '/service/UserAndLimitationManagement',
     operation: null,
     sessionCodeField: null,
+    sessionFaultPattern: null,
   };
 }
 

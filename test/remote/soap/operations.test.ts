@@ -21,6 +21,7 @@ import {
   GivenSession,
   JOB,
   SESSION_CODE,
+  spillTo,
   TASK,
   type TestRemote,
   taskId,
@@ -197,7 +198,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
             entry('not asked for'.repeat(10_000), { task: '77' }),
           ),
         ],
-        { spillDirectory, memoryBytes: 10_000 },
+        { spill: spillTo(spillDirectory, 10_000) },
       );
       const wanted = texts.map((_, index) => want(0, 'stdout', taskId(String(index))));
       const { parts, refused } = await remote.readParts(JOB, wanted, signal);
@@ -221,7 +222,7 @@ test('texts of an answer that turns out to be broken are given back', async () =
   const spillDirectory = mkdtempSync(join(tmpdir(), 'wire-spill-'));
   try {
     const broken = partsResponse(entry('a'.repeat(300_000)), entry('b'.repeat(300_000))).slice(0, -1);
-    const { remote } = await serve([broken], { spillDirectory, memoryBytes: 1000 });
+    const { remote } = await serve([broken], { spill: spillTo(spillDirectory, 1000) });
     expect((await failure(remote.readParts(JOB, [want(0)], signal))).code).toBe('malformed');
     expect(openFilesIn(spillDirectory)).toBe(0);
   } finally {

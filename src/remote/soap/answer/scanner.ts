@@ -5,16 +5,17 @@
  */
 import { JobtailError } from '../../../errors.ts';
 import type { Secrets } from '../../../redact.ts';
-import type { Operation } from '../contract.ts';
-import { malformed, unexpected } from '../malformed.ts';
-import { createDecoder, LIFTED, type Lifted, type LiftedDecoder, type LiftedElement } from './lifted.ts';
+import { Base64Decoder } from '../../content/base64.ts';
+import type { Lifted } from '../../content/lifted.ts';
+import { malformed } from '../../wrong-answers.ts';
+import { LIFTED, type LiftedElement, type Operation, SOAP_NAMESPACES } from '../contract.ts';
+import { FaultWords, unexpected } from '../faults.ts';
 import type { StartTag } from './xml-tag.ts';
-import { resolveReferences } from './xml-text.ts';
+import { resolveReferences, reusedSpace } from './xml-text.ts';
 import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
 
-const SOAP_1_1 = 'http://schemas.xmlsoap.org/soap/envelope/';
-const SOAP_1_2 = 'http://www.w3.org/2003/05/soap-envelope';
-const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_1_1}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
+const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);
+const START_OF_REST = `<soap:Envelope xmlns:soap="${SOAP_NAMESPACES['1.1']}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">`;
 
 /** The `soap` package blocks the process while it reads the rest: some 50 ms for one of this size. */
 const MAX_REST_CHARACTERS = 512 * 1024;
@@ -28,35 +29,27 @@ const MOST_OF_NAME = 100;
 /** Elements around the content of the body: the envelope and the body itself. */
 const FRAMES_AROUND_CONTENT = 2;
 
-/** What of a fault is kept, by its path in it: the words of SOAP 1.1 and 1.2, and the elements around them. */
-const WORDS_OF_FAULT: ReadonlySet<string> = new Set(['faultcode', 'faultstring', 'Code/Value', 'Reason/Text']);
-const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
-
 export interface ScanOptions {
   readonly operation: Operation;
   /** {service_namespace}. */
   readonly namespace: string;
-  /** Receives the lifted texts; left out, nothing is lifted. */
-  readonly lifted?: Lifted | undefined;
+  /** Receives the lifted texts; if undefined, nothing is lifted. */
+  readonly lifted: Lifted | undefined;
   /** Bytes allowed besides the lifted texts. */
   readonly maxBytes: number;
   /** No name in a message quotes them. */
   readonly secrets: Secrets;
 }
 
-/** What remains of an answer. */
-export interface Rest {
-  /** An envelope for the `soap` package. */
-  readonly xml: string;
-  readonly isFault: boolean;
-}
+/** What remains of an answer: an envelope for the `soap` package, or the words of a fault. */
+export type Rest = { readonly xml: string; readonly fault?: undefined } | { readonly fault: string };
 
 /** An open element. */
 interface Frame {
   readonly localName: string;
   readonly namespace: string;
   readonly nil: boolean;
-  /** `words` are of a fault; `left-out` with everything in it. */
+  /** `words` are those of a fault; `left-out` is with everything in it. */
   readonly kind: 'plain' | 'lifted' | 'words' | 'left-out';
   /** What the rest shows of its end. */
   readonly end: string;
@@ -74,8 +67,9 @@ export class AnswerScanner implements XmlEvents {
   #empty = true;
   #bodySeen = false;
   #contentSeen = false;
-  #isFault = false;
-  #decoder: LiftedDecoder | undefined;
+  #fault: FaultWords | undefined;
+  /** Of the lifted text that is open, if it is base64. */
+  #base64: Base64Decoder | undefined;
   #liftedCount = 0;
 
   constructor(options: ScanOptions) {
@@ -97,7 +91,8 @@ export class AnswerScanner implements XmlEvents {
     if (this.#empty) throw unexpected('it is empty');
     this.#tokenizer.finish();
     if (!this.#contentSeen) throw unexpected('the body of its envelope is empty');
-    return { xml: this.#rest.join(''), isFault: this.#isFault };
+    if (this.#fault === undefined) return { xml: this.#rest.join('') };
+    return { fault: this.#fault.text };
   }
 
   open(tag: StartTag): void {
@@ -114,16 +109,16 @@ export class AnswerScanner implements XmlEvents {
   text(bytes: Buffer, literal: boolean): void {
     const frame = this.#frames.at(-1);
     if (frame === undefined) return;
-    if (this.#decoder !== undefined) {
+    if (frame.kind === 'lifted') {
       this.#plainBytes -= bytes.length;
-      const decoded = this.#decoder.push(bytes, literal);
+      const decoded = this.#base64?.push(bytes) ?? (literal ? bytes : resolveReferences(bytes, reusedSpace()));
       if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
     } else if (frame.nil || this.#frames.length <= FRAMES_AROUND_CONTENT) {
       if (!isWhiteSpace(bytes)) throw malformed('text where none may stand');
     } else {
       const characters = literal ? bytes : resolveReferences(bytes);
-      if (this.#isFault ? frame.kind === 'words' : frame.kind !== 'left-out')
-        this.#write(escapeText(characters.toString()));
+      if (frame.kind === 'words') this.#fault?.add(this.#counted(characters.toString()));
+      else if (frame.kind === 'plain' && this.#fault === undefined) this.#write(escapeText(characters.toString()));
     }
   }
 
@@ -131,8 +126,7 @@ export class AnswerScanner implements XmlEvents {
     const frame = this.#frames.pop();
     if (frame === undefined || frame === this.#frames.at(-1)) return;
     if (frame.kind === 'lifted') {
-      this.#decoder?.finish();
-      this.#decoder = undefined;
+      this.#base64?.finish();
       this.#options.lifted?.end();
     }
     this.#write(frame.end);
@@ -153,7 +147,7 @@ export class AnswerScanner implements XmlEvents {
 
   #envelope(tag: StartTag): Frame {
     if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
-    const isEnvelope = tag.localName === 'Envelope' && [SOAP_1_1, SOAP_1_2].includes(tag.namespace);
+    const isEnvelope = tag.localName === 'Envelope' && ENVELOPES.includes(tag.namespace);
     if (!isEnvelope) throw unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
     this.#write(START_OF_REST);
     return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
@@ -173,9 +167,8 @@ export class AnswerScanner implements XmlEvents {
     if (this.#contentSeen) throw unexpected('the body of its envelope holds more than one element');
     this.#contentSeen = true;
     if (tag.namespace === this.#frames[0]?.namespace && tag.localName === 'Fault') {
-      this.#isFault = true;
-      this.#write('<soap:Fault>');
-      return { ...tag, kind: 'plain', end: '</soap:Fault>' };
+      this.#fault = new FaultWords();
+      return { ...tag, kind: 'plain', end: '' };
     }
     if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
       throw unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
@@ -185,20 +178,18 @@ export class AnswerScanner implements XmlEvents {
 
   /** An element of the response or of a fault. */
   #inner(tag: StartTag): Frame {
-    if (this.#isFault) return this.#ofFault(tag);
+    if (this.#fault !== undefined) return this.#ofFault(tag, this.#fault);
     if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${this.#nameOf(tag)}`);
     return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
       ? this.#lift(tag, this.#rule)
       : this.#plain(tag);
   }
 
-  #ofFault(tag: StartTag): Frame {
-    // Markup within the words: they stay, and it goes, for the `soap` package reads no characters beside elements.
+  #ofFault(tag: StartTag, fault: FaultWords): Frame {
+    // Markup within the words: they stay, and it goes.
     if (this.#frames.at(-1)?.kind === 'words') return { ...tag, kind: 'words', end: '' };
     const path = [...this.#frames.slice(FRAMES_AROUND_CONTENT + 1), tag].map(({ localName }) => localName).join('/');
-    if (WORDS_OF_FAULT.has(path)) return { ...this.#plain(tag), kind: 'words' };
-    // Details and stack traces of any shape: what happened stands in the words.
-    return AROUND_WORDS.has(path) ? this.#plain(tag) : { ...tag, kind: 'left-out', end: '' };
+    return { ...tag, kind: fault.open(path), end: '' };
   }
 
   #isAt(path: readonly string[], tag: StartTag): boolean {
@@ -213,7 +204,7 @@ export class AnswerScanner implements XmlEvents {
   /** A nil one is left to be absent: to the contract that is the same. */
   #lift(tag: StartTag, rule: LiftedElement): Frame {
     if (tag.nil) return { ...tag, kind: 'plain', end: '' };
-    this.#decoder = createDecoder(rule.encoding);
+    this.#base64 = rule.encoding === 'base64' ? new Base64Decoder() : undefined;
     this.#options.lifted?.begin();
     if (rule.indexed) this.#write(`<${tag.localName}>${this.#liftedCount}`);
     this.#liftedCount += 1;
@@ -232,9 +223,13 @@ export class AnswerScanner implements XmlEvents {
   }
 
   #write(text: string): void {
+    if (text !== '') this.#rest.push(this.#counted(text));
+  }
+
+  #counted(text: string): string {
     this.#restCharacters += text.length;
     if (this.#restCharacters > MAX_REST_CHARACTERS) throw tooLarge(`more than ${MAX_REST_CHARACTERS} characters`);
-    if (text !== '') this.#rest.push(text);
+    return text;
   }
 }
 

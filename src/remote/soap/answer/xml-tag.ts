@@ -1,5 +1,5 @@
 /** Tags of XML with namespaces: names, attributes and what their prefixes stand for. */
-import { malformed } from '../malformed.ts';
+import { malformed } from '../../wrong-answers.ts';
 import { resolveReferences } from './xml-text.ts';
 
 const XML_NAMESPACE = 'http://www.w3.org/XML/1998/namespace';

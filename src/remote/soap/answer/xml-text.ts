@@ -3,7 +3,8 @@
  * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
  * (docs/servers.md 2.1). In markup (tags, comments, instructions) nobody needs them, and they are refused.
  */
-import { malformed } from '../malformed.ts';
+import { characterStart, widthOfLead } from '../../../bytes.ts';
+import { malformed } from '../../wrong-answers.ts';
 
 const AMPERSAND = 0x26;
 const SEMICOLON = 0x3b;
@@ -57,6 +58,16 @@ export function resolveReferences(bytes: Buffer, space?: Buffer): Buffer {
   return text.subarray(0, length);
 }
 
+/** The usual size of a network chunk. */
+const SPACE_BYTES = 64 * 1024;
+let space: Buffer | undefined;
+
+/** Where one text after the other is resolved; each is only good until the next. */
+export function reusedSpace(): Buffer {
+  space ??= Buffer.allocUnsafeSlow(SPACE_BYTES);
+  return space;
+}
+
 /**
  * Where the characters of `bytes` from `start` on can be cut: before a UTF-8 character or a reference of which only
  * the first bytes have arrived.
@@ -71,16 +82,9 @@ export function endOfWholeCharacters(bytes: Buffer, start: number): number {
 
 /** Where `bytes` from `start` on can be cut: before a UTF-8 character of which only the first bytes have arrived. */
 export function endOfWholeUtf8(bytes: Buffer, start: number): number {
-  const end = bytes.length;
-  for (let back = 1; back <= 3 && end - back >= start; back += 1) {
-    const byte = bytes[end - back] ?? 0;
-    if (byte < 0x80) return end;
-    if (byte >= 0xc0) {
-      const width = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-      return width > back ? end - back : end;
-    }
-  }
-  return end;
+  const last = characterStart(bytes, bytes.length - 1);
+  const isCut = last >= start && last + widthOfLead(bytes[last] ?? 0) > bytes.length;
+  return isCut ? last : bytes.length;
 }
 
 function endOfReference(bytes: Buffer, start: number): number {

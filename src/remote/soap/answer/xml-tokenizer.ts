@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
-import { malformed } from '../malformed.ts';
+import { malformed } from '../../wrong-answers.ts';
 import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
 import { endOfWholeCharacters, endOfWholeUtf8, NOT_XML } from './xml-text.ts';
 

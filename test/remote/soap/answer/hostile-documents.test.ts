@@ -127,7 +127,8 @@ function read({ operation }: Hostile, document: Buffer, chunkBytes: number): str
   });
   try {
     for (let at = 0; at < document.length; at += chunkBytes) scanner.push(document.subarray(at, at + chunkBytes));
-    return scanner.finish().xml;
+    const rest = scanner.finish();
+    return rest.fault ?? rest.xml;
   } catch (error) {
     return String(error);
   }

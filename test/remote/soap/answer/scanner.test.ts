@@ -185,13 +185,13 @@ describe('base64', () => {
 describe('the rest', () => {
   test('has control characters where the server wrote references', () => {
     const { rest } = scan(PARTS, fault11('a&#x1B;[31m &lt;b&gt; &#0;<![CDATA[&]]>'));
-    expect(rest).toContain('<faultstring>a\x1b[31m &lt;b&gt; \0&amp;</faultstring>');
+    expect(rest).toBe('soap:Server: a\x1b[31m <b> \0&');
   });
 
   test('has faults of both versions without their details', () => {
     const detail = '<detail><at xmlns="urn:x">secret</at></detail></soap:Fault>';
-    expect(scan(PARTS, fault11('broken').replace('<detail /></soap:Fault>', detail)).rest).not.toContain('secret');
-    expect(scan(PARTS, fault12('broken')).rest).toContain('<soap:Fault><Code><Value>soap:Receiver</Value></Code>');
+    expect(scan(PARTS, fault11('broken').replace('<detail /></soap:Fault>', detail)).rest).toBe('soap:Server: broken');
+    expect(scan(PARTS, fault12('broken')).rest).toBe('soap:Receiver: broken');
   });
 });
 

@@ -1,6 +1,6 @@
 /** The names of a listing. */
-import { JobtailError } from '../../../errors.ts';
-import { GrowingBuffer } from '../../../growing-buffer.ts';
+import { JobtailError } from '../../errors.ts';
+import { GrowingBuffer } from '../../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
 
 /** Each name costs some memory besides its bytes. */

@@ -1,8 +1,8 @@
 /** The bytes of a file on their way to a sink. */
-import type { Sink } from '../../../agent/ports.ts';
-import { JobtailError } from '../../../errors.ts';
-import { GrowingBuffer } from '../../../growing-buffer.ts';
-import { malformed } from '../malformed.ts';
+import type { Sink } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import { GrowingBuffer } from '../../growing-buffer.ts';
+import { malformed } from '../wrong-answers.ts';
 import type { Lifted } from './lifted.ts';
 
 /** The sink is called for so many bytes: each call, and each write that comes of it, has a price of its own. */

@@ -1,5 +1,5 @@
 /** base64 that arrives in pieces of any size, decoded strictly (xs:base64Binary: padded, XML white space allowed). */
-import { malformed } from '../malformed.ts';
+import { malformed } from '../wrong-answers.ts';
 
 const WHITE_SPACE = /[\t\n\r ]+/g;
 

@@ -37,7 +37,7 @@ export async function becomeOwnerOf(directory: string, commandLine: readonly str
  * Who owns a directory, or the nearest one above it that is there. Links on the way count, too: with one of another
  * user than the owner, it is not the directory that was meant.
  */
-export function ownerOf(directory: string): Owner {
+function ownerOf(directory: string): Owner {
   const users = new Set<number>();
   const owner = walk(path.resolve(directory), users, 0);
   users.delete(0);

@@ -1,8 +1,8 @@
 /** base64 in pieces as large as the decoder works on at once, and larger ones. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Base64Decoder } from '../../../../src/remote/soap/answer/base64.ts';
-import { numRuns } from '../../../support/property-runs.ts';
+import { Base64Decoder } from '../../../src/remote/content/base64.ts';
+import { numRuns } from '../../support/property-runs.ts';
 
 /** Characters that are decoded at once. */
 const SLICE = 32 * 1024;

@@ -1,0 +1,96 @@
+/** What `agent init` has to know: from the flags, or asked for on the terminal. */
+import path from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
+
+import { AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
+import { parseLong } from '../../job.ts';
+import { namespaceOf } from '../check/namespace.ts';
+import type { Answers } from './config-text.ts';
+import { type Ask, askerOf } from './questions.ts';
+
+/** The flags of the command. */
+export interface InitFlags {
+  readonly url?: string;
+  readonly namespace?: string;
+  readonly baseUrl?: string;
+  readonly method?: AuthMethod;
+  readonly username?: string;
+  readonly projectId?: string;
+  readonly secretFile?: string;
+  readonly secretStdin?: boolean;
+  readonly service?: boolean;
+}
+
+/** A secret that was given here, and the file it goes into. */
+export interface GivenSecret {
+  readonly file: string;
+  readonly text: string;
+}
+
+export interface Complete {
+  readonly answers: Answers;
+  readonly secret: GivenSecret | undefined;
+}
+
+/** For the configuration `file`; `usage` where a flag is missing and there is no terminal, `aborted` without an answer. */
+export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
+  const ask = askerOf(signal);
+  const fileTransferUrl =
+    flags.url ?? (await ask('--url', { text: 'Address of the file-transfer service', refuse: refuseUrl }));
+  const namespace =
+    flags.namespace ??
+    (await ask('--namespace', {
+      text: 'XML namespace of its operations (targetNamespace in its WSDL)',
+      suggestion: process.stdin.isTTY ? await namespaceOf(fileTransferUrl, signal) : undefined,
+    }));
+  const method = flags.method ?? (await askMethod(ask));
+  const signsIn = method !== 'session-code';
+  const suggestion = URL.canParse(fileTransferUrl) ? new URL(fileTransferUrl).origin : undefined;
+  const baseUrl = signsIn
+    ? (flags.baseUrl ??
+      (await ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl })))
+    : null;
+  const username = signsIn ? (flags.username ?? (await ask('--username', { text: 'User name' }))) : null;
+  const projectId = method === 'cloud-platform' ? (flags.projectId ?? (await askProject(ask))) : null;
+  const { key, secret } = await secretOf(file, method, flags, ask);
+  const answers = {
+    ...{ fileTransferUrl, namespace, baseUrl, method, username, projectId, secret: key },
+    mirrorDirectory: flags.service ? '/srv/agent' : './mirror',
+    stateDirectory: flags.service ? '/var/lib/agent/state' : './state',
+  };
+  return { answers, secret };
+}
+
+const askMethod = async (ask: Ask) =>
+  (await ask('--method', {
+    text: `How to sign in (${AUTH_METHODS.join(', ')})`,
+    suggestion: 'password',
+    refuse: (answer) => (AUTH_METHODS.some((known) => known === answer) ? undefined : 'it is one of those named'),
+  })) as AuthMethod;
+
+const askProject = (ask: Ask) =>
+  ask('--project-id', {
+    text: 'Id of the project',
+    refuse: (answer) => (parseLong(answer) === undefined ? 'it is a whole number' : undefined),
+  });
+
+const refuseUrl = (answer: string) =>
+  /^https?:$/.test(URL.canParse(answer) ? new URL(answer).protocol : '') ? undefined : 'it starts with https://';
+
+/** The key that says where the secret is, and the secret itself if it is given here. */
+async function secretOf(
+  file: string,
+  method: AuthMethod,
+  { secretFile, secretStdin, service }: InitFlags,
+  ask: Ask,
+): Promise<{ readonly key: Answers['secret']; readonly secret: GivenSecret | undefined }> {
+  const name = secretNameOf(method);
+  if (secretFile !== undefined) return { key: [`${name}File`, path.resolve(secretFile)], secret: undefined };
+  const words = { password: 'Password', token: 'Token', sessionCode: 'Session code' }[name];
+  const text = secretStdin
+    ? (await textOf(process.stdin)).replace(/\r?\n$/, '')
+    : await ask('--secret-file or --secret-stdin', { text: `${words} (not shown)`, secret: true });
+  const base = name === 'sessionCode' ? 'session-code' : name;
+  const secret = { file: path.join(path.dirname(file), base), text };
+  return { key: service ? [`${name}Credential`, base] : [`${name}File`, `./${base}`], secret };
+}

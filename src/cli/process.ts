@@ -1,0 +1,57 @@
+/** What a command does with its process: signals that stop it, its version, its last words and its exit code. */
+import { setMaxListeners } from 'node:events';
+import fs from 'node:fs';
+import { CommanderError } from 'commander';
+import { asJobtailError, EXIT } from '../errors.ts';
+import { printableLines } from '../printable.ts';
+
+/**
+ * Does what ends in order when its signal fires: at the first SIGTERM or SIGINT; a second one
+ * ends the process. Afterwards the signals of the process are as they were.
+ */
+export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  // Every call in flight listens to it.
+  setMaxListeners(0, controller.signal);
+  const stop = () => {
+    if (controller.signal.aborted) process.exit(EXIT.interrupted);
+    controller.abort();
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+  try {
+    return await work(controller.signal);
+  } finally {
+    process.off('SIGTERM', stop);
+    process.off('SIGINT', stop);
+  }
+}
+
+/** The version of the program, from its package.json. */
+export function versionOfProgram(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+/** Ends without a word when nobody reads the output any more (`agent tail 501 | head`). */
+export function endWhenUnread(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+}
+
+/** Prints what happened and what to do about it, for the person at the terminal; the exit code of the process. */
+export function reportError(thrown: unknown): number {
+  // Commander has already said what is wrong with the arguments.
+  if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  const error = asJobtailError(thrown);
+  if (error.code === 'aborted') return EXIT.interrupted;
+  process.stderr.write(`agent: ${printableLines(error.message)}\n`);
+  if (error.hint !== undefined) process.stderr.write(`       ${printableLines(error.hint)}\n`);
+  if (error.code === 'internal') {
+    const { stack = '' } = error.cause instanceof Error ? error.cause : error;
+    process.stderr.write(`${printableLines(stack)}\n`);
+  }
+  return error.policy.exitCode;
+}

@@ -1,0 +1,112 @@
+/** The way to the service, put together for one configuration: HTTP, the sign-in and SOAP over it. */
+import type { Log, Remote, Session } from '../agent/ports.ts';
+import type { Config } from '../config/config.ts';
+import { matchesInTime } from '../config/fault-pattern.ts';
+import { loadTls } from '../config/load.ts';
+import { Secrets } from '../redact.ts';
+import type { SpillPlace } from '../remote/content/spill-file.ts';
+import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import type { CallEvent } from '../remote/session-calls.ts';
+import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
+import { SoapRemote } from '../remote/soap/client.ts';
+import { systemClock } from '../system/clock.ts';
+import { DiskReserve } from '../system/disk-room.ts';
+import { spillDirectory } from './state.ts';
+
+/** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
+const CONNECT_MS = 10_000;
+/** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
+const TOTAL_TIMEOUTS = 3;
+const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
+/** A longer text waits in a temporary file. */
+const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
+
+/** Told what happens, for the metrics. */
+export interface Observer {
+  call(event: CallEvent): void;
+  signIn(event: SignInEvent): void;
+  appended(bytes: number): void;
+  fetched(bytes: number, changed: boolean): void;
+}
+
+export interface Connection {
+  readonly remote: Remote;
+  readonly session: Session;
+  /** All that went over it. */
+  readonly secrets: Secrets;
+  close(): Promise<void>;
+}
+
+export interface ConnectOptions {
+  readonly observer?: Observer;
+  readonly newClient?: (options: HttpClientOptions) => HttpClient;
+  /** Those that are known already. */
+  readonly secrets?: Secrets;
+}
+
+export async function connect(
+  config: Config,
+  log: Log,
+  { observer, newClient = (options) => new HttpClient(options), secrets = new Secrets() }: ConnectOptions = {},
+): Promise<Connection> {
+  const { service, auth } = config;
+  const { timeoutMs } = service;
+  const http = newClient({
+    limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
+    tls: await loadTls(config),
+    ...(service.proxy === null ? {} : { proxy: service.proxy }),
+  });
+  const session = new SignIn({
+    baseUrl: service.baseUrl,
+    auth,
+    http,
+    secrets,
+    env: process.env,
+    nowMs: systemClock.monotonic,
+    random: Math.random,
+    onWarning: (message) => log.warn({}, message),
+    onSignIn: (event) => {
+      observer?.signIn(event);
+      if (event.kind === 'signed-in') log.info({ tookMs: Math.round(event.tookMs) }, 'signed in');
+      else log.debug({ code: event.error.code, err: event.error.message }, 'sign-in failed');
+    },
+  });
+  const remote = new SoapRemote({
+    namespace: service.namespace,
+    url: service.fileTransferUrl,
+    soapVersion: service.soapVersion,
+    http,
+    session,
+    secrets,
+    spill: spillPlace(config),
+    maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
+    isSessionFault: auth.sessionFaultPattern === null ? () => false : sessionFaults(auth.sessionFaultPattern, log),
+    onCall: (event) => {
+      observer?.call(event);
+      const { operation, durationMs, outcome, bytes } = event;
+      log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
+    },
+  });
+  return { remote, session, secrets, close: () => http.close() };
+}
+
+/** Where answers wait that are too long for the memory, and what they leave free there. */
+export function spillPlace(config: Config): SpillPlace {
+  const directory = spillDirectory(config);
+  return {
+    directory,
+    reserve: new DiskReserve(directory, config.mirror.minFreeBytes),
+    memoryBytes: TEXT_IN_MEMORY_BYTES,
+  };
+}
+
+/** What the configuration has for faults that mean a lost session; what takes too long is said, and is none. */
+function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
+  return (words) => {
+    const matches = matchesInTime(pattern, words);
+    const hint = 'write it without a repetition inside of another one';
+    if (matches === undefined)
+      log.warn({ code: 'config', hint }, 'auth.sessionFaultPattern takes too long for a fault');
+    return matches === true;
+  };
+}

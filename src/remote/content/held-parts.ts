@@ -1,0 +1,71 @@
+/** The answer to a question for parts of live files: its texts are held until it says which files they belong to. */
+import type { Content, Part, PartRequest, Parts } from '../../agent/ports.ts';
+import { keyText, type LiveFileName, type TaskId } from '../../job.ts';
+import { HeldTexts } from './held-texts.ts';
+import type { SpillPlace } from './spill-file.ts';
+
+/** What an answer says of one of its texts. */
+export interface PartEntry {
+  /** Undefined if it names none. */
+  readonly taskId: TaskId | undefined;
+  readonly file: LiveFileName | undefined;
+  /** Decimal text; null if it says none. */
+  readonly offset: string | null;
+  readonly content: Content;
+  readonly relativePath: string | null;
+}
+
+/**
+ * The parts for `wanted` in the answer that `read` reads: it puts the texts into what it is given, as far as that wants
+ * them, and returns the entries. Contents of entries that were not asked for are released, and all of them if it throws.
+ */
+export async function holdParts(
+  wanted: readonly PartRequest[],
+  place: SpillPlace,
+  read: (held: HeldTexts) => Promise<readonly PartEntry[]>,
+): Promise<Parts> {
+  const [only, ...others] = wanted;
+  const held = new HeldTexts(place, others.length === 0 ? only?.enoughBytes : undefined);
+  try {
+    const entries = await read(held);
+    if (only === undefined || !held.hasEnough) return await matchParts(entries, wanted);
+    // What names the file would have come behind its text.
+    const { taskId, file, offset } = only;
+    const content = await held.endEarly();
+    return { parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }], refused: 0 };
+  } catch (error) {
+    await held.discard();
+    throw error;
+  } finally {
+    await held.close();
+  }
+}
+
+/** Each request takes the first entry of its task and file. */
+async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRequest[]): Promise<Parts> {
+  const missing = new Map(wanted.map((request) => [keyText(request), request]));
+  const parts: Part[] = [];
+  const refused: Content[] = [];
+  for (const entry of entries) {
+    const request = requestOf(entry, missing);
+    if (request === undefined) {
+      refused.push(entry.content);
+      continue;
+    }
+    missing.delete(keyText(request));
+    const { taskId, file, offset } = request;
+    parts.push({ taskId, file, offset, content: entry.content, relativePath: entry.relativePath });
+  }
+  await Promise.all(refused.map((content) => content.release()));
+  return { parts, refused: refused.length };
+}
+
+/** The request that an entry answers; servers echo the offset, or leave it nil or 0 (docs/servers.md 1.1). */
+function requestOf(
+  { taskId, file, offset }: PartEntry,
+  missing: ReadonlyMap<string, PartRequest>,
+): PartRequest | undefined {
+  if (taskId === undefined || file === undefined) return undefined;
+  const request = missing.get(keyText({ taskId, file }));
+  return offset === null || offset === '0' || offset === String(request?.offset) ? request : undefined;
+}

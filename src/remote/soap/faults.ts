@@ -1,0 +1,111 @@
+/** Answers that are no success: what they say, and what that means. */
+import { JobtailError } from '../../errors.ts';
+import type { Secrets } from '../../redact.ts';
+import type { HttpAnswer } from '../http/http-client.ts';
+import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
+
+const MAX_WORDS = 500;
+/** What a fault means stands at its beginning. */
+const MAX_EXAMINED = 2048;
+
+/** What was seen of releases that do not know a session any more (docs/servers.md 3.3). */
+const SESSION_LOST =
+  /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
+
+/** The answer is sound but is not the one to this request; `what` says why. */
+export function unexpected(what: string): JobtailError {
+  return new JobtailError('unexpected-answer', `the answer is not the one asked for: ${what}`, {
+    hint: 'compare service.fileTransferUrl, service.namespace and service.soapVersion with the WSDL of the service',
+  });
+}
+
+/** What a service said instead of a result. */
+export interface Fault {
+  /** Whether it is a SOAP fault, and not a bare status. */
+  readonly isFault: boolean;
+  /** Its own words; may be empty, and may hold the session code. */
+  readonly words: string;
+}
+
+export interface FaultReading {
+  /** Nothing of them goes into a message. */
+  readonly secrets: Secrets;
+  /** Whether words of a service say, in its own way, that a session is lost. */
+  readonly isSessionFault: (words: string) => boolean;
+}
+
+/** The error for a fault. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
+export function faultError(
+  operation: string,
+  { status, retryAfterMs }: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
+  { isFault, words }: Fault,
+  { secrets, isSessionFault }: FaultReading,
+): JobtailError {
+  const beginning = words.slice(0, MAX_EXAMINED);
+  const isLost = status === 401 || status === 403 || SESSION_LOST.test(beginning) || isSessionFault(beginning);
+  const { code, hint } = isLost ? LOST : meaningOf(status, isFault);
+  const how = isFault
+    ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
+    : `status ${status}`;
+  const said = secrets.safeText(words, MAX_WORDS);
+  const message = `the service answered ${operation} with ${how}${said === '' ? '' : `: ${said}`}`;
+  return new JobtailError(code, message, { hint, retryAfterMs });
+}
+
+const LOST: StatusMeaning = {
+  code: 'session-lost',
+  hint: 'signing in again did not help: a job of another user and a wrong job id look the same as a lost session',
+};
+
+const FAULT: StatusMeaning = {
+  code: 'fault',
+  hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
+};
+
+const HINT_OF_STATUS: Readonly<Record<number, string>> = {
+  404: 'nothing is at this address: look at service.fileTransferUrl',
+  405: 'the address belongs to something else: look at service.fileTransferUrl',
+  407: 'the proxy wants a sign-in: look at service.proxy',
+  415: 'the service does not take this version of SOAP: look at service.soapVersion',
+};
+const USUAL_HINT = 'look at service.fileTransferUrl; the log of the service may say more';
+
+function meaningOf(status: number, isFault: boolean): StatusMeaning {
+  const known = MEANING_OF_STATUS[status];
+  if (known !== undefined) return known;
+  return isFault ? FAULT : { code: 'http-status', hint: HINT_OF_STATUS[status] ?? USUAL_HINT };
+}
+
+/** What of a fault is kept, by its path in it: the words of SOAP 1.1 and 1.2. */
+const WORDS: ReadonlyMap<string, 'code' | 'reason'> = new Map([
+  ['faultcode', 'code'],
+  ['faultstring', 'reason'],
+  ['Code/Value', 'code'],
+  ['Reason/Text', 'reason'],
+]);
+const AROUND_WORDS: ReadonlySet<string> = new Set(['Code', 'Reason']);
+
+/** The words of a fault: the first ones, for a reason may stand there once for each language. */
+export class FaultWords {
+  readonly #said = new Map<'code' | 'reason', string>();
+  #open: 'code' | 'reason' = 'code';
+
+  /** An element of the fault: it holds words, or elements with words; details and stack traces are left out. */
+  open(path: string): 'words' | 'plain' | 'left-out' {
+    const part = WORDS.get(path);
+    if (part === undefined || this.#said.has(part)) return AROUND_WORDS.has(path) ? 'plain' : 'left-out';
+    this.#open = part;
+    this.#said.set(part, '');
+    return 'words';
+  }
+
+  /** Characters of the words that were opened last. */
+  add(characters: string): void {
+    this.#said.set(this.#open, this.#said.get(this.#open) + characters);
+  }
+
+  get text(): string {
+    const words = [this.#said.get('code') ?? '', this.#said.get('reason') ?? ''];
+    return words.filter((part) => part.trim() !== '').join(': ');
+  }
+}

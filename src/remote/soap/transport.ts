@@ -1,0 +1,140 @@
+/**
+ * SOAP over HTTP: sends an envelope, and reads the answer while it arrives. Its bulky texts go to whoever wants them; what
+ * remains of it comes back.
+ */
+import { JobtailError } from '../../errors.ts';
+import type { Lifted } from '../content/lifted.ts';
+import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
+import { malformed } from '../wrong-answers.ts';
+import { AnswerScanner, type Rest } from './answer/scanner.ts';
+import type { Operation } from './contract.ts';
+import type { Envelope } from './envelope.ts';
+import { type Fault, type FaultReading, faultError, unexpected } from './faults.ts';
+
+/** How much of an answer that is no success is looked at. */
+const MAX_REFUSAL_BYTES = 256 * 1024;
+const MAX_TITLE_LENGTH = 100;
+
+export interface TransportOptions extends FaultReading {
+  readonly http: HttpClient;
+  readonly url: string;
+  readonly namespace: string;
+  /** Bytes of an answer allowed besides the lifted texts. */
+  readonly maxSmallAnswerBytes: number;
+}
+
+/** One request. */
+export interface Sending {
+  readonly operation: Operation;
+  readonly envelope: Envelope;
+  readonly lifted: Lifted | undefined;
+  /** Instead of the HTTP client's own limit. */
+  readonly totalMs: number | undefined;
+  /** Counts the bytes of the answer. */
+  readonly count: { bytes: number };
+  readonly signal: AbortSignal;
+}
+
+export class Transport {
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The envelope of the response without its lifted texts; undefined if no more of it was wanted.
+   * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large; that
+   * of a fault, or of a status that is no success
+   */
+  async send(sending: Sending): Promise<string | undefined> {
+    const { http, url } = this.#options;
+    const { operation, envelope, signal, totalMs } = sending;
+    const { xml: body, headers } = envelope;
+    const answer = await http.request({ method: 'POST', url, headers, body, signal, totalMs });
+    const { status } = answer;
+    if (status === 200) {
+      const rest = await this.#readSuccess(answer, sending);
+      if (rest?.fault === undefined) return rest?.xml;
+      throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
+    }
+    if (status >= 400) throw faultError(operation, answer, await this.#readRefusal(answer, sending), this.#options);
+    await answer.body[Symbol.asyncIterator]().return?.();
+    if (status < 300) throw unexpected(`its status is ${status} instead of 200`);
+    throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
+      hint: 'redirects are not followed: put the final address into service.fileTransferUrl',
+    });
+  }
+
+  async #readSuccess(answer: HttpAnswer, sending: Sending): Promise<Rest | undefined> {
+    if (!isXml(answer)) throw await this.#noEnvelope(answer, sending);
+    if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
+    const { count, lifted } = sending;
+    const scanner = this.#scanner(sending.operation, lifted);
+    let head: Buffer | undefined;
+    try {
+      for await (const chunk of answer.body) {
+        head ??= chunk;
+        count.bytes += chunk.length;
+        scanner.push(chunk);
+        await lifted?.flush();
+        if (lifted?.hasEnough) return undefined;
+      }
+      return scanner.finish();
+    } catch (error) {
+      const isDamage = error instanceof JobtailError && error.code === 'malformed';
+      throw isDamage && head !== undefined && isWebPage(answer, head) ? this.#webPage(head) : error;
+    }
+  }
+
+  async #noEnvelope(answer: HttpAnswer, { count }: Sending): Promise<JobtailError> {
+    const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
+    count.bytes += head.length;
+    if (head.length === 0) return unexpected('it is empty');
+    if (isWebPage(answer, head)) return this.#webPage(head);
+    return malformed(`it is ${this.#options.secrets.safeText(answer.contentType)} and no SOAP envelope`);
+  }
+
+  /** Most likely a fault, else whatever the answer says. */
+  async #readRefusal(answer: HttpAnswer, { operation, count }: Sending): Promise<Fault> {
+    const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
+    count.bytes += head.length;
+    const scanner = this.#scanner(operation, undefined);
+    try {
+      if (isXml(answer)) {
+        scanner.push(head);
+        const { fault } = scanner.finish();
+        return { isFault: fault !== undefined, words: fault ?? '' };
+      }
+    } catch {
+      // No envelope, so the status alone says what happened.
+    }
+    return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml(answer) ? '' : head.toString() };
+  }
+
+  #scanner(operation: Operation, lifted: Lifted | undefined): AnswerScanner {
+    const { namespace, secrets, maxSmallAnswerBytes } = this.#options;
+    return new AnswerScanner({ operation, namespace, lifted, maxBytes: maxSmallAnswerBytes, secrets });
+  }
+
+  #webPage(head: Buffer): JobtailError {
+    const title = this.#options.secrets.safeText(titleOf(head), MAX_TITLE_LENGTH);
+    return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
+      hint: 'a proxy or sign-in page stands in the way, or service.fileTransferUrl is the address of something else',
+    });
+  }
+}
+
+/** Some servers send no content type; then the text itself must show that it is XML. */
+function isXml({ contentType }: HttpAnswer): boolean {
+  return /^(?:|text\/xml|application\/xml|application\/soap\+xml)$/.test(contentType);
+}
+
+function isWebPage({ contentType }: HttpAnswer, head: Buffer): boolean {
+  if (contentType === 'text/html' || contentType === 'application/xhtml+xml') return true;
+  return /^\s*<(?:!doctype\s+html|html)\b/i.test(head.toString('latin1', 0, 1024));
+}
+
+function titleOf(head: Buffer): string {
+  return /<title[^<>]{0,200}>([^<]{0,1000})/i.exec(head.toString('utf8', 0, 64 * 1024))?.[1]?.trim() ?? '';
+}
