@@ -19,8 +19,8 @@ const MOST_ATTEMPTS = 4;
 
 export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   const end = yield* followText(file, context);
-  if (end !== 'unclear') context.witnesses.clear(file, 'unclear');
-  else if (context.witnesses.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
+  if (end !== 'unclear') context.sightings.clear(file, 'unclear');
+  else if (context.sightings.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
   return end;
 }
 
@@ -51,7 +51,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
         return 'different';
       }
     }
-    context.witnesses.clear(file, 'difference');
+    context.sightings.clear(file, 'difference');
     if (part.isBeginning) return yield* appendFar(file, found.answer, context);
     return yield* appendRest(file, found.answer, { ...context, decode, proven });
   }

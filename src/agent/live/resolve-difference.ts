@@ -9,7 +9,7 @@ import type { Decode } from './text/explain.ts';
 export async function* resolveDifference(
   found: Difference,
   file: LiveFile,
-  { decode, witnesses }: FollowContext & { readonly decode: Decode },
+  { decode, sightings }: FollowContext & { readonly decode: Decode },
 ): Follow<boolean> {
   // What was never promised says nothing against what was: it is taken back first, for the remote file is right.
   const unpromised = file.length > file.committed && file.doubt !== 'unknown';
@@ -26,7 +26,7 @@ export async function* resolveDifference(
     await file.cut(found.at);
     return true;
   }
-  if (!witnesses.confirm(file, found.kind)) return false;
+  if (!sightings.confirm(file, found.kind)) return false;
   if (unpromised) await file.cut(sound);
   else await file.startGeneration();
   return true;
@@ -47,9 +47,9 @@ async function* onlyMirrorChanged(at: number, file: LiveFile, decode: Decode): F
 export async function resolveByRawBytes(
   found: Difference,
   file: LiveFile,
-  { witnesses }: FollowContext,
+  { sightings }: FollowContext,
 ): Promise<void> {
-  if (!witnesses.confirm(file, found.kind)) return;
+  if (!sightings.confirm(file, found.kind)) return;
   const unpromised = file.length > file.committed && file.doubt !== 'unknown';
   if (file.doubt === 'damaged') await file.cut(found.at);
   else if (unpromised) await file.cut(Math.max(found.at, file.committed));

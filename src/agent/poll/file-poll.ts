@@ -166,11 +166,11 @@ export class FilePoll {
   /** A file that has work left poll after poll, and does not grow, says so. */
   async #noteStuck(): Promise<void> {
     const mirror = this.#mirror;
-    const { witnesses } = this.#context;
+    const { sightings } = this.#context;
     const end = this.#end;
     if (mirror === undefined || this.#error !== undefined) return;
-    if (!isUnfinished(end)) return witnesses.clear(mirror, 'stuck');
-    if (!witnesses.longSeen(mirror, 'stuck')) return;
+    if (!isUnfinished(end)) return sightings.clear(mirror, 'stuck');
+    if (!sightings.longSeen(mirror, 'stuck')) return;
     this.#error = await stuckError(end, this.#exchanges);
     this.#end = undefined;
   }

@@ -21,7 +21,7 @@ export interface PollContext extends Pick<FilePollContext, 'encoding'> {
   readonly now: () => number;
   readonly commit: Commit;
   /** What is remembered of the files of one job from poll to poll; empty. */
-  readonly newMemory: () => Pick<FilePollContext, 'witnesses' | 'rawBytes' | 'backlogs' | 'quietFiles'>;
+  readonly newMemory: () => Pick<FilePollContext, 'sightings' | 'rawBytes' | 'backlogs' | 'quietFiles'>;
 }
 
 /** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */

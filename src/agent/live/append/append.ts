@@ -111,14 +111,14 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 
 /** `text` stands where the mirror ends, and nothing more can be told from it. */
 async function* appendUndecodable(file: LiveFile, text: Reading, context: AppendContext): Follow<FollowEnd> {
-  const { decode, witnesses, rawBytes, final } = context;
+  const { decode, sightings, rawBytes, final } = context;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
   // A character that is cut by the end of a growing file comes whole by itself, so there is time.
-  if (tail && !final && !witnesses.longSeen(file, 'tail')) return 'tail';
+  if (tail && !final && !sightings.longSeen(file, 'tail')) return 'tail';
   if (await rawBytes.extend(file, text, context)) {
-    witnesses.clear(file, 'tail');
+    sightings.clear(file, 'tail');
     return 'current';
   }
   if (!rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
