@@ -38,7 +38,7 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  settled = new Set<string>();
+  leftIntact = new Set<string>();
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
@@ -56,7 +56,7 @@ export class LivePlace {
       keepGenerations: 5,
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
-      settled: this.settled,
+      leftIntact: this.leftIntact,
       bootId: 'this boot',
       mark: (row) => {
         this.onStep('mark');
@@ -71,7 +71,7 @@ export class LivePlace {
     const file = await this.open(options);
     try {
       const result = await work(file);
-      if (file.changed) this.commit(await file.settle());
+      if (file.changed) this.commit(await file.flushToRow());
       file.noteCommitted();
       return result;
     } finally {
@@ -82,7 +82,7 @@ export class LivePlace {
   /** The process is gone; what it knew of its mirrors with it. */
   kill(): void {
     this.onStep = () => {};
-    this.settled = new Set();
+    this.leftIntact = new Set();
   }
 
   /** The mirror, or one of its old generations; undefined if it is not there. */

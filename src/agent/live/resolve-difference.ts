@@ -12,17 +12,21 @@ export async function* resolveDifference(
   { decode, sightings }: FollowContext & { readonly decode: Decode },
 ): Follow<boolean> {
   // What was never promised says nothing against what was: it is taken back first, for the remote file is right.
-  const unpromised = file.length > file.committed && file.doubt !== 'unknown';
+  const unpromised = file.length > file.committed && file.integrity !== 'unknown';
   const sound = Math.max(found.at, file.committed);
-  if (unpromised && (found.kind === 'different' || file.doubt === 'damaged')) {
+  if (unpromised && (found.kind === 'different' || file.integrity === 'modified')) {
     await file.cut(sound);
     return true;
   }
-  if (file.doubt === 'none' && !(await file.hasItsFingerprint())) {
-    file.raiseDoubt('damaged');
+  if (file.integrity === 'intact' && !(await file.hasItsFingerprint())) {
+    file.markModified();
     return true;
   }
-  if (file.doubt === 'damaged' && found.kind === 'different' && (yield* onlyMirrorChanged(found.at, file, decode))) {
+  if (
+    file.integrity === 'modified' &&
+    found.kind === 'different' &&
+    (yield* onlyMirrorChanged(found.at, file, decode))
+  ) {
     await file.cut(found.at);
     return true;
   }
@@ -50,8 +54,8 @@ export async function resolveByRawBytes(
   { sightings }: FollowContext,
 ): Promise<void> {
   if (!sightings.confirm(file, found.kind)) return;
-  const unpromised = file.length > file.committed && file.doubt !== 'unknown';
-  if (file.doubt === 'damaged') await file.cut(found.at);
+  const unpromised = file.length > file.committed && file.integrity !== 'unknown';
+  if (file.integrity === 'modified') await file.cut(found.at);
   else if (unpromised) await file.cut(Math.max(found.at, file.committed));
   else await file.startGeneration();
 }

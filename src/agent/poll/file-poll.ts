@@ -92,7 +92,7 @@ export class FilePoll {
   async close(): Promise<void> {
     const mirror = this.#mirror;
     if (mirror !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(mirror);
-    await this.#guardEnd(async () => void (await mirror?.settle()));
+    await this.#guardEnd(async () => void (await mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());

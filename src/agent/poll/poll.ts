@@ -15,7 +15,7 @@ import { FilePoll, type FilePollContext } from './file-poll.ts';
 /** What the polls of all jobs share. */
 export interface PollContext extends Pick<FilePollContext, 'encoding'> {
   readonly store: Store;
-  readonly liveFiles: Omit<LiveFileOptions, 'settled'>;
+  readonly liveFiles: Omit<LiveFileOptions, 'leftIntact'>;
   readonly batchLimit: BatchLimit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
@@ -59,8 +59,8 @@ export class JobPolls {
     this.jobId = jobId;
     this.#context = context;
     this.#batches = new BatchReader(jobId, batchLimit);
-    const settled = new Set<string>();
-    const open = (row: LiveFileRow) => LiveFile.open(row, { ...liveFiles, settled });
+    const leftIntact = new Set<string>();
+    const open = (row: LiveFileRow) => LiveFile.open(row, { ...liveFiles, leftIntact });
     this.#ofFile = { encoding, ...newMemory(), open };
   }
 

@@ -11,7 +11,7 @@ import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
 import { Flushing } from './flushing.ts';
 import { beginGeneration, finishRotation } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
-import { type Doubt, doubtOf } from './integrity.ts';
+import { type Integrity, integrityOf } from './integrity.ts';
 import { FINGERPRINT_BYTES, type Mirror, type MirrorLook } from './mirror.ts';
 import type { OpenMirrors } from './open-mirrors.ts';
 
@@ -33,7 +33,7 @@ export interface LiveFileOptions {
   /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
   /** The live files of the job whose mirrors this process has left as committed; kept by the caller from poll to poll. */
-  readonly settled: Set<string>;
+  readonly leftIntact: Set<string>;
 }
 
 export class LiveFile {
@@ -41,7 +41,7 @@ export class LiveFile {
   readonly key: LiveFileKey;
   #row: LiveFileRow;
   #length: number;
-  #doubt: Doubt;
+  #integrity: Integrity;
   /** How far the mirror was committed, compared or appended by this agent. */
   #proven: number;
   #changed = false;
@@ -58,7 +58,7 @@ export class LiveFile {
     this.#flushing = new Flushing(mirror, () => this.#unmark());
     this.#length = look.length;
     this.#options = options;
-    this.#doubt = doubtOf(row, look, options.settled.has(keyText(row)));
+    this.#integrity = integrityOf(row, look, options.leftIntact.has(keyText(row)));
     this.#proven = this.committed;
   }
 
@@ -100,7 +100,7 @@ export class LiveFile {
 
   /** Bytes of the mirror that need no proof. */
   get trusted(): number {
-    return this.#doubt === 'none' ? this.committed : 0;
+    return this.#integrity === 'intact' ? this.committed : 0;
   }
 
   /** Bytes already mirrored that are asked for again. */
@@ -108,8 +108,8 @@ export class LiveFile {
     return this.#options.overlapBytes;
   }
 
-  get doubt(): Doubt {
-    return this.#doubt;
+  get integrity(): Integrity {
+    return this.#integrity;
   }
 
   /** Bytes appended since it was opened. */
@@ -147,7 +147,7 @@ export class LiveFile {
     }
     this.#noteAppended(bytes.length);
     await this.#options.checkpoint('append:written');
-    if (this.#flushing.bytes >= COMMIT_BYTES) this.#options.commit(await this.settle());
+    if (this.#flushing.bytes >= COMMIT_BYTES) this.#options.commit(await this.flushToRow());
     else this.#flushing.flushAhead();
   }
 
@@ -174,7 +174,7 @@ export class LiveFile {
   /** Removes what stands behind `length`; only for bytes that the remote file does not have. */
   async cut(length: number): Promise<void> {
     this.#touch();
-    // A promise that goes back is taken back first; until the rest is proven, the mirror stays in doubt.
+    // A promise that goes back is taken back first; until the rest is compared, the mirror counts as modified.
     if (length < this.#row.position) {
       const fingerprint = await this.#mirror.fingerprint(length);
       const inexact = regionsBefore(this.#row.inexact, length);
@@ -189,12 +189,12 @@ export class LiveFile {
 
   /** The mirror was held against the remote file, and is its beginning, except perhaps for the bytes `unproven`. */
   trust(unproven: readonly InexactRegion[]): void {
-    this.#changed ||= this.#doubt !== 'none' || this.#proven !== this.#length;
+    this.#changed ||= this.#integrity !== 'intact' || this.#proven !== this.#length;
     if (this.#changed) {
       const inexact = [...regionsBefore(this.#row.inexact, this.trusted), ...unproven];
       this.#row = { ...this.#row, inexact };
     }
-    this.#doubt = 'none';
+    this.#integrity = 'intact';
     this.#proven = this.#length;
   }
 
@@ -209,16 +209,16 @@ export class LiveFile {
     return (await this.#mirror.fingerprint(this.#row.position)) === this.#row.fingerprint;
   }
 
-  /** Asks from the beginning until the mirror was held against all of the remote file. */
-  raiseDoubt(doubt: Exclude<Doubt, 'none'>): void {
-    this.#doubt = doubt;
+  /** Somebody changed the mirror: it is asked for from the beginning until all of it was compared. */
+  markModified(): void {
+    this.#integrity = 'modified';
   }
 
   /** Keeps what is there as an old generation and starts the next one at 0. */
   async startGeneration(): Promise<void> {
     const { commit, checkpoint } = this.#options;
     this.#touch();
-    this.#row = await beginGeneration(await this.settle(), {
+    this.#row = await beginGeneration(await this.flushToRow(), {
       mirror: this.#mirror,
       keep: keptOf(this.#row, this.#options),
       commit,
@@ -226,7 +226,7 @@ export class LiveFile {
     });
     this.#length = 0;
     this.#proven = 0;
-    this.#doubt = 'none';
+    this.#integrity = 'intact';
   }
 
   /** Remembers where the service says the file is. */
@@ -238,24 +238,25 @@ export class LiveFile {
   }
 
   /**
-   * Flushes the mirror and brings the row to it. While there is a doubt the position stays: nothing is promised of
-   * bytes that were not compared.
+   * Flushes the mirror and brings the row to it. Unless the mirror is intact the position stays: nothing is promised
+   * of bytes that were not compared.
    */
-  async settle(): Promise<LiveFileRow> {
-    if (!this.#changed || this.#doubt !== 'none') return this.#row;
-    await this.#options.checkpoint('settle:flush');
+  async flushToRow(): Promise<LiveFileRow> {
+    if (!this.#changed || this.#integrity !== 'intact') return this.#row;
+    await this.#options.checkpoint('flush:begin');
     await this.#flush();
     const position = this.#proven;
     const fingerprint = await this.#mirror.fingerprint(position);
     const { inode, modifiedNs } = await this.#mirror.look();
     this.#row = { ...this.#row, position, fingerprint, inode, modifiedNs, bootId: null };
-    await this.#options.checkpoint('settle:flushed');
+    await this.#options.checkpoint('flush:end');
     return this.#row;
   }
 
   /** The row was committed: from now on, whoever else touches the mirror is found out. */
   noteCommitted(): void {
-    if (this.#doubt === 'none' && this.#row.position === this.#length) this.#options.settled.add(keyText(this.key));
+    if (this.#integrity === 'intact' && this.#row.position === this.#length)
+      this.#options.leftIntact.add(keyText(this.key));
   }
 
   /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
@@ -266,18 +267,18 @@ export class LiveFile {
 
   /** A kill left bytes behind the position that were appended on this boot: the system has them as they were written. */
   async #promiseWritten(): Promise<void> {
-    if (this.#doubt !== 'none' || this.#length <= this.#row.position || !(await this.hasItsFingerprint())) return;
+    if (this.#integrity !== 'intact' || this.#length <= this.#row.position || !(await this.hasItsFingerprint())) return;
     this.#touch();
     this.#flushing.added(this.#length - this.#row.position);
     this.#proven = this.#length;
-    await this.settle();
+    await this.flushToRow();
   }
 
   /** Before anything is appended, the row has to say so: nothing stands behind its position that is not proven. */
   async #mark(): Promise<void> {
     const { bootId, mark, checkpoint } = this.#options;
     if (bootId === null || this.#row.bootId === bootId) return;
-    const row = await this.settle();
+    const row = await this.flushToRow();
     await checkpoint('append:mark');
     mark({ ...row, bootId });
     this.#row = { ...row, bootId };
@@ -298,7 +299,7 @@ export class LiveFile {
 
   #touch(): void {
     this.#changed = true;
-    this.#options.settled.delete(keyText(this.key));
+    this.#options.leftIntact.delete(keyText(this.key));
   }
 
   /**
