@@ -34,7 +34,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     // Find out how it is to be read, and hold it against what is there.
     const explained = yield* explain(from, part, file, context);
     if (explained === 'again') return 'unclear';
-    const { reading, second, decode, proven } = explained;
+    const { reading, second, decode, identified } = explained;
     const found = yield* compare(file, { offset: from, reading, second }, { decode, final: context.final });
     if (found === 'again') return 'unclear';
 
@@ -43,7 +43,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       if (yield* resolveDifference(found, file, { ...context, decode })) continue;
       return 'different';
     }
-    file.trust(found.unproven);
+    file.markCompared(found.undetermined);
     if (file.row.inexact.length > 0) {
       const differs = await context.rawBytes.mend(file, await shownBy(from, part, context), context);
       if (differs !== undefined) {
@@ -53,7 +53,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     }
     context.sightings.clear(file, 'difference');
     if (part.isBeginning) return yield* appendFar(file, found.answer, context);
-    return yield* appendRest(file, found.answer, { ...context, decode, proven });
+    return yield* appendRest(file, found.answer, { ...context, decode, identified });
   }
   return 'unclear';
 }

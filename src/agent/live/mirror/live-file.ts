@@ -1,5 +1,5 @@
 /**
- * One live file while it is polled: its committed row, its mirror, and how much of the mirror may be trusted.
+ * One live file while it is polled: its committed row, its mirror, and how much of the mirror is undisputed.
  *
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
  * position. Before the first of them is appended, the row is marked with the boot of the machine, so that the next start
@@ -43,7 +43,7 @@ export class LiveFile {
   #length: number;
   #integrity: Integrity;
   /** How far the mirror was committed, compared or appended by this agent. */
-  #proven: number;
+  #compared: number;
   #changed = false;
   #appended = 0;
   readonly #mirror: Mirror;
@@ -59,7 +59,7 @@ export class LiveFile {
     this.#length = look.length;
     this.#options = options;
     this.#integrity = integrityOf(row, look, options.leftIntact.has(keyText(row)));
-    this.#proven = this.committed;
+    this.#compared = this.committed;
   }
 
   /** Opens the mirror (made if it is missing), finishes a rotation that a kill interrupted, and looks for damage. */
@@ -98,8 +98,8 @@ export class LiveFile {
     return Math.min(this.#row.position, this.#length);
   }
 
-  /** Bytes of the mirror that need no proof. */
-  get trusted(): number {
+  /** Bytes of the mirror that need not be compared. */
+  get undisputed(): number {
     return this.#integrity === 'intact' ? this.committed : 0;
   }
 
@@ -184,18 +184,18 @@ export class LiveFile {
     await this.#mirror.cut(length);
     this.#flushing.removed(this.#length - length);
     this.#length = length;
-    this.#proven = Math.min(this.#proven, length);
+    this.#compared = Math.min(this.#compared, length);
   }
 
-  /** The mirror was held against the remote file, and is its beginning, except perhaps for the bytes `unproven`. */
-  trust(unproven: readonly InexactRegion[]): void {
-    this.#changed ||= this.#integrity !== 'intact' || this.#proven !== this.#length;
+  /** The mirror was held against the remote file, and is its beginning, except perhaps for the bytes `undetermined`. */
+  markCompared(undetermined: readonly InexactRegion[]): void {
+    this.#changed ||= this.#integrity !== 'intact' || this.#compared !== this.#length;
     if (this.#changed) {
-      const inexact = [...regionsBefore(this.#row.inexact, this.trusted), ...unproven];
+      const inexact = [...regionsBefore(this.#row.inexact, this.undisputed), ...undetermined];
       this.#row = { ...this.#row, inexact };
     }
     this.#integrity = 'intact';
-    this.#proven = this.#length;
+    this.#compared = this.#length;
   }
 
   /** From where on the fingerprint says whether the mirror is as it was committed. */
@@ -225,7 +225,7 @@ export class LiveFile {
       checkpoint,
     });
     this.#length = 0;
-    this.#proven = 0;
+    this.#compared = 0;
     this.#integrity = 'intact';
   }
 
@@ -245,7 +245,7 @@ export class LiveFile {
     if (!this.#changed || this.#integrity !== 'intact') return this.#row;
     await this.#options.checkpoint('flush:begin');
     await this.#flush();
-    const position = this.#proven;
+    const position = this.#compared;
     const fingerprint = await this.#mirror.fingerprint(position);
     const { inode, modifiedNs } = await this.#mirror.look();
     this.#row = { ...this.#row, position, fingerprint, inode, modifiedNs, bootId: null };
@@ -270,11 +270,11 @@ export class LiveFile {
     if (this.#integrity !== 'intact' || this.#length <= this.#row.position || !(await this.hasItsFingerprint())) return;
     this.#touch();
     this.#flushing.added(this.#length - this.#row.position);
-    this.#proven = this.#length;
+    this.#compared = this.#length;
     await this.flushToRow();
   }
 
-  /** Before anything is appended, the row has to say so: nothing stands behind its position that is not proven. */
+  /** Before anything is appended, the row has to say so: nothing stands behind its position that was not compared. */
   async #mark(): Promise<void> {
     const { bootId, mark, checkpoint } = this.#options;
     if (bootId === null || this.#row.bootId === bootId) return;
@@ -292,7 +292,7 @@ export class LiveFile {
 
   #noteAppended(width: number): void {
     this.#length += width;
-    this.#proven = this.#length;
+    this.#compared = this.#length;
     this.#appended += width;
     this.#flushing.added(width);
   }
@@ -311,11 +311,11 @@ export class LiveFile {
       await this.#flushing.flush();
     } catch (error) {
       const flushed = Math.max(0, this.#length - this.#flushing.bytes);
-      this.#proven = Math.min(this.#row.position, flushed);
-      await this.#mirror.cut(this.#proven);
+      this.#compared = Math.min(this.#row.position, flushed);
+      await this.#mirror.cut(this.#compared);
       const { inode, modifiedNs, length } = await this.#mirror.look();
       this.#length = length;
-      this.#proven = length;
+      this.#compared = length;
       this.#flushing.removed(this.#flushing.bytes);
       this.#row = { ...this.#row, inode, modifiedNs };
       throw error;
