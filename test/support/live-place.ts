@@ -1,8 +1,9 @@
 /** One live file in a directory of its own, and what was committed of it; without a store. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { LiveFile, type LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
+import type { LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { Opener } from '../../src/system/files.ts';
@@ -50,7 +51,7 @@ export class LivePlace {
   }
 
   open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
-    return LiveFile.open(this.committed, {
+    return openLiveFile(this.committed, {
       mirrors: new OpenMirrors({ directory: this.directory, onNetwork: false, ...(openFile && { openFile }) }),
       overlapBytes: 256,
       keepGenerations: 5,

@@ -1,6 +1,7 @@
 /** What to do about a mirror that is not the beginning of its remote file: mend it, keep it as a generation, or look twice. */
 import { type Difference, match } from './compare/match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
+import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown } from './offsets.ts';
 import type { Follow, FollowContext } from './steps.ts';
 import type { Decode } from './text/explain.ts';
@@ -39,8 +40,9 @@ export async function* resolveDifference(
 /** Whether the end of a mirror that somebody changed says that the remote file is still the same. */
 async function* onlyMirrorChanged(at: number, file: LiveFile, decode: Decode): Follow<boolean> {
   if (!(await file.hasItsFingerprint())) return true;
-  if (at >= file.fingerprintStart) return false;
-  const from = await alignDown(file, file.fingerprintStart);
+  const fingerprintStart = Math.max(0, file.row.position - FINGERPRINT_BYTES);
+  if (at >= fingerprintStart) return false;
+  const from = await alignDown(file, fingerprintStart);
   const part = yield from;
   if (part === undefined) return false;
   const found = await match(decode(part.content), file, { from, to: file.committed });

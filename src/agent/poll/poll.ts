@@ -6,7 +6,8 @@ import type { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { LiveFileRow, Trouble } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { LiveFile, type LiveFileOptions } from '../live/mirror/live-file.ts';
+import type { LiveFileOptions } from '../live/mirror/live-file.ts';
+import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
@@ -60,7 +61,7 @@ export class JobPolls {
     this.#context = context;
     this.#batches = new BatchReader(jobId, batchLimit);
     const leftIntact = new Set<string>();
-    const open = (row: LiveFileRow) => LiveFile.open(row, { ...liveFiles, leftIntact });
+    const open = (row: LiveFileRow) => openLiveFile(row, { ...liveFiles, leftIntact });
     this.#ofFile = { encoding, ...newMemory(), open };
   }
 
