@@ -69,7 +69,11 @@ async function digestAfter(happens: (growing: string, partial: string) => string
     signal: new AbortController().signal,
   });
   fs.writeFileSync(growing, Buffer.alloc(5_000_000, 'the first'));
-  await until('it to be followed', () => openFilesIn(growing) > 0);
+  await until('it to be opened', () => openFilesIn(growing) > 0);
+  // They are taken up one after the other: when the next one is opened, this one is followed.
+  const next = path.join(path.dirname(growing), '.next.d4E5f6');
+  fs.writeFileSync(next, Buffer.alloc(5_000_000));
+  await until('the next one to be opened', () => openFilesIn(next) > 0);
   fs.renameSync(happens(growing, path.join(arrival, '11', PARTIAL_DIRECTORY, 'large')), path.join(arrival, '11/large'));
   arrivals.tell('11/large');
   await arrivals.end();

@@ -12,13 +12,21 @@ import { askFrom } from './offsets.ts';
 import { resolveByRawBytes, resolveDifference } from './resolve-difference.ts';
 import type { Follow, FollowContext, FollowEnd } from './steps.ts';
 import { CodePage } from './text/code-page.ts';
+import { UnknownCodePage } from './text/encoding.ts';
 import { explain } from './text/explain.ts';
 import { EncodedReading, Utf8Reading } from './text/reading.ts';
 
 const MOST_ATTEMPTS = 4;
 
 export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  const end = yield* followText(file, context);
+  let end: FollowEnd;
+  try {
+    end = yield* followText(file, context);
+  } catch (error) {
+    if (!(error instanceof UnknownCodePage)) throw error;
+    end = yield* decide(file, context);
+    if (end === 'unclear') throw error;
+  }
   if (end !== 'unclear') context.sightings.clear(file, 'unclear');
   else if (context.sightings.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
   return end;

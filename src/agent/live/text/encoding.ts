@@ -27,6 +27,9 @@ const KNOWN_CODE_PAGES: readonly string[] = [
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16].map((number) => `iso-8859-${number}`),
 ];
 
+/** No code page that is known has the characters of a text; its raw bytes may still be had. */
+export class UnknownCodePage extends JobtailError {}
+
 export class TextEncoding {
   readonly #setting: string;
   readonly #habits: HabitStore;
@@ -73,7 +76,7 @@ export class TextEncoding {
     // What was identified says nothing any more where the text cannot be of it.
     const inUse = able.filter((name) => this.#identified.includes(name));
     const names = inUse.length > 0 ? inUse : able;
-    if (names.length === 0) throw cannotBeTold(names);
+    if (names.length === 0) throw cannotBeTold(names, UnknownCodePage);
     this.#holdAgainstSetting(names);
     return new CodePage(names.includes(this.#setting) ? [this.#setting] : names);
   }
@@ -99,9 +102,9 @@ export class TextEncoding {
   }
 }
 
-function cannotBeTold(names: readonly string[]): JobtailError {
+function cannotBeTold(names: readonly string[], Kind = JobtailError): JobtailError {
   const which = names.length === 0 ? 'that is none of those known' : `that cannot be told: ${names.join(OR)}`;
-  return new JobtailError('unexpected-answer', `the service decodes files with a single-byte code page ${which}`, {
+  return new Kind('unexpected-answer', `the service decodes files with a single-byte code page ${which}`, {
     hint: `set service.contentEncoding to the code page of the server, for example ${names[0] ?? 'windows-1250'}`,
   });
 }

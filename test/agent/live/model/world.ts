@@ -92,7 +92,7 @@ export class World {
       mayBeDamaged: false,
     }));
     fs.mkdirSync(this.#state);
-    fs.copyFileSync(newState(), path.join(this.#state, 'agent.db'));
+    fs.writeFileSync(path.join(this.#state, 'agent.db'), databaseOfNew());
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
     if (learned === undefined) return;
@@ -544,15 +544,18 @@ export class World {
   }
 }
 
-/** A state as the agent begins with: made once, for it takes as long as several polls. */
-let madeState: string | undefined;
-function newState(): string {
-  if (madeState !== undefined) return madeState;
+/** The database that an agent begins with: made once, for to make it takes as long as several polls. */
+let newDatabase: Buffer | undefined;
+function databaseOfNew(): Buffer {
+  if (newDatabase !== undefined) return newDatabase;
   const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
-  process.once('exit', () => fs.rmSync(directory, { recursive: true, force: true }));
-  new Store({ directory, service: 'model', owner: true, now: () => 0 }).close();
-  madeState = path.join(directory, 'agent.db');
-  return madeState;
+  try {
+    new Store({ directory, service: 'model', owner: true, now: () => 0 }).close();
+    newDatabase = fs.readFileSync(path.join(directory, 'agent.db'));
+    return newDatabase;
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
 }
 
 /** How an earlier agent found the service to decode. */

@@ -1,0 +1,42 @@
+/** `agent sandbox` on the built program: what it prints is a configuration, and it ends with the processes of its jobs. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { Place, readIfThere } from '../support/e2e-place.ts';
+import { Program } from '../support/e2e-program.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+it('is followed by what it prints, and ends with its jobs', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const directory = path.join(place.directory, 'cluster');
+  const program = new Program(['sandbox', '--directory', directory, '--job'], { cwd: place.directory });
+  context.onTestFinished(async () => void (await program.kill()));
+  const order = /^# Job \d+ is running: agent (watch .*)$/m;
+  const [, watch = ''] = await until('its job', () => order.exec(program.stdout) ?? undefined);
+  for (const name of ['password', 'token', 'control-token'])
+    expect(fs.statSync(path.join(directory, 'secrets', name)).mode & 0o777).toBe(0o600);
+
+  place.writeConfig(program.stdout);
+  expect(await place.agent('check')).toMatchObject({ code: 0, stderr: '' });
+  const watched = await place.agent(...watch.split(' '));
+  expect(watched).toMatchObject({ code: 0 });
+  const mirrors = watched.stdout.trim().split('\n');
+  await place.run();
+  await until('a mirror to grow', () => mirrors.some((mirror) => (readIfThere(mirror)?.length ?? 0) > 0));
+
+  const ofJobs = () =>
+    fs
+      .readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid))
+      .filter((pid) => {
+        try {
+          return fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(`${directory}/jobs/`);
+        } catch {
+          return false;
+        }
+      });
+  expect(ofJobs().length).toBeGreaterThan(0);
+  program.signal('SIGTERM');
+  expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  await until('the processes of its jobs to end', () => ofJobs().length === 0);
+});
