@@ -3,7 +3,7 @@ import { Calls, QueuedRemote } from '../agent/calls.ts';
 import { Backlogs } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
-import { Witnesses } from '../agent/live/sightings.ts';
+import { Sightings } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
@@ -96,8 +96,8 @@ export function buildEngine({
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const { monotonic } = systemClock;
-  const sightings = { now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS };
-  const rawBytes = {
+  const sightingOptions = { now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS };
+  const rawBytesOptions = {
     remote: patient,
     newContent: () => contentWriter(spillPlace(config)),
     now: monotonic,
@@ -107,8 +107,8 @@ export function buildEngine({
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
     newMemory: () => ({
-      witnesses: new Witnesses(sightings),
-      rawBytes: new RawBytes(rawBytes),
+      sightings: new Sightings(sightingOptions),
+      rawBytes: new RawBytes(rawBytesOptions),
       backlogs: new Backlogs(),
       quietFiles: new QuietFiles(mirror.directory, onNetwork),
     }),

@@ -48,7 +48,7 @@ export interface LiveFileRow extends LiveFileKey {
   readonly fingerprint: string | null;
   /** Stretches before the position whose bytes could not be had, in order. */
   readonly inexact: readonly InexactRegion[];
-  /** Inode and modification time of the mirror after the last write of the agent; without the time, it is in doubt. */
+  /** Inode and modification time of the mirror after the last write of the agent; without the time, it counts as modified. */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
   /** While bytes are appended behind the position: the boot of the machine on which that was begun. */

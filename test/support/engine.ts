@@ -5,7 +5,7 @@ import { Backlogs } from '../../src/agent/live/append/long-backlog.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
-import { Witnesses } from '../../src/agent/live/sightings.ts';
+import { Sightings } from '../../src/agent/live/sightings.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
@@ -72,7 +72,7 @@ export class Engine {
       commit: (write, withinMs) => commits.commit(write, withinMs),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
       newMemory: () => ({
-        witnesses: new Witnesses({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
+        sightings: new Sightings({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
         rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
         backlogs: new Backlogs(options.longBacklogBytes),
         quietFiles: new QuietFiles(this.#mirrorDirectory, false),

@@ -1,8 +1,9 @@
 /** One live file in a directory of its own, and what was committed of it; without a store. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { LiveFile, type LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
+import type { LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
+import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { Opener } from '../../src/system/files.ts';
@@ -38,7 +39,7 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  settled = new Set<string>();
+  leftIntact = new Set<string>();
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
@@ -50,13 +51,13 @@ export class LivePlace {
   }
 
   open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
-    return LiveFile.open(this.committed, {
+    return openLiveFile(this.committed, {
       mirrors: new OpenMirrors({ directory: this.directory, onNetwork: false, ...(openFile && { openFile }) }),
       overlapBytes: 256,
       keepGenerations: 5,
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
-      settled: this.settled,
+      leftIntact: this.leftIntact,
       bootId: 'this boot',
       mark: (row) => {
         this.onStep('mark');
@@ -71,7 +72,7 @@ export class LivePlace {
     const file = await this.open(options);
     try {
       const result = await work(file);
-      if (file.changed) this.commit(await file.settle());
+      if (file.changed) this.commit(await file.flushToRow());
       file.noteCommitted();
       return result;
     } finally {
@@ -82,7 +83,7 @@ export class LivePlace {
   /** The process is gone; what it knew of its mirrors with it. */
   kill(): void {
     this.onStep = () => {};
-    this.settled = new Set();
+    this.leftIntact = new Set();
   }
 
   /** The mirror, or one of its old generations; undefined if it is not there. */

@@ -27,8 +27,8 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
     end = yield* decide(file, context);
     if (end === 'unclear') throw error;
   }
-  if (end !== 'unclear') context.witnesses.clear(file, 'unclear');
-  else if (context.witnesses.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
+  if (end !== 'unclear') context.sightings.clear(file, 'unclear');
+  else if (context.sightings.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
   return end;
 }
 
@@ -42,7 +42,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     // Find out how it is to be read, and hold it against what is there.
     const explained = yield* explain(from, part, file, context);
     if (explained === 'again') return 'unclear';
-    const { reading, second, decode, proven } = explained;
+    const { reading, second, decode, identified } = explained;
     const found = yield* compare(file, { offset: from, reading, second }, { decode, final: context.final });
     if (found === 'again') return 'unclear';
 
@@ -51,7 +51,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       if (yield* resolveDifference(found, file, { ...context, decode })) continue;
       return 'different';
     }
-    file.trust(found.unproven);
+    file.markCompared(found.undetermined);
     if (file.row.inexact.length > 0) {
       const differs = await context.rawBytes.mend(file, await shownBy(from, part, context), context);
       if (differs !== undefined) {
@@ -59,9 +59,9 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
         return 'different';
       }
     }
-    context.witnesses.clear(file, 'difference');
+    context.sightings.clear(file, 'difference');
     if (part.isBeginning) return yield* appendFar(file, found.answer, context);
-    return yield* appendRest(file, found.answer, { ...context, decode, proven });
+    return yield* appendRest(file, found.answer, { ...context, decode, identified });
   }
   return 'unclear';
 }

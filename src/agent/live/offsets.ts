@@ -14,10 +14,10 @@ const PROOF_BYTES = 1024;
 
 /**
  * A little before the committed position, or before the last character beyond ASCII if that is not much further: it shows
- * how the service decodes. The beginning while there is a doubt.
+ * how the service decodes. The beginning unless the mirror is intact.
  */
 export async function askFrom(file: LiveFile): Promise<number> {
-  if (file.doubt !== 'none') return 0;
+  if (file.integrity !== 'intact') return 0;
   const overlap = Math.max(0, file.committed - file.overlapBytes);
   const start = Math.max(0, overlap - PROOF_BYTES);
   const before = await file.read(start, file.committed);

@@ -1,6 +1,7 @@
 /** What to do about a mirror that is not the beginning of its remote file: mend it, keep it as a generation, or look twice. */
 import { type Difference, match } from './compare/match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
+import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown } from './offsets.ts';
 import type { Follow, FollowContext } from './steps.ts';
 import type { Decode } from './text/explain.ts';
@@ -9,24 +10,28 @@ import type { Decode } from './text/explain.ts';
 export async function* resolveDifference(
   found: Difference,
   file: LiveFile,
-  { decode, witnesses }: FollowContext & { readonly decode: Decode },
+  { decode, sightings }: FollowContext & { readonly decode: Decode },
 ): Follow<boolean> {
   // What was never promised says nothing against what was: it is taken back first, for the remote file is right.
-  const unpromised = file.length > file.committed && file.doubt !== 'unknown';
+  const unpromised = file.length > file.committed && file.integrity !== 'unknown';
   const sound = Math.max(found.at, file.committed);
-  if (unpromised && (found.kind === 'different' || file.doubt === 'damaged')) {
+  if (unpromised && (found.kind === 'different' || file.integrity === 'modified')) {
     await file.cut(sound);
     return true;
   }
-  if (file.doubt === 'none' && !(await file.hasItsFingerprint())) {
-    file.raiseDoubt('damaged');
+  if (file.integrity === 'intact' && !(await file.hasItsFingerprint())) {
+    file.markModified();
     return true;
   }
-  if (file.doubt === 'damaged' && found.kind === 'different' && (yield* onlyMirrorChanged(found.at, file, decode))) {
+  if (
+    file.integrity === 'modified' &&
+    found.kind === 'different' &&
+    (yield* onlyMirrorChanged(found.at, file, decode))
+  ) {
     await file.cut(found.at);
     return true;
   }
-  if (!witnesses.confirm(file, found.kind)) return false;
+  if (!sightings.confirm(file, found.kind)) return false;
   if (unpromised) await file.cut(sound);
   else await file.startGeneration();
   return true;
@@ -35,8 +40,9 @@ export async function* resolveDifference(
 /** Whether the end of a mirror that somebody changed says that the remote file is still the same. */
 async function* onlyMirrorChanged(at: number, file: LiveFile, decode: Decode): Follow<boolean> {
   if (!(await file.hasItsFingerprint())) return true;
-  if (at >= file.fingerprintStart) return false;
-  const from = await alignDown(file, file.fingerprintStart);
+  const fingerprintStart = Math.max(0, file.row.position - FINGERPRINT_BYTES);
+  if (at >= fingerprintStart) return false;
+  const from = await alignDown(file, fingerprintStart);
   const part = yield from;
   if (part === undefined) return false;
   const found = await match(decode(part.content), file, { from, to: file.committed });
@@ -47,11 +53,11 @@ async function* onlyMirrorChanged(at: number, file: LiveFile, decode: Decode): F
 export async function resolveByRawBytes(
   found: Difference,
   file: LiveFile,
-  { witnesses }: FollowContext,
+  { sightings }: FollowContext,
 ): Promise<void> {
-  if (!witnesses.confirm(file, found.kind)) return;
-  const unpromised = file.length > file.committed && file.doubt !== 'unknown';
-  if (file.doubt === 'damaged') await file.cut(found.at);
+  if (!sightings.confirm(file, found.kind)) return;
+  const unpromised = file.length > file.committed && file.integrity !== 'unknown';
+  if (file.integrity === 'modified') await file.cut(found.at);
   else if (unpromised) await file.cut(Math.max(found.at, file.committed));
   else await file.startGeneration();
 }

@@ -6,7 +6,7 @@
 import { keyText } from '../../job.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
-export interface WitnessOptions {
+export interface SightingOptions {
   /** Wall clock of the agent, in milliseconds; only differences of it are used. */
   readonly now: () => number;
   /** How long a file has to look shorter. */
@@ -25,12 +25,12 @@ interface Seen {
 /** stuck: work was left that could not be done; unclear: because what the service shows fits nothing. */
 export type Sight = 'difference' | 'tail' | 'unclear' | 'stuck';
 
-export class Witnesses {
-  readonly #options: WitnessOptions;
+export class Sightings {
+  readonly #options: SightingOptions;
   /** By what was seen, and of which live file of the job. */
   readonly #seen = new Map<string, Seen>();
 
-  constructor(options: WitnessOptions) {
+  constructor(options: SightingOptions) {
     this.#options = options;
   }
 

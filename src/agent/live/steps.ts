@@ -4,7 +4,7 @@
  */
 import type { Part } from '../ports.ts';
 import type { RawBytes } from './append/raw-bytes.ts';
-import type { Witnesses } from './sightings.ts';
+import type { Sightings } from './sightings.ts';
 import type { TextEncoding } from './text/encoding.ts';
 import type { Reading } from './text/reading.ts';
 
@@ -24,7 +24,7 @@ export const wantsAnotherLook = (end: FollowEnd): boolean => end === 'different'
 
 export interface FollowContext {
   readonly encoding: TextEncoding;
-  readonly witnesses: Witnesses;
+  readonly sightings: Sightings;
   readonly rawBytes: RawBytes;
   /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
   readonly final: boolean;

@@ -8,7 +8,7 @@ import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
-import { candidatesAmong, listedFiles } from '../live/append/listed-files.ts';
+import { listedFiles, namesThatMayBe } from '../live/append/listed-files.ts';
 import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { Remote } from '../ports.ts';
@@ -113,7 +113,7 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   for (const row of rows) {
     const { taskId, file } = row;
     // A listed file that is proven to be another live file is not this one.
-    const fitting = await candidatesAmong(listed, row.relativePath, row.listedName);
+    const fitting = await namesThatMayBe(listed, row.relativePath, row.listedName);
     const free = fitting.filter((name) => [undefined, keyText(row)].includes(owners.get(name)));
     const reason = reasonAgainst(row, ends.get(keyText(row))) ?? (await proveOne(row, free, options));
     if (reason !== undefined) openEnds.push({ taskId, file, reason });

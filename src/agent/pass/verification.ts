@@ -5,7 +5,7 @@ import { commonLength } from '../../bytes.ts';
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { candidatesAmong } from '../live/append/listed-files.ts';
+import { namesThatMayBe } from '../live/append/listed-files.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
 import type { Remote, Sink } from '../ports.ts';
 
@@ -82,7 +82,7 @@ export interface LiveProof {
   readonly listedName: string | null;
 }
 
-/** Compares a live mirror with the listed file that is its source: the proven one, or those whose beginning it is. */
+/** Compares a live mirror with the listed file that is its source: the one that is known to be it, or those whose beginning it is. */
 export async function proveMirror(
   row: LiveFileRow,
   mirrorDirectory: string,
@@ -94,11 +94,11 @@ export async function proveMirror(
   if (bytes < row.position && row.rotation === null)
     return unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`);
   if (bytes === 0) return { proof: { outcome: 'equal', bytes, remoteBytes: 0 }, listedName: null };
-  const fitting = await candidatesAmong(listed, row.relativePath, row.listedName);
-  const candidates = row.listedName !== null && fitting[0] === row.listedName ? fitting.slice(0, 1) : fitting;
+  const fitting = await namesThatMayBe(listed, row.relativePath, row.listedName);
+  const names = row.listedName !== null && fitting[0] === row.listedName ? fitting.slice(0, 1) : fitting;
   const found: { readonly proof: Proof; readonly listedName: string }[] = [];
-  for (const listedName of candidates) {
-    const proof = await proveFile(file, listedName, { ...options, untilDifferent: candidates.length > 1 });
+  for (const listedName of names) {
+    const proof = await proveFile(file, listedName, { ...options, untilDifferent: names.length > 1 });
     found.push({ proof, listedName });
   }
   const equal = found.filter(({ proof }) => proof.outcome === 'equal');

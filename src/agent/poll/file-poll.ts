@@ -92,7 +92,7 @@ export class FilePoll {
   async close(): Promise<void> {
     const mirror = this.#mirror;
     if (mirror !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(mirror);
-    await this.#guardEnd(async () => void (await mirror?.settle()));
+    await this.#guardEnd(async () => void (await mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
@@ -166,11 +166,11 @@ export class FilePoll {
   /** A file that has work left poll after poll, and does not grow, says so. */
   async #noteStuck(): Promise<void> {
     const mirror = this.#mirror;
-    const { witnesses } = this.#context;
+    const { sightings } = this.#context;
     const end = this.#end;
     if (mirror === undefined || this.#error !== undefined) return;
-    if (!isUnfinished(end)) return witnesses.clear(mirror, 'stuck');
-    if (!witnesses.longSeen(mirror, 'stuck')) return;
+    if (!isUnfinished(end)) return sightings.clear(mirror, 'stuck');
+    if (!sightings.longSeen(mirror, 'stuck')) return;
     this.#error = await stuckError(end, this.#exchanges);
     this.#end = undefined;
   }

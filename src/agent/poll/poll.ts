@@ -6,7 +6,8 @@ import type { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { LiveFileRow, Trouble } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { LiveFile, type LiveFileOptions } from '../live/mirror/live-file.ts';
+import type { LiveFileOptions } from '../live/mirror/live-file.ts';
+import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
@@ -15,13 +16,13 @@ import { FilePoll, type FilePollContext } from './file-poll.ts';
 /** What the polls of all jobs share. */
 export interface PollContext extends Pick<FilePollContext, 'encoding'> {
   readonly store: Store;
-  readonly liveFiles: Omit<LiveFileOptions, 'settled'>;
+  readonly liveFiles: Omit<LiveFileOptions, 'leftIntact'>;
   readonly batchLimit: BatchLimit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
   readonly commit: Commit;
   /** What is remembered of the files of one job from poll to poll; empty. */
-  readonly newMemory: () => Pick<FilePollContext, 'witnesses' | 'rawBytes' | 'backlogs' | 'quietFiles'>;
+  readonly newMemory: () => Pick<FilePollContext, 'sightings' | 'rawBytes' | 'backlogs' | 'quietFiles'>;
 }
 
 /** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
@@ -59,8 +60,8 @@ export class JobPolls {
     this.jobId = jobId;
     this.#context = context;
     this.#batches = new BatchReader(jobId, batchLimit);
-    const settled = new Set<string>();
-    const open = (row: LiveFileRow) => LiveFile.open(row, { ...liveFiles, settled });
+    const leftIntact = new Set<string>();
+    const open = (row: LiveFileRow) => openLiveFile(row, { ...liveFiles, leftIntact });
     this.#ofFile = { encoding, ...newMemory(), open };
   }
 

@@ -293,7 +293,7 @@ describe('how a service decodes', () => {
   test.each<[string, DecodeBytesOptions, string, DecodeBytesOptions]>([
     ['UTF-8', {}, 'windows-1252', { codePage: 'windows-1252' }],
     ['windows-1252', { codePage: 'windows-1252' }, 'UTF-8', {}],
-  ])('that was %s, is %s by now: proven again where the mirror shows nothing beyond ASCII', async (...change) => {
+  ])('that was %s, is %s by now: identified again where the mirror shows nothing beyond ASCII', async (...change) => {
     const [, before, , after] = change;
     const bytesOf = (text: string, { codePage }: DecodeBytesOptions) => Buffer.from(text, codePage ? 'latin1' : 'utf8');
     const { remote, poll, mirror } = setUp({ overlapBytes: 24 });

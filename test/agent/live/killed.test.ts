@@ -118,8 +118,8 @@ describe('what a kill left in a mirror, on the same boot', () => {
     place.has('another and longer content\n');
     // A new generation takes two polls; one that was begun goes on with the first.
     const kills = [
-      ['settle:flush', 0],
-      ['settle:flushed', 0],
+      ['flush:begin', 0],
+      ['flush:end', 0],
       ['rotation:begin', 1],
       ['rotation:copied', 1],
       ['rotation:cut', 0],

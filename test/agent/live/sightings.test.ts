@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { LiveFile } from '../../../src/agent/live/mirror/live-file.ts';
-import { Witnesses } from '../../../src/agent/live/sightings.ts';
+import { Sightings } from '../../../src/agent/live/sightings.ts';
 import { LivePlace } from '../../support/live-place.ts';
 
-async function setUp(work: (witnesses: Witnesses, file: LiveFile, pass: (ms: number) => void) => Promise<void>) {
+async function setUp(work: (sightings: Sightings, file: LiveFile, pass: (ms: number) => void) => Promise<void>) {
   let now = 1_000_000;
-  const witnesses = new Witnesses({ now: () => now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 });
+  const sightings = new Sightings({ now: () => now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 });
   const place = new LivePlace();
   await place.during(async (file) => {
     await file.append(Buffer.from('text'));
-    await work(witnesses, file, (ms) => {
+    await work(sightings, file, (ms) => {
       now += ms;
     });
   });
@@ -17,41 +17,41 @@ async function setUp(work: (witnesses: Witnesses, file: LiveFile, pass: (ms: num
 
 describe('a difference', () => {
   test('is believed at the second sight', () =>
-    setUp(async (witnesses, file) => {
-      expect(witnesses.confirm(file, 'different')).toBe(false);
-      expect(witnesses.confirm(file, 'different')).toBe(true);
+    setUp(async (sightings, file) => {
+      expect(sightings.confirm(file, 'different')).toBe(false);
+      expect(sightings.confirm(file, 'different')).toBe(true);
       // What was acted upon is over.
-      expect(witnesses.confirm(file, 'different')).toBe(false);
+      expect(sightings.confirm(file, 'different')).toBe(false);
     }));
 
   test('that may be a stale size is believed once it was seen for a while', () =>
-    setUp(async (witnesses, file, pass) => {
-      expect(witnesses.confirm(file, 'shorter')).toBe(false);
+    setUp(async (sightings, file, pass) => {
+      expect(sightings.confirm(file, 'shorter')).toBe(false);
       pass(4_999);
-      expect(witnesses.confirm(file, 'shorter')).toBe(false);
+      expect(sightings.confirm(file, 'shorter')).toBe(false);
       pass(1);
-      expect(witnesses.confirm(file, 'shorter')).toBe(true);
+      expect(sightings.confirm(file, 'shorter')).toBe(true);
     }));
 
   test('is forgotten when the file is seen to be the same, and when the mirror grows', () =>
-    setUp(async (witnesses, file) => {
-      witnesses.confirm(file, 'different');
-      witnesses.clear(file, 'difference');
-      expect(witnesses.confirm(file, 'different')).toBe(false);
+    setUp(async (sightings, file) => {
+      sightings.confirm(file, 'different');
+      sightings.clear(file, 'difference');
+      expect(sightings.confirm(file, 'different')).toBe(false);
       await file.append(Buffer.from('more'));
-      expect(witnesses.confirm(file, 'different')).toBe(false);
-      expect(witnesses.confirm(file, 'different')).toBe(true);
+      expect(sightings.confirm(file, 'different')).toBe(false);
+      expect(sightings.confirm(file, 'different')).toBe(true);
     }));
 });
 
 describe('an end inside a character', () => {
   test('is long there after its time, and is no difference', () =>
-    setUp(async (witnesses, file, pass) => {
-      expect(witnesses.longSeen(file, 'tail')).toBe(false);
+    setUp(async (sightings, file, pass) => {
+      expect(sightings.longSeen(file, 'tail')).toBe(false);
       pass(9_999);
-      expect(witnesses.longSeen(file, 'tail')).toBe(false);
-      expect(witnesses.confirm(file, 'different')).toBe(false);
+      expect(sightings.longSeen(file, 'tail')).toBe(false);
+      expect(sightings.confirm(file, 'different')).toBe(false);
       pass(1);
-      expect(witnesses.longSeen(file, 'tail')).toBe(true);
+      expect(sightings.longSeen(file, 'tail')).toBe(true);
     }));
 });

@@ -42,7 +42,7 @@ test.each(DECODINGS)('%s: whatever a small file becomes, its mirror does', async
       const world = new World(decoding);
       try {
         for (const each of contents) await world.become(each);
-        await world.settle(raw);
+        await world.pollToEnd(raw);
       } finally {
         world.end();
       }
@@ -96,7 +96,7 @@ class World {
     for (let poll = 0; poll < polls; poll++) await this.#poll();
   }
 
-  async settle(raw: boolean): Promise<void> {
+  async pollToEnd(raw: boolean): Promise<void> {
     this.#remote.rawAccess = raw;
     const remote = this.#was.at(-1) ?? Buffer.alloc(0);
     let said: string | undefined;

@@ -11,7 +11,7 @@ import type { Answer, Follow, FollowContext, FollowEnd } from '../steps.ts';
 import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/code-page.ts';
 import type { Decode } from '../text/explain.ts';
-import { passAscii, tellFamily } from '../text/family.ts';
+import { skipAscii, tellFamily } from '../text/family.ts';
 import { merge } from '../text/merge.ts';
 import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
@@ -22,18 +22,18 @@ const BEHIND_ALL_BYTES = 2 ** 40;
 /** Undecodable stretches that are filled in one poll: each costs some calls. */
 const MOST_FILLS = 8;
 
-/** How the text behind the mirror is read, and whether that is proven for what is beyond ASCII. */
+/** How the text behind the mirror is read, and whether that was identified for what is beyond ASCII. */
 interface AppendContext extends FollowContext {
   readonly decode: Decode;
-  readonly proven: boolean;
+  readonly identified: boolean;
 }
 
 /** `answer` stands at the end of the mirror. */
 export async function* appendRest(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
   let { reading } = answer;
   // Before anything beyond ASCII is appended, make sure that its bytes are counted as the service counts them.
-  if (!context.proven) {
-    await passAscii(reading, (bytes) => file.append(bytes));
+  if (!context.identified) {
+    await skipAscii(reading, (bytes) => file.append(bytes));
     const family = yield* tellFamily(file.length, reading);
     if (family === 'again') return 'unclear';
     if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
@@ -111,14 +111,14 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 
 /** `text` stands where the mirror ends, and nothing more can be told from it. */
 async function* appendUndecodable(file: LiveFile, text: Reading, context: AppendContext): Follow<FollowEnd> {
-  const { decode, witnesses, rawBytes, final } = context;
+  const { decode, sightings, rawBytes, final } = context;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
   // A character that is cut by the end of a growing file comes whole by itself, so there is time.
-  if (tail && !final && !witnesses.longSeen(file, 'tail')) return 'tail';
+  if (tail && !final && !sightings.longSeen(file, 'tail')) return 'tail';
   if (await rawBytes.extend(file, text, context)) {
-    witnesses.clear(file, 'tail');
+    sightings.clear(file, 'tail');
     return 'current';
   }
   if (!rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';

@@ -21,11 +21,14 @@ export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSig
   }
 }
 
-/** The listed names that end in the path the service gave with the text; the proven one first. */
-export async function candidatesAmong(
+/**
+ * The listed names that may be a live file: those that end in the path the service gave with its text. The one that is
+ * known to be it comes first.
+ */
+export async function namesThatMayBe(
   listed: readonly string[],
   relativePath: string | null,
-  proven: string | null,
+  known: string | null,
 ): Promise<string[]> {
   const wanted = partsOf(relativePath ?? '');
   const last = wanted.at(-1);
@@ -34,5 +37,5 @@ export async function candidatesAmong(
   for await (const name of inSlices(listed)) {
     if (name.length <= LONGEST_PATH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
   }
-  return proven !== null && fitting.includes(proven) ? [proven, ...fitting.filter((name) => name !== proven)] : fitting;
+  return known !== null && fitting.includes(known) ? [known, ...fitting.filter((name) => name !== known)] : fitting;
 }

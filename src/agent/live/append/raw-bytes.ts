@@ -10,7 +10,7 @@ import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
-import { candidatesAmong, listedFiles } from './listed-files.ts';
+import { listedFiles, namesThatMayBe } from './listed-files.ts';
 import { AnotherFile, type Arrival, RawArrival, type ShownPart, type ShownText, WholeArrival } from './raw-download.ts';
 
 export interface RawBytesOptions {
@@ -94,7 +94,7 @@ export class RawBytes {
   async extendFar(file: LiveFile, text: Reading, pass: RawBytesPass): Promise<boolean> {
     return await this.#attempt(file, text, pass, async () => {
       const shown = { text, comparedBytes: COMPARED_FAR_BYTES };
-      const [only, ...others] = await this.#candidates(file, pass.signal);
+      const [only, ...others] = await this.#listedNames(file, pass.signal);
       if (only === undefined) return;
       if (others.length > 0) return await this.#appendFound(file, shown, pass.signal);
       const arrival = new RawArrival(file, shown, (bytes) => file.append(bytes));
@@ -112,7 +112,7 @@ export class RawBytes {
     if (!this.#isTime(file, 'all', pass)) return undefined;
     let only: Compared | undefined;
     try {
-      for (const name of await this.#candidates(file, pass.signal)) {
+      for (const name of await this.#listedNames(file, pass.signal)) {
         const compared = await this.#compareWith(file, name, shown, pass.signal);
         if (compared === undefined) continue;
         // Of two that are shown alike, it could be either.
@@ -199,16 +199,16 @@ export class RawBytes {
     if (listed !== undefined) file.note({ listedName: listed });
   }
 
-  async #candidates(file: LiveFile, signal: AbortSignal): Promise<string[]> {
+  async #listedNames(file: LiveFile, signal: AbortSignal): Promise<string[]> {
     const listed = await listedFiles(this.#options.remote, file.jobId, signal);
-    return await candidatesAmong(listed, file.row.relativePath, file.row.listedName);
+    return await namesThatMayBe(listed, file.row.relativePath, file.row.listedName);
   }
 
-  /** Goes through the listed files that may be the live file; the proven one is enough. */
+  /** Goes through the listed files that may be the live file; the one that is known to be it is enough. */
   async #find(file: LiveFile, shown: ShownText | undefined, signal: AbortSignal): Promise<Found | undefined> {
     let found: Found | undefined;
     try {
-      for (const name of await this.#candidates(file, signal)) {
+      for (const name of await this.#listedNames(file, signal)) {
         const another = await this.#hold(file, name, shown, signal);
         if (another === undefined) continue;
         found = found === undefined ? another : await common(found, another);

@@ -1,6 +1,6 @@
 /**
  * Holds an answer of the service against the mirror. The text says nothing of bytes that it could not decode: those of
- * the mirror that need a proof are held against a second reading, and what even that leaves open is named.
+ * the mirror that are disputed are held against a second reading, and what even that leaves open is named.
  */
 import { BYTE_ORDER_MARK, startsAlike } from '../../../bytes.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
@@ -28,32 +28,32 @@ export async function* compare(
   answer: Answer,
   context: CompareContext,
 ): Follow<Same | Difference | 'again'> {
-  const passed: InexactRegion[] = [];
+  const skipped: InexactRegion[] = [];
   const { reading, offset: from } = answer;
   const found = await match(reading, file, { from, to: file.length, asked: from }, (start, end) => {
-    const open = Math.max(start, file.trusted);
-    if (open < end) passed.push({ start: open, length: end - open });
+    const open = Math.max(start, file.undisputed);
+    if (open < end) skipped.push({ start: open, length: end - open });
   });
-  if (found.kind !== 'same') return fromFirst(passed, found);
+  if (found.kind !== 'same') return fromFirst(skipped, found);
 
   // A character that a block edge cut in this reading is whole in another one.
-  let unproven = passed;
+  let undetermined = skipped;
   let second: SecondReading | undefined;
-  if (passed.length > 0 && file.length - from > HALF_BLOCK_BYTES) {
+  if (skipped.length > 0 && file.length - from > HALF_BLOCK_BYTES) {
     const read = yield* readAgain(file, from + HALF_BLOCK_BYTES, context);
     if (read === 'again') return read;
-    if (read.kind !== 'same') return fromFirst(passed, read);
+    if (read.kind !== 'same') return fromFirst(skipped, read);
     second = read;
-    unproven = commonRegions(passed, second.passed);
+    undetermined = commonRegions(skipped, second.skipped);
   }
-  const shifted = yield* findShift(file, unproven, { ...context, behind: found.aligned ? reading : undefined });
+  const shifted = yield* findShift(file, undetermined, { ...context, behind: found.aligned ? reading : undefined });
   if (shifted !== undefined) return shifted;
-  if (found.aligned) return { kind: 'same', answer, unproven };
-  if (second?.aligned) return { kind: 'same', answer: second.answer, unproven };
-  return yield* findEnd(file, { ...found, answer, unproven }, context);
+  if (found.aligned) return { kind: 'same', answer, undetermined };
+  if (second?.aligned) return { kind: 'same', answer: second.answer, undetermined };
+  return yield* findEnd(file, { ...found, answer, undetermined }, context);
 }
 
-/** Whatever was passed over may be what is different: a mirror that is cut behind it would keep the damage. */
+/** Whatever was skipped may be what is different: a mirror that is cut behind it would keep the damage. */
 function fromFirst([first]: readonly InexactRegion[], { kind, at }: Difference): Difference {
   return { kind, at: Math.min(at, first?.start ?? at) };
 }
@@ -62,10 +62,10 @@ interface SecondReading {
   readonly kind: 'same';
   readonly aligned: boolean;
   readonly answer: Answer;
-  readonly passed: readonly InexactRegion[];
+  readonly skipped: readonly InexactRegion[];
 }
 
-/** Another reading from `position` on; all before it is taken for passed over. */
+/** Another reading from `position` on; all before it is taken for skipped. */
 async function* readAgain(
   file: LiveFile,
   position: number,
@@ -75,34 +75,34 @@ async function* readAgain(
   const part = yield offset;
   if (part === undefined) return 'again';
   const reading = decode(part.content);
-  const passed = [{ start: 0, length: offset }];
+  const skipped = [{ start: 0, length: offset }];
   const found = await match(reading, file, { from: offset, to: file.length, asked: offset }, (start, end) => {
-    passed.push({ start, length: end - start });
+    skipped.push({ start, length: end - start });
   });
   if (found.kind !== 'same') return found;
-  return { kind: 'same', aligned: found.aligned, answer: { offset, reading }, passed };
+  return { kind: 'same', aligned: found.aligned, answer: { offset, reading }, skipped };
 }
 
 /**
- * What nothing could be told of was passed over until the mirror goes on like the text, so a mirror with more or fewer
+ * What nothing could be told of was skipped until the mirror goes on like the text, so a mirror with more or fewer
  * undecodable bytes than the file looked the same so far. Asked from right behind them, the service shows whether it is.
  * `behind` is the text that follows what is mirrored.
  */
 async function* findShift(
   file: LiveFile,
-  unproven: readonly InexactRegion[],
+  undetermined: readonly InexactRegion[],
   { decode, behind }: CompareContext & { readonly behind: Reading | undefined },
 ): Follow<Difference | 'again' | undefined> {
   // Behind one that the mirror ends in, nothing of it could be shifted.
-  const count = unproven.filter(({ start, length }) => start + length < file.length).length;
+  const count = undetermined.filter(({ start, length }) => start + length < file.length).length;
   const step = Math.ceil(count / MOST_SHIFTS);
   // Where there are many, one question is for several of them, the last one always among these.
   for (let first = 0, next = ((count - 1) % step) + 1; first < count; first = next, next += step) {
-    const last = unproven[next - 1] ?? { start: 0, length: 0 };
+    const last = undetermined[next - 1] ?? { start: 0, length: 0 };
     const end = last.start + last.length;
-    const to = unproven[next]?.start ?? file.length;
+    const to = undetermined[next]?.start ?? file.length;
     if (end >= to) continue;
-    const different = fromFirst(unproven.slice(first), { kind: 'different', at: end });
+    const different = fromFirst(undetermined.slice(first), { kind: 'different', at: end });
     const from = await fromBehind(file, end, to);
     const part = yield from;
     if (part === undefined) return 'again';

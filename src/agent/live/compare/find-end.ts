@@ -18,11 +18,11 @@ import { goesOnLike } from './alike.ts';
 import { type Difference, match } from './match.ts';
 import { mostReplacements } from './replacements.ts';
 
-/** `answer` stands right behind the mirror; `unproven` are bytes of the mirror of which nothing could be told. */
+/** `answer` stands right behind the mirror; `undetermined` are bytes of the mirror of which nothing could be told. */
 export interface Same {
   readonly kind: 'same';
   readonly answer: Answer;
-  readonly unproven: readonly InexactRegion[];
+  readonly undetermined: readonly InexactRegion[];
 }
 
 /** Questions about the bytes that the mirror ends in. */
@@ -34,11 +34,12 @@ const MOST_PROBES = 8;
  */
 export async function* findEnd(
   file: LiveFile,
-  { answer, unproven, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
+  { answer, undetermined, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
   { decode, final }: Pick<FollowContext, 'final'> & { readonly decode: Decode },
 ): Follow<Same | Difference | 'again'> {
   const { reading } = answer;
-  if (reading.atEnd() && !final && (await isAllShown(file, at, replaced))) return { kind: 'same', answer, unproven };
+  if (reading.atEnd() && !final && (await isAllShown(file, at, replaced)))
+    return { kind: 'same', answer, undetermined };
 
   // Perhaps it ends in a character that is not complete yet, that a block edge cut, or that stands behind those bytes.
   const last = await alignDown(file, file.length - 1);
@@ -48,17 +49,17 @@ export async function* findEnd(
     if (part === undefined) return 'again';
     const whole = decode(part.content);
     const begun = whole.fork();
-    const left = regionsBefore(unproven, last);
+    const left = regionsBefore(undetermined, last);
     const onward = await goesOnLike(begun, reading);
     // It is the byte-order mark behind those bytes, which was swallowed in the answer from there.
     if (onward === 'unmarked' && startsAlike(tail, BYTE_ORDER_MARK)) {
       reading.advance(tail.length);
-      return { kind: 'same', answer, unproven: left };
+      return { kind: 'same', answer, undetermined: left };
     }
     const found = await match(whole, file, { from: last, to: file.length, asked: last });
     if (found.kind === 'same' && found.aligned) {
       const alike = onward !== undefined || (await goesOnLike(whole, reading)) !== undefined;
-      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, unproven: left } : 'again';
+      return alike ? { kind: 'same', answer: { offset: last, reading: whole }, undetermined: left } : 'again';
     }
   }
 
@@ -66,7 +67,8 @@ export async function* findEnd(
   if (asked === 'again') return asked;
   const { reading: rest } = asked;
   // Bytes that were taken for a mark of UTF-16.
-  if (rest instanceof EncodedReading && rest.encoder instanceof Utf16) return { kind: 'same', answer: asked, unproven };
+  if (rest instanceof EncodedReading && rest.encoder instanceof Utf16)
+    return { kind: 'same', answer: asked, undetermined };
   const onward = await goesOnLike(rest, reading);
   if (onward === undefined) {
     const probe = rest.fork();
@@ -79,7 +81,7 @@ export async function* findEnd(
   const isUncut = reading.atEnd() && rest.atEnd() && file.length - answer.offset < WITHIN_BLOCK_BYTES;
   if (isUncut && replaced > mostReplacements(await file.read(at, file.length))) return 'again';
   const behind = onward === 'earlier' || (onward === 'alike' && uncertain);
-  const end: Same = { kind: 'same', answer: behind ? asked : answer, unproven };
+  const end: Same = { kind: 'same', answer: behind ? asked : answer, undetermined };
   return (yield* findText(file, { at, undecodable: at + replaced, isUncut }, decode)) ?? end;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Holds a reading against bytes that are already there (a mirror, or raw bytes). Where the service could not decode,
- * the bytes there are passed over until both go on alike.
+ * the bytes there are skipped until both go on alike.
  */
 import { commonLength, startsAlike, widthOfLead } from '../../../bytes.ts';
 import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
@@ -39,12 +39,12 @@ export interface Stretch {
   readonly asked?: number;
 }
 
-/** Compares bytes with what the reading has from where it stands; tells each stretch it passes over. */
+/** Compares bytes with what the reading has from where it stands; tells each stretch it skips. */
 export async function match(
   reading: Reading,
   bytes: Bytes,
   { from, to, asked }: Stretch,
-  onPassed: (start: number, end: number) => void = () => {},
+  onSkipped: (start: number, end: number) => void = () => {},
 ): Promise<Match> {
   let at = from;
   while (at < to) {
@@ -59,7 +59,7 @@ export async function match(
       const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
       const rest = await reading.peek(until - at);
       if (until === at || rest.length < until - at) return { kind: 'different', at };
-      onPassed(at, until);
+      onSkipped(at, until);
       reading.advance(rest.length);
       at = until;
       continue;
@@ -67,11 +67,11 @@ export async function match(
     if (reading.atEnd()) return { kind: 'shorter', at };
     const replaced = await reading.skipUncertain();
     const resumed = await whereResumed(reading, bytes, { at, to, replaced });
-    const passed = await bytes.read(at, Math.min(resumed ?? at, at + STEP_BYTES));
+    const skipped = await bytes.read(at, Math.min(resumed ?? at, at + STEP_BYTES));
     const mayBeCut = asked === undefined || at >= asked + WITHIN_BLOCK_BYTES;
-    if (resumed === undefined || fewestReplacements(passed, mayBeCut) > replaced)
+    if (resumed === undefined || fewestReplacements(skipped, mayBeCut) > replaced)
       return { kind: reading.atEnd() ? 'shorter' : 'different', at };
-    onPassed(at, resumed);
+    onSkipped(at, resumed);
     if (resumed === to) return { kind: 'same', aligned: false, at, replaced };
     at = resumed;
   }

@@ -14,28 +14,36 @@ import type { LiveFileRow } from '../../../store/rows.ts';
 import { flushPath } from '../../../system/directories.ts';
 import type { Mirror } from './mirror.ts';
 
-export interface RotationOptions {
-  readonly mirror: Mirror;
-  /** Old generations that are kept; 0 keeps none. */
-  readonly keep: number;
+export interface GenerationOptions {
+  /** Old generations that are kept of a rewritten file; 0 keeps none. */
+  readonly keepGenerations: number;
   /** Commits the row durably. */
   readonly commit: (row: LiveFileRow) => void;
-  /** Called before each step, by its name; tests end the work there. */
+  /** Called at each point where a kill could matter, by its name; tests end the work there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
 }
 
 /** Begins a new generation; the returned row stands at position 0 of it. */
-export async function beginGeneration(row: LiveFileRow, options: RotationOptions): Promise<LiveFileRow> {
+export async function beginGeneration(
+  row: LiveFileRow,
+  mirror: Mirror,
+  options: GenerationOptions,
+): Promise<LiveFileRow> {
   const begun: LiveFileRow = { ...row, rotation: 'copying' };
   await options.checkpoint('rotation:begin');
   options.commit(begun);
-  return finishRotation(begun, options);
+  return finishRotation(begun, mirror, options);
 }
 
 /** Goes on with what a kill interrupted; returns the row unchanged if there is nothing to finish. */
-export async function finishRotation(row: LiveFileRow, options: RotationOptions): Promise<LiveFileRow> {
+export async function finishRotation(
+  row: LiveFileRow,
+  mirror: Mirror,
+  options: GenerationOptions,
+): Promise<LiveFileRow> {
   if (row.rotation === null) return row;
-  const { mirror, keep, checkpoint } = options;
+  const { checkpoint } = options;
+  const keep = keptOf(row, options);
   const copy = `${mirror.path}.keeping`;
   let at = row;
   if (at.rotation === 'copying') {
@@ -65,6 +73,10 @@ export async function finishRotation(row: LiveFileRow, options: RotationOptions)
   return fresh;
 }
 
+/** A progress file is rewritten again and again by design: its last state before is enough. */
+const keptOf = ({ file }: LiveFileRow, { keepGenerations }: GenerationOptions) =>
+  file === 'progress' ? Math.min(1, keepGenerations) : keepGenerations;
+
 async function copyDurably(from: string, to: string): Promise<void> {
   await fs.rm(to, { force: true });
   await fs.copyFile(from, to, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
@@ -77,7 +89,7 @@ async function numberCopy(
   mirrorFile: string,
   copy: string,
   keep: number,
-  checkpoint: RotationOptions['checkpoint'],
+  checkpoint: GenerationOptions['checkpoint'],
 ): Promise<void> {
   let free = 1;
   while (free < keep && (await exists(`${mirrorFile}.${free}`))) free++;

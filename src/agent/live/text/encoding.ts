@@ -1,7 +1,7 @@
 /**
  * How a service turns the bytes of a file into text: most decode UTF-8, older ones a single-byte code page
- * (docs/servers.md 1.3). Which of both is proven anew for each file, by what its mirror has or by a question; which
- * code page, no question can tell: only bytes of a mirror can, or the configuration. What one file proved holds for the
+ * (docs/servers.md 1.3). Which of both is identified anew for each file, by what its mirror has or by a question; which
+ * code page, no question can tell: only bytes of a mirror can, or the configuration. What one file showed holds for the
  * others, until the agent ends or something says otherwise.
  */
 import { JobtailError } from '../../../errors.ts';
@@ -34,8 +34,8 @@ export class TextEncoding {
   readonly #setting: string;
   readonly #habits: HabitStore;
   readonly #known: readonly string[];
-  /** What was proven since this agent started: what was learned before may hold no longer. */
-  #proven: readonly string[] = [];
+  /** What was identified since this agent started: what was learned before may hold no longer. */
+  #identified: readonly string[] = [];
 
   /** `setting` is service.contentEncoding: auto, utf-8, or the name of a single-byte code page. */
   constructor(setting: string, habits: HabitStore) {
@@ -47,11 +47,11 @@ export class TextEncoding {
 
   /** How the last text beyond ASCII was decoded; undefined if none came since the agent started. */
   get family(): Family | undefined {
-    const [name] = this.#proven;
+    const [name] = this.#identified;
     return name === undefined ? undefined : name === UTF8 ? UTF8 : 'code-page';
   }
 
-  /** UTF-8 was proven. @throws JobtailError if the configuration says something else */
+  /** UTF-8 was identified. @throws JobtailError if the configuration says something else */
   learnUtf8(): void {
     this.#learn([UTF8]);
   }
@@ -61,21 +61,21 @@ export class TextEncoding {
     return this.#known.filter((name) => showsAs(name, bytes, text));
   }
 
-  /** That one of `names` is in use was proven. @throws JobtailError if the configuration says something else */
+  /** One of `names` was identified. @throws JobtailError if the configuration says something else */
   learnCodePages(names: readonly string[]): void {
-    const still = names.filter((name) => this.#proven.includes(name));
+    const still = names.filter((name) => this.#identified.includes(name));
     this.#learn(still.length > 0 ? still : names);
   }
 
   /**
-   * The code pages that `text` can be of, less those that were proven not to be in use. @throws JobtailError if there is
+   * The code pages that `text` can be of, less those that are known not to be in use. @throws JobtailError if there is
    * none, or the configuration says something else
    */
   codePagesOf(text: string): CodePage {
     const able = codePagesWith(text, this.#known);
-    // What was proven says nothing any more where the text cannot be of it.
-    const proven = able.filter((name) => this.#proven.includes(name));
-    const names = proven.length > 0 ? proven : able;
+    // What was identified says nothing any more where the text cannot be of it.
+    const inUse = able.filter((name) => this.#identified.includes(name));
+    const names = inUse.length > 0 ? inUse : able;
     if (names.length === 0) throw cannotBeTold(names, UnknownCodePage);
     this.#holdAgainstSetting(names);
     return new CodePage(names.includes(this.#setting) ? [this.#setting] : names);
@@ -88,7 +88,7 @@ export class TextEncoding {
 
   #learn(names: readonly string[]): void {
     this.#holdAgainstSetting(names);
-    this.#proven = names;
+    this.#identified = names;
     const habit = names.join(OR);
     if (this.#habits.get(ENCODING_HABIT) !== habit) this.#habits.set(ENCODING_HABIT, habit);
   }

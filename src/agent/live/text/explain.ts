@@ -24,7 +24,7 @@ export interface Explained {
   /** For other answers of the file. */
   readonly decode: Decode;
   /** Whether characters beyond ASCII are known to be read rightly. */
-  readonly proven: boolean;
+  readonly identified: boolean;
   /** Another answer that is at hand: from about half a block behind this one on. */
   readonly second?: Part | undefined;
 }
@@ -47,7 +47,7 @@ export async function* explain(
   const second = marked?.second;
   if (marked !== undefined && marked.mark !== 'none') {
     encoding.learnUtf8();
-    return { reading: readMarked(content, marked.mark), decode: decodeUtf8, proven: true, second };
+    return { reading: readMarked(content, marked.mark), decode: decodeUtf8, identified: true, second };
   }
   const text = new Utf8Reading(content);
   const family = yield* familyOf(from, known, { text, file, encoding });
@@ -58,10 +58,10 @@ export async function* explain(
     if (showing.length > 0) encoding.learnCodePages(showing);
     const pages = encoding.codePagesOf(shown);
     const decode = (other: Content) => new EncodedReading(other, pages);
-    return { reading: decode(content), decode, proven: true };
+    return { reading: decode(content), decode, identified: true };
   }
   if (family === 'utf-8') encoding.learnUtf8();
-  return { reading: text, decode: decodeUtf8, proven: family === 'utf-8', second };
+  return { reading: text, decode: decodeUtf8, identified: family === 'utf-8', second };
 }
 
 /** Reads an answer from an offset at which nothing is known of the file, but how it is decoded otherwise. */
@@ -81,9 +81,9 @@ export function readMarked(content: Content, { encoder }: Mark): Reading {
 }
 
 /** As far as the bytes of the mirror are sure. */
-function knownEnd({ trusted, row }: LiveFile, from: number): number {
+function knownEnd({ undisputed, row }: LiveFile, from: number): number {
   const unknown = row.inexact.find(({ start, length }) => start + length > from);
-  return Math.min(trusted, from + KNOWN_BYTES, Math.max(from, unknown?.start ?? trusted));
+  return Math.min(undisputed, from + KNOWN_BYTES, Math.max(from, unknown?.start ?? undisputed));
 }
 
 interface Asked {

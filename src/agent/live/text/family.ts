@@ -27,7 +27,7 @@ export async function* tellFamily(position: number, text: Reading): Follow<Famil
   let begun = 0;
   while (((start[begun] ?? 0) & 0xc0) === 0x80) begun++;
   probe.advance(begun);
-  const at = position + begun + (await passAscii(probe));
+  const at = position + begun + (await skipAscii(probe));
   if (probe.atEnd()) return 'ascii';
   const seen = Buffer.from(await probe.text());
   const width = widthOfLead(seen[0] ?? 0);
@@ -44,18 +44,18 @@ export async function* tellFamily(position: number, text: Reading): Follow<Famil
 }
 
 /** Moves a reading to where it has something else than ASCII, and says how far that was. */
-export async function passAscii(
+export async function skipAscii(
   reading: Reading,
   onAscii: (bytes: Buffer) => void | Promise<void> = () => {},
 ): Promise<number> {
-  for (let passed = 0; ; ) {
+  for (let skipped = 0; ; ) {
     const window = await reading.peek(WINDOW_BYTES);
     const count = isAscii(window) ? window.length : window.findIndex((byte) => byte >= 0x80);
-    if (count === 0) return passed;
+    if (count === 0) return skipped;
     await onAscii(window.subarray(0, count));
     reading.advance(count);
-    passed += count;
-    if (count < window.length) return passed;
+    skipped += count;
+    if (count < window.length) return skipped;
   }
 }
 

@@ -178,7 +178,7 @@ export class EncodedReading implements Reading {
     return this.#bytes.length + this.#content.length - this.#textAt;
   }
 
-  /** Where the text goes on behind the bytes that were passed. */
+  /** Where the text goes on behind the bytes that were advanced over. */
   #here(): number {
     const units = this.#bytes.length / this.encoder.unitBytes;
     return this.#textAt - Buffer.byteLength(this.#text.slice(this.#text.length - units));

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { candidatesAmong } from '../../../../src/agent/live/append/listed-files.ts';
+import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';
@@ -31,14 +31,14 @@ describe('the listed names', () => {
   const listed = ['/9001/out/stdout.txt', '9002///stdout.txt', '/stdout.txt', '/9001/stdout.txt.bak', '/notstdout.txt'];
 
   test('that may be a live file end in its path, however they are written', async () => {
-    expect(await candidatesAmong(listed, '/stdout.txt', null)).toEqual(listed.slice(0, 3));
-    expect(await candidatesAmong(listed, 'out/stdout.txt', null)).toEqual(listed.slice(0, 1));
-    expect(await candidatesAmong(listed, null, null)).toEqual([]);
+    expect(await namesThatMayBe(listed, '/stdout.txt', null)).toEqual(listed.slice(0, 3));
+    expect(await namesThatMayBe(listed, 'out/stdout.txt', null)).toEqual(listed.slice(0, 1));
+    expect(await namesThatMayBe(listed, null, null)).toEqual([]);
   });
 
-  test('are tried in their order, the proven one first', async () => {
-    expect((await candidatesAmong(listed, '/stdout.txt', '/stdout.txt'))[0]).toBe('/stdout.txt');
-    expect(await candidatesAmong(listed, '/stdout.txt', '/gone.txt')).toEqual(listed.slice(0, 3));
+  test('are tried in their order, the known one first', async () => {
+    expect((await namesThatMayBe(listed, '/stdout.txt', '/stdout.txt'))[0]).toBe('/stdout.txt');
+    expect(await namesThatMayBe(listed, '/stdout.txt', '/gone.txt')).toEqual(listed.slice(0, 3));
   });
 });
 

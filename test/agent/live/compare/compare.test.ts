@@ -136,14 +136,14 @@ describe('a mirror that ends at a block edge of the answer', () => {
     .array(fc.constantFrom(...TEXT_ATOMS.filter(({ length }) => length > 1)), { minLength: 900, maxLength: 1_200 })
     .map((atoms) => Buffer.concat(atoms));
 
-  test('is proven to its last byte, though the edge cuts a character', async () => {
+  test('is compared to its last byte, though the edge cuts a character', async () => {
     const place = new LivePlace();
     await fc.assert(
       fc.asyncProperty(text, fc.integer({ min: -3, max: 4 }), fc.boolean(), async (bytes, near, final) => {
         const mirror = bytes.subarray(0, BLOCK_BYTES + near);
         const found = await comparing(place, { bytes, mirror, committed: undefined, swallowBom: false, final });
         if (found === 'again' || found.kind !== 'same') throw new Error(JSON.stringify(found));
-        expect(found.unproven).toEqual([]);
+        expect(found.undetermined).toEqual([]);
         expect(positionOf(found.answer, bytes, false)).toBe(mirror.length);
       }),
       numRuns(RUNS / 4),
@@ -158,7 +158,7 @@ describe('a mirror that is not', () => {
     added: fc.array(fc.oneof(fc.constantFrom(0xff, 0x80, 0xc3, 0x41, 0), fc.nat(255)), { maxLength: 2 }),
   });
 
-  test('is never told to be, but for bytes that are named as unproven', async () => {
+  test('is never told to be, but for bytes that are named as undetermined', async () => {
     const place = new LivePlace();
     await fc.assert(
       fc.asyncProperty(content('A'), fc.nat(), edit, how, async (bytes, end, change, { swallowBom, final }) => {
@@ -176,8 +176,8 @@ describe('a mirror that is not', () => {
         if (found === 'again' || found.kind !== 'same') return;
         // Of many stretches some are asked about together: what cancels itself out among these is not seen.
         const cancels = change.added.length === before.length - at - before.subarray(at + change.removed).length;
-        if (cancels && found.unproven.length > MOST_ASKED) return;
-        const isOpen = (index: number) => found.unproven.some((region) => overlaps(region, index, index + 1));
+        if (cancels && found.undetermined.length > MOST_ASKED) return;
+        const isOpen = (index: number) => found.undetermined.some((region) => overlaps(region, index, index + 1));
         const isWrong = (byte: number, index: number) => byte !== bytes[index] && !isOpen(index);
         expect(mirror.findIndex((byte, index) => index >= found.from && isWrong(byte, index))).toBe(-1);
       }),

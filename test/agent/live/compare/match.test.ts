@@ -5,7 +5,7 @@ import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../../support/drive.ts';
 import { ALL_ATOMS } from '../model/content.ts';
 
-/** Content in which every run of atoms ends in a letter: what is passed over ends within a few bytes. */
+/** Content in which every run of atoms ends in a letter: what is skipped ends within a few bytes. */
 const content = fc
   .array(fc.tuple(fc.array(fc.constantFrom(...ALL_ATOMS), { maxLength: 5 }), fc.constantFrom('A', 'B', 'C')), {
     minLength: 1,
@@ -16,12 +16,12 @@ const content = fc
 const bytesOf = (bytes: Buffer): Bytes => ({ read: async (start, end) => bytes.subarray(start, end) });
 
 async function compare(remote: Buffer, mirror: Buffer, from = 0) {
-  const passed: [number, number][] = [];
+  const skipped: [number, number][] = [];
   const reading = new Utf8Reading(textOf(remote, from));
   const found = await match(reading, bytesOf(mirror), { from, to: mirror.length }, (...stretch) =>
-    passed.push(stretch),
+    skipped.push(stretch),
   );
-  return { found, passed, reading };
+  return { found, skipped, reading };
 }
 
 describe('match', () => {
@@ -47,19 +47,19 @@ describe('match', () => {
     );
   });
 
-  test('tells what it passed over: everything else is proven', async () => {
+  test('tells what it skipped: everything else was compared', async () => {
     await fc.assert(
       fc.asyncProperty(content, fc.nat(), fc.integer({ min: 1, max: 255 }), async (bytes, where, change) => {
         const index = where % bytes.length;
         const changed = Buffer.from(bytes);
         changed[index] = (changed[index] ?? 0) ^ change;
-        const { found, passed } = await compare(bytes, changed);
-        // Up to where it came, each byte was compared or told to be passed over.
-        const isPassed = passed.some(([start, end]) => start <= index && index < end);
+        const { found, skipped } = await compare(bytes, changed);
+        // Up to where it came, each byte was compared or told to be skipped.
+        const isSkipped = skipped.some(([start, end]) => start <= index && index < end);
         // Behind a stretch whose width cannot be told, a reading that ended or differs stands where it seems to.
-        const isCertain = passed.every(([, end]) => end > index);
+        const isCertain = skipped.every(([, end]) => end > index);
         const isReached = found.kind === 'same' || (found.at > index && isCertain);
-        expect(isReached && !isPassed).toBe(false);
+        expect(isReached && !isSkipped).toBe(false);
       }),
       // U+FFFD for three bytes, of which the mirror has one, then what follows them: the reading ends there.
       { examples: [[Buffer.from('A\r\n\ufffdB'), 4, 0xfd]] },
@@ -79,10 +79,10 @@ describe('match', () => {
     );
   });
 
-  test('passes over a long stretch of undecodable bytes', async () => {
+  test('skips a long stretch of undecodable bytes', async () => {
     const bytes = Buffer.concat([Buffer.from('a'), Buffer.alloc(300_000, 0xff), Buffer.from('end')]);
     expect((await compare(bytes, bytes)).found).toEqual({ kind: 'same', aligned: true });
-    expect((await compare(bytes, bytes)).passed).toEqual([[1, 300_001]]);
+    expect((await compare(bytes, bytes)).skipped).toEqual([[1, 300_001]]);
     const shorter = Buffer.concat([Buffer.from('a'), Buffer.alloc(299_999, 0xff), Buffer.from('end')]);
     expect((await compare(bytes, shorter)).found).toEqual({ kind: 'different', at: 1 });
   });

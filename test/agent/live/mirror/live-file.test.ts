@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { doubtOf } from '../../../../src/agent/live/mirror/integrity.ts';
+import { integrityOf } from '../../../../src/agent/live/mirror/integrity.ts';
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
 
@@ -77,8 +77,8 @@ describe('what is appended', () => {
     };
     const file = await place.open({ openFile });
     await file.append(Buffer.from(' lost'));
-    await expect(file.settle()).rejects.toThrow();
-    expect((await file.settle()).position).toBe(4);
+    await expect(file.flushToRow()).rejects.toThrow();
+    expect((await file.flushToRow()).position).toBe(4);
     await file.close();
   });
 
@@ -104,20 +104,20 @@ describe('a promise that is taken back', () => {
     };
     await place.during(async (file) => {
       await file.cut(4);
-      file.trust([]);
+      file.markCompared([]);
     });
     expect(lengths[0]).toBe(8);
     expect([place.read(), place.committed.position]).toEqual(['prom', 4]);
   });
 
-  test('leaves the mirror in doubt if a kill comes before the rest was compared', async () => {
+  test('leaves the mirror for modified if a kill comes before the rest was compared', async () => {
     const place = new LivePlace();
     await place.during((file) => file.append(Buffer.from('promised')));
     const file = await place.open();
     await file.cut(4);
     await file.close();
     place.kill();
-    await place.during(async ({ doubt }) => expect(doubt).toBe('damaged'));
+    await place.during(async ({ integrity }) => expect(integrity).toBe('modified'));
   });
 });
 
@@ -145,16 +145,16 @@ describe('a mirror that is opened', () => {
   const look = { length: 10, inode: '7', modifiedNs: '100' };
 
   test.each([
-    ['as it was left', row, look, false, 'none'],
-    ['longer, as a kill leaves it', row, { ...look, length: 12, modifiedNs: '200' }, false, 'none'],
-    ['longer, though this process left it in order', row, { ...look, length: 12, modifiedNs: '200' }, true, 'damaged'],
-    ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'damaged'],
-    ['shorter', row, { ...look, length: 9 }, false, 'damaged'],
-    ['another file', row, { ...look, inode: '8' }, false, 'damaged'],
-    ['cut, and then killed', { ...row, modifiedNs: null }, look, false, 'damaged'],
-    ['new', NEW_ROW, { ...look, length: 0 }, false, 'none'],
+    ['as it was left', row, look, false, 'intact'],
+    ['longer, as a kill leaves it', row, { ...look, length: 12, modifiedNs: '200' }, false, 'intact'],
+    ['longer, though this process left it in order', row, { ...look, length: 12, modifiedNs: '200' }, true, 'modified'],
+    ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'modified'],
+    ['shorter', row, { ...look, length: 9 }, false, 'modified'],
+    ['another file', row, { ...look, inode: '8' }, false, 'modified'],
+    ['cut, and then killed', { ...row, modifiedNs: null }, look, false, 'modified'],
+    ['new', NEW_ROW, { ...look, length: 0 }, false, 'intact'],
     ['there, though nothing is known of it', NEW_ROW, look, false, 'unknown'],
-  ] as const)('%s', (_, known, found, settled, doubt) => {
-    expect(doubtOf(known, found, settled)).toBe(doubt);
+  ] as const)('%s', (_, known, found, leftIntact, integrity) => {
+    expect(integrityOf(known, found, leftIntact)).toBe(integrity);
   });
 });

@@ -1,6 +1,6 @@
 /** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { candidatesAmong } from '../../../../src/agent/live/append/listed-files.ts';
+import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
 import { Judge, type Patterns } from '../../../../src/agent/results/listing/selection.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
@@ -174,7 +174,7 @@ it.each([
   expect([...place.store.results.ofJob(JOB)]).toMatchObject([{ state: 'refused', reason: 'it is too long' }]);
   await place.sync(true);
   expect(place.told).toHaveLength(1);
-  expect(await candidatesAmong([name, '/x/a'], '/a', null)).toEqual(['/x/a']);
+  expect(await namesThatMayBe([name, '/x/a'], '/a', null)).toEqual(['/x/a']);
 });
 
 it('200,000 names arrive, and are looked through for a live file', PATIENCE, async () => {
@@ -188,7 +188,7 @@ it('200,000 names arrive, and are looked through for a live file', PATIENCE, asy
   const { signal } = new AbortController();
   const listed = await made.remote.listChangedFiles(JOB, signal);
   expect(listed).toHaveLength(200_000);
-  const { done } = await inSlices(() => candidatesAmong(listed, '/s.txt', '/7//s.txt'));
+  const { done } = await inSlices(() => namesThatMayBe(listed, '/s.txt', '/7//s.txt'));
   expect(done).toHaveLength(200_000);
   expect(done[0]).toBe('/7//s.txt');
 });
