@@ -5,14 +5,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { Backlogs } from '../../src/agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/long-backlog.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import { Sightings } from '../../src/agent/live/sightings.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
-import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
 import type { Content, PartRequest, Parts, Remote } from '../../src/agent/ports.ts';
 import { parseJobId, parseTaskId } from '../../src/job.ts';
 import { contentWriter } from '../../src/remote/content/held-texts.ts';
@@ -89,16 +88,13 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding('auto', store.habits),
-    newMemory: () => ({
-      sightings: new Sightings({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
-      rawBytes: new RawBytes({
-        remote,
-        newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
-        now: systemClock.monotonic,
-      }),
-      backlogs: new Backlogs(),
-      quietFiles: new QuietFiles(mirrorDirectory, false),
+    sightings: new Sightings({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
+    rawBytes: new RawBytes({
+      remote,
+      newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),
+      now: systemClock.monotonic,
     }),
+    longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.habits),
     now: Date.now,
     liveFiles: {

@@ -1,6 +1,6 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
 import { Calls, QueuedRemote } from '../agent/calls.ts';
-import { Backlogs } from '../agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
 import { Sightings } from '../agent/live/sightings.ts';
@@ -9,7 +9,6 @@ import { Agent } from '../agent/loop/agent.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
-import { QuietFiles } from '../agent/poll/quiet-files.ts';
 import type { Log, Remote } from '../agent/ports.ts';
 import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
@@ -96,22 +95,17 @@ export function buildEngine({
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const { monotonic } = systemClock;
-  const sightingOptions = { now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS };
-  const rawBytesOptions = {
-    remote: patient,
-    newContent: () => contentWriter(spillPlace(config)),
-    now: monotonic,
-  };
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
-    newMemory: () => ({
-      sightings: new Sightings(sightingOptions),
-      rawBytes: new RawBytes(rawBytesOptions),
-      backlogs: new Backlogs(),
-      quietFiles: new QuietFiles(mirror.directory, onNetwork),
+    sightings: new Sightings({ now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS }),
+    rawBytes: new RawBytes({
+      remote: patient,
+      newContent: () => contentWriter(spillPlace(config)),
+      now: monotonic,
     }),
+    longBacklogBytes: LONG_BACKLOG_BYTES,
     batchLimit: new BatchLimit(store.habits),
     now,
     liveFiles: {

@@ -1,7 +1,7 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { Backlogs } from '../../src/agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/long-backlog.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
@@ -10,7 +10,6 @@ import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/poll.ts';
-import { QuietFiles } from '../../src/agent/poll/quiet-files.ts';
 import type { ContentWriter, Remote } from '../../src/agent/ports.ts';
 import { Results } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
@@ -71,12 +70,9 @@ export class Engine {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
-      newMemory: () => ({
-        sightings: new Sightings({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
-        rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
-        backlogs: new Backlogs(options.longBacklogBytes),
-        quietFiles: new QuietFiles(this.#mirrorDirectory, false),
-      }),
+      sightings: new Sightings({ now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 }),
+      rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
+      longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.habits),
       now,
       liveFiles: {

@@ -1,6 +1,7 @@
 /** One live file in a directory of its own, and what was committed of it; without a store. */
 import fs from 'node:fs';
 import path from 'node:path';
+import type { FileMemory } from '../../src/agent/live/memory.ts';
 import type { LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live-file.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
@@ -39,7 +40,7 @@ export class LivePlace {
   readonly commits: LiveFileRow[] = [];
   /** Called at each step and commit of the live file, by its name; what it throws ends the work there. */
   onStep: (step: string) => void = () => {};
-  leftIntact = new Set<string>();
+  memory: FileMemory = {};
 
   get committed(): LiveFileRow {
     return this.commits.at(-1) ?? NEW_ROW;
@@ -51,13 +52,12 @@ export class LivePlace {
   }
 
   open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
-    return openLiveFile(this.committed, {
+    return openLiveFile(this.committed, this.memory, {
       mirrors: new OpenMirrors({ directory: this.directory, onNetwork: false, ...(openFile && { openFile }) }),
       overlapBytes: 256,
       keepGenerations: 5,
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
-      leftIntact: this.leftIntact,
       bootId: 'this boot',
       mark: (row) => {
         this.onStep('mark');
@@ -83,7 +83,7 @@ export class LivePlace {
   /** The process is gone; what it knew of its mirrors with it. */
   kill(): void {
     this.onStep = () => {};
-    this.leftIntact = new Set();
+    this.memory = {};
   }
 
   /** The mirror, or one of its old generations; undefined if it is not there. */

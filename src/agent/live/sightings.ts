@@ -3,7 +3,7 @@
  * (docs/servers.md 1.6), so a file that looks truncated or rewritten has to look so in two polls; one that looks
  * shorter has to look so for a while.
  */
-import { keyText } from '../../job.ts';
+import type { Sight, Sighting } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
 export interface SightingOptions {
@@ -17,18 +17,8 @@ export interface SightingOptions {
   readonly stuckMs: number;
 }
 
-interface Seen {
-  readonly since: number;
-  readonly length: number;
-}
-
-/** stuck: work was left that could not be done; unclear: because what the service shows fits nothing. */
-export type Sight = 'difference' | 'tail' | 'unclear' | 'stuck';
-
 export class Sightings {
   readonly #options: SightingOptions;
-  /** By what was seen, and of which live file of the job. */
-  readonly #seen = new Map<string, Seen>();
 
   constructor(options: SightingOptions) {
     this.#options = options;
@@ -51,17 +41,15 @@ export class Sightings {
   }
 
   clear(file: LiveFile, sight: Sight): void {
-    this.#seen.delete(nameOf(file, sight));
+    file.memory.sightings?.delete(sight);
   }
 
   /** What an earlier poll saw; notes it if there was nothing, or the mirror has another length since. */
-  #look(file: LiveFile, sight: Sight): Seen | undefined {
-    const name = nameOf(file, sight);
-    const seen = this.#seen.get(name);
+  #look(file: LiveFile, sight: Sight): Sighting | undefined {
+    file.memory.sightings ??= new Map();
+    const seen = file.memory.sightings.get(sight);
     if (seen !== undefined && seen.length === file.length) return seen;
-    this.#seen.set(name, { since: this.#options.now(), length: file.length });
+    file.memory.sightings.set(sight, { since: this.#options.now(), length: file.length });
     return undefined;
   }
 }
-
-const nameOf = (file: LiveFile, sight: Sight) => `${sight} ${keyText(file.key)}`;

@@ -2,25 +2,34 @@
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import type { Backlogs } from '../live/append/long-backlog.ts';
+import { enoughTextOf } from '../live/append/long-backlog.ts';
 import { follow } from '../live/follow.ts';
-import type { LiveFile } from '../live/mirror/live-file.ts';
+import type { FileMemory, QuietPoll } from '../live/memory.ts';
+import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
+import { openLiveFile } from '../live/mirror/open-live-file.ts';
 import type { Follow, FollowContext, FollowEnd } from '../live/steps.ts';
 import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
 import type { Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
-import { type QuietFiles, type QuietPoll, saysTheSame } from './quiet-files.ts';
+import { lastQuietPoll, quietPoll, saysTheSame } from './quiet-files.ts';
 
-/** What the files of one job are polled with; all but `encoding` remembers something of them. */
+/** What live files are polled with, whichever job they are of. */
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'signal'> {
-  readonly backlogs: Backlogs;
-  readonly quietFiles: QuietFiles;
-  readonly open: (row: LiveFileRow) => Promise<LiveFile>;
+  readonly liveFiles: LiveFileOptions;
+  /** Bytes of text that make a backlog a long one. */
+  readonly longBacklogBytes: number;
+}
+
+/** Which file is polled, and what is remembered of it from poll to poll. */
+export interface PolledFile {
+  readonly row: LiveFileRow;
+  readonly memory: FileMemory;
 }
 
 export class FilePoll {
   readonly name: string;
   readonly row: LiveFileRow;
+  readonly #memory: FileMemory;
   readonly #context: FilePollContext & FollowContext;
   /** How it went the last time, if that was quiet and the mirror lies there as it did. */
   #quiet: QuietPoll | undefined;
@@ -31,9 +40,14 @@ export class FilePoll {
   #error: JobtailError | undefined;
   readonly #exchanges: Exchange[] = [];
 
-  constructor(row: LiveFileRow, context: FilePollContext, { final, signal }: Pick<FollowContext, 'final' | 'signal'>) {
+  constructor(
+    { row, memory }: PolledFile,
+    context: FilePollContext,
+    { final, signal }: Pick<FollowContext, 'final' | 'signal'>,
+  ) {
     this.name = keyText(row);
     this.row = row;
+    this.#memory = memory;
     this.#context = { ...context, final, signal };
   }
 
@@ -57,15 +71,16 @@ export class FilePoll {
 
   request(): PartRequest {
     const { taskId, file } = this.row;
-    const { final, backlogs } = this.#context;
-    const enoughBytes = final ? undefined : this.#mirror && backlogs.enoughOf(this.#mirror, this.#hasBeginning);
+    const { final, longBacklogBytes } = this.#context;
+    const mirror = final ? undefined : this.#mirror;
+    const enoughBytes = mirror && enoughTextOf(mirror, longBacklogBytes, this.#hasBeginning);
     return { taskId, file, offset: this.#asks ?? 0, enoughBytes };
   }
 
   begin(): Promise<void> {
     return this.#guard(async () => {
-      const { final, quietFiles } = this.#context;
-      this.#quiet = final ? undefined : await quietFiles.of(this.row);
+      const { final, liveFiles } = this.#context;
+      this.#quiet = final ? undefined : await lastQuietPoll(this.row, this.#memory, liveFiles.mirrors);
       if (this.#quiet === undefined) await this.#open();
       else this.#asks = this.#quiet.offset;
     });
@@ -91,7 +106,7 @@ export class FilePoll {
   /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
   async close(): Promise<void> {
     const mirror = this.#mirror;
-    if (mirror !== undefined && this.#hasBeginning && this.#end !== 'current') this.#context.backlogs.wantWhole(mirror);
+    if (this.#hasBeginning && this.#end !== 'current') this.#memory.wantsWholeText = true;
     await this.#guardEnd(async () => void (await mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
     await this.#guardEnd(() => this.#noteStuck());
@@ -118,10 +133,9 @@ export class FilePoll {
   }
 
   async #open(): Promise<void> {
-    const { quietFiles, open } = this.#context;
-    quietFiles.forget(this.row);
+    this.#memory.quiet = undefined;
     this.#asks = undefined;
-    this.#mirror = await open(this.row);
+    this.#mirror = await openLiveFile(this.row, this.#memory, this.#context.liveFiles);
     this.#steps = follow(this.#mirror, this.#context);
     await this.#advance(undefined);
   }
@@ -157,10 +171,9 @@ export class FilePoll {
   async #noteQuiet(): Promise<void> {
     const [exchange, ...more] = this.#exchanges;
     const end = this.#end;
-    const { final, quietFiles } = this.#context;
-    if (final || this.#mirror === undefined || this.#mirror.changed || this.#error !== undefined) return;
+    if (this.#context.final || this.#mirror === undefined || this.#mirror.changed || this.#error !== undefined) return;
     if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
-    await quietFiles.note(this.row, { ...exchange, end });
+    this.#memory.quiet = await quietPoll(exchange, end);
   }
 
   /** A file that has work left poll after poll, and does not grow, says so. */

@@ -3,26 +3,22 @@
  * and what was appended is committed in one transaction.
  */
 import type { JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
-import type { LiveFileRow, Trouble } from '../../store/rows.ts';
+import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import type { Trouble } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { LiveFileOptions } from '../live/mirror/live-file.ts';
-import { openLiveFile } from '../live/mirror/open-live-file.ts';
+import type { FileMemory } from '../live/memory.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
 import { FilePoll, type FilePollContext } from './file-poll.ts';
 
 /** What the polls of all jobs share. */
-export interface PollContext extends Pick<FilePollContext, 'encoding'> {
+export interface PollContext extends FilePollContext {
   readonly store: Store;
-  readonly liveFiles: Omit<LiveFileOptions, 'leftIntact'>;
   readonly batchLimit: BatchLimit;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
   readonly commit: Commit;
-  /** What is remembered of the files of one job from poll to poll; empty. */
-  readonly newMemory: () => Pick<FilePollContext, 'sightings' | 'rawBytes' | 'backlogs' | 'quietFiles'>;
 }
 
 /** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
@@ -52,24 +48,21 @@ export interface Polled {
 export class JobPolls {
   readonly jobId: JobId;
   readonly #context: PollContext;
-  readonly #ofFile: FilePollContext;
   readonly #batches: BatchReader;
+  /** By `keyText`, of each live file that was polled. */
+  readonly #memories = new Map<string, FileMemory>();
 
   constructor(jobId: JobId, context: PollContext) {
-    const { encoding, liveFiles, newMemory, batchLimit } = context;
     this.jobId = jobId;
     this.#context = context;
-    this.#batches = new BatchReader(jobId, batchLimit);
-    const leftIntact = new Set<string>();
-    const open = (row: LiveFileRow) => openLiveFile(row, { ...liveFiles, leftIntact });
-    this.#ofFile = { encoding, ...newMemory(), open };
+    this.#batches = new BatchReader(jobId, context.batchLimit);
   }
 
   /** Throws if the service gave nothing for the job; what was appended is committed. */
   async poll(options: PollOptions): Promise<Polled> {
     const rows = this.#context.store.liveFiles.ofJob(this.jobId);
     if (rows.length > 0) await options.begin?.();
-    const files = rows.map((row) => new FilePoll(row, this.#ofFile, options));
+    const files = rows.map((row) => new FilePoll({ row, memory: this.#memoryOf(row) }, this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
       for (const file of files) await file.begin();
@@ -94,6 +87,13 @@ export class JobPolls {
   /** Closes the mirrors that stayed open from poll to poll. */
   async closeMirrors(): Promise<void> {
     await this.#context.liveFiles.mirrors.closeJob(this.jobId);
+  }
+
+  #memoryOf(key: LiveFileKey): FileMemory {
+    const name = keyText(key);
+    const memory = this.#memories.get(name) ?? {};
+    this.#memories.set(name, memory);
+    return memory;
   }
 
   /** One round of questions and answers. */

@@ -5,9 +5,9 @@
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
-import { keyText } from '../../../job.ts';
 import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../compare/match.ts';
+import type { RawBytesTries } from '../memory.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
 import { listedFiles, namesThatMayBe } from './listed-files.ts';
@@ -37,18 +37,7 @@ const REFUSALS = 2;
 const STEP_BYTES = 1024 * 1024;
 
 /** Those behind a mirror, those of its inexact regions, or all to be compared. */
-type Which = 'behind' | 'inside' | 'all';
-
-interface Tries {
-  /** When the bytes behind the mirror may be fetched again. */
-  behind: number;
-  /** When those of its inexact regions may be. */
-  inside: number;
-  /** When all may be, to be compared. */
-  all: number;
-  /** How often in a row they could not be had. */
-  refusals: number;
-}
+type Which = Exclude<keyof RawBytesTries, 'refusals'>;
 
 /** What the listed files have that may be the live file. */
 interface Found {
@@ -70,8 +59,6 @@ interface Compared {
 
 export class RawBytes {
   readonly #options: RawBytesOptions;
-  /** Of the live files of the job whose raw bytes were asked for. */
-  readonly #tries = new Map<string, Tries>();
 
   constructor(options: RawBytesOptions) {
     this.#options = options;
@@ -148,27 +135,20 @@ export class RawBytes {
 
   /** Whether they were asked for often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
-    return (this.#tries.get(keyText(file.key))?.refusals ?? 0) >= (final ? 1 : REFUSALS);
+    return (file.memory.rawBytes?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
 
   #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (this.#tries.get(keyText(file.key))?.[which] ?? 0);
+    return final || this.#options.now() >= (file.memory.rawBytes?.[which] ?? 0);
   }
 
   #wait(file: LiveFile, which: Which, waitMs: number): void {
-    this.#triesOf(file)[which] = this.#options.now() + waitMs;
+    triesOf(file)[which] = this.#options.now() + waitMs;
   }
 
   #count(file: LiveFile, worked: boolean): void {
-    const tries = this.#triesOf(file);
+    const tries = triesOf(file);
     tries.refusals = worked ? 0 : tries.refusals + 1;
-  }
-
-  #triesOf(file: LiveFile): Tries {
-    const name = keyText(file.key);
-    const tries = this.#tries.get(name) ?? { behind: 0, inside: 0, all: 0, refusals: 0 };
-    this.#tries.set(name, tries);
-    return tries;
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
@@ -200,7 +180,7 @@ export class RawBytes {
   }
 
   async #listedNames(file: LiveFile, signal: AbortSignal): Promise<string[]> {
-    const listed = await listedFiles(this.#options.remote, file.jobId, signal);
+    const listed = await listedFiles(this.#options.remote, file.row.jobId, signal);
     return await namesThatMayBe(listed, file.row.relativePath, file.row.listedName);
   }
 
@@ -271,7 +251,7 @@ export class RawBytes {
       return taken;
     };
     try {
-      await this.#options.remote.downloadFile(file.jobId, listed, sink, signal);
+      await this.#options.remote.downloadFile(file.row.jobId, listed, sink, signal);
       await arrival.end();
       return true;
     } catch (error) {
@@ -282,6 +262,11 @@ export class RawBytes {
       await taken.catch(() => undefined);
     }
   }
+}
+
+function triesOf({ memory }: LiveFile): RawBytesTries {
+  memory.rawBytes ??= { behind: 0, inside: 0, all: 0, refusals: 0 };
+  return memory.rawBytes;
 }
 
 /** How long to wait before so many raw bytes are fetched again. */

@@ -4,8 +4,8 @@
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
  * position. What is ahead was never promised, and is compared with the remote file like everything else.
  */
-import { type JobId, keyText, type LiveFileKey } from '../../../job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
+import type { FileMemory } from '../memory.ts';
 import { beginGeneration, type GenerationOptions } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
 import { type Integrity, integrityOf } from './integrity.ts';
@@ -20,9 +20,15 @@ export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
   readonly overlapBytes: number;
 }
 
+/** What a live file is opened with: its mirror, how that stands on disk, and what is remembered of the file. */
+export interface LiveFileParts {
+  readonly mirror: Mirror;
+  readonly look: MirrorLook;
+  readonly memory: FileMemory;
+}
+
 export class LiveFile {
-  readonly jobId: JobId;
-  readonly key: LiveFileKey;
+  readonly memory: FileMemory;
   readonly #options: LiveFileOptions;
   readonly #mirror: Mirror;
   readonly #writer: MirrorWriter;
@@ -31,16 +37,19 @@ export class LiveFile {
   /** How far the mirror was committed, compared or appended by this agent. */
   #compared: number;
 
-  /** `look` is how the mirror stands on disk; `row` has no rotation that is to be finished. */
-  constructor(row: LiveFileRow, mirror: Mirror, look: MirrorLook, options: LiveFileOptions) {
-    this.jobId = row.jobId;
-    this.key = { taskId: row.taskId, file: row.file };
+  /** `row` has no rotation that is to be finished. */
+  constructor(row: LiveFileRow, { mirror, look, memory }: LiveFileParts, options: LiveFileOptions) {
+    this.memory = memory;
     this.#options = options;
     this.#mirror = mirror;
     // A flush failed: no start may take what is not promised for right, whatever the system still shows of it.
     this.#writer = new MirrorWriter(mirror, look.length, () => this.#row.commit({ bootId: null }));
-    this.#row = new LiveRow({ ...row, bootId: null, inexact: regionsBefore(row.inexact, look.length) }, options);
-    this.#integrity = integrityOf(row, look, options.leftIntact.has(keyText(row)));
+    this.#row = new LiveRow(
+      { ...row, bootId: null, inexact: regionsBefore(row.inexact, look.length) },
+      memory,
+      options,
+    );
+    this.#integrity = integrityOf(row, look, memory.leftIntact === true);
     this.#compared = this.committed;
   }
 

@@ -5,8 +5,8 @@
  * Before the first bytes are appended, it is marked with the boot of the machine, so that the next start on the same
  * boot knows what a kill left for as it was written, and promises it.
  */
-import { keyText } from '../../../job.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
+import type { FileMemory } from '../memory.ts';
 
 export interface LiveRowOptions {
   /** The boot of the machine; null if it is not known, or what was written on it need not be there. */
@@ -15,17 +15,17 @@ export interface LiveRowOptions {
   readonly commit: (row: LiveFileRow) => void;
   /** Commits a row so that a kill does not take it back, though a power loss may. */
   readonly mark: (row: LiveFileRow) => void;
-  /** The live files of the job whose mirrors this process has left as committed; kept by the caller from poll to poll. */
-  readonly leftIntact: Set<string>;
 }
 
 export class LiveRow {
+  readonly #memory: FileMemory;
   readonly #options: LiveRowOptions;
   #row: LiveFileRow;
   #changed = false;
 
-  constructor(row: LiveFileRow, options: LiveRowOptions) {
+  constructor(row: LiveFileRow, memory: FileMemory, options: LiveRowOptions) {
     this.#row = row;
+    this.#memory = memory;
     this.#options = options;
   }
 
@@ -45,12 +45,12 @@ export class LiveRow {
   /** The mirror is going to be written: until that is committed, another length of it need not be of somebody else. */
   beginWriting(): void {
     this.#changed = true;
-    this.#options.leftIntact.delete(keyText(this.#row));
+    this.#memory.leftIntact = false;
   }
 
   /** It was committed, and the mirror is as it says: from now on, whoever else touches the mirror is found out. */
   noteLeftIntact(): void {
-    this.#options.leftIntact.add(keyText(this.#row));
+    this.#memory.leftIntact = true;
   }
 
   /** For the next commit. */

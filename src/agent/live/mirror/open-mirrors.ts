@@ -5,9 +5,11 @@
  *
  * On a network file system none stays open: there it is the opening of a file that asks how it stands.
  */
+import fs from 'node:fs';
 import path from 'node:path';
 import type { JobId, LiveFileKey } from '../../../job.ts';
-import { fileCalls, type Opener } from '../../../system/files.ts';
+import type { LiveFileRow } from '../../../store/rows.ts';
+import { EXACT, fileCalls, type Opener } from '../../../system/files.ts';
 import { Mirror, mirrorPath } from './mirror.ts';
 
 export interface OpenMirrorsOptions {
@@ -51,6 +53,20 @@ export class OpenMirrors {
       await mirror.close();
     }
     return Mirror.open(directory, file, this.#openFile);
+  }
+
+  /** Whether the mirror lies there as its row says, without opening it. */
+  async isAsLeft(row: LiveFileRow): Promise<boolean> {
+    const { directory, onNetwork } = this.#options;
+    const file = mirrorPath(directory, row.jobId, row);
+    try {
+      // On a network file system a look may take long, so nothing else waits for it there.
+      const { ino, mtimeNs, size } = onNetwork ? await fs.promises.lstat(file, EXACT) : fs.lstatSync(file, EXACT);
+      return String(mtimeNs) === row.modifiedNs && String(ino) === row.inode && Number(size) === row.position;
+    } catch {
+      // Whoever opens it says what is wrong.
+      return false;
+    }
   }
 
   /** Takes a mirror back; one that grew stays open if there is room. */
