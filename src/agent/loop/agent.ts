@@ -7,7 +7,7 @@ import type { WatchOrder } from '../../store/rows.ts';
 import { QueuedRemote } from '../calls.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import { takeConfigured } from './configured-jobs.ts';
-import { Failures, STATE } from './failures.ts';
+import { Failures, STATE } from './failure-log.ts';
 import { FollowedJob, type JobContext } from './followed-job.ts';
 import { Scheduler } from './scheduler.ts';
 

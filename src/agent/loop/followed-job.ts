@@ -15,7 +15,7 @@ import { JobPolls, type PollContext, type Polled, troubleFrom } from '../poll/po
 import type { Log, Remote } from '../ports.ts';
 import type { Results } from '../results/results.ts';
 import { DUE_TASKS, type DueTask, DueTasks } from './due-tasks.ts';
-import { Failures, STATE } from './failures.ts';
+import { Failures, STATE } from './failure-log.ts';
 import { type IntervalLimits, Pace, restOf, withJitter } from './pace.ts';
 import type { Scheduler } from './scheduler.ts';
 

@@ -12,7 +12,7 @@ import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/code-page.ts';
 import type { Decode } from '../text/explain.ts';
 import { skipAscii, tellFamily } from '../text/family.ts';
-import { merge } from '../text/merge.ts';
+import { merge } from '../text/merge-readings.ts';
 import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
 
