@@ -1,5 +1,5 @@
 /**
- * What the heart of the agent needs from the world. `soap/` and `signin/` fulfil these; tests run one contract over
+ * What the heart of the agent needs from the world. `remote/` and `direct/` fulfil these; tests run one contract over
  * each implementation. Nothing in here knows SOAP, HTTP or YAML.
  */
 

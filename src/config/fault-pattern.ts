@@ -4,7 +4,7 @@
  */
 import vm from 'node:vm';
 
-/** Of a fault so much is looked at (src/remote/soap/refusals.ts). */
+/** Of a fault so much is looked at (src/remote/soap/faults.ts). */
 const FAULT_CHARACTERS = 2048;
 
 /** In processor time: a busy machine may let the process wait for longer. */

@@ -6,7 +6,6 @@ import * as z from 'zod';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
-import { HOST_KEY_CHECKS, LOG_LEVELS, SOAP_VERSIONS, TRANSFER_WAYS } from './choices.ts';
 import {
   contentEncoding,
   duration,
@@ -26,6 +25,11 @@ import {
   value,
   wholeNumber,
 } from './values.ts';
+
+const SOAP_VERSIONS = ['1.1', '1.2'] as const;
+const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
+const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
+const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 const DAY_SECONDS = 86_400;
 // Two weeks: what a timer of Node.js can wait for (2^31 ms) is a little more.

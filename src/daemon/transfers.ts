@@ -64,6 +64,7 @@ export class Transfers {
     return new DirectResults({
       leases: this.leases,
       clock: systemClock,
+      random: Math.random,
       wanted: transfer,
       aboveBytes,
       transfers: {

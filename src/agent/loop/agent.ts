@@ -5,7 +5,7 @@ import type { JobId } from '../../job.ts';
 import type { Commits } from '../../store/commits.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import { QueuedRemote } from '../calls.ts';
-import { RequestedPasses } from '../pass/requested-passes.ts';
+import { RequestedPasses } from '../pass/job-end.ts';
 import { takeConfigured } from './configured-jobs.ts';
 import { Failures, STATE } from './failures.ts';
 import { FollowedJob, type JobContext } from './followed-job.ts';

@@ -10,7 +10,7 @@ import type { JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
 import { CallSlot, type Calls, QueuedRemote } from '../calls.ts';
 import { wantsAnotherLook } from '../live/steps.ts';
-import type { RequestedPasses } from '../pass/requested-passes.ts';
+import type { RequestedPasses } from '../pass/job-end.ts';
 import { JobPolls, type PollContext, type Polled, troubleFrom } from '../poll/poll.ts';
 import type { Log, Remote } from '../ports.ts';
 import type { Results } from '../results/results.ts';

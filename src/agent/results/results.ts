@@ -20,7 +20,7 @@ import { Ledger } from './ledger.ts';
 import { ignoresCase, Judge, type Patterns } from './listing/selection.ts';
 import type { Refusals } from './listing/skipped-names.ts';
 import { LiveLinks } from './place/live-links.ts';
-import { Placement } from './place/placement.ts';
+import { Placement } from './place/place-files.ts';
 import { clearPartials } from './place/temporary-files.ts';
 import { distinct, planSync } from './plan.ts';
 import { Progress } from './progress.ts';

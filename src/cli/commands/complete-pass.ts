@@ -1,7 +1,7 @@
 /** A complete pass over a job: by the running agent, or right here while none runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
-import type { PassAnswer } from '../../agent/pass/requested-passes.ts';
+import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/log.ts';
 import { type OwnedStore, openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { type Proof, proveFile, proveMirror } from '../../agent/pass/verification.ts';
 import type { Remote } from '../../agent/ports.ts';
-import { resultPath } from '../../agent/results/listing/names.ts';
+import { resultPath } from '../../agent/results/listing/safe-names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { connect } from '../../daemon/connection.ts';

@@ -6,7 +6,7 @@ import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
-import { Secret } from './secret.ts';
+import { Secret } from './read-secret.ts';
 import { SharedCall } from './shared-call.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;

@@ -222,7 +222,7 @@ export function directBy(place: ResultsPlace, transfer: DirectTransfer, wanted: 
   const clock = { ...systemClock, now: () => place.now, monotonic: () => place.monotonic };
   const leases = new Leases({ store: place.store, clock, log });
   const transfers = { SftpScp: transfer, NetworkShare: transfer };
-  return { direct: new DirectResults({ leases, clock, transfers, wanted, aboveBytes: 1_000 }) };
+  return { direct: new DirectResults({ leases, random: () => 1, clock, transfers, wanted, aboveBytes: 1_000 }) };
 }
 
 /** Flushing 20,000 files is a matter of the disk; where a test has them, it is about the agent. */

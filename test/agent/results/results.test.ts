@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { isPartialName, partialName } from '../../../src/agent/results/listing/names.ts';
+import { isPartialName, partialName } from '../../../src/agent/results/listing/safe-names.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { FilesRemote, inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
 

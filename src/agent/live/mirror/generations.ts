@@ -2,7 +2,7 @@
  * Keeps the old generation of a mirror when its remote file was truncated or rewritten: the bytes are copied to
  * `stdout.log.1` (older ones move up), then the mirror is cut to nothing in place, for `tail -f` follows the inode.
  *
- * Each step can be the last one before a kill; `finish` goes on from the committed `rotation`:
+ * Each step can be the last one before a kill; `finishRotation` goes on from the committed `rotation`:
  *   null     nothing was begun
  *   copying  the copy may be missing or torn: it is made again, for the mirror still has the bytes
  *   copied   the copy is whole; if its file is gone, it already has its number; the mirror may or may not be cut

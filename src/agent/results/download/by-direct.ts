@@ -1,6 +1,7 @@
 /** Result files by a direct transfer: whether it is open, and one turn of it. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { BackOff } from '../../../back-off.ts';
 import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
@@ -12,6 +13,8 @@ import type { Leases } from './leases.ts';
 export interface DirectOptions {
   readonly leases: Leases;
   readonly clock: Clock;
+  /** From 0 up to 1, for jitter. */
+  readonly random: () => number;
   /** By the protocol that the service names (docs/interface.md 2.2). */
   readonly transfers: Readonly<Record<'NetworkShare' | 'SftpScp', DirectTransfer>>;
   /** direct: every file. auto: large ones, and many. */
@@ -48,15 +51,10 @@ const LONGEST_PAUSE_MS = 4 * 60 * 60_000;
 /** How often it is asked whether there is room on the disk. */
 const ROOM_MS = 1_000;
 
-interface Closed {
-  /** By the clock that only goes forward. */
-  readonly until: number;
-  readonly pauseMs: number;
-}
-
 export class DirectResults {
   readonly #options: DirectOptions;
-  readonly #closed = new Map<JobId, Closed>();
+  /** Of the jobs for which it failed. */
+  readonly #backOffs = new Map<JobId, BackOff>();
 
   constructor(options: DirectOptions) {
     this.#options = options;
@@ -75,8 +73,7 @@ export class DirectResults {
 
   /** Whether it is tried: not, for a while, after it failed. */
   isOpen(jobId: JobId): boolean {
-    const closed = this.#closed.get(jobId);
-    return closed === undefined || this.#options.clock.monotonic() >= closed.until;
+    return (this.#backOffs.get(jobId)?.remainingMs ?? 0) === 0;
   }
 
   /** Brings the files that can be had this way. Rejects if the way is closed; the files handed over before count. */
@@ -84,15 +81,15 @@ export class DirectResults {
     const { jobId, signal } = turn;
     try {
       await this.#fetch(turn);
-      this.#closed.delete(jobId);
+      this.#backOffs.delete(jobId);
     } catch (error) {
-      if (!signal.aborted) this.#close(jobId);
+      if (!signal.aborted) this.#backOffOf(jobId).lengthen();
       throw error;
     }
   }
 
   forgetJob(jobId: JobId): void {
-    this.#closed.delete(jobId);
+    this.#backOffs.delete(jobId);
   }
 
   /** Gives the method of a job back. */
@@ -100,9 +97,12 @@ export class DirectResults {
     await this.#options.leases.end(jobId, remote, signal);
   }
 
-  #close(jobId: JobId): void {
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, (this.#closed.get(jobId)?.pauseMs ?? FIRST_PAUSE_MS / 2) * 2);
-    this.#closed.set(jobId, { until: this.#options.clock.monotonic() + pauseMs, pauseMs });
+  #backOffOf(jobId: JobId): BackOff {
+    const { clock, random } = this.#options;
+    const pauses = { firstMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, nowMs: () => clock.monotonic(), random };
+    const backOff = this.#backOffs.get(jobId) ?? new BackOff(pauses);
+    this.#backOffs.set(jobId, backOff);
+    return backOff;
   }
 
   async #fetch({ jobId, remote, reserve, onBytes, signal, ...order }: DirectTurn): Promise<void> {

@@ -5,7 +5,7 @@ import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
 import type { Remote } from '../../ports.ts';
 import type { Ledger } from '../ledger.ts';
-import type { Placement } from '../place/placement.ts';
+import type { Placement } from '../place/place-files.ts';
 import type { DueResult } from '../plan.ts';
 import type { Progress } from '../progress.ts';
 import { clearStaging, type DirectResults } from './by-direct.ts';

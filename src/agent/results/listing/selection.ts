@@ -2,7 +2,7 @@
 import path from 'node:path';
 import ignore, { type Ignore } from 'ignore';
 import type { FileCalls } from '../../../system/files.ts';
-import { resultPath } from './names.ts';
+import { resultPath } from './safe-names.ts';
 import { TakenPaths } from './taken-paths.ts';
 
 /** A name of which nothing is fetched. */

@@ -4,7 +4,7 @@ import { mkdir, readFile, symlink } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { SecretSource } from '../../../src/auth.ts';
-import { Secret, type SecretOptions } from '../../../src/remote/signin/secret.ts';
+import { Secret, type SecretOptions } from '../../../src/remote/signin/read-secret.ts';
 import { secretDirectory } from './files.ts';
 import { failureOf, NEVER, until } from './server.ts';
 

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { partialName, resultPath } from '../../../../src/agent/results/listing/names.ts';
+import { partialName, resultPath } from '../../../../src/agent/results/listing/safe-names.ts';
 import { ignoresCase, Judge, type JudgeOptions } from '../../../../src/agent/results/listing/selection.ts';
 import { printable } from '../../../../src/printable.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
