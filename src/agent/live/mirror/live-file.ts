@@ -8,10 +8,10 @@ import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { beginGeneration, type GenerationOptions } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
-import { type Integrity, integrityOf } from './integrity.ts';
-import { LiveRow, type LiveRowOptions } from './live-row.ts';
-import type { Mirror, MirrorLook } from './mirror.ts';
-import { MirrorWriter } from './mirror-writer.ts';
+import type { Integrity } from './integrity.ts';
+import type { LiveRow, LiveRowOptions } from './live-row.ts';
+import type { Mirror } from './mirror.ts';
+import type { MirrorWriter } from './mirror-writer.ts';
 import type { OpenMirrors } from './open-mirrors.ts';
 
 export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
@@ -20,37 +20,34 @@ export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
   readonly overlapBytes: number;
 }
 
-/** What a live file is opened with: its mirror, how that stands on disk, and what is remembered of the file. */
+/** What a live file consists of, as `openLiveFile` found it. */
 export interface LiveFileParts {
+  readonly row: LiveRow;
   readonly mirror: Mirror;
-  readonly look: MirrorLook;
-  readonly memory: FileMemory;
+  readonly writer: MirrorWriter;
+  readonly integrity: Integrity;
 }
 
 export class LiveFile {
-  readonly memory: FileMemory;
   readonly #options: LiveFileOptions;
+  readonly #row: LiveRow;
   readonly #mirror: Mirror;
   readonly #writer: MirrorWriter;
-  readonly #row: LiveRow;
   #integrity: Integrity;
   /** How far the mirror was committed, compared or appended by this agent. */
   #compared: number;
 
-  /** `row` has no rotation that is to be finished. */
-  constructor(row: LiveFileRow, { mirror, look, memory }: LiveFileParts, options: LiveFileOptions) {
-    this.memory = memory;
+  constructor({ row, mirror, writer, integrity }: LiveFileParts, options: LiveFileOptions) {
     this.#options = options;
+    this.#row = row;
     this.#mirror = mirror;
-    // A flush failed: no start may take what is not promised for right, whatever the system still shows of it.
-    this.#writer = new MirrorWriter(mirror, look.length, () => this.#row.commit({ bootId: null }));
-    this.#row = new LiveRow(
-      { ...row, bootId: null, inexact: regionsBefore(row.inexact, look.length) },
-      memory,
-      options,
-    );
-    this.#integrity = integrityOf(row, look, memory.leftIntact === true);
+    this.#writer = writer;
+    this.#integrity = integrity;
     this.#compared = this.committed;
+  }
+
+  get memory(): FileMemory {
+    return this.#row.memory;
   }
 
   get row(): LiveFileRow {
@@ -129,7 +126,12 @@ export class LiveFile {
   }
 
   async append(bytes: Buffer): Promise<void> {
-    await this.#mark();
+    // Before anything is appended, the row says so: nothing stands behind its position that was not compared.
+    if (this.#row.wantsMark) {
+      await this.flushToRow();
+      await this.#options.checkpoint('append:mark');
+      this.#row.mark();
+    }
     this.#row.beginWriting();
     try {
       await this.#writer.append(bytes);
@@ -218,14 +220,6 @@ export class LiveFile {
   async close(mayStayOpen = false): Promise<void> {
     await this.#writer.end();
     await this.#options.mirrors.giveBack(this.#mirror, { grew: mayStayOpen && this.appended > 0 });
-  }
-
-  /** Before anything is appended, the row has to say so: nothing stands behind its position that was not compared. */
-  async #mark(): Promise<void> {
-    if (!this.#row.wantsMark) return;
-    await this.flushToRow();
-    await this.#options.checkpoint('append:mark');
-    this.#row.mark();
   }
 
   /**

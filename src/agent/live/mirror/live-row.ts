@@ -18,14 +18,14 @@ export interface LiveRowOptions {
 }
 
 export class LiveRow {
-  readonly #memory: FileMemory;
+  readonly memory: FileMemory;
   readonly #options: LiveRowOptions;
   #row: LiveFileRow;
   #changed = false;
 
   constructor(row: LiveFileRow, memory: FileMemory, options: LiveRowOptions) {
     this.#row = row;
-    this.#memory = memory;
+    this.memory = memory;
     this.#options = options;
   }
 
@@ -45,12 +45,12 @@ export class LiveRow {
   /** The mirror is going to be written: until that is committed, another length of it need not be of somebody else. */
   beginWriting(): void {
     this.#changed = true;
-    this.#memory.leftIntact = false;
+    this.memory.leftIntact = false;
   }
 
   /** It was committed, and the mirror is as it says: from now on, whoever else touches the mirror is found out. */
   noteLeftIntact(): void {
-    this.#memory.leftIntact = true;
+    this.memory.leftIntact = true;
   }
 
   /** For the next commit. */

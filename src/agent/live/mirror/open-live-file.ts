@@ -2,23 +2,31 @@
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
+import { regionsBefore } from './inexact-regions.ts';
+import { integrityOf } from './integrity.ts';
 import { LiveFile, type LiveFileOptions } from './live-file.ts';
+import { LiveRow } from './live-row.ts';
+import { MirrorWriter } from './mirror-writer.ts';
 
 /** Opens the mirror (made if it is missing), finishes a rotation that a kill interrupted, and looks for changes. */
 export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options: LiveFileOptions): Promise<LiveFile> {
   const mirror = await options.mirrors.take(row.jobId, row);
   try {
-    const finished = await finishRotation(row, mirror, options);
+    let found = await finishRotation(row, mirror, options);
     const look = await mirror.look();
     const { inode, modifiedNs, length } = look;
-    if (finished.inode === null && length === 0) {
+    if (found.inode === null && length === 0) {
       // The first bytes of a new mirror have to be known as its own, should a kill come before they are committed.
-      const begun = { ...finished, inode, modifiedNs };
-      options.commit(begun);
-      return new LiveFile(begun, { mirror, look, memory }, options);
+      found = { ...found, inode, modifiedNs };
+      options.commit(found);
     }
-    const file = new LiveFile(finished, { mirror, look, memory }, options);
-    if (finished.bootId !== null && finished.bootId === options.bootId) await file.promiseWritten();
+    const inexact = regionsBefore(found.inexact, length);
+    const liveRow = new LiveRow({ ...found, bootId: null, inexact }, memory, options);
+    // A flush failed: no start may take what is not promised for right, whatever the system still shows of it.
+    const writer = new MirrorWriter(mirror, length, () => liveRow.commit({ bootId: null }));
+    const integrity = integrityOf(found, look, memory.leftIntact === true);
+    const file = new LiveFile({ row: liveRow, mirror, writer, integrity }, options);
+    if (found.bootId !== null && found.bootId === options.bootId) await file.promiseWritten();
     return file;
   } catch (error) {
     await options.mirrors.giveBack(mirror, { grew: false });
