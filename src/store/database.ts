@@ -112,6 +112,14 @@ function migrate(db: SqliteDatabase, file: string, now: number): void {
     db.prepare('VACUUM INTO ?').run(partial);
     fs.renameSync(partial, backup);
   }
+  // Whoever reads meanwhile finds a new database empty or whole.
+  if (version === 0) {
+    db.transaction(() => {
+      for (const sql of MIGRATIONS) db.exec(sql);
+      db.pragma(`user_version = ${MIGRATIONS.length}`);
+    }).immediate();
+    return;
+  }
   for (const [from, sql] of MIGRATIONS.entries()) {
     if (from < version) continue;
     db.transaction(() => {
@@ -128,6 +136,7 @@ function requireVersion(db: SqliteDatabase, file: string): void {
       hint: `this version reads up to format ${MIGRATIONS.length}: install the newer agent, or use another state.directory`,
     });
   }
+  if (version === 0) throw new JobtailError('store', `${file} is just being made`, { hint: 'try again in a moment' });
   if (version < MIGRATIONS.length) {
     throw new JobtailError('store', `${file} was written by an older version of the agent (its format is ${version})`, {
       hint: 'start or restart the agent once with this version: it brings the state up to date',

@@ -7,6 +7,7 @@ import { reportOf } from '../../src/cli/show/status-report.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { openSharedStore } from '../../src/daemon/state.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
+import { JobtailError } from '../../src/errors.ts';
 import type { JobId } from '../../src/job.ts';
 import { printableJson } from '../../src/printable.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
@@ -179,7 +180,7 @@ export class Place {
   async status(...jobId: readonly [] | readonly [string]): Promise<Status> {
     if (this.#user !== undefined) return JSON.parse((await this.agent('status', '--json', ...jobId)).stdout) as Status;
     const config = await loadConfig(this.configFile);
-    const store = openSharedStore(config);
+    const store = await until('the state to be made', () => unlessBeingMade(() => openSharedStore(config)));
     try {
       return JSON.parse(printableJson(reportOf(config, store, jobId[0] as JobId | undefined), 2)) as Status;
     } finally {
@@ -238,4 +239,14 @@ export function readIfThere(file: string): Buffer | undefined {
 /** Where the results of a job are (a contract). */
 export function resultsOf(place: Place, jobId: string): string {
   return path.join(place.mirror, jobId, 'results');
+}
+
+/** A state that an agent begins anew at this moment has nothing to be read yet. */
+function unlessBeingMade<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof JobtailError && error.message.endsWith('is just being made')) return undefined;
+    throw error;
+  }
 }

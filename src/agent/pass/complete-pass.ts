@@ -144,8 +144,10 @@ async function proveOne(
     case 'unproven':
       return proof.reason;
     case 'different':
-      // Nobody touched the mirror, so the file was rewritten before its last bytes: compare all of it next time.
-      store.transaction(() => store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null }));
+      // Nobody touched the mirror, so the file was rewritten before its last bytes: compare all of it next time. What a
+      // kill left behind the position was never promised, and the next poll mends it.
+      if (proof.at < row.position)
+        store.transaction(() => store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null }));
       return `byte ${proof.at} is not the one of ${listedName}`;
     case 'equal':
       if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more by now`;

@@ -13,7 +13,7 @@ import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import { Utf16 } from '../text/encoder.ts';
 import { type Decode, readUnknown } from '../text/explain.ts';
 import { MARKS } from '../text/marks.ts';
-import { EncodedReading, Utf8Reading } from '../text/reading.ts';
+import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { goesOnLike } from './alike.ts';
 import { type Difference, match } from './match.ts';
 import { mostReplacements } from './replacements.ts';
@@ -27,6 +27,8 @@ export interface Same {
 
 /** Questions about the bytes that the mirror ends in. */
 const MOST_PROBES = 8;
+/** Bytes that are looked at to see whether two answers show the same. */
+const SHOWN_BYTES = 64;
 
 /**
  * The mirror ends in bytes of `answer` that the service cannot decode (from `at` on, for `replaced` characters): only
@@ -68,7 +70,7 @@ export async function* findEnd(
   const { reading: rest } = asked;
   // Bytes that were taken for a mark of UTF-16.
   if (rest instanceof EncodedReading && rest.encoder instanceof Utf16)
-    return { kind: 'same', answer: asked, undetermined };
+    return (await isShownBy(rest, reading)) ? { kind: 'same', answer: asked, undetermined } : 'again';
   const onward = await goesOnLike(rest, reading);
   if (onward === undefined) {
     const probe = rest.fork();
@@ -83,6 +85,18 @@ export async function* findEnd(
   const behind = onward === 'earlier' || (onward === 'alike' && uncertain);
   const end: Same = { kind: 'same', answer: behind ? asked : answer, undetermined };
   return (yield* findText(file, { at, undecodable: at + replaced, isUncut }, decode)) ?? end;
+}
+
+/** Whether the bytes of `rest`, where they are those of UTF-8, are what `reading` shows behind its replacement characters. */
+async function isShownBy(rest: Reading, reading: Reading): Promise<boolean> {
+  const begins = await rest.fork().peek(SHOWN_BYTES);
+  const text = new StringDecoder('utf8').write(begins);
+  const [, certain = ''] = /^\ufffd*([^\ufffd]*)/.exec(text) ?? [];
+  const shown = reading.fork();
+  await shown.skipUncertain();
+  const follows = await shown.peek(SHOWN_BYTES);
+  if (certain.length === 0) return follows.length === 0 || begins.length === SHOWN_BYTES;
+  return startsAlike(follows, Buffer.from(certain));
 }
 
 /** Whether the bytes end with no character that could go on. */

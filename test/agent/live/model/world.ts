@@ -513,8 +513,13 @@ export class World {
       for (const { start, length } of regionsBefore(regions, bytes.length)) bytes.fill(0, start, start + length);
       return bytes;
     };
-    const fits = (content: Buffer) =>
-      masked(Buffer.from(content.subarray(0, mirror.length))).equals(masked(Buffer.from(mirror)));
+    const fits = (content: Buffer) => {
+      const expected = masked(Buffer.from(content.subarray(0, mirror.length)));
+      const found = masked(Buffer.from(mirror));
+      if (found.equals(expected)) return true;
+      // What stood for an undecodable byte stands there until a generation that was begun is over.
+      return row.rotation !== null && found.every((byte, index) => byte === expected[index] || byte === 0x3f);
+    };
     if (mirror.length > 0 && !subject.generations.some(fits))
       fail(subject, 'is no prefix', mirror, subject.generations, row);
   }
