@@ -239,6 +239,8 @@ export class World {
     // A character that the end of the file cuts waits for its rest, where there is nothing but text.
     const missing = this.#setting.rawAccess ? 0 : 3;
     if (mirror.length <= remote.length && mirror.length >= remote.length - missing) return undefined;
+    // Without raw bytes a file may stop, if it says so.
+    if (!this.#setting.rawAccess && this.#isStuck(subject)) return undefined;
     // Code pages that nothing tells apart.
     if (!this.#setting.rawAccess && !isUtf8(this.#decoding) && polled === undefined) return undefined;
     const why = shown(polled && [polled.ends.get(subject.name), polled.errors.get(subject.name)?.message]);
@@ -250,6 +252,11 @@ export class World {
     const [mirror, remote] = [this.#mirror(subject), this.#remote.files.get(subject.name)];
     if (remote === undefined || remote.subarray(0, mirror.length).equals(mirror)) return false;
     return this.#remote.show(remote, 0) === this.#remote.show(mirror, 0);
+  }
+
+  #isStuck({ name }: Subject): boolean {
+    const rows = this.#engine.store.liveFiles.ofJob(JOB);
+    return rows.find((row) => keyText(row) === name)?.error?.code === 'stuck';
   }
 
   end(): void {
