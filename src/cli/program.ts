@@ -17,10 +17,8 @@ import {
   sinceArgument,
   taskArgument,
 } from './arguments.ts';
-import { commandsOf } from './help/command-tree.ts';
 import { completionScript, SHELLS } from './help/completion-scripts.ts';
-import { EXIT_CODES, exitCodesHelp } from './help/exit-codes.ts';
-import { manPage } from './help/man-page.ts';
+import { exitCodesHelp } from './help/exit-codes.ts';
 import { endWhenUnread, versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
@@ -41,16 +39,6 @@ export function programOf(): Command {
   addSetup(program);
   addTryOut(program);
   return program;
-}
-
-/** The man page of the program. */
-export function manPageOf(program: Command): string {
-  return manPage({
-    version: program.version() ?? '',
-    description: program.description(),
-    commands: commandsOf(program),
-    exitCodes: EXIT_CODES,
-  });
 }
 
 function addFollowing(program: Command): void {
@@ -174,7 +162,7 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action((shell) => void process.stdout.write(completionScript(shell, commandsOf(program))));
+    .action((shell) => void process.stdout.write(completionScript(shell, program)));
 }
 
 function addTryOut(program: Command): void {
