@@ -1,21 +1,33 @@
 /** What the parts of a sandbox share, and what an operation is given besides its request. */
-import type { Cluster, SubmittedJob } from './cluster/cluster.ts';
+import type { Cluster, JobSpec, SubmittedJob } from './cluster/cluster.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import type { SandboxUser, Sessions } from './signin/sessions.ts';
-import type { Traffic } from './traffic.ts';
+import type { SandboxCounters, Traffic } from './traffic.ts';
 
 export interface SandboxPlace {
   readonly namespace: string;
   readonly habits: SandboxHabits;
-  readonly users: readonly SandboxUser[];
+  /** The first one owns jobs that name no owner. */
+  readonly users: SandboxUser[];
   readonly clock: () => number;
   readonly cluster: Cluster;
   readonly keys: TransferKeys;
   readonly sessions: Sessions;
   readonly faults: Faults;
   readonly traffic: Traffic;
+  /** What the control interface wants to be shown. */
+  readonly controlToken: string;
+}
+
+export function submitTo({ cluster, users }: SandboxPlace, spec: JobSpec): Promise<SubmittedJob> {
+  return cluster.submit(spec, users[0]?.username ?? '');
+}
+
+export function countersOf({ traffic, keys }: SandboxPlace): SandboxCounters {
+  const { recent: _, calls, ...numbers } = traffic;
+  return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
 }
 
 export interface OperationCall {

@@ -13,11 +13,11 @@ import { JobtailError } from '../errors.ts';
 import { wsdlOf } from '../remote/soap/contract.ts';
 import { Cluster, type JobSpec, type SubmittedJob } from './cluster/cluster.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
-import { type Controlled, handleControl } from './control.ts';
+import { handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
-import type { SandboxPlace } from './place.ts';
+import { countersOf, type SandboxPlace, submitTo } from './place.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
@@ -46,7 +46,7 @@ export interface SandboxOptions extends KeyHooks {
 const FILE_TRANSFER_PATH = '/FileTransferWs';
 const CONTROL_PATH = '/sandbox/';
 
-export class Sandbox implements Controlled {
+export class Sandbox {
   /** {service_namespace}. */
   readonly namespace: string;
   readonly directory: string;
@@ -75,7 +75,9 @@ export class Sandbox implements Controlled {
     const { habits, users, faults } = this;
     const keys = new TransferKeys(habits, clock, options);
     const sessions = new Sessions(habits, clock);
-    this.#place = { namespace, habits, users, clock, cluster, keys, sessions, faults, traffic: new Traffic() };
+    const { controlToken } = this;
+    const traffic = new Traffic();
+    this.#place = { namespace, habits, users, clock, cluster, keys, sessions, faults, traffic, controlToken };
     this.#rateLimit = new RateLimit(clock);
     this.#soap = new SoapEndpoint(this.#place);
     this.#server = this.#createServer();
@@ -102,9 +104,7 @@ export class Sandbox implements Controlled {
   }
 
   get counters(): SandboxCounters {
-    const { traffic, keys } = this.#place;
-    const { recent: _, calls, ...numbers } = traffic;
-    return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
+    return countersOf(this.#place);
   }
 
   /** The last calls of the file-transfer service, the youngest last. */
@@ -126,7 +126,7 @@ export class Sandbox implements Controlled {
   }
 
   submitJob(spec: JobSpec): Promise<SubmittedJob> {
-    return this.#place.cluster.submit(spec, this.users[0]?.username ?? '');
+    return submitTo(this.#place, spec);
   }
 
   /** Changes some habits at once; a name that is none is a `usage` error. */
@@ -191,7 +191,7 @@ export class Sandbox implements Controlled {
     const { request, response } = exchange;
     const { pathname, search } = new URL(request.url ?? '/', this.baseUrl);
     if (pathname.startsWith(CONTROL_PATH)) {
-      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this);
+      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
       return;
     }
     const { requestsPerHour } = this.habits;

@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import type { JobSpec } from '../../src/sandbox/cluster/cluster.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
-import { describeSandbox, writeSecrets } from '../../src/sandbox/description.ts';
+import { secretFile, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -31,14 +31,14 @@ export class SandboxService {
   readonly #sandbox: Sandbox;
 
   private constructor(sandbox: Sandbox) {
-    const { baseUrl, passwordFile, tokenFile, controlTokenFile } = describeSandbox(sandbox);
-    const secret = (file: string) => fs.readFileSync(file, 'utf8').trim();
+    const secret = (name: 'password' | 'token' | 'control-token') =>
+      fs.readFileSync(secretFile(sandbox, name), 'utf8').trim();
     this.#sandbox = sandbox;
-    this.baseUrl = baseUrl;
-    this.port = Number(new URL(baseUrl).port);
-    this.passwordFile = passwordFile;
-    this.tokenFile = tokenFile;
-    this.secrets = { password: secret(passwordFile), token: secret(tokenFile), controlToken: secret(controlTokenFile) };
+    this.baseUrl = sandbox.baseUrl;
+    this.port = Number(new URL(sandbox.baseUrl).port);
+    this.passwordFile = secretFile(sandbox, 'password');
+    this.tokenFile = secretFile(sandbox, 'token');
+    this.secrets = { password: secret('password'), token: secret('token'), controlToken: secret('control-token') };
   }
 
   /** Port 0 is any free one. */

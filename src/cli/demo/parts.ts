@@ -3,9 +3,10 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { stringify } from 'yaml';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
-import { describeSandbox, type SandboxDescription, writeSecrets } from '../../sandbox/description.ts';
+import { configurationFor, secretFile, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { AgentProcesses } from './agent-processes.ts';
 import { Screen } from './screen.ts';
@@ -39,10 +40,17 @@ export class DemoParts {
     return this.#job;
   }
 
-  /** Writes the configuration of the agent; its text. */
+  /** Writes the configuration of the agent; its text. In a hurry, because the job lasts seconds and not days. */
   async configure(sandbox: Sandbox): Promise<string> {
-    const description = describeSandbox(sandbox);
-    const text = configurationFor(description, path.relative(this.directory, description.passwordFile));
+    const { service, auth } = configurationFor(sandbox, path.relative(this.directory, secretFile(sandbox, 'password')));
+    const text = stringify({
+      service: { ...service, requestsPerMinute: 100_000 },
+      auth,
+      mirror: { directory: 'mirror' },
+      state: { directory: 'state' },
+      poll: { minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5 },
+      results: { intervalSeconds: 1 },
+    });
     await writeFile(this.#configFile, text);
     return text;
   }
@@ -63,21 +71,4 @@ export class DemoParts {
     void this.#job?.kill();
     rmSync(this.directory, REMOVAL);
   };
-}
-
-/** In a hurry, because the job lasts seconds and not days. */
-function configurationFor({ fileTransferUrl, namespace, baseUrl, username }: SandboxDescription, passwordFile: string) {
-  return `service:
-  fileTransferUrl: ${fileTransferUrl}
-  namespace: ${namespace}
-  baseUrl: ${baseUrl}
-  requestsPerMinute: 100000
-auth:
-  username: ${username}
-  passwordFile: ${passwordFile}
-mirror: {directory: mirror}
-state: {directory: state}
-poll: {minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5}
-results: {intervalSeconds: 1}
-`;
 }
