@@ -120,6 +120,7 @@ const byThread = {
   datasync: promisify(fs.fdatasync),
 };
 
-function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+/** For a call that fails where nothing stands there. */
+export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
