@@ -8,9 +8,9 @@ import type { JobDescription } from '../../src/sandbox/control.ts';
 import { secretFile, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import type { SandboxCounters } from '../../src/sandbox/place.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxUser } from '../../src/sandbox/signin/sessions.ts';
-import type { SandboxCounters } from '../../src/sandbox/traffic.ts';
 import { until } from './e2e-until.ts';
 
 const USERNAME = 'alice';
