@@ -4,7 +4,7 @@ import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import type { SandboxUser, Sessions } from './signin/sessions.ts';
-import type { SandboxCounters, Traffic } from './traffic.ts';
+import type { Traffic } from './traffic.ts';
 
 export interface SandboxPlace {
   readonly namespace: string;
@@ -25,7 +25,10 @@ export function submitTo({ cluster, users }: SandboxPlace, spec: JobSpec): Promi
   return cluster.submit(spec, users[0]?.username ?? '');
 }
 
-export function countersOf({ traffic, keys }: SandboxPlace): SandboxCounters {
+export type SandboxCounters = ReturnType<typeof countersOf>;
+
+/** The numbers of the traffic, with the temporary keys that are open now and all that were ever issued. */
+export function countersOf({ traffic, keys }: SandboxPlace) {
   const { recent: _, calls, ...numbers } = traffic;
   return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
 }

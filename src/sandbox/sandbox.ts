@@ -17,13 +17,13 @@ import { handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
-import { countersOf, type SandboxPlace, submitTo } from './place.ts';
+import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
 import { SoapEndpoint } from './soap/endpoint.ts';
-import { type RecordedCall, type SandboxCounters, Traffic } from './traffic.ts';
+import { type RecordedCall, Traffic } from './traffic.ts';
 
 export interface SandboxOptions extends KeyHooks {
   /** Holds `jobs/`; created if it is missing, never removed. */
