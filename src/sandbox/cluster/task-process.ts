@@ -67,10 +67,15 @@ export class TaskProcess {
     }
   }
 
+  /** Sends a signal to the process and everything it started. */
+  signal(signal: NodeJS.Signals): void {
+    // After the exit the number belongs to the group only as long as the group has members.
+    if (this.exit === undefined || groups.has(this.pid)) signalGroup(this.pid, signal);
+  }
+
   /** Ends the process and everything it started, and waits until the process is gone. */
   async kill(): Promise<void> {
-    // After the exit the number belongs to the group only as long as the group has members.
-    if (this.exit === undefined || groups.has(this.pid)) signalGroup(this.pid, 'SIGKILL');
+    this.signal('SIGKILL');
     await this.exited;
     untrack(this.pid);
   }
