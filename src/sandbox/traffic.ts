@@ -1,5 +1,5 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
-import { OPERATIONS, type Operation } from '../remote/soap/contract.ts';
+import { type FileTransferOperation as Operation, SERVICES } from '../remote/soap/contract.ts';
 import type { SoapVersion } from './soap/request.ts';
 import type { SoapRequest, TaskFileOffset } from './soap/request-schema.ts';
 
@@ -39,7 +39,10 @@ export interface RecordedCall {
 const KEPT_CALLS = 10_000;
 
 export class Traffic {
-  readonly calls = Object.fromEntries(OPERATIONS.map((operation) => [operation, 0])) as Record<Operation, number>;
+  readonly calls = Object.fromEntries(SERVICES.FileTransferWs.map((operation) => [operation, 0])) as Record<
+    Operation,
+    number
+  >;
   signIns = 0;
   signInsRefused = 0;
   faults = 0;

@@ -3,7 +3,7 @@
  * TypeScript's types of the requests come from the same table.
  */
 import { parseLong } from '../../job.ts';
-import { FILE_TYPES, type Operation, PROTOCOLS } from '../../remote/soap/contract.ts';
+import { FILE_TYPES, type FileTransferOperation as Operation, PROTOCOLS } from '../../remote/soap/contract.ts';
 import { ServiceFault } from '../refusals.ts';
 import { type XmlElement, XSI } from './xml-tree.ts';
 

@@ -3,7 +3,7 @@
  * (docs/interface.md 4.1).
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { actionOf, OPERATIONS } from '../../remote/soap/contract.ts';
+import { actionOf, SERVICES } from '../../remote/soap/contract.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { readRequest, refused, type SoapRequest } from './request-schema.ts';
 import { readXml, type XmlElement } from './xml-tree.ts';
@@ -82,7 +82,7 @@ function readHeader(header: XmlElement | undefined, envelope: string): void {
 function checkAction({ version, action }: SoapCallHead, element: XmlElement, namespace: string): void {
   // SOAP 1.2 makes the action optional; ASP.NET then goes by the element.
   if (version === '1.2' && action === undefined) return;
-  const known = OPERATIONS.some((operation) => actionOf(namespace, operation) === action);
+  const known = SERVICES.FileTransferWs.some((operation) => actionOf(namespace, operation) === action);
   if (!known) {
     const name = version === '1.1' ? 'HTTP Header SOAPAction' : 'the action parameter';
     throw new ServiceFault(`Server did not recognize the value of ${name}: ${action ?? ''}.`, 'client');
