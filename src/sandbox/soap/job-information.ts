@@ -32,17 +32,18 @@ function* listedJobs(username: string, { cluster, habits, clock }: SandboxPlace)
 /** The members of a SubmittedJobInfoExt in their order. */
 function jobMembers(job: SubmittedJob, habits: SandboxHabits, nowMs: number): string {
   const { createdAtMs, submittedAtMs, startedAtMs, endedAtMs } = job;
-  const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task, habits, nowMs)));
+  const time = timeTeller(job, habits);
+  const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task, { time, habits, nowMs })));
   const told = [
     textElement('id', job.jobId),
     textElement('name', job.name),
     textElement('state', job.toldState ?? job.state),
     textElement('priority', 'Average'),
     memberElement('project', null, habits.nullMembers),
-    timeElement('creationTime', createdAtMs, habits),
-    timeElement('submitTime', submittedAtMs, habits),
-    timeElement('startTime', startedAtMs, habits),
-    timeElement('endTime', endedAtMs, habits),
+    time('creationTime', createdAtMs),
+    time('submitTime', submittedAtMs),
+    time('startTime', startedAtMs),
+    time('endTime', endedAtMs),
     secondsElement('totalAllocatedTime', startedAtMs, endedAtMs ?? nowMs),
     memberElement('allParameters', null, habits.nullMembers),
     // Of a type of its own, whose members have the names of those of the job.
@@ -52,8 +53,16 @@ function jobMembers(job: SubmittedJob, habits: SandboxHabits, nowMs: number): st
   return told.join('');
 }
 
+type TimeTeller = (name: string, atMs: number | undefined) => string;
+
+interface Telling {
+  readonly time: TimeTeller;
+  readonly habits: SandboxHabits;
+  readonly nowMs: number;
+}
+
 /** The members of a SubmittedTaskInfoExt in their order. */
-function taskMembers({ taskId, name, run }: SubmittedTask, habits: SandboxHabits, nowMs: number): string {
+function taskMembers({ taskId, name, run }: SubmittedTask, { time, habits, nowMs }: Telling): string {
   const { startedAtMs, endedAtMs } = run;
   const told = [
     textElement('id', taskId),
@@ -61,16 +70,18 @@ function taskMembers({ taskId, name, run }: SubmittedTask, habits: SandboxHabits
     textElement('state', run.state),
     secondsElement('allocatedTime', startedAtMs, endedAtMs ?? nowMs),
     memberElement('allocatedCoreIds', startedAtMs === undefined ? null : '0', habits.nullMembers),
-    timeElement('startTime', startedAtMs, habits),
-    timeElement('endTime', endedAtMs, habits),
+    time('startTime', startedAtMs),
+    time('endTime', endedAtMs),
     memberElement('errorMessage', run.errorMessage, habits.nullMembers),
     memberElement('allParameters', null, habits.nullMembers),
   ];
   return told.join('');
 }
 
-function timeElement(name: string, atMs: number | undefined, { jobTimes }: SandboxHabits): string {
-  return atMs === undefined ? nilElement(name) : textElement(name, dateTimeOf(atMs, jobTimes));
+/** Writes the times of a job and of its tasks. */
+function timeTeller({ ageSeconds }: SubmittedJob, { jobTimes }: SandboxHabits): TimeTeller {
+  return (name, atMs) =>
+    atMs === undefined ? nilElement(name) : textElement(name, dateTimeOf(atMs - ageSeconds * 1000, jobTimes));
 }
 
 function dateTimeOf(atMs: number, form: SandboxHabits['jobTimes']): string {
