@@ -6,27 +6,54 @@ import { element, memberElement, nilElement, responseAround, textElement } from 
 
 const OFFSET_MS = 3_600_000;
 
-/** The answer of GetCurrentInfoForJob. */
-export function getCurrentInfo(job: SubmittedJob, { namespace, habits, clock }: SandboxPlace): AsyncGenerator<string> {
-  const result = element('GetCurrentInfoForJobResult', jobMembers(job, habits, clock()));
-  return responseAround('GetCurrentInfoForJob', namespace, [result]);
+/** What was told of a job, and when it was found out. */
+interface Told {
+  readonly atMs: number;
+  readonly members: string;
 }
 
-/** The answer of ListJobsForCurrentUser, job by job. */
-export function listJobs(username: string, place: SandboxPlace): AsyncGenerator<string> {
-  return responseAround('ListJobsForCurrentUser', place.namespace, listedJobs(username, place));
-}
+export class JobInformation {
+  readonly #place: SandboxPlace;
+  readonly #told = new WeakMap<SubmittedJob, Told>();
 
-function* listedJobs(username: string, { cluster, habits, clock }: SandboxPlace): Generator<string> {
-  const name = 'ListJobsForCurrentUserResult';
-  const jobs = cluster.jobs.filter(({ owner }) => owner === username);
-  if (jobs.length === 0 && !habits.nilEntries) {
-    yield element(name);
-    return;
+  constructor(place: SandboxPlace) {
+    this.#place = place;
   }
-  yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
-  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(job, habits, clock()));
-  yield `</${name}>`;
+
+  /** The answer of GetCurrentInfoForJob. */
+  getCurrentInfo(job: SubmittedJob): AsyncGenerator<string> {
+    const result = element('GetCurrentInfoForJobResult', this.#membersOf(job));
+    return responseAround('GetCurrentInfoForJob', this.#place.namespace, [result]);
+  }
+
+  /** The answer of ListJobsForCurrentUser, job by job. */
+  listJobs(username: string): AsyncGenerator<string> {
+    return responseAround('ListJobsForCurrentUser', this.#place.namespace, this.#listedJobs(username));
+  }
+
+  *#listedJobs(username: string): Generator<string> {
+    const { cluster, habits } = this.#place;
+    const name = 'ListJobsForCurrentUserResult';
+    const jobs = cluster.jobs.filter(({ owner }) => owner === username);
+    if (jobs.length === 0 && !habits.nilEntries) {
+      yield element(name);
+      return;
+    }
+    yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
+    for (const job of jobs) yield element('SubmittedJobInfoExt', this.#membersOf(job));
+    yield `</${name}>`;
+  }
+
+  /** As they were when the server last looked at the cluster. */
+  #membersOf(job: SubmittedJob): string {
+    const { habits, clock } = this.#place;
+    const nowMs = clock();
+    const last = this.#told.get(job);
+    if (last !== undefined && nowMs < last.atMs + habits.stateSeconds * 1000) return last.members;
+    const members = jobMembers(job, habits, nowMs);
+    this.#told.set(job, { atMs: nowMs, members });
+    return members;
+  }
 }
 
 /** The members of a SubmittedJobInfoExt in their order. */
