@@ -3,7 +3,7 @@
  * to start the program for each test takes far longer, and what `agent sandbox` does has tests of its own.
  */
 import fs from 'node:fs';
-import type { JobSpec } from '../../src/sandbox/cluster/cluster.ts';
+import type { JobSpec } from '../../src/sandbox/cluster/specs.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { describeSandbox, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
