@@ -34,16 +34,23 @@ export interface ContractOptions {
   readonly service?: ServiceName;
 }
 
-/** An element of an answer whose text does not pass through the `soap` package. */
+/** The service that an operation is of. */
+export function serviceOf(operation: Operation): ServiceName {
+  const ofJobs: readonly string[] = SERVICES.JobManagementWs;
+  return ofJobs.includes(operation) ? 'JobManagementWs' : 'FileTransferWs';
+}
+
+/** An element of an answer that does not pass through the `soap` package. */
 export interface LiftedElement {
   /** Names below the response element. */
   readonly path: readonly string[];
-  readonly encoding: 'text' | 'base64';
+  /** What it holds: a text, or elements of its own. */
+  readonly encoding: 'text' | 'base64' | 'elements';
   /** Its index stands for it in the rest; else the rest does not show it at all. */
   readonly indexed: boolean;
 }
 
-/** What is lifted: the bulky texts, and the names of a listing, of which there can be hundreds of thousands. */
+/** What is lifted: the bulky texts, and the names of a listing and jobs, of which there can be hundreds of thousands. */
 export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
   DownloadPartsOfJobFilesFromCluster: {
@@ -52,6 +59,12 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
     indexed: true,
   },
   ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
+  GetCurrentInfoForJob: { path: ['GetCurrentInfoForJobResult'], encoding: 'elements', indexed: false },
+  ListJobsForCurrentUser: {
+    path: ['ListJobsForCurrentUserResult', 'SubmittedJobInfoExt'],
+    encoding: 'elements',
+    indexed: false,
+  },
 };
 
 /** SynchronizableFilesExt (docs/interface.md 2.4). */
