@@ -29,11 +29,14 @@ export function configurationFor(sandbox: Sandbox, passwordFile = secretFile(san
 export function describeSandbox(sandbox: Sandbox): string {
   const facts = [
     ['file transfer', sandbox.fileTransferUrl],
+    ['job management', sandbox.jobsUrl ?? 'none'],
     ['sign-in', sandbox.baseUrl],
     ['jobs', join(sandbox.directory, 'jobs')],
     ['control', `${sandbox.baseUrl}/sandbox/ (token in ${secretFile(sandbox, 'control-token')})`],
   ].map(([name = '', value = '']) => `# ${name.padEnd(14)} ${value}\n`);
   // Below the working directory: an agent that is tried out needs no rights of root.
   const directories = { mirror: { directory: './mirror' }, state: { directory: './state' } };
-  return `${facts.join('')}\n${stringify({ ...configurationFor(sandbox), ...directories }, { lineWidth: 0 })}`;
+  const configuration = { ...configurationFor(sandbox), ...directories };
+  // In quotes, and each value on one line, however long a path is.
+  return `${facts.join('')}\n${stringify(configuration, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' })}`;
 }

@@ -1,13 +1,14 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
-import { OPERATIONS, type Operation } from '../remote/soap/contract.ts';
+import { type Operation, SERVICES } from '../remote/soap/contract.ts';
 import type { SoapVersion } from './soap/request.ts';
-import type { SoapRequest, TaskFileOffset } from './soap/request-schema.ts';
+import { jobIdOf, type SoapRequest, type TaskFileOffset } from './soap/request-schema.ts';
 
-/** One call of the file-transfer service. No session code. */
+/** One call of a service. No session code. */
 export interface RecordedCall {
   readonly operation: Operation;
   readonly version: SoapVersion;
-  readonly jobId: string;
+  /** Undefined where it is about no job in particular. */
+  readonly jobId: string | undefined;
   /** By the sandbox's clock. */
   readonly atMs: number;
   /** DownloadParts: what was asked for, in the order of the request. */
@@ -22,16 +23,20 @@ const KEPT_CALLS = 10_000;
 
 export class Traffic {
   /** Calls that the schema accepted, by operation. */
-  readonly calls = Object.fromEntries(OPERATIONS.map((operation) => [operation, 0])) as Record<Operation, number>;
+  readonly calls = Object.fromEntries(
+    Object.values(SERVICES)
+      .flat()
+      .map((operation) => [operation, 0]),
+  ) as Record<Operation, number>;
   /** Requests for a sign-in, and how many of them were refused. */
   signIns = 0;
   signInsRefused = 0;
   /** Answers that were faults, and answers that were another status than 200 or 500. */
   faults = 0;
   httpRefusals = 0;
-  /** Bytes of answers of the file-transfer service. */
+  /** Bytes of answers of both services. */
   bytesSent = 0;
-  /** The most calls of the file-transfer service that ran at the same time. */
+  /** The most calls of both services that ran at the same time. */
   mostParallelCalls = 0;
   #parallel = 0;
   /** The youngest last. */
@@ -42,7 +47,7 @@ export class Traffic {
     this.calls[operation] += 1;
     this.recent.push({
       operation,
-      jobId: body.submittedJobInfoId,
+      jobId: jobIdOf(request),
       ...details,
       ...(operation === 'DownloadPartsOfJobFilesFromCluster' && { entries: entriesOf(request) }),
       ...(operation === 'DownloadFileFromCluster' && { path: body.relativeFilePath }),

@@ -40,6 +40,33 @@ describe('the control interface', () => {
     });
   });
 
+  it('ends jobs, queues them again, gives them tasks, and has another state told', async () => {
+    const { ask } = await startControlled();
+    const command = [process.execPath, '-e', 'setInterval(() => {}, 1000)'];
+    const tasks = [{ taskId: '9001', name: 'solve', startDelayMs: 86_400_000, command }];
+    const submitted = await ask('POST', 'jobs', { jobId: '501', name: 'heat', tasks });
+    expect(submitted.body).toMatchObject({ name: 'heat', jobState: 'Queued', tasks: [{ taskState: 'Queued' }] });
+    const change = async (verb: string, body?: unknown) => (await ask('POST', `jobs/501/${verb}`, body)).body;
+    expect(await change('start')).toMatchObject({
+      jobState: 'Running',
+      tasks: [{ name: 'solve', taskState: 'Running' }],
+    });
+    expect(await change('fail', { message: 'node 7 is gone' })).toMatchObject({ jobState: 'Failed' });
+    expect(await change('requeue')).toMatchObject({ jobState: 'Queued', tasks: [{ state: 'no-process', exit: null }] });
+    expect(await change('cancel')).toMatchObject({ jobState: 'Canceled', tasks: [{ taskState: 'Canceled' }] });
+    const added = await change('tasks', { taskId: '9002' });
+    expect(added).toMatchObject({
+      jobState: 'Running',
+      tasks: [{ taskId: '9001' }, { taskId: '9002', name: 'task 2' }],
+    });
+    expect(await change('finish')).toMatchObject({ jobState: 'Canceled', tasks: [{}, { taskState: 'Finished' }] });
+    expect(await change('state', { state: 'WaitingForServiceAccount' })).toMatchObject({
+      jobState: 'WaitingForServiceAccount',
+    });
+    expect(await change('state', { state: null })).toMatchObject({ jobState: 'Canceled' });
+    expect(await ask('POST', 'jobs/502/tasks', {})).toMatchObject({ status: 404 });
+  });
+
   it('changes habits, faults, sessions and users, and shows what happened', async () => {
     const { sandbox, ask } = await startControlled();
     const session = await signIn(sandbox);
@@ -85,6 +112,9 @@ describe('the description', () => {
       service: { fileTransferUrl: sandbox.fileTransferUrl, namespace: sandbox.namespace, baseUrl: sandbox.baseUrl },
       auth: { username: sandbox.users[0]?.username, passwordFile: secretFile(sandbox, 'password') },
     });
+    expect(description).toContain(`# job management ${sandbox.baseUrl}/JobManagementWs\n`);
+    sandbox.setHabits({ jobService: false });
+    expect(describeSandbox(sandbox)).toContain('# job management none\n');
     for (const secret of [sandbox.users[0]?.password, sandbox.users[0]?.token, sandbox.controlToken]) {
       expect(description).not.toContain(secret);
     }
