@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
-import { TaskProcess } from '../../sandbox/cluster/task-process.ts';
+import { killAll, TaskProcess } from '../../sandbox/cluster/task-process.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
 import { configurationFor, secretFile, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
@@ -25,7 +25,6 @@ export class DemoParts {
   readonly #configFile = path.join(this.directory, 'config.yaml');
   readonly #agents: TaskProcess[] = [];
   #sandbox: Sandbox | undefined;
-  #job: SubmittedJob | undefined;
 
   constructor() {
     process.on('exit', this.#removeNow);
@@ -39,8 +38,7 @@ export class DemoParts {
 
   /** A job that does not begin yet. */
   async createJob(sandbox: Sandbox, seconds: number): Promise<SubmittedJob> {
-    this.#job = await sandbox.submitJob({ ...demoJob({ seconds }), held: true });
-    return this.#job;
+    return sandbox.submitJob({ ...demoJob({ seconds }), held: true });
   }
 
   /** Writes the configuration of the agent; its text. In a hurry, because the job lasts seconds and not days. */
@@ -88,8 +86,8 @@ export class DemoParts {
   /** For a process that ends in another way: by a second Ctrl-C, or by an exception that nobody caught. */
   readonly #removeNow = (): void => {
     this.screen.endProgress();
-    // Processes are killed before the calls pause for the first time.
-    for (const running of [...this.#agents, this.#job]) void running?.kill();
+    // Before their directory is removed: nothing can be waited for any more.
+    killAll();
     rmSync(this.directory, REMOVAL);
   };
 }

@@ -98,7 +98,7 @@ function untrack(pid: number): void {
   if (groups.delete(pid) && groups.size === 0) process.off('exit', killAll);
 }
 
-/** A program that ends without closing its sandbox leaves no process behind either. */
-function killAll(): void {
+/** Ends all of them at once, as at the end of this program: one that does not close its sandbox leaves none behind either. */
+export function killAll(): void {
   for (const pid of groups) signalGroup(pid, 'SIGKILL');
 }
