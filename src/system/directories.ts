@@ -2,10 +2,11 @@
  * The directories of the mirrors: made as they are needed and on the disk before anything in them is promised. A link
  * in their place is never followed.
  */
-import { constants, type Stats } from 'node:fs';
+import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
+import type { FileCalls } from './files.ts';
 
 /** Readable for the group, which may tail what is in them. */
 const DIRECTORY_MODE = 0o750;
@@ -14,11 +15,16 @@ const DIRECTORY_MODE = 0o750;
  * Makes the directories from `root` down to `directory`, and refuses a link or a file in between. `root` itself may be
  * a link: it is the person's choice.
  */
-export async function makeDirectories(root: string, directory: string): Promise<void> {
-  if ((await lookAt(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
+export async function makeDirectories(
+  { lstat }: Pick<FileCalls, 'lstat'>,
+  root: string,
+  directory: string,
+): Promise<void> {
+  if ((await lstat(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
   for (const at of directoriesBelow(root, directory)) {
-    const found = (await lookAt(at)) ?? (await makeDirectory(at));
-    if (!found.isDirectory()) throw inTheWay(at, 'directory');
+    const found = await lstat(at);
+    if (found === undefined) await makeDirectory(at);
+    if (!(found ?? (await fs.lstat(at))).isDirectory()) throw inTheWay(at, 'directory');
   }
 }
 
@@ -28,22 +34,12 @@ export function directoriesBelow(root: string, directory: string): string[] {
   return parts.flatMap((part, index) => (part === '' ? [] : [path.join(root, ...parts.slice(0, index + 1))]));
 }
 
-async function makeDirectory(directory: string): Promise<Stats> {
+async function makeDirectory(directory: string): Promise<void> {
   try {
     await fs.mkdir(directory, { mode: DIRECTORY_MODE });
     await flushPath(path.dirname(directory));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return fs.lstat(directory);
-}
-
-async function lookAt(file: string): Promise<Stats | undefined> {
-  try {
-    return await fs.lstat(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return undefined;
   }
 }
 
