@@ -94,7 +94,7 @@ async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: 
       remote: connection.remote,
       onProgress: (row) => progress.show(row),
     });
-    const summary = await completePass(polls(jobId), pass(signal));
+    const summary = await completePass(polls(jobId), { ...pass(signal), isLast: kind === 'unwatch' });
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
     return summary;
   } finally {
