@@ -4,6 +4,7 @@
  */
 
 import type { JobId, LiveFileKey } from '../job.ts';
+import type { JobInformation } from '../job-information.ts';
 import type { FileDigest } from '../system/new-file.ts';
 
 /**
@@ -103,6 +104,17 @@ export interface Remote {
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   /** EndFileTransfer. */
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * The service that tells of jobs (docs/interface.md 10), where there is one. Every method settles, rejects only with a
+ * JobtailError, and ends at once with code `aborted` when the signal fires.
+ */
+export interface JobService {
+  /** GetCurrentInfoForJob; rejects with `not-found` if there is none. */
+  getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation>;
+  /** ListJobsForCurrentUser: all jobs of the user, each once, in no order; what is beyond the limits is left out. */
+  listJobs(signal: AbortSignal): Promise<readonly JobInformation[]>;
 }
 
 /** A result file that a direct transfer is to bring: the parts of its path below the job's directory on the cluster. */

@@ -185,6 +185,7 @@ function addTryOut(program: Command): void {
     .option('--directory <dir>', 'where its jobs live', './sandbox')
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
+    .option('--no-jobs', 'without the service that tells of jobs, as on servers that have none')
     .addHelpText('after', examples('agent sandbox --port 8090 --job'))
     .action(async (options) => (await loaded(import('./commands/sandbox.ts'))).sandbox(options));
 

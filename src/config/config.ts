@@ -1,7 +1,7 @@
 /**
  * The configuration as the rest of the program sees it: checked, complete (defaults filled in), paths absolute,
  * durations in milliseconds. The names are those of the YAML file; only durations change their ending (`Seconds`,
- * `Minutes` -> `Ms`).
+ * `Minutes`, `Days` -> `Ms`).
  */
 import type * as z from 'zod';
 import type { configSchema } from './schema.ts';

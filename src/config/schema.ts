@@ -34,6 +34,7 @@ const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as cons
 const DAY_SECONDS = 86_400;
 // Two weeks: what a timer of Node.js can wait for (2^31 ms) is a little more.
 const SETTLE_MAX_MINUTES = 20_160;
+const MAX_AGE_DAYS = 3_650;
 
 /** The schema for a file in `directory`, from which relative paths start. */
 export function configSchema(directory: string) {
@@ -52,6 +53,8 @@ export function configSchema(directory: string) {
     poll: orEmpty(pollSection()),
     results: orEmpty(resultsSection(directory)),
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
+    /** Which jobs of the user are followed without being named; null: none. */
+    watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
   })
@@ -62,6 +65,12 @@ export function configSchema(directory: string) {
           path: ['service', 'baseUrl'],
           message: 'the address of the sign-in, which starts with http:// or https://',
         });
+      }
+    }, EVEN_IF_OTHERS_FAIL)
+    .superRefine(({ service, watchMine }, context) => {
+      if (watchMine && service?.jobsUrl === null) {
+        const message = 'the address of JobManagementWs, because watchMine asks it which jobs there are';
+        context.addIssue({ code: 'custom', path: ['service', 'jobsUrl'], message });
       }
     }, EVEN_IF_OTHERS_FAIL)
     .superRefine((config, context) => {
@@ -95,6 +104,8 @@ function serviceSection(directory: string) {
     fileTransferUrl: httpUrl(),
     /** {service_namespace} of docs/interface.md. */
     namespace: text(),
+    /** {jobs_url} of docs/interface.md; null if there is no such service. */
+    jobsUrl: httpUrl().nullable().prefault(null),
     soapVersion: soapVersion().prefault('1.2'),
     /** {base_url} of the sign-in, without a slash at its end. Null only with the method `session-code`. */
     baseUrl: httpUrl()
@@ -138,10 +149,6 @@ function pollSection() {
 }
 
 function resultsSection(directory: string) {
-  const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuick, {
-    error: 'a pattern with at most two ** before its end',
-  });
-  const globs = () => listOf(glob, 'patterns such as ["**"]');
   return section({
     enabled: trueOrFalse().prefault(true),
     intervalSeconds: duration('seconds', DAY_SECONDS).prefault(60),
@@ -157,6 +164,14 @@ function resultsSection(directory: string) {
     shareRoots: pathPairs(directory).prefault({}),
     ssh: orEmpty(sshSection(directory)),
   }).transform(inMs);
+}
+
+/** Patterns as in .gitignore. */
+function globs() {
+  const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuick, {
+    error: 'a pattern with at most two ** before its end',
+  });
+  return listOf(glob, 'patterns such as ["**"]');
 }
 
 /** With more, some names would take seconds each: there are as many ways to match as there are pairs, triples, ... of their parts. */
@@ -179,6 +194,21 @@ function sshSection(directory: string) {
   });
 }
 
+/** `true` is the rule with its defaults. */
+const asSection = (found: unknown) => (found === true ? {} : found === false || found === undefined ? null : found);
+
+function watchMineSection() {
+  return section({
+    /** Of the names of jobs. */
+    include: globs().min(1, { error: 'at least one pattern (watchMine: false follows none)' }).prefault(['**']),
+    exclude: globs().prefault([]),
+    /** Jobs that ended before the agent was told to follow all, and are older, are left alone. */
+    maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
+    /** Followed at a time because of this rule. */
+    mostJobs: wholeNumber(1, 100_000).prefault(200),
+  }).transform(inMs);
+}
+
 function watchList() {
   return listOf(watchEntry(), 'jobs such as {job: 501, tasks: [9001]}').superRefine((entries, context) => {
     const jobs = Array.isArray(entries) ? entries.map((entry) => entry?.job) : [];
@@ -192,8 +222,10 @@ function watchList() {
 function watchEntry() {
   return section({
     job: id('a job id', parseJobId),
-    /** May be empty: then only results are followed. */
-    tasks: eachOnce(listOf(id('a task id', parseTaskId), 'task ids')).prefault([]),
+    /** Null: whichever it has; they are to be found. None: only results are followed. */
+    tasks: eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))
+      .nullable()
+      .prefault(null),
     files: eachOnce(listOf(oneOf(LIVE_FILE_NAMES), `live files (${LIVE_FILE_NAMES.join(', ')})`))
       .min(1, { error: `at least one of ${LIVE_FILE_NAMES.join(', ')} (leave the key out for all of them)` })
       .prefault([...LIVE_FILE_NAMES]),
@@ -203,7 +235,8 @@ function watchEntry() {
   })
     .superRefine(({ tasks, results }, context) => {
       if (tasks?.length === 0 && results === false) {
-        const message = 'at least one task id, because with "results: false" there is nothing else to follow';
+        const message =
+          'at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks)';
         context.addIssue({ code: 'custom', path: ['tasks'], message });
       }
     }, EVEN_IF_OTHERS_FAIL)

@@ -26,12 +26,17 @@ export function section<Shape extends z.ZodRawShape>(shape: Shape) {
 
 /** A section whose durations, which are milliseconds, are called so. */
 export function inMs<Values extends object>(section: Values): InMs<Values> {
-  const entries = Object.entries(section).map(([key, found]) => [key.replace(/(?:Seconds|Minutes)$/, 'Ms'), found]);
+  const entries = Object.entries(section).map(([key, found]) => [
+    key.replace(/(?:Seconds|Minutes|Days)$/, 'Ms'),
+    found,
+  ]);
   return Object.fromEntries(entries) as InMs<Values>;
 }
 
 type InMs<Values> = {
-  [Key in keyof Values as Key extends `${infer Name}${'Seconds' | 'Minutes'}` ? `${Name}Ms` : Key]: Values[Key];
+  [Key in keyof Values as Key extends `${infer Name}${'Seconds' | 'Minutes' | 'Days'}`
+    ? `${Name}Ms`
+    : Key]: Values[Key];
 };
 
 /** For rules between the keys of a section: they are checked even if other keys are wrong, to tell all in one go. */
@@ -59,9 +64,11 @@ export function wholeNumber(min: number, max: number) {
   });
 }
 
+const UNIT_MS = { seconds: 1000, minutes: 60_000, days: 86_400_000 } as const;
+
 /** A duration of one millisecond up to `max` units; becomes milliseconds. */
-export function duration(unit: 'seconds' | 'minutes', max: number) {
-  const unitMs = unit === 'seconds' ? 1000 : 60_000;
+export function duration(unit: keyof typeof UNIT_MS, max: number) {
+  const unitMs = UNIT_MS[unit];
   return value(`a number of ${unit} above 0, at most ${max}`, (found) => {
     const number = numberBetween(found, 1 / unitMs, max);
     return number === undefined ? undefined : Math.round(number * unitMs);

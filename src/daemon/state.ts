@@ -7,7 +7,7 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
 import { lockDirectory, lockHolder } from '../store/lock.ts';
-import type { JobState } from '../store/rows.ts';
+import type { WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { Transfers } from './transfers.ts';
@@ -116,7 +116,7 @@ const storeOf = (config: Config) => ({
 });
 
 /** The state a job has to be in for a pass; `job-unknown` if it is in none. */
-export function requireWatched(store: Store, jobId: JobId): JobState {
+export function requireWatched(store: Store, jobId: JobId): WatchState {
   const job = store.jobs.get(jobId);
   if (job === undefined) {
     throw new JobtailError('job-unknown', `job ${jobId} is not watched`, {

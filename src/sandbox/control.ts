@@ -2,7 +2,8 @@
  * The control interface below `/sandbox/`, for tests and people whose sandbox is another process: JSON over HTTP, from
  * this machine only and with the control token only, for a job is any program.
  */
-import type { JobSpec, SubmittedJob } from './cluster/cluster.ts';
+import type { SubmittedJob } from './cluster/cluster.ts';
+import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import type { OpenKey } from './cluster/transfer-keys.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
 import type { FaultRule, Faults } from './faults.ts';
@@ -20,6 +21,7 @@ export interface Controlled {
   readonly jobs: readonly SubmittedJob[];
   job(id: string): SubmittedJob | undefined;
   submitJob(spec: JobSpec): Promise<SubmittedJob>;
+  addTask(jobId: string, spec: TaskSpec): Promise<SubmittedJob>;
   readonly users: SandboxUser[];
   readonly habits: SandboxHabits;
   setHabits(changes: Partial<SandboxHabits>): void;
@@ -32,13 +34,36 @@ export interface Controlled {
 
 type Action = (sandbox: Controlled, body: unknown, path: readonly string[]) => unknown;
 
+/** What else a change says. */
+interface ChangeDetails {
+  /** `fail`: the message of its tasks. */
+  readonly message?: string;
+  /** `state`: any text that is told as the state of the job; null for the real one. */
+  readonly state?: string | null;
+}
+
+/** What `POST jobs/ID/` and one of these words does; `POST jobs/ID/tasks` gives it one more task. */
+const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: ChangeDetails) => unknown>> = {
+  submit: (job) => job.submit(),
+  kill: (job) => job.kill(),
+  start: (job) => job.start(),
+  finish: (job) => job.end('Finished'),
+  fail: (job, { message }) => job.end('Failed', message),
+  cancel: (job) => job.end('Canceled'),
+  requeue: (job) => job.requeue(),
+  state: (job, { state }) => {
+    job.toldState = state ?? undefined;
+  },
+};
+
 /** What can be asked: `METHOD first-part-of-the-path`. */
 const ACTIONS: Readonly<Record<string, Action>> = {
   'POST jobs': async (sandbox, body, [id, verb]) => {
     if (id === undefined) return describeJob(await sandbox.submitJob(body as JobSpec));
     const job = jobOf(sandbox, id);
-    if (verb === 'submit') await job.submit();
-    else if (verb === 'kill') await job.kill();
+    const change = JOB_CHANGES[verb ?? ''];
+    if (verb === 'tasks') await sandbox.addTask(id, body as TaskSpec);
+    else if (change !== undefined) await change(job, (body ?? {}) as ChangeDetails);
     else throw new HttpRefusal(404);
     return describeJob(job);
   },
@@ -104,16 +129,20 @@ function jobOf(sandbox: Controlled, id: string): SubmittedJob {
   return job;
 }
 
-/** A job as JSON: its paths, and the states of its tasks. */
+/** A job as JSON: its paths, its state, and those of its tasks and of their processes. */
 function describeJob(job: SubmittedJob) {
   return {
     jobId: job.jobId,
     owner: job.owner,
+    name: job.name,
+    jobState: job.toldState ?? job.state,
     directory: job.directory,
     submitted: job.submittedAtNs !== undefined,
-    tasks: job.tasks.map(({ taskId, specificationId, directory, files, pid, state, exit }) => ({
+    tasks: job.tasks.map(({ taskId, specificationId, name, run, directory, files, pid, state, exit }) => ({
       taskId,
       specificationId,
+      name,
+      taskState: run.state,
       directory,
       files,
       pid: pid ?? null,

@@ -7,6 +7,8 @@ import type { Sandbox } from './sandbox.ts';
 export interface SandboxDescription {
   readonly baseUrl: string;
   readonly fileTransferUrl: string;
+  /** Null if JobManagementWs is not there. */
+  readonly jobsUrl: string | null;
   readonly namespace: string;
   readonly username: string;
   readonly passwordFile: string;
@@ -28,10 +30,11 @@ export async function writeSecrets(sandbox: Sandbox): Promise<void> {
 
 /** Names everything, also the files that `writeSecrets` wrote. */
 export function describeSandbox(sandbox: Sandbox): SandboxDescription {
-  const { baseUrl, fileTransferUrl, namespace, directory, users } = sandbox;
+  const { baseUrl, fileTransferUrl, jobsUrl, namespace, directory, users } = sandbox;
   return {
     baseUrl,
     fileTransferUrl,
+    jobsUrl,
     namespace,
     username: users[0]?.username ?? '',
     passwordFile: secretFile(sandbox, 'password'),
@@ -46,6 +49,7 @@ export function describeSandbox(sandbox: Sandbox): SandboxDescription {
 export function printable(description: SandboxDescription): string {
   const facts = [
     ['file transfer', description.fileTransferUrl],
+    ['job management', description.jobsUrl ?? 'none'],
     ['sign-in', description.baseUrl],
     ['jobs', description.jobsDirectory],
     ['control', `${description.controlUrl} (token in ${description.controlTokenFile})`],

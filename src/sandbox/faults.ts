@@ -5,7 +5,7 @@ import type { Operation } from '../remote/soap/contract.ts';
 
 /** Which calls a rule applies to: all that it names must fit. */
 export interface FaultScope {
-  /** One operation; every operation of the file-transfer service when left out. `SignIn` is the four sign-ins. */
+  /** One operation; every operation of both services when left out. `SignIn` is the four sign-ins. */
   readonly operation?: Operation | 'SignIn';
   readonly jobId?: string;
   /** Calls that ask for this task, perhaps among others: a poisoned file. */

@@ -28,6 +28,8 @@ export function defaultHabits() {
     emptyContent: 'empty' as 'empty' | 'none',
     /** More entries than this in one DownloadParts call are a fault; null for no limit. */
     maxPartsEntries: null as number | null,
+    /** A task of a DownloadParts call that is none of the job. */
+    unknownTask: 'left-out' as 'left-out' | 'fault',
 
     // Listing and whole files (docs/servers.md 4)
     /** Names as listed: `/123/sub/file`, `123///sub/file`, `123/sub/file`. */
@@ -38,6 +40,21 @@ export function defaultHabits() {
     oneLeadingSlash: false,
     /** DownloadFileFromCluster of a file that does not exist. */
     missingFile: 'fault' as 'fault' | 'nil',
+
+    // Jobs and tasks (docs/servers.md 10)
+    /** JobManagementWs is there. */
+    jobService: true,
+    /**
+     * The id of a new task's specification: the next free number, any number, or the task's id and so much; 0 for the
+     * same.
+     */
+    specificationIds: 'next' as 'next' | 'irregular' | number,
+    /** Times of jobs: in UTC with a `Z`, in UTC without saying so, or in a zone of one hour more. */
+    jobTimes: 'utc' as 'utc' | 'no-zone' | 'offset',
+    /** What is told of a job is asked of the cluster so many seconds after the last time; 0 for each time. */
+    stateSeconds: 0,
+    /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
+    flushSeconds: 0,
 
     // XML (docs/servers.md 1.7, 2)
     /** Optional members without a value are written as xsi:nil instead of being left out. */

@@ -1,5 +1,6 @@
-/** What the parts of a sandbox share, and what an operation is given besides its request. */
+/** What the parts of a sandbox share, and what an operation on a job's files is given besides its request. */
 import type { Cluster, SubmittedJob } from './cluster/cluster.ts';
+import type { Flushing } from './cluster/flushing.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
@@ -12,6 +13,7 @@ export interface SandboxPlace {
   readonly users: readonly SandboxUser[];
   readonly clock: () => number;
   readonly cluster: Cluster;
+  readonly flushing: Flushing;
   readonly keys: TransferKeys;
   readonly sessions: Sessions;
   readonly faults: Faults;

@@ -11,7 +11,9 @@ import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { JobtailError } from '../errors.ts';
 import { wsdlOf } from '../remote/soap/contract.ts';
-import { Cluster, type JobSpec, type SubmittedJob } from './cluster/cluster.ts';
+import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
+import { Flushing } from './cluster/flushing.ts';
+import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
 import { type Controlled, handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
@@ -22,6 +24,7 @@ import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
+import { serviceAt, urlOf } from './soap/addresses.ts';
 import { SoapEndpoint } from './soap/endpoint.ts';
 import { type RecordedCall, type SandboxCounters, Traffic } from './traffic.ts';
 
@@ -37,14 +40,19 @@ export interface SandboxOptions extends KeyHooks {
   /** One user `alice` with random secrets by default. */
   readonly users?: readonly SandboxUser[];
   readonly habits?: Partial<SandboxHabits>;
-  /** Milliseconds; sessions, keys and the rate limit go by it. */
+  /** Milliseconds; sessions, keys, the times of jobs and the rate limit go by it. */
   readonly clock?: () => number;
   /** What has to be there when the first call is answered. */
   readonly beforeListening?: (sandbox: Sandbox) => Promise<void>;
 }
 
-const FILE_TRANSFER_PATH = '/FileTransferWs';
 const CONTROL_PATH = '/sandbox/';
+
+interface Beginning {
+  readonly cluster: Cluster;
+  readonly habits: SandboxHabits;
+  readonly clock: () => number;
+}
 
 export class Sandbox implements Controlled {
   /** {service_namespace}. */
@@ -53,7 +61,7 @@ export class Sandbox implements Controlled {
   /** May be changed at any time. The first user owns jobs that name no owner. */
   readonly users: SandboxUser[];
   /** May be changed at any time. */
-  readonly habits: SandboxHabits = defaultHabits();
+  readonly habits: SandboxHabits;
   readonly faults = new Faults();
   readonly controlToken = randomBytes(24).toString('hex');
   readonly #host: string;
@@ -65,17 +73,19 @@ export class Sandbox implements Controlled {
   #server: Server;
   #port = 0;
 
-  private constructor(options: SandboxOptions, cluster: Cluster) {
-    const { directory, host = '127.0.0.1', namespace = 'http://sandbox.example.org/', clock = Date.now } = options;
-    changeHabits(this.habits, options.habits ?? {});
+  private constructor(options: SandboxOptions, { cluster, habits, clock }: Beginning) {
+    const { directory, host = '127.0.0.1', namespace = 'http://sandbox.example.org/' } = options;
+    this.habits = habits;
     this.namespace = namespace;
     this.directory = resolve(directory);
     this.users = (options.users ?? [defaultUser()]).map((user) => ({ ...user }));
     this.#host = host;
-    const { habits, users, faults } = this;
+    const { users, faults } = this;
     const keys = new TransferKeys(habits, clock, options);
     const sessions = new Sessions(habits, clock);
-    this.#place = { namespace, habits, users, clock, cluster, keys, sessions, faults, traffic: new Traffic() };
+    const flushing = new Flushing(habits, clock);
+    const traffic = new Traffic();
+    this.#place = { namespace, habits, users, clock, cluster, flushing, keys, sessions, faults, traffic };
     this.#rateLimit = new RateLimit(clock);
     this.#soap = new SoapEndpoint(this.#place);
     this.#server = this.#createServer();
@@ -85,7 +95,11 @@ export class Sandbox implements Controlled {
   static async start(options: SandboxOptions): Promise<Sandbox> {
     const directory = resolve(options.directory);
     await mkdir(directory, { recursive: true });
-    const sandbox = new Sandbox(options, await Cluster.open(directory));
+    const { clock = Date.now } = options;
+    const habits = defaultHabits();
+    changeHabits(habits, options.habits ?? {});
+    const cluster = await Cluster.open(directory, { habits, clock });
+    const sandbox = new Sandbox(options, { cluster, habits, clock });
     await options.beforeListening?.(sandbox);
     await sandbox.#listen(options.port ?? 0);
     return sandbox;
@@ -98,7 +112,12 @@ export class Sandbox implements Controlled {
 
   /** {file_transfer_url}. */
   get fileTransferUrl(): string {
-    return `${this.baseUrl}${FILE_TRANSFER_PATH}`;
+    return urlOf(this.baseUrl, 'FileTransferWs');
+  }
+
+  /** {jobs_url}; null if the service is not there. */
+  get jobsUrl(): string | null {
+    return this.habits.jobService ? urlOf(this.baseUrl, 'JobManagementWs') : null;
   }
 
   get counters(): SandboxCounters {
@@ -107,7 +126,7 @@ export class Sandbox implements Controlled {
     return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
   }
 
-  /** The last calls of the file-transfer service, the youngest last. */
+  /** The last calls of both services, the youngest last. */
   get calls(): readonly RecordedCall[] {
     return this.#place.traffic.recent;
   }
@@ -127,6 +146,14 @@ export class Sandbox implements Controlled {
 
   submitJob(spec: JobSpec): Promise<SubmittedJob> {
     return this.#place.cluster.submit(spec, this.users[0]?.username ?? '');
+  }
+
+  /** Gives one more task to a job. A job that does not exist is a `usage` error. */
+  async addTask(jobId: string, spec: TaskSpec): Promise<SubmittedJob> {
+    const job = this.job(jobId);
+    if (job === undefined) throw new JobtailError('usage', `no job ${jobId}`);
+    await this.#place.cluster.addTask(job, spec);
+    return job;
   }
 
   /** Changes some habits at once; a name that is none is a `usage` error. */
@@ -196,14 +223,17 @@ export class Sandbox implements Controlled {
     }
     const { requestsPerHour } = this.habits;
     if (requestsPerHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', requestsPerHour);
-    const signInOperation = signInOf(pathname, this.habits);
-    if (pathname === FILE_TRANSFER_PATH && request.method === 'GET' && search.toLowerCase() === '?wsdl') {
-      const body = wsdlOf({ namespace: this.namespace, url: this.fileTransferUrl });
+    const service = serviceAt(pathname, this.habits);
+    if (service !== undefined && request.method === 'GET' && search.toLowerCase() === '?wsdl') {
+      const body = wsdlOf({ namespace: this.namespace, url: urlOf(this.baseUrl, service), service });
       sendText(response, { status: 200, headers: { 'content-type': 'text/xml; charset=utf-8' }, body });
-    } else if (pathname !== FILE_TRANSFER_PATH && signInOperation === undefined) throw new HttpRefusal(404);
-    else if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
-    else if (signInOperation === undefined) await this.#soap.handle(exchange);
-    else await handleSignIn(exchange, signInOperation, this.#place);
+      return;
+    }
+    const signInOperation = signInOf(pathname, this.habits);
+    if (service === undefined && signInOperation === undefined) throw new HttpRefusal(404);
+    if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
+    if (service !== undefined) await this.#soap.handle(exchange, service);
+    else if (signInOperation !== undefined) await handleSignIn(exchange, signInOperation, this.#place);
   }
 
   async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {

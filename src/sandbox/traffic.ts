@@ -1,7 +1,7 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
-import { OPERATIONS, type Operation } from '../remote/soap/contract.ts';
+import { type Operation, SERVICES } from '../remote/soap/contract.ts';
 import type { SoapVersion } from './soap/request.ts';
-import type { SoapRequest, TaskFileOffset } from './soap/request-schema.ts';
+import { jobIdOf, type SoapRequest, type TaskFileOffset } from './soap/request-schema.ts';
 
 export interface SandboxCounters {
   /** Calls that the schema accepted, by operation. */
@@ -15,17 +15,18 @@ export interface SandboxCounters {
   /** Temporary keys that are open now, and all that were ever issued. */
   readonly openKeys: number;
   readonly issuedKeys: number;
-  /** Bytes of answers of the file-transfer service. */
+  /** Bytes of answers of both services. */
   readonly bytesSent: number;
-  /** The most calls of the file-transfer service that ran at the same time. */
+  /** The most calls of both services that ran at the same time. */
   readonly mostParallelCalls: number;
 }
 
-/** One call of the file-transfer service. No session code. */
+/** One call of a service. No session code. */
 export interface RecordedCall {
   readonly operation: Operation;
   readonly version: SoapVersion;
-  readonly jobId: string;
+  /** Undefined where it is about no job in particular. */
+  readonly jobId: string | undefined;
   /** By the sandbox's clock. */
   readonly atMs: number;
   /** DownloadParts: what was asked for, in the order of the request. */
@@ -39,7 +40,11 @@ export interface RecordedCall {
 const KEPT_CALLS = 10_000;
 
 export class Traffic {
-  readonly calls = Object.fromEntries(OPERATIONS.map((operation) => [operation, 0])) as Record<Operation, number>;
+  readonly calls = Object.fromEntries(
+    Object.values(SERVICES)
+      .flat()
+      .map((operation) => [operation, 0]),
+  ) as Record<Operation, number>;
   signIns = 0;
   signInsRefused = 0;
   faults = 0;
@@ -55,7 +60,7 @@ export class Traffic {
     this.calls[operation] += 1;
     this.recent.push({
       operation,
-      jobId: body.submittedJobInfoId,
+      jobId: jobIdOf(request),
       ...details,
       ...(operation === 'DownloadPartsOfJobFilesFromCluster' && { entries: entriesOf(request) }),
       ...(operation === 'DownloadFileFromCluster' && { path: body.relativeFilePath }),

@@ -1,11 +1,15 @@
 /** The watched jobs. */
-import type { JobId } from '../job.ts';
-import type { JobRow, JobState, WatchOrder } from './rows.ts';
+import type { JobId, LiveFileKey } from '../job.ts';
+import type { JobRow, WatchOrder, WatchState } from './rows.ts';
 import type { Sql } from './sql.ts';
 import { jsonOf, Table } from './table.ts';
 
 /** How a visit of a job ended; `grownAt` is set if one of its live files grew. */
 export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & { readonly polledAt: number };
+
+/** Tasks are to be found, from now on or as before. */
+const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
+  ON CONFLICT (job_id) DO UPDATE SET files = excluded.files, fruitless = 0, hint = NULL`;
 
 const NEXT_REVISION = '(SELECT coalesce(max(revision), 0) + 1 FROM jobs)';
 
@@ -32,8 +36,8 @@ export class Jobs {
   }
 
   /**
-   * Registers a job, or brings a known one to the new order: files are added, none is taken away. Called within a
-   * transaction.
+   * Registers a job, or brings a known one to the new order: files are added, none is taken away. Without tasks, those
+   * that it has are to be found, and those that are known get the files. Called within a transaction.
    */
   watch({ jobId, tasks, files, results, settleAfterMs, source }: WatchOrder, now: number): void {
     const order = `
@@ -44,10 +48,24 @@ export class Jobs {
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
     this.#sql.run(order, { jobId, source, results: Number(results), settleAfterMs, now });
     const addFile = 'INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)';
-    for (const task of tasks) for (const file of files) this.#sql.run(addFile, jobId, task, file);
+    const known = this.#sql.all<LiveFileKey>(
+      'SELECT DISTINCT task_id AS taskId FROM live_files WHERE job_id = ?',
+      jobId,
+    );
+    for (const task of tasks ?? known.map(({ taskId }) => taskId))
+      for (const file of files) this.#sql.run(addFile, jobId, task, file);
+    if (tasks !== null) this.#sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
+    else this.#sql.run(SEARCH, jobId, jsonOf(files));
   }
 
-  setState(jobId: JobId, state: JobState): void {
+  /** A job that was settled is followed again. */
+  resume(jobId: JobId): void {
+    const set = `UPDATE jobs SET state = 'watched', failures = 0, error = NULL, revision = ${NEXT_REVISION}
+      WHERE job_id = ? AND state = 'settled'`;
+    this.#sql.run(set, jobId);
+  }
+
+  setState(jobId: JobId, state: WatchState): void {
     const set = `UPDATE jobs SET state = @state, revision = ${NEXT_REVISION} WHERE job_id = @jobId AND state <> @state`;
     this.#sql.run(set, { jobId, state });
   }

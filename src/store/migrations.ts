@@ -3,7 +3,7 @@
  * (`PRAGMA user_version`). An entry that was released is never changed; a new one is added.
  *
  * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes;
- * `inexact` and `error` are JSON.
+ * `inexact`, `error` and `information` are JSON, and so are lists.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -158,5 +158,48 @@ export const MIGRATIONS: readonly string[] = [
   END;
   CREATE INDEX result_files_linked ON result_files (job_id) WHERE live IS NOT NULL;
   CREATE INDEX result_files_not_synced ON result_files (job_id) WHERE reason IS NOT NULL;
+  `,
+  // Tasks that are to be found, what the middleware tells of jobs, and jobs that are followed because they are the user's.
+  `
+  ALTER TABLE jobs RENAME COLUMN source TO source_before;
+  ALTER TABLE jobs ADD COLUMN source TEXT NOT NULL DEFAULT 'command' CHECK (source IN ('config', 'command', 'mine'));
+  UPDATE jobs SET source = source_before;
+  ALTER TABLE jobs DROP COLUMN source_before;
+
+  CREATE TABLE task_searches (
+    job_id       TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    files        TEXT NOT NULL,
+    found_by     TEXT CHECK (found_by IN ('job-service', 'probes')),
+    fruitless    INTEGER NOT NULL DEFAULT 0,
+    looked_at    INTEGER,
+    next_look_at INTEGER,
+    hint         TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE job_information (
+    job_id      TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    information TEXT NOT NULL,
+    since       INTEGER NOT NULL,
+    told_at     INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE job_looks (
+    one          INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    looked_at    INTEGER NOT NULL,
+    next_look_at INTEGER NOT NULL,
+    failures     INTEGER NOT NULL,
+    error        TEXT,
+    listed       INTEGER NOT NULL,
+    waiting      INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE watch_mine (
+    source     TEXT PRIMARY KEY CHECK (source IN ('config', 'command')),
+    include    TEXT NOT NULL,
+    exclude    TEXT NOT NULL,
+    max_age_ms INTEGER NOT NULL,
+    most_jobs  INTEGER NOT NULL,
+    since      INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
   `,
 ];

@@ -1,12 +1,17 @@
 /** What the store keeps, as the rest of the program sees it. Times are milliseconds since 1970, lengths are bytes. */
 import type { ErrorCode } from '../errors.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
+import type { JobInformation } from '../job-information.ts';
+
+/** Why a job is followed: it is configured, a command asked for it, or all jobs of the user are (`WatchMineRow`). */
+export type JobSource = 'config' | 'command' | 'mine';
 
 /**
+ * What a job is to the agent; the job state of the middleware is another thing.
  * watched: followed. ending: `unwatch` was asked for, its last pass is not through. ended: no longer followed.
- * settled: no longer followed because it was quiet for its settling time and its last pass is through.
+ * settled: no longer followed because it was over, or quiet for its settling time, and its last pass is through.
  */
-export type JobState = 'watched' | 'ending' | 'ended' | 'settled';
+export type WatchState = 'watched' | 'ending' | 'ended' | 'settled';
 
 /** A failure as it is kept and shown. Holds no secret: JobtailError messages are made without them (src/redact.ts). */
 export interface Trouble {
@@ -21,8 +26,8 @@ export interface Trouble {
 
 export interface JobRow {
   readonly jobId: JobId;
-  readonly source: 'config' | 'command';
-  readonly state: JobState;
+  readonly source: JobSource;
+  readonly state: WatchState;
   readonly results: boolean;
   readonly settleAfterMs: number | null;
   readonly watchedAt: number;
@@ -159,8 +164,67 @@ export interface RequestRow {
   readonly answer: string | null;
 }
 
+/** How the tasks of a job were found: the service that tells of jobs named them, or calls for parts proved them. */
+export type FoundBy = 'job-service' | 'probes';
+
+/** The search for the tasks of a job: only for a job whose order names none. Found tasks are those of `live_files`. */
+export interface TaskSearchRow {
+  readonly jobId: JobId;
+  /** The live files that a task gets when it is found. */
+  readonly files: readonly LiveFileName[];
+  /** How the last ones were found; null if none was. */
+  readonly foundBy: FoundBy | null;
+  /** Looks in a row that found nothing new. */
+  readonly fruitless: number;
+  readonly lookedAt: number | null;
+  /** Null while no look is planned: because the tasks are known, or the job is not followed. */
+  readonly nextLookAt: number | null;
+  /** What a person can do about it, if nothing is found for long. */
+  readonly hint: string | null;
+}
+
+/** What the middleware last told of a followed job. */
+export interface JobInformationRow {
+  readonly jobId: JobId;
+  readonly information: JobInformation;
+  /** When its job state was first seen, and when it was last told. */
+  readonly since: number;
+  readonly toldAt: number;
+}
+
+/** How the last look at the service that tells of jobs went: one for all jobs. */
+export interface JobLookRow {
+  readonly lookedAt: number;
+  readonly nextLookAt: number;
+  /** Looks in a row that failed, and why the last one did. */
+  readonly failures: number;
+  readonly error: Trouble | null;
+  /** Jobs of the user in the last list that came. */
+  readonly listed: number;
+  /** Jobs that `watchMine` would take if it might follow more at a time. */
+  readonly waiting: number;
+}
+
+/** Which jobs of the user are followed without being named. */
+export interface WatchMineRule {
+  /** Patterns of names, as in .gitignore: a job is taken if one includes it and none excludes it. */
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  /** Jobs that ended before the rule began, and are older, are left alone. */
+  readonly maxAgeMs: number;
+  /** Followed at a time because of the rule. */
+  readonly mostJobs: number;
+}
+
+/** The rule in force, and since when; that of a command counts before that of the configuration. */
+export interface WatchMineRow extends WatchMineRule {
+  readonly source: 'config' | 'command';
+  readonly since: number;
+}
+
 /** What is to be followed of a job. */
 export interface WatchOrder extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
-  readonly tasks: readonly TaskId[];
+  /** Null: whichever it has; they are to be found. */
+  readonly tasks: readonly TaskId[] | null;
   readonly files: readonly LiveFileName[];
 }

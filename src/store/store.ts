@@ -3,6 +3,7 @@ import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { openDatabase } from './database.ts';
 import { Habits } from './habits.ts';
+import { JobInformations } from './job-information.ts';
 import { Jobs } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
 import { Requests } from './requests.ts';
@@ -10,8 +11,10 @@ import { ResultFiles } from './result-files.ts';
 import { ResultSyncs } from './result-syncs.ts';
 import { Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
+import { TaskSearches } from './task-searches.ts';
 import { Totals } from './totals.ts';
 import { TransferLeases } from './transfer-leases.ts';
+import { WatchMine } from './watch-mine.ts';
 
 /** Whoever changed the store for the running agent touches this file of the state directory. */
 export const WAKE_FILE = 'wake';
@@ -29,6 +32,9 @@ export class Store {
   readonly directory: string;
   readonly jobs: Jobs;
   readonly liveFiles: LiveFiles;
+  readonly taskSearches: TaskSearches;
+  readonly jobInformation: JobInformations;
+  readonly watchMine: WatchMine;
   readonly results: ResultFiles;
   readonly resultSyncs: ResultSyncs;
   readonly leases: TransferLeases;
@@ -52,6 +58,9 @@ export class Store {
     try {
       this.jobs = new Jobs(sql);
       this.liveFiles = new LiveFiles(sql);
+      this.taskSearches = new TaskSearches(sql);
+      this.jobInformation = new JobInformations(sql);
+      this.watchMine = new WatchMine(sql);
       this.results = new ResultFiles(sql);
       this.resultSyncs = new ResultSyncs(sql);
       this.leases = new TransferLeases(sql);

@@ -33,9 +33,9 @@ metrics: {listen: 127.0.0.1:9464}
       'auth.username alice -> bob',
       `auth.passwordFile ${path('password')} -> ${path('other')}`,
       'metrics.listen null -> 127.0.0.1:9464',
-      'watch job 1 {tasks none, files stdout stderr log progress, results on} -> nothing',
+      'watch job 1 {tasks to be found, files stdout stderr log progress, results on} -> nothing',
       'watch job 2 {tasks 7, files stdout stderr log progress, results on} -> {tasks 7 8, files log, results off, settled after 5 minutes}',
-      'watch job 4 nothing -> {tasks none, files stdout stderr log progress, results on}',
+      'watch job 4 nothing -> {tasks to be found, files stdout stderr log progress, results on}',
     ]);
   });
 

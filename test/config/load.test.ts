@@ -18,6 +18,7 @@ describe('a configuration that is fine', () => {
         namespace: 'http://m.example.org/',
         soapVersion: '1.2',
         baseUrl: 'https://m.example.org',
+        jobsUrl: null,
         concurrency: 4,
         requestsPerMinute: 600,
         timeoutMs: 60_000,
@@ -50,6 +51,7 @@ describe('a configuration that is fine', () => {
         ssh: { hostKeys: 'accept-new', knownHostsFile: null, pinnedKeys: [] },
       },
       watch: [],
+      watchMine: null,
       logging: { level: 'info' },
       metrics: { listen: null },
     });
@@ -70,6 +72,7 @@ describe('a configuration that is fine', () => {
 service:
   fileTransferUrl: http://127.0.0.1:8080/FileTransferWs?x=1
   namespace: urn:cluster
+  jobsUrl: http://127.0.0.1:8080/JobManagementWs
   soapVersion: 1.1
   baseUrl: http://127.0.0.1:8080/prefix/
   concurrency: 1
@@ -105,12 +108,15 @@ results:
 watch:
   - {job: "501", tasks: [9001, "9002"], files: [log], results: false, settleAfterMinutes: 0.5}
   - {job: 502}
+  - {job: 503, tasks: []}
+watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs: 20}
 logging: {level: debug}
 metrics: {listen: "[::1]:0"}
 `);
     expect(config).toMatchObject({
       service: {
         fileTransferUrl: 'http://127.0.0.1:8080/FileTransferWs?x=1',
+        jobsUrl: 'http://127.0.0.1:8080/JobManagementWs',
         soapVersion: '1.1',
         baseUrl: 'http://127.0.0.1:8080/prefix',
         timeoutMs: 250,
@@ -146,13 +152,21 @@ metrics: {listen: "[::1]:0"}
           pinnedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA host'],
         },
       },
+      watchMine: { include: ['train-*'], exclude: ['*-test'], maxAgeMs: 43_200_000, mostJobs: 20 },
       logging: { level: 'debug' },
       metrics: { listen: { host: '::1', port: 0 } },
     });
     expect(config.watch).toEqual([
       { job: '501', tasks: ['9001', '9002'], files: ['log'], results: false, settleAfterMs: 30_000 },
-      { job: '502', tasks: [], files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
+      { job: '502', tasks: null, files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
+      { job: '503', tasks: [], files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
     ]);
+  });
+
+  it.each(['true', '{}', '{maxAgeDays: 1}'])('follows all jobs of the user with watchMine: %s', async (mine) => {
+    const jobs = '  jobsUrl: https://m.example.org/JobManagementWs\nauth:';
+    const { watchMine } = await load(`${MINIMAL.replace('auth:', jobs)}watchMine: ${mine}\n`);
+    expect(watchMine).toEqual({ include: ['**'], exclude: [], maxAgeMs: 86_400_000, mostJobs: 200 });
   });
 
   it('needs neither user nor address of a sign-in with a ready session code', async () => {

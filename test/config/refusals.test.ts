@@ -291,8 +291,16 @@ const WRONG_VALUES: Case[] = [
   ['watch', '- {job: 1, files: [log, log]}', 'watch[0].files[1]: expected every entry once'],
   [
     'watch',
-    '- {job: 1, results: false}',
-    'watch[0].tasks: expected at least one task id, because with "results: false" there is nothing else to follow, found nothing',
+    '- {job: 1, tasks: [], results: false}',
+    'watch[0].tasks: expected at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks), found an empty list',
+  ],
+  ['watchMine', '5', 'watchMine: expected a section (keys with their values), found 5 (number)'],
+  ['watchMine', 'mostJobs: 0', 'watchMine.mostJobs: expected a whole number from 1 to 100000, found 0 (number)'],
+  ['watchMine', 'include: []', 'watchMine.include: expected at least one pattern (watchMine: false follows none)'],
+  [
+    'watchMine',
+    'true',
+    'service.jobsUrl: expected the address of JobManagementWs, because watchMine asks it which jobs there are, found nothing',
   ],
   ['watch', '- {job: 1, results: 1}', 'watch[0].results: expected true or false, found 1 (number)'],
   [
@@ -331,11 +339,11 @@ const UNKNOWN_KEYS: Case[] = [
   ['auth', 'pasword_file: x', 'auth.pasword_file: unknown key, did you mean passwordFile?'],
   ['poll', 'minInterval: 5', 'poll.minInterval: unknown key, did you mean minIntervalSeconds?'],
   ['pol', 'minIntervalSeconds: 5', 'pol: unknown key, did you mean poll?'],
-  ['watching', '- 5', 'watching: unknown key, did you mean watch?'],
+  ['watc', '- 5', 'watc: unknown key, did you mean watch?'],
   [
     'colours',
     'x: 5',
-    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, logging, metrics',
+    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, logging, metrics',
   ],
   ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
   ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],
@@ -433,7 +441,18 @@ describe('the message', () => {
 
 describe('anything at all', () => {
   it('is a configuration or a JobtailError of the code config', async () => {
-    const sectionNames = ['service', 'auth', 'mirror', 'state', 'poll', 'results', 'watch', 'logging', 'metrics'];
+    const sectionNames = [
+      'service',
+      'auth',
+      'mirror',
+      'state',
+      'poll',
+      'results',
+      'watch',
+      'watchMine',
+      'logging',
+      'metrics',
+    ];
     const keys = ['method', 'tls', 'job', 'tasks', 'files', 'directory', 'minIntervalSeconds', 'passwordCommand'];
     const { tree } = fc.letrec((tie) => ({
       tree: fc.oneof(
@@ -443,7 +462,7 @@ describe('anything at all', () => {
         fc.dictionary(fc.oneof(fc.constantFrom(...sectionNames, ...keys), fc.string()), tie('tree'), { maxKeys: 4 }),
       ),
     }));
-    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 9 });
+    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 10 });
     await fc.assert(
       fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
         expect((await refusal(JSON.stringify(value))).code).toBe('config');

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import { OPERATIONS, wsdlOf } from '../../src/remote/soap/contract.ts';
+import { SERVICES, wsdlOf } from '../../src/remote/soap/contract.ts';
 import { needs } from '../support/needs.ts';
 import { contractOf } from './contract.ts';
 import {
@@ -118,7 +118,7 @@ function ownAnswers(serve: ServePhp): void {
 function requestsAsTheyArrive(serve: ServePhp, version: Version): void {
   /** Calls every operation, with all that its request can hold and with as little as possible. */
   async function callAll(grant: Grant['kind']): Promise<Place<PhpService>> {
-    const answers = Object.fromEntries(OPERATIONS.map((operation) => [operation, {}]));
+    const answers = Object.fromEntries(SERVICES.FileTransferWs.map((operation) => [operation, {}]));
     const place = await serve({ jobId: LONG_MIN, answers }, { grant });
     const { remote, jobId } = place;
     await remote.getTransferMethod(jobId, signal);
@@ -138,7 +138,7 @@ function requestsAsTheyArrive(serve: ServePhp, version: Version): void {
   test('requests name their action as their version of SOAP wants it', async () => {
     const { service } = await callAll('session');
     const calls = await service.recorded();
-    expect(new Set(calls.map(({ operation }) => operation))).toEqual(new Set(OPERATIONS));
+    expect(new Set(calls.map(({ operation }) => operation))).toEqual(new Set(SERVICES.FileTransferWs));
     for (const { operation, contentType, soapAction, raw } of calls) {
       const action = `${service.namespace}${operation}`;
       const heads = {

@@ -27,7 +27,7 @@ function oldState(): { readonly directory: string; readonly file: string } {
   db.pragma('journal_mode = WAL');
   db.exec(MIGRATIONS[0] ?? '');
   db.pragma('user_version = 1');
-  db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'command', 'watched', 1, 7)");
+  db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'config', 'watched', 1, 7)");
   db.exec("INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)");
   db.close();
   return { directory, file };
@@ -39,7 +39,7 @@ it('runs once, keeps what is there, and leaves a copy of what was', () => {
   const { directory, file } = oldState();
   for (let start = 0; start < 2; start++) {
     const store = open(directory);
-    expect(store.jobs.all()).toMatchObject([{ jobId: '501', state: 'watched' }]);
+    expect(store.jobs.all()).toMatchObject([{ jobId: '501', state: 'watched', source: 'config' }]);
     expect(store.liveFiles.ofJob(store.jobs.all()[0]?.jobId ?? ('' as never))).toMatchObject([{ position: 42 }]);
     store.close();
   }

@@ -111,7 +111,6 @@ describe.concurrent('wrong arguments', PATIENCE, () => {
     },
     { args: ['watch'], words: ["missing required argument 'job'"] },
     { args: ['run', '--daemon'], words: ["unknown option '--daemon'"] },
-    { args: ['watch', '501', '--no-results'], words: ['nothing would be followed of job 501', '--task ID'] },
   ];
 
   it.for(wrong)('$args', async ({ args, words }, context) => {

@@ -39,6 +39,33 @@ describe('the control interface', () => {
     });
   });
 
+  it('ends jobs, queues them again, gives them tasks, and has another state told', async () => {
+    const { ask } = await startControlled();
+    const command = [process.execPath, '-e', 'setInterval(() => {}, 1000)'];
+    const tasks = [{ taskId: '9001', name: 'solve', startDelayMs: 86_400_000, command }];
+    const submitted = await ask('POST', 'jobs', { jobId: '501', name: 'heat', tasks });
+    expect(submitted.body).toMatchObject({ name: 'heat', jobState: 'Queued', tasks: [{ taskState: 'Queued' }] });
+    const change = async (verb: string, body?: unknown) => (await ask('POST', `jobs/501/${verb}`, body)).body;
+    expect(await change('start')).toMatchObject({
+      jobState: 'Running',
+      tasks: [{ name: 'solve', taskState: 'Running' }],
+    });
+    expect(await change('fail', { message: 'node 7 is gone' })).toMatchObject({ jobState: 'Failed' });
+    expect(await change('requeue')).toMatchObject({ jobState: 'Queued', tasks: [{ state: 'no-process', exit: null }] });
+    expect(await change('cancel')).toMatchObject({ jobState: 'Canceled', tasks: [{ taskState: 'Canceled' }] });
+    const added = await change('tasks', { taskId: '9002' });
+    expect(added).toMatchObject({
+      jobState: 'Running',
+      tasks: [{ taskId: '9001' }, { taskId: '9002', name: 'task 2' }],
+    });
+    expect(await change('finish')).toMatchObject({ jobState: 'Canceled', tasks: [{}, { taskState: 'Finished' }] });
+    expect(await change('state', { state: 'WaitingForServiceAccount' })).toMatchObject({
+      jobState: 'WaitingForServiceAccount',
+    });
+    expect(await change('state', { state: null })).toMatchObject({ jobState: 'Canceled' });
+    expect(await ask('POST', 'jobs/502/tasks', {})).toMatchObject({ status: 404 });
+  });
+
   it('changes habits, faults, sessions and users, and shows what happened', async () => {
     const { sandbox, ask } = await startControlled();
     const session = await signIn(sandbox);
@@ -82,6 +109,9 @@ describe('the description', () => {
     const description = describeSandbox(sandbox);
     const lines = printable(description);
     expect(lines).toContain(`fileTransferUrl: "${sandbox.fileTransferUrl}"`);
+    expect(lines).toContain(`# job management ${sandbox.baseUrl}/JobManagementWs\n`);
+    sandbox.setHabits({ jobService: false });
+    expect(printable(describeSandbox(sandbox))).toContain('# job management none\n');
     for (const secret of [sandbox.users[0]?.password, sandbox.users[0]?.token, sandbox.controlToken]) {
       expect(lines).not.toContain(secret);
     }

@@ -85,13 +85,28 @@ export async function call(
   return post(sandbox, request, headersOf(version, operation));
 }
 
+/** Calls an operation of JobManagementWs. */
+export async function callJobs(
+  sandbox: Sandbox,
+  operation: string,
+  children: string,
+  version: Version = '1.1',
+): Promise<Answered> {
+  const body = envelope(version, `<${operation} xmlns="${NAMESPACE}">${children}</${operation}>`);
+  return send(`${sandbox.baseUrl}/JobManagementWs`, { method: 'POST', headers: headersOf(version, operation), body });
+}
+
 export async function post(
   sandbox: Sandbox,
   body: string | Uint8Array,
   headers: Record<string, string>,
   signal?: AbortSignal,
 ): Promise<Answered> {
-  const response = await fetch(sandbox.fileTransferUrl, { method: 'POST', headers, body, signal: signal ?? null });
+  return send(sandbox.fileTransferUrl, { method: 'POST', headers, body, signal: signal ?? null });
+}
+
+async function send(url: string, request: RequestInit): Promise<Answered> {
+  const response = await fetch(url, request);
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(await response.arrayBuffer());
   const inner = /<soap:Body>(.*)<\/soap:Body>/s.exec(text)?.[1] ?? '';
   return { status: response.status, text, body: inner, type: response.headers.get('content-type') };

@@ -1,7 +1,7 @@
 /** The complete pass that ending, settling or asking commands want, and what the commands are told. */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { JobRow, JobState, RequestRow } from '../../store/rows.ts';
+import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
 import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import { type CompletePassOptions, completePass, type PassSummary } from './complete-pass.ts';
@@ -21,7 +21,7 @@ export interface RequestedPass {
 export interface PassEnd {
   readonly job: JobRow;
   /** What the job is from now on. */
-  readonly state: JobState;
+  readonly state: WatchState;
   /** It was asked for again meanwhile, or has to end: another one is wanted. */
   readonly again: boolean;
 }
@@ -83,7 +83,7 @@ export class RequestedPasses {
   }
 
   /** Keeps what the job is after the pass. */
-  async #conclude(job: JobRow, summary: PassSummary, settled: boolean): Promise<JobState> {
+  async #conclude(job: JobRow, summary: PassSummary, settled: boolean): Promise<WatchState> {
     const { store, results, remote, signal, log } = this.#options;
     const { jobId } = job;
     // A command may have changed the state meanwhile, and that counts.

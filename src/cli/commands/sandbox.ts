@@ -10,6 +10,8 @@ export interface SandboxCommandOptions {
   readonly directory: string;
   readonly port: number;
   readonly job?: boolean;
+  /** False: without JobManagementWs. */
+  readonly jobs: boolean;
 }
 
 /** Completes the configuration that is printed: an agent that is tried out needs no rights of root. */
@@ -22,7 +24,8 @@ export function sandbox(options: SandboxCommandOptions): Promise<void> {
 }
 
 async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promise<void> {
-  const running = await Sandbox.start({ ...options, beforeListening: writeSecrets }).catch(
+  const { directory, port, jobs: jobService } = options;
+  const running = await Sandbox.start({ directory, port, habits: { jobService }, beforeListening: writeSecrets }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error;
       throw new JobtailError('usage', `port ${options.port} is in use`, { hint: 'name another one with --port' });

@@ -6,7 +6,6 @@ import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
-import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -28,17 +27,12 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   const config = await configurationAsOwner(options);
   const order: WatchOrder = {
     jobId,
-    tasks: [...new Set(options.task)],
+    tasks: options.task.length > 0 ? [...new Set(options.task)] : null,
     files: options.file.length > 0 ? [...new Set(options.file)] : LIVE_FILE_NAMES,
     results: options.results && config.results.enabled,
     settleAfterMs: null,
     source: 'command',
   };
-  if (order.tasks.length === 0 && !order.results) {
-    throw new JobtailError('usage', `nothing would be followed of job ${jobId}`, {
-      hint: 'name a task (--task ID), or leave out --no-results',
-    });
-  }
   makeDirectories(config);
   if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
   const owned = openUnlessAgentRuns(config, commandLog());
@@ -72,7 +66,7 @@ function pathsOf(config: Config, store: Store, order: WatchOrder): string[] {
   const { tasks, files } = order;
   const rows = store.liveFiles
     .ofJob(order.jobId)
-    .filter(({ taskId, file }) => tasks.length === 0 || (tasks.includes(taskId) && files.includes(file)))
+    .filter(({ taskId, file }) => tasks === null || (tasks.includes(taskId) && files.includes(file)))
     .sort(asPeopleExpect);
   return rows.map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
 }
@@ -83,9 +77,7 @@ function print(paths: readonly string[], config: Config, order: WatchOrder, note
   process.stderr.write(`job ${order.jobId} is watched; ${note}\n`);
   if (order.results) process.stderr.write(`results go to ${resultsDirectory(config.mirror.directory, order.jobId)}/\n`);
   if (paths.length === 0) {
-    process.stderr.write(
-      'no live file is followed: the interface does not name the tasks of a job, so say --task ID\n',
-    );
+    process.stderr.write(`no task of it is known yet: they are looked for (agent status ${order.jobId})\n`);
   } else process.stderr.write(`see them grow: agent tail ${order.jobId} -f, or tail -F with a path from above\n`);
 }
 

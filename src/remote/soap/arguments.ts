@@ -4,20 +4,15 @@
  */
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
-import type { JobId } from '../../job.ts';
 import { NOT_XML } from './answer/xml-text.ts';
 import { FILE_TYPE_OF } from './results.ts';
 
 /** The fields of a request in the order of the contract, which the `soap` package does not mend. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** `submittedJobInfoId` first, `sessionCode` last (docs/interface.md 4.1). */
-export function requestFields(jobId: JobId, fields: Fields, grant: Grant): Fields {
-  return {
-    submittedJobInfoId: jobId,
-    ...fields,
-    ...(grant.kind === 'session' ? { sessionCode: secretArgument(grant.code) } : {}),
-  };
+/** The fields of a request, with the session at their end (docs/interface.md 4.1). */
+export function inSession(fields: Fields, grant: Grant): Fields {
+  return grant.kind === 'session' ? { ...fields, sessionCode: secretArgument(grant.code) } : fields;
 }
 
 /** The header of a grant that is a token. */

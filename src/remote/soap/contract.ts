@@ -1,6 +1,6 @@
 /**
- * The contract of FileTransferWs: the WSDL of the five operations (docs/interface.md 2 and 4.1), filled in for one
- * server. Element order, nillability and multiplicity are those of docs/interface.md.
+ * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/interface.md 2, 4.1 and 10), filled in for
+ * one server. Element order, nillability and multiplicity are those of docs/interface.md.
  */
 
 /** The versions of SOAP, and the namespaces of their envelopes. */
@@ -10,32 +10,47 @@ export const SOAP_NAMESPACES = {
 } as const;
 export type SoapVersion = keyof typeof SOAP_NAMESPACES;
 
-/** What the contract leaves open: {service_namespace} and {file_transfer_url}. */
+/** The services with their operations, in the order of docs/interface.md 4.1 and 10.1. */
+export const SERVICES = {
+  FileTransferWs: [
+    'GetFileTransferMethod',
+    'EndFileTransfer',
+    'DownloadPartsOfJobFilesFromCluster',
+    'ListChangedFilesForJob',
+    'DownloadFileFromCluster',
+  ],
+  JobManagementWs: ['GetCurrentInfoForJob', 'ListJobsForCurrentUser'],
+} as const;
+export type ServiceName = keyof typeof SERVICES;
+export type FileTransferOperation = (typeof SERVICES)['FileTransferWs'][number];
+export type JobOperation = (typeof SERVICES)['JobManagementWs'][number];
+export type Operation = FileTransferOperation | JobOperation;
+
+/** What the contract leaves open: {service_namespace}, and {file_transfer_url} or {jobs_url}. */
 export interface ContractOptions {
   readonly namespace: string;
   readonly url: string;
+  /** FileTransferWs by default. */
+  readonly service?: ServiceName;
 }
 
-/** The operations, in the order of docs/interface.md 4.1. */
-export const OPERATIONS = [
-  'GetFileTransferMethod',
-  'EndFileTransfer',
-  'DownloadPartsOfJobFilesFromCluster',
-  'ListChangedFilesForJob',
-  'DownloadFileFromCluster',
-] as const;
-export type Operation = (typeof OPERATIONS)[number];
+/** The service that an operation is of. */
+export function serviceOf(operation: Operation): ServiceName {
+  const ofJobs: readonly string[] = SERVICES.JobManagementWs;
+  return ofJobs.includes(operation) ? 'JobManagementWs' : 'FileTransferWs';
+}
 
-/** An element of an answer whose text does not pass through the `soap` package. */
+/** An element of an answer that does not pass through the `soap` package. */
 export interface LiftedElement {
   /** Names below the response element. */
   readonly path: readonly string[];
-  readonly encoding: 'text' | 'base64';
+  /** What it holds: a text, or elements of its own. */
+  readonly encoding: 'text' | 'base64' | 'elements';
   /** Its index stands for it in the rest; else the rest does not show it at all. */
   readonly indexed: boolean;
 }
 
-/** What is lifted: the bulky texts, and the names of a listing, of which there can be hundreds of thousands. */
+/** What is lifted: the bulky texts, and the names of a listing and jobs, of which there can be hundreds of thousands. */
 export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
   DownloadPartsOfJobFilesFromCluster: {
@@ -44,6 +59,12 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
     indexed: true,
   },
   ListChangedFilesForJob: { path: ['ListChangedFilesForJobResult', 'string'], encoding: 'text', indexed: false },
+  GetCurrentInfoForJob: { path: ['GetCurrentInfoForJobResult'], encoding: 'elements', indexed: false },
+  ListJobsForCurrentUser: {
+    path: ['ListJobsForCurrentUserResult', 'SubmittedJobInfoExt'],
+    encoding: 'elements',
+    indexed: false,
+  },
 };
 
 /** SynchronizableFilesExt (docs/interface.md 2.4). */
@@ -52,6 +73,9 @@ export type FileType = (typeof FILE_TYPES)[number];
 
 /** FileTransferProtocolExt (docs/interface.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;
+
+/** The states of jobs and tasks that docs/interface.md 10.4 names; the contract takes any text, for there are more. */
+export const JOB_STATES = ['Configuring', 'Submitted', 'Queued', 'Running', 'Finished', 'Failed', 'Canceled'] as const;
 
 /** The action of an operation: the namespace followed directly by its name (docs/interface.md 4.1). */
 export function actionOf(namespace: string, operation: Operation): string {
@@ -79,61 +103,100 @@ const enumeration = (name: string, values: readonly string[]) =>
 const wrapper = (name: string, ...elements: string[]) =>
   `<s:element name="${name}"><s:complexType><s:sequence>${elements.join('')}</s:sequence></s:complexType></s:element>`;
 
-/** Of each operation, what it takes between the job and the session, and its result. */
-const SIGNATURES: Readonly<Record<Operation, { readonly takes?: string; readonly gives?: string }>> = {
+interface Signature {
+  /** Elements of the request before the session; the job by default. */
+  readonly takes?: string;
+  /** The type of the result. */
+  readonly gives?: string;
+}
+
+const JOB_ID = required('submittedJobInfoId', 's:long');
+
+const SIGNATURES: Readonly<Record<Operation, Signature>> = {
   GetFileTransferMethod: { gives: 'tns:FileTransferMethodExt' },
-  EndFileTransfer: { takes: optional('usedTransferMethod', 'tns:FileTransferMethodExt') },
+  EndFileTransfer: { takes: JOB_ID + optional('usedTransferMethod', 'tns:FileTransferMethodExt') },
   DownloadPartsOfJobFilesFromCluster: {
-    takes: optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
+    takes: JOB_ID + optional('taskFileOffsets', 'tns:ArrayOfTaskFileOffsetExt'),
     gives: 'tns:ArrayOfJobFileContentExt',
   },
   ListChangedFilesForJob: { gives: 'tns:ArrayOfString' },
-  DownloadFileFromCluster: { takes: optional('relativeFilePath', 's:string'), gives: 's:base64Binary' },
+  DownloadFileFromCluster: { takes: JOB_ID + optional('relativeFilePath', 's:string'), gives: 's:base64Binary' },
+  GetCurrentInfoForJob: { gives: 'tns:SubmittedJobInfoExt' },
+  ListJobsForCurrentUser: { takes: '', gives: 'tns:ArrayOfSubmittedJobInfoExt' },
 };
 
 function wrappers(operation: Operation): string {
-  const { takes = '', gives } = SIGNATURES[operation];
+  const { takes = JOB_ID, gives } = SIGNATURES[operation];
   const result = gives === undefined ? '' : optional(`${operation}Result`, gives);
-  return [
-    wrapper(operation, required('submittedJobInfoId', 's:long'), takes, optional('sessionCode', 's:string')),
-    wrapper(`${operation}Response`, result),
-  ].join('\n');
+  return [wrapper(operation, takes, optional('sessionCode', 's:string')), wrapper(`${operation}Response`, result)].join(
+    '\n',
+  );
 }
 
-const TYPES = [
-  ...OPERATIONS.map(wrappers),
-  complexType(
-    'FileTransferMethodExt',
-    optional('serverHostname', 's:string'),
-    optional('sharedBasepath', 's:string'),
-    nillable('protocol', 'tns:FileTransferProtocolExt'),
-    optional('credentials', 'tns:AsymmetricKeyCredentialsExt'),
-  ),
-  enumeration('FileTransferProtocolExt', PROTOCOLS),
-  complexType('AuthenticationCredentialsExt', optional('username', 's:string')),
-  `<s:complexType name="AsymmetricKeyCredentialsExt"><s:complexContent mixed="false"><s:extension base="tns:AuthenticationCredentialsExt"><s:sequence>${[
-    optional('privateKey', 's:string'),
-    optional('publicKey', 's:string'),
-  ].join('')}</s:sequence></s:extension></s:complexContent></s:complexType>`,
-  complexType('ArrayOfTaskFileOffsetExt', unbounded('TaskFileOffsetExt', 'tns:TaskFileOffsetExt')),
-  complexType(
-    'TaskFileOffsetExt',
-    nillable('submittedTaskInfoId', 's:long'),
-    nillable('fileType', 'tns:SynchronizableFilesExt'),
-    nillable('offset', 's:long'),
-  ),
-  enumeration('SynchronizableFilesExt', FILE_TYPES),
-  complexType('ArrayOfJobFileContentExt', unbounded('JobFileContentExt', 'tns:JobFileContentExt')),
-  complexType(
-    'JobFileContentExt',
-    optional('content', 's:string'),
-    optional('relativePath', 's:string'),
-    nillable('offset', 's:long'),
-    nillable('fileType', 'tns:SynchronizableFilesExt'),
-    nillable('submittedTaskInfoId', 's:long'),
-  ),
-  complexType('ArrayOfString', unbounded('string', 's:string')),
-].join('\n');
+/** The types of each service, besides those of its requests and responses. */
+const TYPES: Readonly<Record<ServiceName, readonly string[]>> = {
+  FileTransferWs: [
+    complexType(
+      'FileTransferMethodExt',
+      optional('serverHostname', 's:string'),
+      optional('sharedBasepath', 's:string'),
+      nillable('protocol', 'tns:FileTransferProtocolExt'),
+      optional('credentials', 'tns:AsymmetricKeyCredentialsExt'),
+    ),
+    enumeration('FileTransferProtocolExt', PROTOCOLS),
+    complexType('AuthenticationCredentialsExt', optional('username', 's:string')),
+    `<s:complexType name="AsymmetricKeyCredentialsExt"><s:complexContent mixed="false"><s:extension base="tns:AuthenticationCredentialsExt"><s:sequence>${[
+      optional('privateKey', 's:string'),
+      optional('publicKey', 's:string'),
+    ].join('')}</s:sequence></s:extension></s:complexContent></s:complexType>`,
+    complexType('ArrayOfTaskFileOffsetExt', unbounded('TaskFileOffsetExt', 'tns:TaskFileOffsetExt')),
+    complexType(
+      'TaskFileOffsetExt',
+      nillable('submittedTaskInfoId', 's:long'),
+      nillable('fileType', 'tns:SynchronizableFilesExt'),
+      nillable('offset', 's:long'),
+    ),
+    enumeration('SynchronizableFilesExt', FILE_TYPES),
+    complexType('ArrayOfJobFileContentExt', unbounded('JobFileContentExt', 'tns:JobFileContentExt')),
+    complexType(
+      'JobFileContentExt',
+      optional('content', 's:string'),
+      optional('relativePath', 's:string'),
+      nillable('offset', 's:long'),
+      nillable('fileType', 'tns:SynchronizableFilesExt'),
+      nillable('submittedTaskInfoId', 's:long'),
+    ),
+    complexType('ArrayOfString', unbounded('string', 's:string')),
+  ],
+  JobManagementWs: [
+    complexType('ArrayOfSubmittedJobInfoExt', unbounded('SubmittedJobInfoExt', 'tns:SubmittedJobInfoExt')),
+    complexType(
+      'SubmittedJobInfoExt',
+      nillable('id', 's:long'),
+      optional('name', 's:string'),
+      nillable('state', 's:string'),
+      nillable('priority', 's:string'),
+      optional('project', 's:string'),
+      ...['creationTime', 'submitTime', 'startTime', 'endTime'].map((name) => nillable(name, 's:dateTime')),
+      nillable('totalAllocatedTime', 's:double'),
+      optional('allParameters', 's:string'),
+      optional('nodeType', 's:anyType'),
+      optional('tasks', 'tns:ArrayOfSubmittedTaskInfoExt'),
+    ),
+    complexType('ArrayOfSubmittedTaskInfoExt', unbounded('SubmittedTaskInfoExt', 'tns:SubmittedTaskInfoExt')),
+    complexType(
+      'SubmittedTaskInfoExt',
+      nillable('id', 's:long'),
+      optional('name', 's:string'),
+      nillable('state', 's:string'),
+      nillable('allocatedTime', 's:double'),
+      optional('allocatedCoreIds', 's:string'),
+      ...['startTime', 'endTime'].map((name) => nillable(name, 's:dateTime')),
+      optional('errorMessage', 's:string'),
+      optional('allParameters', 's:string'),
+    ),
+  ],
+};
 
 const message = (operation: Operation) =>
   `<wsdl:message name="${operation}SoapIn"><wsdl:part name="parameters" element="tns:${operation}"/></wsdl:message>
@@ -142,39 +205,44 @@ const message = (operation: Operation) =>
 const portOperation = (operation: Operation) =>
   `<wsdl:operation name="${operation}"><wsdl:input message="tns:${operation}SoapIn"/><wsdl:output message="tns:${operation}SoapOut"/></wsdl:operation>`;
 
-function binding(prefix: 'soap' | 'soap12', name: string, namespace: string): string {
-  const operations = OPERATIONS.map(
+function binding(prefix: 'soap' | 'soap12', service: ServiceName, namespace: string): string {
+  const operations = SERVICES[service].map(
     (operation) => `<wsdl:operation name="${operation}">
 <${prefix}:operation soapAction="${escapeXml(actionOf(namespace, operation))}" style="document"/>
 <wsdl:input><${prefix}:body use="literal"/></wsdl:input><wsdl:output><${prefix}:body use="literal"/></wsdl:output>
 </wsdl:operation>`,
   );
-  return `<wsdl:binding name="${name}" type="tns:FileTransferWsSoap">
+  return `<wsdl:binding name="${portOf(prefix, service)}" type="tns:${service}Soap">
 <${prefix}:binding transport="http://schemas.xmlsoap.org/soap/http"/>
 ${operations.join('\n')}
 </wsdl:binding>`;
 }
 
-/**
- * The WSDL of the service for one namespace and one address: both ports on the same address (docs/interface.md 4.1).
- */
-export function wsdlOf({ namespace, url }: ContractOptions): string {
+const portOf = (prefix: 'soap' | 'soap12', service: ServiceName) =>
+  `${service}${prefix === 'soap' ? 'Soap' : 'Soap12'}`;
+
+/** The WSDL of a service for one namespace and one address: both ports on the same address (docs/interface.md 4.1). */
+export function wsdlOf({ namespace, url, service = 'FileTransferWs' }: ContractOptions): string {
   const tns = escapeXml(namespace);
-  const address = escapeXml(url);
+  const operations = SERVICES[service];
+  const port = (prefix: 'soap' | 'soap12') => {
+    const name = portOf(prefix, service);
+    return `<wsdl:port name="${name}" binding="tns:${name}"><${prefix}:address location="${escapeXml(url)}"/></wsdl:port>`;
+  };
   return `<?xml version="1.0" encoding="utf-8"?>
 <wsdl:definitions xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:soap12="http://schemas.xmlsoap.org/wsdl/soap12/" xmlns:s="http://www.w3.org/2001/XMLSchema" xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:tns="${tns}" targetNamespace="${tns}">
 <wsdl:types><s:schema elementFormDefault="qualified" targetNamespace="${tns}">
-${TYPES}
+${[...operations.map(wrappers), ...TYPES[service]].join('\n')}
 </s:schema></wsdl:types>
-${OPERATIONS.map(message).join('\n')}
-<wsdl:portType name="FileTransferWsSoap">
-${OPERATIONS.map(portOperation).join('\n')}
+${operations.map(message).join('\n')}
+<wsdl:portType name="${service}Soap">
+${operations.map(portOperation).join('\n')}
 </wsdl:portType>
-${binding('soap', 'FileTransferWsSoap', namespace)}
-${binding('soap12', 'FileTransferWsSoap12', namespace)}
-<wsdl:service name="FileTransferWs">
-<wsdl:port name="FileTransferWsSoap" binding="tns:FileTransferWsSoap"><soap:address location="${address}"/></wsdl:port>
-<wsdl:port name="FileTransferWsSoap12" binding="tns:FileTransferWsSoap12"><soap12:address location="${address}"/></wsdl:port>
+${binding('soap', service, namespace)}
+${binding('soap12', service, namespace)}
+<wsdl:service name="${service}">
+${port('soap')}
+${port('soap12')}
 </wsdl:service>
 </wsdl:definitions>
 `;

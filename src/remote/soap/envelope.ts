@@ -6,7 +6,14 @@ import type { WSDL } from 'soap';
 import { parseLong } from '../../job.ts';
 import { malformed } from '../wrong-answers.ts';
 import type { Fields } from './arguments.ts';
-import { actionOf, type Operation, SOAP_NAMESPACES, type SoapVersion, wsdlOf } from './contract.ts';
+import {
+  actionOf,
+  type ContractOptions,
+  type Operation,
+  SOAP_NAMESPACES,
+  type SoapVersion,
+  wsdlOf,
+} from './contract.ts';
 
 /** A request as it is sent. */
 export interface Envelope {
@@ -14,9 +21,7 @@ export interface Envelope {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface EnvelopesOptions {
-  readonly namespace: string;
-  readonly url: string;
+export interface EnvelopesOptions extends ContractOptions {
   readonly soapVersion: SoapVersion;
 }
 

@@ -3,6 +3,7 @@ import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
 import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
+import { type Operation, type ServiceName, serviceOf } from './contract.ts';
 
 const MAX_WORDS = 500;
 /** What a fault means stands at its beginning. */
@@ -12,10 +13,18 @@ const MAX_EXAMINED = 2048;
 const SESSION_LOST =
   /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
+const URL_KEYS: Readonly<Record<ServiceName, string>> = {
+  FileTransferWs: 'service.fileTransferUrl',
+  JobManagementWs: 'service.jobsUrl',
+};
+
+/** The key of the configuration that says where an operation is. */
+export const urlKeyOf = (operation: Operation): string => URL_KEYS[serviceOf(operation)];
+
 /** The answer is sound but is not the one to this request; `what` says why. */
-export function unexpected(what: string): JobtailError {
+export function unexpected(operation: Operation, what: string): JobtailError {
   return new JobtailError('unexpected-answer', `the answer is not the one asked for: ${what}`, {
-    hint: 'compare service.fileTransferUrl, service.namespace and service.soapVersion with the WSDL of the service',
+    hint: `compare ${urlKeyOf(operation)}, service.namespace and service.soapVersion with the WSDL of the service`,
   });
 }
 
@@ -36,14 +45,14 @@ export interface FaultReading {
 
 /** The error for a fault. `session-lost` is only a guess: another user's job looks the same (docs/servers.md 3.3). */
 export function faultError(
-  operation: string,
+  operation: Operation,
   { status, retryAfterMs }: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
   { isFault, words }: Fault,
   { secrets, isSessionFault }: FaultReading,
 ): JobtailError {
   const beginning = words.slice(0, MAX_EXAMINED);
   const isLost = status === 401 || status === 403 || SESSION_LOST.test(beginning) || isSessionFault(beginning);
-  const { code, hint } = isLost ? LOST : meaningOf(status, isFault);
+  const { code, hint } = isLost ? LOST : meaningOf(status, isFault, urlKeyOf(operation));
   const how = isFault
     ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
     : `status ${status}`;
@@ -62,18 +71,19 @@ const FAULT: StatusMeaning = {
   hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
 };
 
-const HINT_OF_STATUS: Readonly<Record<number, string>> = {
-  404: 'nothing is at this address: look at service.fileTransferUrl',
-  405: 'the address belongs to something else: look at service.fileTransferUrl',
+const hintsOfStatus = (urlKey: string): Readonly<Record<number, string>> => ({
+  404: `nothing is at this address: look at ${urlKey}`,
+  405: `the address belongs to something else: look at ${urlKey}`,
   407: 'the proxy wants a sign-in: look at service.proxy',
   415: 'the service does not take this version of SOAP: look at service.soapVersion',
-};
-const USUAL_HINT = 'look at service.fileTransferUrl; the log of the service may say more';
+});
 
-function meaningOf(status: number, isFault: boolean): StatusMeaning {
+function meaningOf(status: number, isFault: boolean, urlKey: string): StatusMeaning {
   const known = MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
-  return isFault ? FAULT : { code: 'http-status', hint: HINT_OF_STATUS[status] ?? USUAL_HINT };
+  if (isFault) return FAULT;
+  const usual = `look at ${urlKey}; the log of the service may say more`;
+  return { code: 'http-status', hint: hintsOfStatus(urlKey)[status] ?? usual };
 }
 
 /** What of a fault is kept, by its path in it: the words of SOAP 1.1 and 1.2. */

@@ -9,7 +9,7 @@ import { malformed } from '../wrong-answers.ts';
 import { AnswerScanner, type Rest } from './answer/scanner.ts';
 import type { Operation } from './contract.ts';
 import type { Envelope } from './envelope.ts';
-import { type Fault, type FaultReading, faultError, unexpected } from './faults.ts';
+import { type Fault, type FaultReading, faultError, unexpected, urlKeyOf } from './faults.ts';
 
 /** How much of an answer that is no success is looked at. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
@@ -60,17 +60,17 @@ export class Transport {
     }
     if (status >= 400) throw faultError(operation, answer, await this.#readRefusal(answer, sending), this.#options);
     await answer.body[Symbol.asyncIterator]().return?.();
-    if (status < 300) throw unexpected(`its status is ${status} instead of 200`);
+    if (status < 300) throw unexpected(operation, `its status is ${status} instead of 200`);
     throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
-      hint: 'redirects are not followed: put the final address into service.fileTransferUrl',
+      hint: `redirects are not followed: put the final address into ${urlKeyOf(operation)}`,
     });
   }
 
   async #readSuccess(answer: HttpAnswer, sending: Sending): Promise<Rest | undefined> {
     if (!isXml(answer)) throw await this.#noEnvelope(answer, sending);
     if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
-    const { count, lifted } = sending;
-    const scanner = this.#scanner(sending.operation, lifted);
+    const { operation, count, lifted } = sending;
+    const scanner = this.#scanner(operation, lifted);
     let head: Buffer | undefined;
     try {
       for await (const chunk of answer.body) {
@@ -83,15 +83,15 @@ export class Transport {
       return scanner.finish();
     } catch (error) {
       const isDamage = error instanceof JobtailError && error.code === 'malformed';
-      throw isDamage && head !== undefined && isWebPage(answer, head) ? this.#webPage(head) : error;
+      throw isDamage && head !== undefined && isWebPage(answer, head) ? this.#webPage(operation, head) : error;
     }
   }
 
-  async #noEnvelope(answer: HttpAnswer, { count }: Sending): Promise<JobtailError> {
+  async #noEnvelope(answer: HttpAnswer, { operation, count }: Sending): Promise<JobtailError> {
     const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
     count.bytes += head.length;
-    if (head.length === 0) return unexpected('it is empty');
-    if (isWebPage(answer, head)) return this.#webPage(head);
+    if (head.length === 0) return unexpected(operation, 'it is empty');
+    if (isWebPage(answer, head)) return this.#webPage(operation, head);
     return malformed(`it is ${this.#options.secrets.safeText(answer.contentType)} and no SOAP envelope`);
   }
 
@@ -117,10 +117,10 @@ export class Transport {
     return new AnswerScanner({ operation, namespace, lifted, maxBytes: maxSmallAnswerBytes, secrets });
   }
 
-  #webPage(head: Buffer): JobtailError {
+  #webPage(operation: Operation, head: Buffer): JobtailError {
     const title = this.#options.secrets.safeText(titleOf(head), MAX_TITLE_LENGTH);
     return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
-      hint: 'a proxy or sign-in page stands in the way, or service.fileTransferUrl is the address of something else',
+      hint: `a proxy or sign-in page stands in the way, or ${urlKeyOf(operation)} is the address of something else`,
     });
   }
 }

@@ -2,106 +2,110 @@
 import { mkdir, realpath, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JobtailError } from '../../errors.ts';
-import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, type TaskId } from '../../job.ts';
+import { type IdHabits, Ids } from './ids.ts';
+import { type JobSpec, LIVE_FILE_PATHS, type TaskSpec } from './specs.ts';
 import { type TaskExit, TaskProcess } from './task-process.ts';
-
-export interface TaskSpec {
-  /** submittedTaskInfoId, 64-bit decimal; the next free one by default. */
-  readonly taskId?: string;
-  /** The id that listed names begin with; it differs from the task id by default (docs/servers.md 4.2). */
-  readonly specificationId?: string;
-  /** argv, no shell, run in the task's directory. Without it the task has no process: a test writes the files. */
-  readonly command?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
-  /** Names of the live files in the task's directory, where they differ from the defaults. */
-  readonly liveFiles?: Partial<Record<LiveFileName, string>>;
-}
-
-export interface JobSpec {
-  /** submittedJobInfoId, 64-bit decimal; the next free one by default. */
-  readonly jobId?: string;
-  /** User name; the first user by default. */
-  readonly owner?: string;
-  /** The job is created but not submitted until `submit()`: its listing is nil, its processes do not run. */
-  readonly held?: boolean;
-  readonly tasks: readonly TaskSpec[];
-}
-
-/** The defaults of `TaskSpec.liveFiles`. stdout and stderr are written by the process's own streams. */
-const LIVE_FILE_PATHS: Readonly<Record<LiveFileName, string>> = {
-  stdout: 'stdout.txt',
-  stderr: 'stderr.txt',
-  log: 'task.log',
-  progress: 'progress.txt',
-};
+import { type EndState, type JobState, TaskRun } from './task-run.ts';
 
 export class SubmittedTask {
   readonly taskId: TaskId;
   readonly specificationId: string;
+  readonly name: string;
   /** The task's directory, absolute. */
   readonly directory: string;
   /** Absolute paths of the live files; they need not exist. */
   readonly files: Readonly<Record<LiveFileName, string>>;
+  readonly run: TaskRun;
   readonly #spec: TaskSpec;
-  #process: TaskProcess | undefined;
 
-  constructor(spec: TaskSpec, taskId: TaskId, specificationId: string, jobDirectory: string) {
-    this.taskId = taskId;
-    this.specificationId = specificationId;
-    this.directory = join(jobDirectory, specificationId);
+  constructor(spec: TaskSpec, ids: Pick<SubmittedTask, 'taskId' | 'specificationId' | 'name'>, place: TaskPlace) {
+    this.taskId = ids.taskId;
+    this.specificationId = ids.specificationId;
+    this.name = ids.name;
+    this.directory = join(place.jobDirectory, ids.specificationId);
     const paths = LIVE_FILE_NAMES.map((name) => [
       name,
       join(this.directory, spec.liveFiles?.[name] ?? LIVE_FILE_PATHS[name]),
     ]);
     this.files = Object.fromEntries(paths) as Record<LiveFileName, string>;
     this.#spec = spec;
+    const { startDelayMs = 0 } = spec;
+    this.run = new TaskRun({ clock: place.clock, startDelayMs, launch: () => this.#launch() });
   }
 
   get pid(): number | undefined {
-    return this.#process?.pid;
+    return this.run.process?.pid;
   }
 
   /** How the process ended; undefined while it runs or if there is none. */
   get exit(): TaskExit | undefined {
-    return this.#process?.exit;
+    return this.run.process?.exit;
   }
 
+  /** Of the process; what the service tells is `run.state`. */
   get state(): 'no-process' | 'running' | 'ended' {
-    if (this.#process === undefined) return 'no-process';
-    return this.#process.exit === undefined ? 'running' : 'ended';
+    if (this.run.process === undefined) return 'no-process';
+    return this.exit === undefined ? 'running' : 'ended';
   }
 
   /** Resolves when the process has ended; at once if there is none. */
   async exited(): Promise<TaskExit | undefined> {
-    return this.#process?.exited;
+    return this.run.process?.exited;
   }
 
-  async start(): Promise<void> {
+  /** Makes the directory of a task that does not wait: those of a job are there before the first of them starts. */
+  async prepare(): Promise<void> {
+    if ((this.#spec.startDelayMs ?? 0) === 0) await mkdir(this.directory, { recursive: true });
+  }
+
+  async #launch(): Promise<TaskProcess | undefined> {
+    await mkdir(this.directory, { recursive: true });
     const { command, env } = this.#spec;
-    if (command === undefined) return;
+    if (command === undefined) return undefined;
     const { stdout, stderr } = this.files;
-    this.#process = await TaskProcess.start({ command, env, directory: this.directory, stdout, stderr });
-  }
-
-  async kill(): Promise<void> {
-    await this.#process?.kill();
+    return TaskProcess.start({ command, env, directory: this.directory, stdout, stderr });
   }
 }
+
+interface TaskPlace {
+  readonly jobDirectory: string;
+  /** Milliseconds. */
+  readonly clock: () => number;
+}
+
+type JobBeginning = Pick<SubmittedJob, 'jobId' | 'owner' | 'name' | 'ageSeconds' | 'directory' | 'tasks'>;
 
 export class SubmittedJob {
   readonly jobId: JobId;
   readonly owner: string;
+  readonly name: string;
   /** The job's directory, absolute. */
   readonly directory: string;
-  readonly tasks: readonly SubmittedTask[];
+  /** Its times are told as if all of it had been so many seconds earlier. */
+  readonly ageSeconds: number;
+  readonly createdAtMs: number;
   /** The file system's time of submission in nanoseconds; undefined while the job is held. */
   submittedAtNs: bigint | undefined;
+  submittedAtMs: number | undefined;
+  /** Told as the state of the job in place of the real one: any text. */
+  toldState: string | undefined;
+  readonly #tasks: SubmittedTask[];
+  readonly #clock: () => number;
 
-  constructor(jobId: JobId, owner: string, directory: string, tasks: readonly SubmittedTask[]) {
-    this.jobId = jobId;
-    this.owner = owner;
-    this.directory = directory;
-    this.tasks = tasks;
+  constructor(spec: JobBeginning, clock: () => number) {
+    this.jobId = spec.jobId;
+    this.owner = spec.owner;
+    this.name = spec.name;
+    this.ageSeconds = spec.ageSeconds;
+    this.directory = spec.directory;
+    this.#tasks = [...spec.tasks];
+    this.#clock = clock;
+    this.createdAtMs = clock();
+  }
+
+  get tasks(): readonly SubmittedTask[] {
+    return this.#tasks;
   }
 
   /** The only task, for tests with one. */
@@ -112,15 +116,58 @@ export class SubmittedJob {
     return task;
   }
 
+  /** By its tasks; it runs from the start of the first to the end of the last one. */
+  get state(): JobState {
+    if (this.submittedAtMs === undefined) return 'Configuring';
+    const states = this.tasks.map(({ run }) => run.state);
+    if (states.length === 0) return 'Submitted';
+    if (this.endedAtMs === undefined) return this.startedAtMs === undefined ? 'Queued' : 'Running';
+    return (['Canceled', 'Failed'] as const).find((state) => states.includes(state)) ?? 'Finished';
+  }
+
+  get startedAtMs(): number | undefined {
+    const started = this.tasks.flatMap(({ run }) => run.startedAtMs ?? []);
+    return started.length === 0 ? undefined : Math.min(...started);
+  }
+
+  /** When the last task ended; undefined before. */
+  get endedAtMs(): number | undefined {
+    const ended = this.tasks.flatMap(({ run }) => run.endedAtMs ?? []);
+    return ended.length === 0 || ended.length < this.tasks.length ? undefined : Math.max(...ended);
+  }
+
   /** Submits a held job: starts its processes. */
   async submit(): Promise<void> {
     if (this.submittedAtNs !== undefined) throw new JobtailError('usage', `job ${this.jobId} is already submitted`);
-    for (const { directory } of this.tasks) await mkdir(directory, { recursive: true });
+    for (const task of this.tasks) await task.prepare();
     // A file's time and not the clock's: file times are coarser and may lie a little in the past.
     const mark = join(this.directory, '.submitted');
     await writeFile(mark, '');
     this.submittedAtNs = (await stat(mark, { bigint: true })).mtimeNs;
-    for (const task of this.tasks) await task.start();
+    this.submittedAtMs = this.#clock();
+    for (const task of this.tasks) await task.run.submit();
+  }
+
+  /** Gives a task to the job, which starts like the others. */
+  async add(task: SubmittedTask): Promise<void> {
+    this.#tasks.push(task);
+    if (this.submittedAtMs !== undefined) await task.run.submit();
+  }
+
+  /** Starts what is queued. */
+  async start(): Promise<void> {
+    await Promise.all(this.tasks.map(({ run }) => run.start()));
+  }
+
+  /** Ends what has not ended, processes included, in this state. */
+  async end(state: EndState, message?: string): Promise<void> {
+    await Promise.all(this.tasks.map(({ run }) => run.end(state, message)));
+  }
+
+  /** Queues all tasks again, under their ids; their output goes on in the same files. */
+  async requeue(): Promise<void> {
+    if (this.submittedAtMs === undefined) throw new JobtailError('usage', `job ${this.jobId} is not submitted`);
+    await Promise.all(this.tasks.map(({ run }) => run.requeue()));
   }
 
   /** Resolves when all processes have ended. */
@@ -130,25 +177,33 @@ export class SubmittedJob {
 
   /** Ends all processes with everything they started. */
   async kill(): Promise<void> {
-    await Promise.all(this.tasks.map((task) => task.kill()));
+    await Promise.all(this.tasks.map(({ run }) => run.kill()));
   }
+}
+
+export interface ClusterOptions {
+  readonly habits: IdHabits;
+  /** Milliseconds; the times of jobs go by it. */
+  readonly clock: () => number;
 }
 
 export class Cluster {
   /** `<directory>/jobs`, without symbolic links in it. */
   readonly directory: string;
+  readonly #clock: () => number;
   readonly #jobs = new Map<JobId, SubmittedJob>();
-  readonly #taskIds = new Set<string>();
-  #nextId = 500;
+  readonly #ids: Ids;
 
-  private constructor(directory: string) {
+  private constructor(directory: string, options: ClusterOptions) {
     this.directory = directory;
+    this.#clock = options.clock;
+    this.#ids = new Ids(options.habits);
   }
 
-  static async open(directory: string): Promise<Cluster> {
+  static async open(directory: string, options: ClusterOptions): Promise<Cluster> {
     const jobs = join(directory, 'jobs');
     await mkdir(jobs, { recursive: true });
-    return new Cluster(await realpath(jobs));
+    return new Cluster(await realpath(jobs), options);
   }
 
   get jobs(): readonly SubmittedJob[] {
@@ -162,16 +217,20 @@ export class Cluster {
 
   /** Creates a job and, unless it is held, starts it. An id that is none or is taken is a `usage` error. */
   async submit(spec: JobSpec, defaultOwner: string): Promise<SubmittedJob> {
-    const jobId = parseJobId(spec.jobId ?? this.#freeId((id) => this.#jobs.has(id as JobId)));
-    if (jobId === undefined) throw new JobtailError('usage', `the job id "${spec.jobId}" is no 64-bit number`);
-    if (this.#jobs.has(jobId)) throw new JobtailError('usage', `job ${jobId} exists already`);
+    const jobId = this.#ids.job(spec.jobId);
+    const { owner = defaultOwner, name = `job ${jobId}`, ageSeconds = 0 } = spec;
     const directory = join(this.directory, jobId);
-    const tasks = spec.tasks.map((task) => this.#createTask(task, directory));
-    const job = new SubmittedJob(jobId, spec.owner ?? defaultOwner, directory, tasks);
+    const tasks = spec.tasks.map((task, index) => this.#createTask(task, index, directory));
+    const job = new SubmittedJob({ jobId, owner, name, ageSeconds, directory, tasks }, this.#clock);
     this.#jobs.set(jobId, job);
     await mkdir(directory, { recursive: true });
     if (spec.held !== true) await job.submit();
     return job;
+  }
+
+  /** Gives one more task to a job. */
+  async addTask(job: SubmittedJob, spec: TaskSpec): Promise<void> {
+    await job.add(this.#createTask(spec, job.tasks.length, job.directory));
   }
 
   /** Ends every process of every job. */
@@ -179,17 +238,9 @@ export class Cluster {
     await Promise.all(this.jobs.map((job) => job.kill()));
   }
 
-  #createTask(spec: TaskSpec, directory: string): SubmittedTask {
-    const taskId = parseTaskId(spec.taskId ?? this.#freeId((id) => this.#taskIds.has(id)));
-    if (taskId === undefined) throw new JobtailError('usage', `the task id "${spec.taskId}" is no 64-bit number`);
-    if (this.#taskIds.has(taskId)) throw new JobtailError('usage', `task ${taskId} exists already`);
-    this.#taskIds.add(taskId);
-    return new SubmittedTask(spec, taskId, spec.specificationId ?? this.#freeId(() => false), directory);
-  }
-
-  #freeId(taken: (id: string) => boolean): string {
-    do this.#nextId += 1;
-    while (taken(String(this.#nextId)));
-    return String(this.#nextId);
+  #createTask(spec: TaskSpec, index: number, jobDirectory: string): SubmittedTask {
+    const taskId = this.#ids.task(spec.taskId);
+    const { specificationId = this.#ids.specification(taskId), name = `task ${index + 1}` } = spec;
+    return new SubmittedTask(spec, { taskId, specificationId, name }, { jobDirectory, clock: this.#clock });
   }
 }

@@ -1,9 +1,8 @@
 /** The files of a job as the service sees them: what is listed, and what a path may reach. */
-import type { Stats } from 'node:fs';
 import { constants } from 'node:fs';
 import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import type { SubmittedJob } from './cluster.ts';
+import type { SubmittedJob, SubmittedTask } from './cluster.ts';
 
 /** Bytes of one read. */
 const READ_BYTES = 64 * 1024;
@@ -96,13 +95,18 @@ async function staysWithin(root: string, path: Buffer): Promise<boolean> {
   return real.startsWith(root + sep);
 }
 
+/** The task whose directory holds the path. */
+export function taskAt(job: SubmittedJob, path: string): SubmittedTask | undefined {
+  return job.tasks.find(({ directory }) => path.startsWith(directory + sep));
+}
+
 /** The path in the job's directory that a listed name stands for; undefined if it would leave it. */
 export function pathOfListed(job: SubmittedJob, name: string): string | undefined {
   const path = join(job.directory, name);
   return path.startsWith(job.directory + sep) ? path : undefined;
 }
 
-/** Bytes that a reader of the file sees: `staleBytes` where the file system still shows an old size. */
-export function visibleSize(stats: Stats, staleBytes: number | undefined): number {
-  return Math.min(stats.size, staleBytes ?? stats.size);
+/** Bytes that a reader of the file sees, of those that are flushed: `staleBytes` where the file system shows an old size. */
+export function visibleSize(flushedBytes: number, staleBytes: number | undefined): number {
+  return Math.min(flushedBytes, staleBytes ?? flushedBytes);
 }

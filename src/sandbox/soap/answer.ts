@@ -41,10 +41,20 @@ export function memberElement(name: string, value: string | null, nullMembers: b
   return nullMembers ? nilElement(name) : '';
 }
 
-/** The element of an answer, around its result or without one. */
-export function responseElement(operation: Operation, namespace: string) {
+/** The element of an answer around its result, or empty if that has no text at all. */
+export async function* responseAround(
+  operation: Operation,
+  namespace: string,
+  result: AsyncIterable<string> | Iterable<string>,
+): AsyncGenerator<string> {
   const tag = `${operation}Response xmlns="${escapeText(namespace).replaceAll('"', '&quot;')}"`;
-  return { before: `<${tag}>`, after: `</${operation}Response>`, empty: `<${tag} />` };
+  let any = false;
+  for await (const piece of result) {
+    if (piece === '') continue;
+    yield any ? piece : `<${tag}>${piece}`;
+    any = true;
+  }
+  yield any ? `</${operation}Response>` : `<${tag} />`;
 }
 
 /** What stands before and after the content of Body. */

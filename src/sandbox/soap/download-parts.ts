@@ -8,7 +8,7 @@ import type { LiveFileName } from '../../job.ts';
 import { FILE_TYPES, type FileType } from '../../remote/soap/contract.ts';
 import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import { openWithin, readRange, visibleSize } from '../cluster/job-files.ts';
-import { type FaultRule, staleBytes } from '../faults.ts';
+import { type SubjectFile, staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
@@ -42,18 +42,22 @@ interface OpenPart extends Wanted {
 export async function* downloadParts(
   entries: readonly (TaskFileOffset | null)[],
   { job, rules }: OperationCall,
-  { cluster, habits }: SandboxPlace,
+  { cluster, habits, flushing }: SandboxPlace,
 ): AsyncGenerator<string> {
   const limit = habits.maxPartsEntries;
   if (limit !== null && entries.length > limit) {
     throw new ServiceFault(`The request asks for ${entries.length} files, ${limit} are allowed.`);
   }
+  if (habits.unknownTask === 'fault') refuseUnknown(entries, job);
   const name = 'DownloadPartsOfJobFilesFromClusterResult';
   const open: OpenPart[] = [];
   try {
     for (const wanted of inServerOrder(entries, job)) {
       const file = await openWithin(cluster.directory, pathOf(wanted));
-      if (file !== undefined) open.push({ ...wanted, file, size: await sizeOf(file, wanted, rules) });
+      if (file === undefined) continue;
+      const bytes = await sizeOf(file, wanted);
+      const flushed = flushing.flushedSize(wanted.task, pathOf(wanted), bytes);
+      open.push({ ...wanted, file, size: visibleSize(flushed, staleBytes(rules, subjectOf(wanted))) });
     }
     if (open.length === 0 && !habits.nilEntries) {
       yield element(name);
@@ -85,17 +89,32 @@ function inServerOrder(entries: readonly (TaskFileOffset | null)[], job: Submitt
   });
 }
 
+function refuseUnknown(entries: readonly (TaskFileOffset | null)[], job: SubmittedJob): void {
+  const unknown = entries.find((entry) => entry?.submittedTaskInfoId != null && !hasTask(job, entry));
+  if (unknown == null) return;
+  throw new ServiceFault(`Specified task with id ${unknown.submittedTaskInfoId} does not exist.`);
+}
+
+const hasTask = (job: SubmittedJob, { submittedTaskInfoId }: TaskFileOffset) =>
+  job.tasks.some(({ taskId }) => taskId === submittedTaskInfoId);
+
 function pathOf({ task, fileType }: Wanted): string {
   return task.files[FILE_OF_TYPE[fileType]];
 }
 
-async function sizeOf(file: FileHandle, { task, fileType, offset }: Wanted, rules: readonly FaultRule[]) {
+const subjectOf = ({ task, fileType }: Wanted): SubjectFile => ({
+  taskId: task.taskId,
+  file: FILE_OF_TYPE[fileType],
+});
+
+/** Bytes of the whole file; one that cannot be read from the offset on is closed. */
+async function sizeOf(file: FileHandle, { task, fileType, offset }: Wanted): Promise<number> {
   try {
     if (offset < 0n) throw new ServiceFault(`The offset ${offset} is negative.`);
     if (offset > MAX_OFFSET) throw new ServiceFault(`EINVAL: the offset ${offset} is no place in a file.`);
     const stats = await file.stat();
     if (!stats.isFile()) throw new ServiceFault(`The ${fileType} of task ${task.taskId} is no file.`);
-    return visibleSize(stats, staleBytes(rules, { taskId: task.taskId, file: FILE_OF_TYPE[fileType] }));
+    return stats.size;
   } catch (error) {
     await file.close();
     throw error;

@@ -1,33 +1,37 @@
-/** The address of the file-transfer service: from an HTTP request to a call, and from its result or failure to an answer. */
+/** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
+import type { ServiceName } from '../../remote/soap/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { delay, type Exchange, readBody, sendAnswer, sendText, spoil } from '../exchange.ts';
-import type { FaultSubject } from '../faults.ts';
+import type { FaultRule, FaultSubject } from '../faults.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
 import { entriesOf } from '../traffic.ts';
 import { answerType, envelopeOf, faultDocument } from './answer.ts';
 import { FILE_OF_TYPE } from './download-parts.ts';
+import { JobInformation } from './job-information.ts';
 import { runOperation } from './operations.ts';
 import { readCall, readHead, type SoapCallHead, type SoapVersion } from './request.ts';
-import type { SoapRequest } from './request-schema.ts';
+import { jobIdOf, type SoapRequest } from './request-schema.ts';
 
 export class SoapEndpoint {
   readonly #place: SandboxPlace;
+  readonly #jobs: JobInformation;
   /** Users with a call in flight. */
   readonly #busy = new Set<SandboxUser>();
 
   constructor(place: SandboxPlace) {
     this.#place = place;
+    this.#jobs = new JobInformation(place);
   }
 
-  async handle(exchange: Exchange): Promise<void> {
+  async handle(exchange: Exchange, service: ServiceName): Promise<void> {
     const { traffic, habits, namespace } = this.#place;
     const head = readHead(exchange.request.headers);
     const body = await readBody(exchange.request, habits.maxRequestBytes);
     traffic.begin();
     try {
-      const request = readCall(body, head, namespace);
+      const request = readCall(body, head, { namespace, service });
       this.#accept(request, head, body.length);
       await this.#answer(exchange, request, head.version);
     } catch (thrown) {
@@ -52,7 +56,7 @@ export class SoapEndpoint {
     const { habits, sessions, faults, traffic } = this.#place;
     const rules = faults.take(subjectOf(request));
     if (await spoil(exchange, rules)) return;
-    const { sessionCode, submittedJobInfoId } = request.body;
+    const { sessionCode } = request.body;
     const user = sessions.userOf({ sessionCode, authorization: exchange.request.headers.authorization });
     if (habits.parallelUnsafe && this.#busy.has(user)) {
       throw new ServiceFault('The connection to the cluster is in use by another call.');
@@ -60,13 +64,20 @@ export class SoapEndpoint {
     this.#busy.add(user);
     try {
       await delay(exchange, rules);
-      const job = this.#jobOf(submittedJobInfoId, user, sessionCode);
-      const result = runOperation(request, { job, rules }, this.#place);
+      const result = this.#run(request, user, rules);
       const answer = { status: 200, headers: headersOf(version), body: envelope(version, result) };
       traffic.bytesSent += await sendAnswer(exchange, answer, rules);
     } finally {
       this.#busy.delete(user);
     }
+  }
+
+  #run(request: SoapRequest, user: SandboxUser, rules: readonly FaultRule[]): AsyncIterable<string> {
+    if (request.operation === 'ListJobsForCurrentUser') return this.#jobs.listJobs(user.username);
+    const { submittedJobInfoId, sessionCode } = request.body;
+    const job = this.#jobOf(submittedJobInfoId, user, sessionCode);
+    if (request.operation === 'GetCurrentInfoForJob') return this.#jobs.getCurrentInfo(job);
+    return runOperation(request, { job, rules }, this.#place);
   }
 
   #jobOf(jobId: string, user: SandboxUser, sessionCode: string | undefined): SubmittedJob {
@@ -99,7 +110,8 @@ function asFault(thrown: unknown): ServiceFault {
 
 function subjectOf(request: SoapRequest): FaultSubject {
   const { operation, body } = request;
-  const subject = { operation, jobId: body.submittedJobInfoId };
+  const jobId = jobIdOf(request);
+  const subject = { operation, ...(jobId !== undefined && { jobId }) };
   if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: body.relativeFilePath ?? '' }] };
   const files = entriesOf(request).flatMap((entry) => {
     const { submittedTaskInfoId: taskId, fileType } = entry ?? {};

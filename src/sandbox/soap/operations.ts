@@ -1,14 +1,15 @@
 /**
- * The five operations (docs/interface.md 4.1). Each hands out the element inside Body in pieces; what it throws before
+ * The five operations of FileTransferWs (docs/interface.md 4.1). Each hands out the element inside Body in pieces; what it throws before
  * the first bytes went out becomes a fault.
  */
-import type { Operation } from '../../remote/soap/contract.ts';
+import type { FileTransferOperation } from '../../remote/soap/contract.ts';
 import {
   changedFiles,
   type ListedFile,
   openWithin,
   pathOfListed,
   readRange,
+  taskAt,
   visibleSize,
 } from '../cluster/job-files.ts';
 import type { TransferKeys } from '../cluster/transfer-keys.ts';
@@ -16,13 +17,17 @@ import { staleBytes } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
-import { element, memberElement, nilElement, responseElement, textElement } from './answer.ts';
+import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
-import type { SoapRequest } from './request-schema.ts';
+import type { RequestOf } from './request-schema.ts';
 
 /** Runs the operation of a request. */
-export function runOperation(request: SoapRequest, call: OperationCall, place: SandboxPlace): AsyncGenerator<string> {
-  const respond = (result: AsyncGenerator<string>) => response(request.operation, place.namespace, result);
+export function runOperation(
+  request: RequestOf<FileTransferOperation>,
+  call: OperationCall,
+  place: SandboxPlace,
+): AsyncGenerator<string> {
+  const respond = (result: AsyncGenerator<string>) => responseAround(request.operation, place.namespace, result);
   switch (request.operation) {
     case 'GetFileTransferMethod':
       return respond(getTransferMethod(call, place));
@@ -35,17 +40,6 @@ export function runOperation(request: SoapRequest, call: OperationCall, place: S
     case 'DownloadFileFromCluster':
       return respond(downloadFile(request.body.relativeFilePath ?? '', call, place));
   }
-}
-
-async function* response(operation: Operation, namespace: string, result: AsyncGenerator<string>) {
-  const { before, after, empty } = responseElement(operation, namespace);
-  let any = false;
-  for await (const piece of result) {
-    if (piece === '') continue;
-    yield any ? piece : before + piece;
-    any = true;
-  }
-  yield any ? after : empty;
 }
 
 async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
@@ -96,7 +90,8 @@ function listedName({ specificationId, path }: ListedFile, { listForm }: Sandbox
   return listForm === 'bare' ? `${specificationId}/${path}` : `/${specificationId}/${path}`;
 }
 
-async function* downloadFile(listed: string, { job, rules }: OperationCall, { cluster, habits }: SandboxPlace) {
+async function* downloadFile(listed: string, { job, rules }: OperationCall, place: SandboxPlace) {
+  const { cluster, habits, flushing } = place;
   const name = 'DownloadFileFromClusterResult';
   const extra = Object.hasOwn(habits.extraFiles, listed) ? habits.extraFiles[listed] : undefined;
   if (extra !== undefined) {
@@ -105,7 +100,7 @@ async function* downloadFile(listed: string, { job, rules }: OperationCall, { cl
   }
   const path = habits.oneLeadingSlash && !/^\/(?!\/)/.test(listed) ? undefined : pathOfListed(job, listed);
   const file = path === undefined ? undefined : await openWithin(cluster.directory, path);
-  if (file === undefined) {
+  if (path === undefined || file === undefined) {
     if (habits.missingFile === 'fault') throw new ServiceFault(`File ${listed} does not exist.`);
     yield* absent(name, habits);
     return;
@@ -113,7 +108,8 @@ async function* downloadFile(listed: string, { job, rules }: OperationCall, { cl
   try {
     const stats = await file.stat();
     if (!stats.isFile()) throw new ServiceFault(`${listed} is no file.`);
-    const end = visibleSize(stats, staleBytes(rules, { file: listed }));
+    const flushed = flushing.flushedSize(taskAt(job, path), path, stats.size);
+    const end = visibleSize(flushed, staleBytes(rules, { file: listed }));
     if (end === 0) {
       yield element(name);
       return;

@@ -1,9 +1,9 @@
 /**
- * The five request types as one table (docs/interface.md 2 and 4.1), and the strict reading of an element tree by it.
+ * The request types of both services as one table (docs/interface.md 2, 4.1 and 10.1), and the strict reading of an element tree by it.
  * TypeScript's types of the requests come from the same table.
  */
 import { parseLong } from '../../job.ts';
-import { FILE_TYPES, type Operation, PROTOCOLS } from '../../remote/soap/contract.ts';
+import { FILE_TYPES, type Operation, PROTOCOLS, SERVICES, type ServiceName } from '../../remote/soap/contract.ts';
 import { ServiceFault } from '../refusals.ts';
 import { type XmlElement, XSI } from './xml-tree.ts';
 
@@ -35,6 +35,8 @@ const REQUESTS = {
   },
   ListChangedFilesForJob: { submittedJobInfoId: 'long', 'sessionCode?': 'string' },
   DownloadFileFromCluster: { submittedJobInfoId: 'long', 'relativeFilePath?': 'string', 'sessionCode?': 'string' },
+  GetCurrentInfoForJob: { submittedJobInfoId: 'long', 'sessionCode?': 'string' },
+  ListJobsForCurrentUser: { 'sessionCode?': 'string' },
 } as const satisfies Record<Operation, Sequence>;
 
 /** What an element of the schema is read as; a long is canonical decimal text. */
@@ -52,18 +54,31 @@ type MemberOf<Name, Value> = Name extends `${string}?`
       ? readonly (Value | null)[]
       : Value;
 
+/** A request of one of these operations. */
+export type RequestOf<Of extends Operation> = {
+  [O in Of]: { readonly operation: O; readonly body: ValueOf<(typeof REQUESTS)[O]> };
+}[Of];
 /** A request with its operation. */
-export type SoapRequest = {
-  [O in Operation]: { readonly operation: O; readonly body: ValueOf<(typeof REQUESTS)[O]> };
-}[Operation];
+export type SoapRequest = RequestOf<Operation>;
 /** An entry of a DownloadParts request. */
 export type TaskFileOffset = ValueOf<typeof TASK_FILE_OFFSET>;
 /** FileTransferMethodExt as a client sends it back. */
 export type UsedTransferMethod = ValueOf<typeof METHOD>;
 
+/** The job that a request is about. */
+export function jobIdOf({ body }: SoapRequest): string | undefined {
+  return 'submittedJobInfoId' in body ? body.submittedJobInfoId : undefined;
+}
+
+/** What a request has to be of. */
+export interface RequestedService {
+  readonly namespace: string;
+  readonly service: ServiceName;
+}
+
 /** Reads the element in the Body. Anything that the schema does not allow is a client fault that names it. */
-export function readRequest(element: XmlElement, namespace: string): SoapRequest {
-  const operation = Object.keys(REQUESTS).find((name): name is Operation => name === element.local);
+export function readRequest(element: XmlElement, { namespace, service }: RequestedService): SoapRequest {
+  const operation = SERVICES[service].find((name: Operation) => name === element.local);
   if (operation === undefined || element.uri !== namespace) {
     throw refused(`expected an operation of ${namespace}, found ${display(element, namespace)}`);
   }

@@ -3,9 +3,9 @@
  * (docs/interface.md 4.1).
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { actionOf, OPERATIONS } from '../../remote/soap/contract.ts';
+import { actionOf, SERVICES } from '../../remote/soap/contract.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
-import { readRequest, refused, type SoapRequest } from './request-schema.ts';
+import { type RequestedService, readRequest, refused, type SoapRequest } from './request-schema.ts';
 import { readXml, type XmlElement } from './xml-tree.ts';
 
 export type SoapVersion = '1.1' | '1.2';
@@ -48,7 +48,7 @@ export function readMediaType(line: string): { type: string; parameters: Map<str
 }
 
 /** Reads the body of a call. Throws 400 for malformed XML and a client fault for all else that is wrong. */
-export function readCall(body: Buffer, head: SoapCallHead, namespace: string): SoapRequest {
+export function readCall(body: Buffer, head: SoapCallHead, requested: RequestedService): SoapRequest {
   const root = readXml(body);
   const { envelope } = SOAP[head.version];
   if (root.local !== 'Envelope') throw refused(`expected element Envelope, found ${root.local}`);
@@ -66,8 +66,8 @@ export function readCall(body: Buffer, head: SoapCallHead, namespace: string): S
   if (element === undefined || second !== undefined) {
     throw refused(`expected exactly one element in Body, found ${soapBody.children.length}`);
   }
-  checkAction(head, element, namespace);
-  return readRequest(element, namespace);
+  checkAction(head, element, requested);
+  return readRequest(element, requested);
 }
 
 function readHeader(header: XmlElement | undefined, envelope: string): void {
@@ -79,10 +79,11 @@ function readHeader(header: XmlElement | undefined, envelope: string): void {
   }
 }
 
-function checkAction({ version, action }: SoapCallHead, element: XmlElement, namespace: string): void {
+function checkAction({ version, action }: SoapCallHead, element: XmlElement, requested: RequestedService): void {
+  const { namespace, service } = requested;
   // SOAP 1.2 makes the action optional; ASP.NET then goes by the element.
   if (version === '1.2' && action === undefined) return;
-  const known = OPERATIONS.some((operation) => actionOf(namespace, operation) === action);
+  const known = SERVICES[service].some((operation) => actionOf(namespace, operation) === action);
   if (!known) {
     const name = version === '1.1' ? 'HTTP Header SOAPAction' : 'the action parameter';
     throw new ServiceFault(`Server did not recognize the value of ${name}: ${action ?? ''}.`, 'client');

@@ -4,9 +4,8 @@
  */
 
 import { goesOnLike } from '../compare/alike.ts';
-import { match } from '../compare/match.ts';
+import { isStillShown } from '../compare/still-shown.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import { askFrom } from '../offsets.ts';
 import type { Follow, FollowEnd } from '../steps.ts';
 import { findMark } from '../text/byte-order-mark.ts';
 import { type Decode, readMarked } from '../text/explain.ts';
@@ -27,11 +26,9 @@ export async function* fillInexact(file: LiveFile, text: Reading, decode: Decode
   const measured = yield* measure(file, text, decode);
   if (typeof measured === 'string') return measured;
   const { width, next } = measured;
-  if (width === 0) return next;
-  const nothingBehind = text.fork();
-  const replaced = await nothingBehind.skipUncertain();
-  if (nothingBehind.atEnd() && !(yield* isStillThere(file, replaced, decode))) return 'unclear';
-  await file.appendInexact(width);
+  if (typeof next === 'string' && width === 0) return next;
+  if (!(yield* isStillShown(file, text, decode))) return 'unclear';
+  if (width > 0) await file.appendInexact(width);
   return next;
 }
 
@@ -61,7 +58,7 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
       // undecodable for sure.
       const rest = reading.fork();
       const isMark = (await reading.peek(1)).length > 0 || ((await rest.skipUncertain()) > 0 && rest.atEnd());
-      if (!isMark || ++misses > MOST_MARKS || !(yield* isMirrored(file, decode))) return 'unclear';
+      if (!isMark || ++misses > MOST_MARKS) return 'unclear';
       width++;
       continue;
     }
@@ -78,23 +75,4 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
     behind = rest;
   }
   return { width, next: 'raw' };
-}
-
-/** Whether the service still shows what is mirrored. */
-async function* isMirrored(file: LiveFile, decode: Decode): Follow<boolean> {
-  const from = await askFrom(file);
-  const part = yield from;
-  return part !== undefined && (await match(decode(part.content), file, { from, to: file.length })).kind === 'same';
-}
-
-/** A text that ends in what is filled has nothing behind it that could show whether it is still the same file. */
-async function* isStillThere(file: LiveFile, replaced: number, decode: Decode): Follow<boolean> {
-  const from = await askFrom(file);
-  const part = yield from;
-  if (part === undefined) return false;
-  const reading = decode(part.content);
-  const found = await match(reading, file, { from, to: file.length });
-  if (found.kind !== 'same') return false;
-  const asBefore = !found.aligned || (await reading.skipUncertain()) === replaced;
-  return asBefore && reading.atEnd();
 }

@@ -54,6 +54,8 @@ interface Found {
 interface Compared {
   readonly listed: string;
   readonly rest: Content;
+  /** The bytes of the mirror's inexact regions. */
+  readonly pieces: readonly Buffer[];
   readonly found: 'same' | Difference;
 }
 
@@ -92,8 +94,8 @@ export class RawBytes {
   }
 
   /**
-   * Holds all of the mirror against the raw bytes, where the text does not tell: what they have behind it is appended, or
-   * the difference returned; undefined if they are not to be had now, or of several listed files.
+   * Holds all of the mirror against the raw bytes, where the text does not tell: its inexact regions are mended and what
+   * is behind it appended, or the difference returned; undefined if they are not to be had now, or of several listed files.
    */
   async compare(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Promise<'same' | Difference | undefined> {
     if (!this.#isTime(file, 'all', pass)) return undefined;
@@ -109,7 +111,10 @@ export class RawBytes {
         if (isAnother) return undefined;
         if (name === file.row.listedName) break;
       }
-      if (only?.found === 'same') await this.#append(file, { ...only, common: only.rest.length });
+      if (only?.found === 'same') {
+        if (only.pieces.length > 0) await file.mend(only.pieces);
+        await this.#append(file, { ...only, common: only.rest.length });
+      }
       return only?.found;
     } finally {
       await only?.rest.release();
@@ -215,7 +220,8 @@ export class RawBytes {
       if (await this.#receive(file, listed, arrival, signal)) found = await arrival.found();
       return found !== undefined;
     });
-    return content === undefined || found === undefined ? undefined : { listed, rest: content, found };
+    if (content === undefined || found === undefined) return undefined;
+    return { listed, rest: content, pieces: arrival.pieces, found };
   }
 
   /** The bytes of the listed file behind the mirror; undefined if it is another file. */

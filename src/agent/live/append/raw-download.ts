@@ -37,8 +37,7 @@ export class RawArrival implements Arrival {
   readonly #sink: Sink;
   /** Of the mirror as it was at the beginning: the sink may append to it. */
   readonly #length: number;
-  readonly #regions: readonly InexactRegion[];
-  readonly #pieces: Buffer[];
+  readonly #regions: RegionBytes;
   /** Bytes behind the mirror that wait until enough of them are there to be compared; undefined once they were. */
   #head: GrowingBuffer | undefined;
   #at = 0;
@@ -49,14 +48,13 @@ export class RawArrival implements Arrival {
     this.#shown = shown;
     this.#sink = sink;
     this.#length = file.length;
-    this.#regions = file.row.inexact;
-    this.#pieces = this.#regions.map(() => Buffer.alloc(0));
+    this.#regions = new RegionBytes(file.row.inexact);
     this.#head = shown === undefined ? undefined : new GrowingBuffer();
   }
 
   /** The bytes of the mirror's inexact regions. */
   get pieces(): readonly Buffer[] {
-    return this.#pieces;
+    return this.#regions.pieces;
   }
 
   /** @throws AnotherFile; what the sink throws */
@@ -81,12 +79,7 @@ export class RawArrival implements Arrival {
     const start = this.#at;
     const end = start + shared.length;
     const there = await this.#file.read(start, end);
-    if (!there.equals(maskRegions(shared, start, this.#regions))) throw new AnotherFile();
-    for (const [index, region] of this.#regions.entries()) {
-      if (!overlaps(region, start, end)) continue;
-      const part = shared.subarray(Math.max(0, region.start - start), region.start + region.length - start);
-      this.#pieces[index] = Buffer.concat([this.#pieces[index] ?? part.subarray(0, 0), part]);
-    }
+    if (!there.equals(this.#regions.take(shared, start))) throw new AnotherFile();
   }
 
   async #handOnHead(): Promise<void> {
@@ -95,6 +88,27 @@ export class RawArrival implements Arrival {
     if (!(await isShownAs(this.#shown, head, this.#length === 0))) throw new AnotherFile();
     this.#head = undefined;
     await this.#sink(head);
+  }
+}
+
+/** The inexact regions of a mirror, and what a listed file has there. */
+class RegionBytes {
+  readonly #regions: readonly InexactRegion[];
+  readonly pieces: Buffer[];
+
+  constructor(regions: readonly InexactRegion[]) {
+    this.#regions = regions;
+    this.pieces = regions.map(() => Buffer.alloc(0));
+  }
+
+  /** Keeps those of the next bytes, which stand at `at`; returns the bytes with the regions made unknown. */
+  take(bytes: Buffer, at: number): Buffer {
+    for (const [index, region] of this.#regions.entries()) {
+      if (!overlaps(region, at, at + bytes.length)) continue;
+      const part = bytes.subarray(Math.max(0, region.start - at), region.start + region.length - at);
+      this.pieces[index] = Buffer.concat([this.pieces[index] ?? part.subarray(0, 0), part]);
+    }
+    return maskRegions(bytes, at, this.#regions);
   }
 }
 
@@ -110,6 +124,7 @@ export class WholeArrival implements Arrival {
   readonly #shown: ShownPart;
   readonly #sink: Sink;
   readonly #length: number;
+  readonly #regions: RegionBytes;
   /** Bytes from where the text begins. */
   readonly #window = new GrowingBuffer();
   #differsAt: number | undefined;
@@ -120,6 +135,12 @@ export class WholeArrival implements Arrival {
     this.#shown = shown;
     this.#sink = sink;
     this.#length = file.length;
+    this.#regions = new RegionBytes(file.row.inexact);
+  }
+
+  /** The bytes of the mirror's inexact regions. */
+  get pieces(): readonly Buffer[] {
+    return this.#regions.pieces;
   }
 
   async take(bytes: Buffer): Promise<void> {
@@ -129,7 +150,7 @@ export class WholeArrival implements Arrival {
     this.#window.append(bytes.subarray(skipped, skipped + WINDOW_BYTES - this.#window.length));
     if (this.#differsAt !== undefined) return;
     const there = await this.#file.read(start, Math.min(this.#at, this.#length));
-    const here = maskRegions(bytes.subarray(0, there.length), start, this.#file.row.inexact);
+    const here = this.#regions.take(bytes.subarray(0, there.length), start);
     const common = commonLength(here, there);
     if (common < there.length) this.#differsAt = start + common;
     else if (bytes.length > there.length) await this.#sink(bytes.subarray(there.length));

@@ -17,12 +17,23 @@ import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { goesOnLike } from './alike.ts';
 import { type Difference, match } from './match.ts';
 import { mostReplacements } from './replacements.ts';
+import { isStillShown } from './still-shown.ts';
 
 /** `answer` stands right behind the mirror; `undetermined` are bytes of the mirror of which nothing could be told. */
 export interface Same {
   readonly kind: 'same';
   readonly answer: Answer;
   readonly undetermined: readonly InexactRegion[];
+}
+
+/** Where the mirror ends in undecodable bytes of an answer, and with how many U+FFFD these are shown. */
+interface OpenEnd extends Omit<Same, 'kind'> {
+  readonly at: number;
+  readonly replaced: number;
+}
+
+interface EndContext extends Pick<FollowContext, 'final'> {
+  readonly decode: Decode;
 }
 
 /** Questions about the bytes that the mirror ends in. */
@@ -36,13 +47,26 @@ const SHOWN_BYTES = 64;
  */
 export async function* findEnd(
   file: LiveFile,
-  { answer, undetermined, at, replaced }: Omit<Same, 'kind'> & { readonly at: number; readonly replaced: number },
-  { decode, final }: Pick<FollowContext, 'final'> & { readonly decode: Decode },
+  open: OpenEnd,
+  context: EndContext,
+): Follow<Same | Difference | 'again'> {
+  const { answer, undetermined, at, replaced } = open;
+  const { reading } = answer;
+  if (reading.atEnd() && !context.final && (await isAllShown(file, at, replaced)))
+    return { kind: 'same', answer, undetermined };
+  const shown = reading.fork();
+  const found = yield* askForEnd(file, open, context);
+  // Several answers said so: the file may have been rewritten between them.
+  const isDoubtful = found !== 'again' && found.kind === 'same' && !(yield* isStillShown(file, shown, context.decode));
+  return isDoubtful ? 'again' : found;
+}
+
+async function* askForEnd(
+  file: LiveFile,
+  { answer, undetermined, at, replaced }: OpenEnd,
+  { decode }: EndContext,
 ): Follow<Same | Difference | 'again'> {
   const { reading } = answer;
-  if (reading.atEnd() && !final && (await isAllShown(file, at, replaced)))
-    return { kind: 'same', answer, undetermined };
-
   // Perhaps it ends in a character that is not complete yet, that a block edge cut, or that stands behind those bytes.
   const last = await alignDown(file, file.length - 1);
   const tail = await file.read(last, file.length);

@@ -25,6 +25,8 @@ const MAX_MARKUP = 10_000;
 const FREE_ATTRIBUTES = 2;
 
 const MOST_OF_NAME = 100;
+/** Of elements in each other; records of jobs have six. */
+const DEEPEST = 100;
 
 /** Elements around the content of the body: the envelope and the body itself. */
 const FRAMES_AROUND_CONTENT = 2;
@@ -49,8 +51,10 @@ interface Frame {
   readonly localName: string;
   readonly namespace: string;
   readonly nil: boolean;
-  /** `words` are those of a fault; `left-out` is with everything in it. */
-  readonly kind: 'plain' | 'lifted' | 'words' | 'left-out';
+  /**
+   * `within` is in a lifted one that holds elements; `words` are those of a fault; `left-out` is with everything in it.
+   */
+  readonly kind: 'plain' | 'lifted' | 'within' | 'words' | 'left-out';
   /** What the rest shows of its end. */
   readonly end: string;
 }
@@ -88,32 +92,34 @@ export class AnswerScanner implements XmlEvents {
 
   /** The answer is over: its rest. @throws JobtailError malformed, unexpected-answer */
   finish(): Rest {
-    if (this.#empty) throw unexpected('it is empty');
+    if (this.#empty) throw this.#unexpected('it is empty');
     this.#tokenizer.finish();
-    if (!this.#contentSeen) throw unexpected('the body of its envelope is empty');
+    if (!this.#contentSeen) throw this.#unexpected('the body of its envelope is empty');
     if (this.#fault === undefined) return { xml: this.#rest.join('') };
     return { fault: this.#fault.text };
   }
 
   open(tag: StartTag): void {
     const parent = this.#frames.at(-1);
-    if (parent?.kind === 'lifted') throw malformed('an element inside a text');
     if (parent?.nil === true) throw malformed('an element inside a nil one');
-    const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag);
+    const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag, parent);
     this.#frames.push(frame);
-    // How many texts are lifted is for the one who takes them to say.
-    this.#markup += (frame.kind === 'lifted' ? 0 : 1) + Math.max(0, tag.attributes - FREE_ATTRIBUTES);
+    // How many are lifted is for the one who takes them to say.
+    const isLifted = frame.kind === 'lifted' || frame.kind === 'within';
+    this.#markup += (isLifted ? 0 : 1) + Math.max(0, tag.attributes - FREE_ATTRIBUTES);
     if (this.#markup > MAX_MARKUP) throw tooLarge(`more than ${MAX_MARKUP} elements and attributes`);
   }
 
   text(bytes: Buffer, literal: boolean): void {
     const frame = this.#frames.at(-1);
     if (frame === undefined) return;
-    if (frame.kind === 'lifted') {
+    if (frame.kind === 'within' && !frame.nil) {
+      this.#options.lifted?.bytes(literal ? bytes : resolveReferences(bytes));
+    } else if (frame.kind === 'lifted' && this.#rule?.encoding !== 'elements') {
       this.#plainBytes -= bytes.length;
       const decoded = this.#base64?.push(bytes) ?? (literal ? bytes : resolveReferences(bytes, reusedSpace()));
       if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
-    } else if (frame.nil || this.#frames.length <= FRAMES_AROUND_CONTENT) {
+    } else if (frame.nil || frame.kind === 'lifted' || this.#frames.length <= FRAMES_AROUND_CONTENT) {
       if (!isWhiteSpace(bytes)) throw malformed('text where none may stand');
     } else {
       const characters = literal ? bytes : resolveReferences(bytes);
@@ -125,6 +131,7 @@ export class AnswerScanner implements XmlEvents {
   close(): void {
     const frame = this.#frames.pop();
     if (frame === undefined || frame === this.#frames.at(-1)) return;
+    if (frame.kind === 'within') this.#options.lifted?.element?.close();
     if (frame.kind === 'lifted') {
       this.#base64?.finish();
       this.#options.lifted?.end();
@@ -132,7 +139,8 @@ export class AnswerScanner implements XmlEvents {
     this.#write(frame.end);
   }
 
-  #frameOf(tag: StartTag): Frame {
+  #frameOf(tag: StartTag, parent: Frame | undefined): Frame {
+    if (parent?.kind === 'lifted' || parent?.kind === 'within') return this.#within(tag);
     switch (this.#frames.length) {
       case 0:
         return this.#envelope(tag);
@@ -148,7 +156,7 @@ export class AnswerScanner implements XmlEvents {
   #envelope(tag: StartTag): Frame {
     if (tag.localName.toLowerCase() === 'html') throw malformed('it looks like a web page');
     const isEnvelope = tag.localName === 'Envelope' && ENVELOPES.includes(tag.namespace);
-    if (!isEnvelope) throw unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
+    if (!isEnvelope) throw this.#unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
     this.#write(START_OF_REST);
     return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
   }
@@ -156,7 +164,7 @@ export class AnswerScanner implements XmlEvents {
   #headerOrBody(tag: StartTag): Frame {
     const inEnvelope = tag.namespace === this.#frames[0]?.namespace && !this.#bodySeen;
     if (inEnvelope && tag.localName === 'Header') return { ...tag, kind: 'left-out', end: '' };
-    if (!inEnvelope || tag.localName !== 'Body') throw unexpected(`its envelope holds ${this.#nameOf(tag)}`);
+    if (!inEnvelope || tag.localName !== 'Body') throw this.#unexpected(`its envelope holds ${this.#nameOf(tag)}`);
     this.#bodySeen = true;
     this.#write('<soap:Body>');
     return { ...tag, kind: 'plain', end: '</soap:Body>' };
@@ -164,14 +172,14 @@ export class AnswerScanner implements XmlEvents {
 
   #content(tag: StartTag): Frame {
     const { operation, namespace } = this.#options;
-    if (this.#contentSeen) throw unexpected('the body of its envelope holds more than one element');
+    if (this.#contentSeen) throw this.#unexpected('the body of its envelope holds more than one element');
     this.#contentSeen = true;
     if (tag.namespace === this.#frames[0]?.namespace && tag.localName === 'Fault') {
       this.#fault = new FaultWords();
       return { ...tag, kind: 'plain', end: '' };
     }
     if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
-      throw unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
+      throw this.#unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
     }
     return this.#plain(tag);
   }
@@ -179,7 +187,7 @@ export class AnswerScanner implements XmlEvents {
   /** An element of the response or of a fault. */
   #inner(tag: StartTag): Frame {
     if (this.#fault !== undefined) return this.#ofFault(tag, this.#fault);
-    if (tag.namespace !== this.#options.namespace) throw unexpected(`its response holds ${this.#nameOf(tag)}`);
+    if (tag.namespace !== this.#options.namespace) throw this.#unexpected(`its response holds ${this.#nameOf(tag)}`);
     return this.#rule !== undefined && this.#isAt(this.#rule.path, tag)
       ? this.#lift(tag, this.#rule)
       : this.#plain(tag);
@@ -211,9 +219,21 @@ export class AnswerScanner implements XmlEvents {
     return { ...tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
   }
 
+  /** An element of a record; what it is, and whether it is nil, is for the one who takes it to say. */
+  #within(tag: StartTag): Frame {
+    if (this.#rule?.encoding !== 'elements') throw malformed('an element inside a text');
+    if (this.#frames.length > DEEPEST) throw malformed(`more than ${DEEPEST} elements in each other`);
+    this.#options.lifted?.element?.open(tag.namespace === this.#options.namespace ? tag.localName : '');
+    return { ...tag, kind: 'within', end: '' };
+  }
+
   #plain(tag: StartTag): Frame {
     this.#write(tag.nil ? `<${tag.localName} xsi:nil="true">` : `<${tag.localName}>`);
     return { ...tag, kind: 'plain', end: `</${tag.localName}>` };
+  }
+
+  #unexpected(what: string): JobtailError {
+    return unexpected(this.#options.operation, what);
   }
 
   #nameOf({ localName, namespace }: StartTag): string {

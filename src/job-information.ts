@@ -1,0 +1,78 @@
+/**
+ * What the middleware tells of a job (docs/interface.md 10): its *job state*, times and tasks. The state that the agent
+ * itself gives a job (watched, settled, ...) is another thing.
+ */
+import type { JobId, TaskId } from './job.ts';
+
+/** What a job state means for whoever follows the job: more will come, or nothing more but what is flushed late. */
+export type JobPhase = 'active' | 'over';
+
+/** The words that are known (docs/servers.md 10.3). One that waits for a service account is not over. */
+const PHASES: ReadonlyMap<string, JobPhase> = new Map([
+  ['Configuring', 'active'],
+  ['Submitted', 'active'],
+  ['Queued', 'active'],
+  ['Running', 'active'],
+  ['WaitingForServiceAccount', 'active'],
+  ['Finished', 'over'],
+  ['Failed', 'over'],
+  ['Canceled', 'over'],
+  ['Deleted', 'over'],
+]);
+
+/** Undefined for a word that is not known, and for none: nothing is concluded from it. */
+export function phaseOf(jobState: string | null): JobPhase | undefined {
+  return jobState === null ? undefined : PHASES.get(jobState);
+}
+
+/** A time as it was told. */
+export interface JobTime {
+  readonly text: string;
+  /** Milliseconds since 1970; null if it has no time zone: it is never guessed. */
+  readonly ms: number | null;
+}
+
+/** One task of a job. Texts are as they were told: whoever shows them makes them printable. */
+export interface TaskInformation {
+  readonly id: TaskId;
+  readonly name: string | null;
+  readonly state: string | null;
+  readonly startTime: JobTime | null;
+  readonly endTime: JobTime | null;
+  readonly errorMessage: string | null;
+}
+
+export interface JobInformation {
+  readonly id: JobId;
+  readonly name: string | null;
+  /** The job state in the words of the middleware. */
+  readonly state: string | null;
+  readonly creationTime: JobTime | null;
+  readonly submitTime: JobTime | null;
+  readonly startTime: JobTime | null;
+  readonly endTime: JobTime | null;
+  readonly tasks: readonly TaskInformation[];
+}
+
+/** `xs:dateTime`. Others than these are kept as text. */
+const DATE_TIME = /^-?\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?$/;
+
+/** No zone of the earth is further behind. */
+const FURTHEST_ZONE_MS = 12 * 60 * 60_000;
+
+/** A time from the text of an `xs:dateTime`. */
+export function jobTimeOf(text: string): JobTime {
+  const zone = DATE_TIME.exec(text)?.[2];
+  const ms = zone === undefined ? Number.NaN : Date.parse(inMilliseconds(text));
+  return { text, ms: Number.isFinite(ms) ? ms : null };
+}
+
+/** The latest moment that a time can mean, in milliseconds since 1970; undefined if it is none. */
+export function latestMsOf({ text, ms }: JobTime): number | undefined {
+  if (ms !== null) return ms;
+  const found = DATE_TIME.test(text) ? Date.parse(`${inMilliseconds(text)}Z`) : Number.NaN;
+  return Number.isFinite(found) ? found + FURTHEST_ZONE_MS : undefined;
+}
+
+/** JavaScript reads three digits behind the second. */
+const inMilliseconds = (text: string) => text.replace(/(\.\d{3})\d+/, '$1');

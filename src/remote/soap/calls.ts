@@ -1,0 +1,57 @@
+/** Calls of one SOAP service, in a session: an envelope is written and sent, and the one that comes back is read. */
+import type { Grant } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import type { Lifted } from '../content/lifted.ts';
+import { SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
+import { authorizationOf, type Fields, inSession } from './arguments.ts';
+import type { Operation } from './contract.ts';
+import { Envelopes, type EnvelopesOptions } from './envelope.ts';
+import { Transport, type TransportOptions } from './transport.ts';
+
+export interface SoapCallsOptions extends EnvelopesOptions, TransportOptions, SessionCallsOptions {}
+
+/** What distinguishes the calls. */
+export interface Call {
+  readonly operation: Operation;
+  /** In the order of the contract, without the session. */
+  readonly fields: Fields;
+  readonly lifted?: Lifted;
+  /** The answer may take as long as it makes progress. */
+  readonly bulky?: boolean;
+  readonly signal: AbortSignal;
+}
+
+export class SoapCalls {
+  readonly #sessions: SessionCalls;
+  readonly #envelopes: Envelopes;
+  readonly #transport: Transport;
+
+  /** @throws JobtailError config for a namespace that no request can carry */
+  constructor(options: SoapCallsOptions) {
+    if (!/^[!#-%'-;=?-[\]_a-z~]+$/.test(options.namespace)) {
+      throw new JobtailError('config', 'service.namespace holds characters that no namespace can hold', {
+        hint: 'copy the targetNamespace from the WSDL of the service',
+      });
+    }
+    this.#sessions = new SessionCalls(options);
+    this.#envelopes = new Envelopes(options);
+    this.#transport = new Transport(options);
+  }
+
+  /** The content of the response element; undefined if it was not read to its end. @throws JobtailError */
+  call(call: Call): Promise<unknown> {
+    return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
+  }
+
+  async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
+    const { operation, fields, lifted, bulky, signal } = call;
+    const headers = { 'user-agent': 'jobtail', ...authorizationOf(grant) };
+    const envelope = await this.#envelopes.write(operation, inSession(fields, grant));
+    const rest = await this.#transport.send({
+      ...{ operation, lifted, count, signal },
+      envelope: { ...envelope, headers: { ...envelope.headers, ...headers } },
+      totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
+    });
+    return rest && (await this.#envelopes.read(operation, rest));
+  }
+}

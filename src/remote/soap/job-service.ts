@@ -1,0 +1,41 @@
+/** The two operations of JobManagementWs (docs/interface.md 10) over SOAP 1.1 or 1.2. */
+import type { JobService } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { JobInformation } from '../../job-information.ts';
+import { SoapCalls, type SoapCallsOptions } from './calls.ts';
+import { unexpected } from './faults.ts';
+import { JobRecords, type RecordLimits } from './job-records.ts';
+
+const LIMITS: RecordLimits = { jobs: 100_000, tasksOfJob: 10_000, bytes: 128 * 1024 * 1024 };
+/** Most of an answer says what is not kept: a list of so many jobs may be long. */
+const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
+
+export class SoapJobService implements JobService {
+  readonly #calls: SoapCalls;
+
+  /** `url` is {jobs_url}. @throws JobtailError config for a namespace that no request can carry */
+  constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallAnswerBytes'>) {
+    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallAnswerBytes: MAX_ANSWER_BYTES });
+  }
+
+  async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
+    const operation = 'GetCurrentInfoForJob';
+    const lifted = new JobRecords(LIMITS, jobId);
+    await this.#calls.call({ operation, fields: { submittedJobInfoId: jobId }, lifted, signal });
+    const [job] = lifted.jobs;
+    if (job === undefined) {
+      throw new JobtailError('not-found', `the service knows no job ${jobId}`, {
+        hint: 'look at the job id, and whether the job belongs to auth.username',
+      });
+    }
+    if (job.id !== jobId) throw unexpected(operation, `it tells of the job ${job.id}`);
+    return job;
+  }
+
+  async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
+    const lifted = new JobRecords(LIMITS);
+    await this.#calls.call({ operation: 'ListJobsForCurrentUser', fields: {}, lifted, bulky: true, signal });
+    return lifted.jobs;
+  }
+}
