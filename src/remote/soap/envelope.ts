@@ -61,7 +61,7 @@ export class Envelopes {
 }
 
 async function readContract(text: string): Promise<WSDL> {
-  // With all it brings along it is a third of what starts, and an agent may have no call to make.
+  // With all it brings along it is a quarter of a start, and an agent may have no call to make.
   const { WSDL } = await import('soap');
   return new Promise((resolve, reject) => {
     const contract = new WSDL(text, 'contract', { handleNilAsNull: true, customDeserializer: { long: exactLong } });
