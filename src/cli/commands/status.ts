@@ -6,6 +6,7 @@ import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
+import { detail, overview } from '../show/status-table.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface StatusOptions extends ConfigOption {
@@ -29,16 +30,11 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
   const config = await configurationAsOwner(options);
   const store = openSharedStore(config);
   const report = () => reportOf(config, store, jobId);
+  const page = () => (jobId === undefined ? overview : detail)(report(), columnsOfTerminal());
   try {
     if (jobId !== undefined) requireWatched(store, jobId);
-    if (options.json === true) {
-      process.stdout.write(`${printableJson(report(), 2)}\n`);
-      return;
-    }
-    // A program that asks again and again needs no table.
-    const { detail, overview } = await import('../show/status-table.ts');
-    const page = () => (jobId === undefined ? overview : detail)(report(), columnsOfTerminal());
-    if (options.watch === true) await untilStopped((signal) => watchPage(page, signal));
+    if (options.json === true) process.stdout.write(`${printableJson(report(), 2)}\n`);
+    else if (options.watch === true) await untilStopped((signal) => watchPage(page, signal));
     else process.stdout.write(page());
   } finally {
     store.close();
