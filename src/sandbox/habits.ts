@@ -51,6 +51,8 @@ export function defaultHabits() {
     specificationIds: 'next' as 'next' | 'irregular' | number,
     /** Times of jobs: in UTC with a `Z`, in UTC without saying so, or in a zone of one hour more. */
     jobTimes: 'utc' as 'utc' | 'no-zone' | 'offset',
+    /** What is told of a job is asked of the cluster so many seconds after the last time; 0 for each time. */
+    stateSeconds: 0,
     /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
     flushSeconds: 0,
 

@@ -23,8 +23,16 @@ const SESSION_CODE = ' kód &<"\'> \u{1F600}7 ';
 const TOKEN = 'bearer.token+/=';
 const NAMESPACE = 'http://middleware.example/';
 
+/** A SubmittedJobInfoExt; `tasks` may be missing (docs/interface.md 10.2). */
+export interface ServedInformation extends Readonly<Record<string, unknown>> {
+  readonly id: string;
+  readonly tasks?: { readonly SubmittedTaskInfoExt: readonly (Readonly<Record<string, unknown>> | null)[] };
+}
+
 /** What only a server can do that is told its answers. */
 export interface PhpJob extends ServedJob {
+  /** What JobManagementWs tells of jobs, which need not be the one that FileTransferWs knows. */
+  readonly information?: readonly ServedInformation[];
   /** Answers of operations, given as PHP encodes them by the WSDL. */
   readonly answers?: Partial<Readonly<Record<Operation, unknown>>>;
 }
@@ -40,13 +48,16 @@ export interface PhpCall extends UnderstoodCall {
 export class PhpService implements ContractService<PhpJob> {
   readonly namespace = NAMESPACE;
   readonly url: string;
+  /** {jobs_url}. */
+  readonly jobsUrl: string;
   readonly #directory: string;
   readonly #process: ForeignProcess;
 
-  private constructor(directory: string, process: ForeignProcess, url: string) {
+  private constructor(directory: string, process: ForeignProcess, address: string) {
     this.#directory = directory;
     this.#process = process;
-    this.url = url;
+    this.url = `${address}/FileTransferWs`;
+    this.jobsUrl = `${address}/JobManagementWs`;
   }
 
   static async start(): Promise<PhpService> {
@@ -55,17 +66,19 @@ export class PhpService implements ContractService<PhpJob> {
     const script = fileURLToPath(new URL('service.php', import.meta.url));
     const argv = ['php', ...settings.flatMap((setting) => ['-d', setting]), '-S', '127.0.0.1:0', script];
     const process = new ForeignProcess(argv, { CONTRACT_DIRECTORY: directory });
-    const [, address] = await process.said(/Development Server \((http:\/\/127\.0\.0\.1:[0-9]+)\) started/);
-    const url = `${address}/FileTransferWs`;
-    await writeFile(join(directory, 'service.wsdl'), wsdlOf({ namespace: NAMESPACE, url }));
-    return new PhpService(directory, process, url);
+    const [, address = ''] = await process.said(/Development Server \((http:\/\/127\.0\.0\.1:[0-9]+)\) started/);
+    for (const service of ['FileTransferWs', 'JobManagementWs'] as const) {
+      const wsdl = wsdlOf({ namespace: NAMESPACE, url: `${address}/${service}`, service });
+      await writeFile(join(directory, `${service}.wsdl`), wsdl);
+    }
+    return new PhpService(directory, process, address);
   }
 
   tells(): boolean {
     return true;
   }
 
-  async serve({ jobId, tasks = [], files = new Map(), held = false, fault, answers, ...job }: PhpJob): Promise<void> {
+  async serve({ jobId, tasks = [], files = new Map(), held = false, fault, ...job }: PhpJob): Promise<void> {
     const habits = { ...SERVED_HABITS, ...job.habits };
     const base64 = (bytes: Buffer | string) => Buffer.from(bytes).toString('base64');
     const live = tasks.flatMap((task) =>
@@ -84,7 +97,8 @@ export class PhpService implements ContractService<PhpJob> {
       habits,
       held,
       fault: fault ?? null,
-      answers: answers ?? {},
+      answers: job.answers ?? {},
+      information: job.information ?? [],
       live: Object.fromEntries(live),
       files: [...files].map(([name, bytes]) => ({ name, bytes: base64(bytes) })),
       method: methodOf(jobId, habits),

@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:c
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation, ServiceName } from '../../src/remote/soap/contract.ts';
 import { PYTHON } from '../support/needs.ts';
 import type { Version } from './service.ts';
 
@@ -31,12 +31,14 @@ export interface ZeepOutcome {
 /** A SOAP client that is not ours. Its program ends when its input ends, also when the test run is killed. */
 export class ZeepClient {
   readonly #child: ChildProcessWithoutNullStreams;
+  readonly #service: ServiceName;
   readonly #lines: AsyncIterator<string>;
   #complaints = '';
 
   /** A client for the service that this WSDL describes. */
-  constructor(wsdlUrl: string) {
-    this.#child = spawn(PYTHON, [pathOf('zeep-client.py'), wsdlUrl]);
+  constructor(wsdlUrl: string, service: ServiceName = 'FileTransferWs') {
+    this.#service = service;
+    this.#child = spawn(PYTHON, [pathOf('zeep-client.py'), wsdlUrl, service]);
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#complaints += text;
     });
@@ -47,7 +49,7 @@ export class ZeepClient {
 
   /** One call; the next one may begin when it has ended. */
   async call({ operation, version, fields, headers = {} }: ZeepCall): Promise<ZeepOutcome> {
-    const port = version === '1.1' ? 'FileTransferWsSoap' : 'FileTransferWsSoap12';
+    const port = `${this.#service}${version === '1.1' ? 'Soap' : 'Soap12'}`;
     this.#child.stdin.write(`${JSON.stringify({ port, operation, fields, headers })}\n`);
     const { done, value } = await this.#lines.next();
     if (done === true) throw new Error(`zeep ended: ${this.#complaints}`);

@@ -42,6 +42,10 @@ export class SandboxService implements ContractService {
     return this.sandbox.fileTransferUrl;
   }
 
+  get jobsUrl(): string {
+    return `${this.sandbox.baseUrl}/JobManagementWs`;
+  }
+
   tells(field: string): boolean {
     return TOLD.includes(field);
   }

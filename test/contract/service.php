@@ -1,8 +1,9 @@
 <?php
 
 /**
- * FileTransferWs on PHP's SoapServer. It shares nothing with the program but the WSDL. In CONTRACT_DIRECTORY it finds
- * service.wsdl and job.json (what it serves), keeps open-key, and appends what it understood to calls.jsonl.
+ * FileTransferWs and JobManagementWs on PHP's SoapServer, each at its name. They share nothing with the program but the
+ * WSDL. In CONTRACT_DIRECTORY they find it under the name of the service, and job.json (what they serve), keep open-key,
+ * and append what they understood to calls.jsonl.
  */
 
 declare(strict_types=1);
@@ -106,10 +107,34 @@ final class FileTransferWs
     }
 }
 
+/** What is told of jobs. */
+final class JobManagementWs
+{
+    public function __construct(private array $job)
+    {
+    }
+
+    public function GetCurrentInfoForJob(stdClass $request): array
+    {
+        foreach ($this->job['information'] as $told) {
+            if ($told['id'] === (string) $request->submittedJobInfoId) {
+                return ['GetCurrentInfoForJobResult' => $told];
+            }
+        }
+        throw new SoapFault('Server', "Specified job with id $request->submittedJobInfoId does not exist.");
+    }
+
+    public function ListJobsForCurrentUser(): array
+    {
+        $nil = $this->job['habits']['nilEntries'] ? [null] : [];
+        return ['ListJobsForCurrentUserResult' => ['SubmittedJobInfoExt' => [...$nil, ...$this->job['information']]]];
+    }
+}
+
 /** Writes down each call, refuses what is not of the session or not for the job, and lets the rest through. */
 final class Entrance
 {
-    public function __construct(private string $directory, private array $job, private string $raw)
+    public function __construct(private string $directory, private array $job, private string $raw, private object $service)
     {
     }
 
@@ -119,7 +144,7 @@ final class Entrance
         $this->record($operation, $request);
         $this->refuse($request);
         // An answer that a test gives word by word.
-        return $this->job['answers'][$operation] ?? (new FileTransferWs($this->directory, $this->job))->$operation($request);
+        return $this->job['answers'][$operation] ?? $this->service->$operation($request);
     }
 
     private function record(string $operation, stdClass $request): void
@@ -146,7 +171,7 @@ final class Entrance
         if ($code !== $this->job['sessionCode'] && $authorization !== "Bearer {$this->job['token']}") {
             throw new SoapFault('Server', "Session code $code is not valid");
         }
-        if ((string) $request->submittedJobInfoId !== $this->job['jobId']) {
+        if ($this->service instanceof FileTransferWs && (string) $request->submittedJobInfoId !== $this->job['jobId']) {
             throw new SoapFault('Server', "Specified job with id $request->submittedJobInfoId does not exist.");
         }
     }
@@ -167,10 +192,12 @@ final class Entrance
 $directory = getenv('CONTRACT_DIRECTORY');
 $job = json_decode(file_get_contents("$directory/job.json"), true, 512, JSON_THROW_ON_ERROR);
 $raw = file_get_contents('php://input');
-$server = new SoapServer("$directory/service.wsdl", [
+$ofJobs = parse_url($_SERVER['REQUEST_URI'], PHP_URL_PATH) === '/JobManagementWs';
+$service = $ofJobs ? new JobManagementWs($job) : new FileTransferWs($directory, $job);
+$server = new SoapServer("$directory/" . $service::class . '.wsdl', [
     'cache_wsdl' => WSDL_CACHE_NONE,
     'encoding' => 'UTF-8',
     'features' => SOAP_SINGLE_ELEMENT_ARRAYS,
 ]);
-$server->setObject(new Entrance($directory, $job, $raw));
+$server->setObject(new Entrance($directory, $job, $raw, $service));
 $server->handle($raw);

@@ -78,6 +78,8 @@ export interface ContractService<Job extends ServedJob = ServedJob> {
   readonly namespace: string;
   /** {file_transfer_url}; may be another one after `serve`. */
   readonly url: string;
+  /** {jobs_url}; may be another one after `serve`. */
+  readonly jobsUrl: string;
   /** Whether it tells this field of a request. */
   tells(field: string): boolean;
   /** Serves `job` and no other one from now on; forgets the calls so far. */

@@ -1,10 +1,12 @@
 """A SOAP client on zeep: one call as a line of JSON on stdin, its outcome as a line of JSON on stdout.
 
-Argument 1 is the address of the WSDL. Longs are text in JSON, bytes are {"base64": ...}. Every answer must also be
-valid by the schema as libxml2 reads it.
+Argument 1 is the address of the WSDL, argument 2 the name of the service. Longs are text in JSON, bytes are
+{"base64": ...}, times are text as in ISO 8601, and what the schema says nothing of is XML. Every answer must also be valid
+by the schema as libxml2 reads it.
 """
 
 import base64
+import datetime
 import json
 import sys
 
@@ -34,6 +36,10 @@ def told(value):
     """The value for JSON."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if isinstance(value, etree._Element):
+        return etree.tostring(value).decode()
     if isinstance(value, int):
         return str(value)
     if isinstance(value, list):
@@ -53,7 +59,7 @@ def main():
         call = json.loads(line)
         session.headers.pop("Authorization", None)
         session.headers.update(call["headers"])
-        operation = getattr(client.bind("FileTransferWs", call["port"]), call["operation"])
+        operation = getattr(client.bind(sys.argv[2], call["port"]), call["operation"])
         try:
             outcome = {"result": told(serialize_object(operation(**call["fields"]), dict))}
         except Fault as fault:

@@ -6,6 +6,19 @@ import { Place, readIfThere } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
+it.for([
+  [[], /^# job management http:.*\/JobManagementWs$/m, 200],
+  [['--no-jobs'], /^# job management none$/m, 404],
+] as const)('with %j it says whether it tells of jobs', PATIENCE, async ([options, said, status], context) => {
+  const place = Place.make(context);
+  const directory = path.join(place.directory, 'cluster');
+  const program = new Program(['sandbox', '--directory', directory, ...options], { cwd: place.directory });
+  context.onTestFinished(async () => void (await program.kill()));
+  await until('its configuration', () => said.test(program.stdout) && program.stdout.includes('agent run'));
+  const [, baseUrl] = /^ {2}baseUrl: "(.*)"$/m.exec(program.stdout) ?? [];
+  expect((await fetch(`${baseUrl}/JobManagementWs?wsdl`)).status).toBe(status);
+});
+
 it('is followed by what it prints, and ends with its jobs', PATIENCE, async (context) => {
   const place = Place.make(context);
   const directory = path.join(place.directory, 'cluster');

@@ -3,7 +3,7 @@
  * to start the program for each test takes far longer, and what `agent sandbox` does has tests of its own.
  */
 import fs from 'node:fs';
-import type { JobSpec } from '../../src/sandbox/cluster/specs.ts';
+import type { JobSpec, TaskSpec } from '../../src/sandbox/cluster/specs.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { describeSandbox, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
@@ -23,6 +23,7 @@ export interface SandboxSecrets {
 
 export class SandboxService {
   readonly baseUrl: string;
+  readonly jobsUrl: string;
   readonly port: number;
   readonly username: string = USERNAME;
   readonly passwordFile: string;
@@ -31,10 +32,11 @@ export class SandboxService {
   readonly #sandbox: Sandbox;
 
   private constructor(sandbox: Sandbox) {
-    const { baseUrl, passwordFile, tokenFile, controlTokenFile } = describeSandbox(sandbox);
+    const { baseUrl, jobsUrl, passwordFile, tokenFile, controlTokenFile } = describeSandbox(sandbox);
     const secret = (file: string) => fs.readFileSync(file, 'utf8').trim();
     this.#sandbox = sandbox;
     this.baseUrl = baseUrl;
+    this.jobsUrl = jobsUrl ?? '';
     this.port = Number(new URL(baseUrl).port);
     this.passwordFile = passwordFile;
     this.tokenFile = tokenFile;
@@ -52,6 +54,16 @@ export class SandboxService {
 
   async job(jobId: string): Promise<JobDescription> {
     return (await this.#ask('GET', `jobs/${jobId}`)) as JobDescription;
+  }
+
+  /** Starts, ends or queues a job again, or has another state told: a word of `JOB_CHANGES` in control.ts. */
+  async change(jobId: string, word: string, details: Readonly<Record<string, unknown>> = {}): Promise<JobDescription> {
+    return (await this.#ask('POST', `jobs/${jobId}/${word}`, details)) as JobDescription;
+  }
+
+  /** Gives a job one more task. */
+  async addTask(jobId: string, spec: TaskSpec): Promise<JobDescription> {
+    return (await this.#ask('POST', `jobs/${jobId}/tasks`, spec)) as JobDescription;
   }
 
   /** Waits until all processes of a job have ended. */

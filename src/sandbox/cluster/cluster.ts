@@ -74,12 +74,16 @@ interface TaskPlace {
   readonly clock: () => number;
 }
 
+type JobBeginning = Pick<SubmittedJob, 'jobId' | 'owner' | 'name' | 'ageSeconds' | 'directory' | 'tasks'>;
+
 export class SubmittedJob {
   readonly jobId: JobId;
   readonly owner: string;
   readonly name: string;
   /** The job's directory, absolute. */
   readonly directory: string;
+  /** Its times are told as if all of it had been so many seconds earlier. */
+  readonly ageSeconds: number;
   readonly createdAtMs: number;
   /** The file system's time of submission in nanoseconds; undefined while the job is held. */
   submittedAtNs: bigint | undefined;
@@ -89,10 +93,11 @@ export class SubmittedJob {
   readonly #tasks: SubmittedTask[];
   readonly #clock: () => number;
 
-  constructor(spec: Pick<SubmittedJob, 'jobId' | 'owner' | 'name' | 'directory' | 'tasks'>, clock: () => number) {
+  constructor(spec: JobBeginning, clock: () => number) {
     this.jobId = spec.jobId;
     this.owner = spec.owner;
     this.name = spec.name;
+    this.ageSeconds = spec.ageSeconds;
     this.directory = spec.directory;
     this.#tasks = [...spec.tasks];
     this.#clock = clock;
@@ -213,10 +218,10 @@ export class Cluster {
   /** Creates a job and, unless it is held, starts it. An id that is none or is taken is a `usage` error. */
   async submit(spec: JobSpec, defaultOwner: string): Promise<SubmittedJob> {
     const jobId = this.#ids.job(spec.jobId);
-    const { owner = defaultOwner, name = `job ${jobId}` } = spec;
+    const { owner = defaultOwner, name = `job ${jobId}`, ageSeconds = 0 } = spec;
     const directory = join(this.directory, jobId);
     const tasks = spec.tasks.map((task, index) => this.#createTask(task, index, directory));
-    const job = new SubmittedJob({ jobId, owner, name, directory, tasks }, this.#clock);
+    const job = new SubmittedJob({ jobId, owner, name, ageSeconds, directory, tasks }, this.#clock);
     this.#jobs.set(jobId, job);
     await mkdir(directory, { recursive: true });
     if (spec.held !== true) await job.submit();

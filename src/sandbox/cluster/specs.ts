@@ -24,6 +24,8 @@ export interface JobSpec {
   readonly owner?: string;
   /** `job ` and its id by default. */
   readonly name?: string;
+  /** Its times are told as if all of it had been so many seconds earlier. 0 by default. */
+  readonly ageSeconds?: number;
   /** The job is created but not submitted until `submit()`: its listing is nil, its processes do not run. */
   readonly held?: boolean;
   readonly tasks: readonly TaskSpec[];

@@ -9,18 +9,20 @@ import type { SandboxUser } from '../signin/sessions.ts';
 import { entriesOf } from '../traffic.ts';
 import { answerType, envelopeOf, faultDocument } from './answer.ts';
 import { FILE_OF_TYPE } from './download-parts.ts';
-import { getCurrentInfo, listJobs } from './job-information.ts';
+import { JobInformation } from './job-information.ts';
 import { runOperation } from './operations.ts';
 import { readCall, readHead, type SoapCallHead, type SoapVersion } from './request.ts';
 import { jobIdOf, type SoapRequest } from './request-schema.ts';
 
 export class SoapEndpoint {
   readonly #place: SandboxPlace;
+  readonly #jobs: JobInformation;
   /** Users with a call in flight. */
   readonly #busy = new Set<SandboxUser>();
 
   constructor(place: SandboxPlace) {
     this.#place = place;
+    this.#jobs = new JobInformation(place);
   }
 
   async handle(exchange: Exchange, service: ServiceName): Promise<void> {
@@ -71,10 +73,10 @@ export class SoapEndpoint {
   }
 
   #run(request: SoapRequest, user: SandboxUser, rules: readonly FaultRule[]): AsyncIterable<string> {
-    if (request.operation === 'ListJobsForCurrentUser') return listJobs(user.username, this.#place);
+    if (request.operation === 'ListJobsForCurrentUser') return this.#jobs.listJobs(user.username);
     const { submittedJobInfoId, sessionCode } = request.body;
     const job = this.#jobOf(submittedJobInfoId, user, sessionCode);
-    if (request.operation === 'GetCurrentInfoForJob') return getCurrentInfo(job, this.#place);
+    if (request.operation === 'GetCurrentInfoForJob') return this.#jobs.getCurrentInfo(job);
     return runOperation(request, { job, rules }, this.#place);
   }
 

@@ -6,43 +6,71 @@ import { element, memberElement, nilElement, responseAround, textElement } from 
 
 const OFFSET_MS = 3_600_000;
 
-/** The answer of GetCurrentInfoForJob. */
-export function getCurrentInfo(job: SubmittedJob, { namespace, habits, clock }: SandboxPlace): AsyncGenerator<string> {
-  const result = element('GetCurrentInfoForJobResult', jobMembers(job, habits, clock()));
-  return responseAround('GetCurrentInfoForJob', namespace, [result]);
+/** What was told of a job, and when it was found out. */
+interface Told {
+  readonly atMs: number;
+  readonly members: string;
 }
 
-/** The answer of ListJobsForCurrentUser, job by job. */
-export function listJobs(username: string, place: SandboxPlace): AsyncGenerator<string> {
-  return responseAround('ListJobsForCurrentUser', place.namespace, listedJobs(username, place));
-}
+export class JobInformation {
+  readonly #place: SandboxPlace;
+  readonly #told = new WeakMap<SubmittedJob, Told>();
 
-function* listedJobs(username: string, { cluster, habits, clock }: SandboxPlace): Generator<string> {
-  const name = 'ListJobsForCurrentUserResult';
-  const jobs = cluster.jobs.filter(({ owner }) => owner === username);
-  if (jobs.length === 0 && !habits.nilEntries) {
-    yield element(name);
-    return;
+  constructor(place: SandboxPlace) {
+    this.#place = place;
   }
-  yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
-  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(job, habits, clock()));
-  yield `</${name}>`;
+
+  /** The answer of GetCurrentInfoForJob. */
+  getCurrentInfo(job: SubmittedJob): AsyncGenerator<string> {
+    const result = element('GetCurrentInfoForJobResult', this.#membersOf(job));
+    return responseAround('GetCurrentInfoForJob', this.#place.namespace, [result]);
+  }
+
+  /** The answer of ListJobsForCurrentUser, job by job. */
+  listJobs(username: string): AsyncGenerator<string> {
+    return responseAround('ListJobsForCurrentUser', this.#place.namespace, this.#listedJobs(username));
+  }
+
+  *#listedJobs(username: string): Generator<string> {
+    const { cluster, habits } = this.#place;
+    const name = 'ListJobsForCurrentUserResult';
+    const jobs = cluster.jobs.filter(({ owner }) => owner === username);
+    if (jobs.length === 0 && !habits.nilEntries) {
+      yield element(name);
+      return;
+    }
+    yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
+    for (const job of jobs) yield element('SubmittedJobInfoExt', this.#membersOf(job));
+    yield `</${name}>`;
+  }
+
+  /** As they were when the server last looked at the cluster. */
+  #membersOf(job: SubmittedJob): string {
+    const { habits, clock } = this.#place;
+    const nowMs = clock();
+    const last = this.#told.get(job);
+    if (last !== undefined && nowMs < last.atMs + habits.stateSeconds * 1000) return last.members;
+    const members = jobMembers(job, habits, nowMs);
+    this.#told.set(job, { atMs: nowMs, members });
+    return members;
+  }
 }
 
 /** The members of a SubmittedJobInfoExt in their order. */
 function jobMembers(job: SubmittedJob, habits: SandboxHabits, nowMs: number): string {
   const { createdAtMs, submittedAtMs, startedAtMs, endedAtMs } = job;
-  const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task, habits, nowMs)));
+  const time = timeTeller(job, habits);
+  const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task, { time, habits, nowMs })));
   const told = [
     textElement('id', job.jobId),
     textElement('name', job.name),
     textElement('state', job.toldState ?? job.state),
     textElement('priority', 'Average'),
     memberElement('project', null, habits.nullMembers),
-    timeElement('creationTime', createdAtMs, habits),
-    timeElement('submitTime', submittedAtMs, habits),
-    timeElement('startTime', startedAtMs, habits),
-    timeElement('endTime', endedAtMs, habits),
+    time('creationTime', createdAtMs),
+    time('submitTime', submittedAtMs),
+    time('startTime', startedAtMs),
+    time('endTime', endedAtMs),
     secondsElement('totalAllocatedTime', startedAtMs, endedAtMs ?? nowMs),
     memberElement('allParameters', null, habits.nullMembers),
     // Of a type of its own, whose members have the names of those of the job.
@@ -52,8 +80,16 @@ function jobMembers(job: SubmittedJob, habits: SandboxHabits, nowMs: number): st
   return told.join('');
 }
 
+type TimeTeller = (name: string, atMs: number | undefined) => string;
+
+interface Telling {
+  readonly time: TimeTeller;
+  readonly habits: SandboxHabits;
+  readonly nowMs: number;
+}
+
 /** The members of a SubmittedTaskInfoExt in their order. */
-function taskMembers({ taskId, name, run }: SubmittedTask, habits: SandboxHabits, nowMs: number): string {
+function taskMembers({ taskId, name, run }: SubmittedTask, { time, habits, nowMs }: Telling): string {
   const { startedAtMs, endedAtMs } = run;
   const told = [
     textElement('id', taskId),
@@ -61,16 +97,18 @@ function taskMembers({ taskId, name, run }: SubmittedTask, habits: SandboxHabits
     textElement('state', run.state),
     secondsElement('allocatedTime', startedAtMs, endedAtMs ?? nowMs),
     memberElement('allocatedCoreIds', startedAtMs === undefined ? null : '0', habits.nullMembers),
-    timeElement('startTime', startedAtMs, habits),
-    timeElement('endTime', endedAtMs, habits),
+    time('startTime', startedAtMs),
+    time('endTime', endedAtMs),
     memberElement('errorMessage', run.errorMessage, habits.nullMembers),
     memberElement('allParameters', null, habits.nullMembers),
   ];
   return told.join('');
 }
 
-function timeElement(name: string, atMs: number | undefined, { jobTimes }: SandboxHabits): string {
-  return atMs === undefined ? nilElement(name) : textElement(name, dateTimeOf(atMs, jobTimes));
+/** Writes the times of a job and of its tasks. */
+function timeTeller({ ageSeconds }: SubmittedJob, { jobTimes }: SandboxHabits): TimeTeller {
+  return (name, atMs) =>
+    atMs === undefined ? nilElement(name) : textElement(name, dateTimeOf(atMs - ageSeconds * 1000, jobTimes));
 }
 
 function dateTimeOf(atMs: number, form: SandboxHabits['jobTimes']): string {

@@ -136,6 +136,32 @@ describe('the address of JobManagementWs', () => {
     expect((await fetch(`${sandbox.fileTransferUrl}?wsdl`)).status).toBe(200);
   });
 
+  it('tells what was so when it last looked at the cluster', async () => {
+    let nowMs = 0;
+    const sandbox = await startSandbox({ clock: () => nowMs, habits: { stateSeconds: 30 } });
+    const session = await signIn(sandbox);
+    const job = await sandbox.submitJob({ jobId: '501', tasks: [{}] });
+    const state = async () => textsOf('state', (await callJobs(sandbox, LIST, only(session))).body)[0];
+    expect(await state()).toBe('Running');
+    await job.end('Finished');
+    nowMs = 29_999;
+    expect(await state()).toBe('Running');
+    expect(textsOf('state', (await callJobs(sandbox, INFO, jobAnd('501', session))).body)[0]).toBe('Running');
+    nowMs = 30_000;
+    expect(await state()).toBe('Finished');
+  });
+
+  it('tells times as if the job were old', async () => {
+    const sandbox = await startSandbox({ clock: () => 86_400_000 });
+    const session = await signIn(sandbox);
+    const job = await sandbox.submitJob({ jobId: '501', ageSeconds: 86_400, tasks: [{}] });
+    await job.end('Finished');
+    const { body } = await callJobs(sandbox, INFO, jobAnd('501', session));
+    for (const name of ['creationTime', 'submitTime', 'startTime', 'endTime']) {
+      expect(new Set(textsOf(name, body))).toEqual(new Set(['1970-01-01T00:00:00.000Z']));
+    }
+  });
+
   it('tells times with and without their zone', async () => {
     const sandbox = await startSandbox({ clock: () => 0 });
     const session = await signIn(sandbox);
