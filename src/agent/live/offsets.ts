@@ -36,7 +36,8 @@ export async function alignDown(file: LiveFile, position: number): Promise<numbe
   const clear = pastByteOrderMark(around, aligned);
   // One mark may stand behind the other.
   if (clear > aligned && start + clear < file.length) return alignDown(file, start + clear);
-  return start + besideUtf16Mark(around, Math.min(file.length - start, clear));
+  const least = start === 0 ? 0 : LONGEST_CHARACTER_BYTES - 1;
+  return start + besideUtf16Mark(around, Math.min(file.length - start, clear), least);
 }
 
 /** Whether the bytes at `index` may be a byte-order mark of UTF-16; behind the last one there may be anything. */
@@ -46,11 +47,15 @@ export function mayBeUtf16Mark(bytes: Buffer, index: number): boolean {
   return (first === 0xff && second >= 0xfe) || (first === 0xfe && second === 0xff);
 }
 
-/** `index`, or the nearest one before it, or else behind it, at which no mark of UTF-16 can stand. */
-function besideUtf16Mark(bytes: Buffer, index: number): number {
+/**
+ * `index`, or the nearest one before it, or else behind it, at which no mark of UTF-16 can stand; before `least`, the
+ * bytes may begin within a character.
+ */
+function besideUtf16Mark(bytes: Buffer, index: number, least: number): number {
   if (!mayBeUtf16Mark(bytes, index)) return index;
-  for (let at = index; at > 0; ) {
+  for (let at = index; at > least; ) {
     at = characterStart(bytes, at - 1);
+    if (at < least) break;
     if (!mayBeUtf16Mark(bytes, at) && pastByteOrderMark(bytes, at) === at) return at;
   }
   for (let at = index + 1; at < bytes.length; at++) if (!mayBeUtf16Mark(bytes, at)) return at;

@@ -110,17 +110,20 @@ async function* findShift(
     const replaced = await reading.skipUncertain();
     const found = await match(reading, file, { from: Math.max(from, end), to, asked: from });
     if (replaced !== (from < end ? 1 : 0) || found.kind !== 'same') return different;
+    if (to < file.length || behind === undefined) continue;
+    // What is certain of the end in one answer is so in the other one, too, unless a block edge cuts it.
+    if (!found.aligned && to - from < WITHIN_BLOCK_BYTES) return different;
     // Where the text repeats itself, only its end tells; it may have grown, too.
-    if (to < file.length || !found.aligned || behind === undefined) continue;
+    if (!found.aligned) continue;
     const isShort = Math.max(reading.remaining(), behind.remaining()) < WITHIN_BLOCK_BYTES;
     if (isShort && !(await endTogether(reading, behind.fork()))) return 'again';
   }
   return undefined;
 }
 
-/** `end`, or behind the marks there; the last undecodable byte, shown as one U+FFFD, if the mirror has only marks. */
+/** `end`, or behind the marks there; or the last undecodable byte, shown as one U+FFFD, if nothing else is behind them. */
 async function fromBehind(file: LiveFile, end: number, to: number): Promise<number> {
   const clear = await alignDown(file, end);
   const mayBeMark = startsAlike(await file.read(clear, to), BYTE_ORDER_MARK);
-  return clear >= to || mayBeMark ? end - 1 : clear;
+  return clear < end || clear >= to || mayBeMark ? end - 1 : clear;
 }

@@ -58,24 +58,31 @@ export async function match(
       // The text may show by now what it did not when the bytes were put there.
       const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
       const rest = await reading.peek(until - at);
-      if (until === at || rest.length < until - at) return { kind: 'different', at };
-      onSkipped(at, until);
+      if (until === at || (rest.length < until - at && reading.uncertainBytes === undefined))
+        return { kind: 'different', at };
+      onSkipped(at, at + rest.length);
       reading.advance(rest.length);
-      at = until;
+      at += rest.length;
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
     const replaced = await reading.skipUncertain();
-    const resumed = await whereResumed(reading, bytes, { at, to, replaced });
-    const skipped = await bytes.read(at, Math.min(resumed ?? at, at + STEP_BYTES));
     const mayBeCut = asked === undefined || at >= asked + WITHIN_BLOCK_BYTES;
-    if (resumed === undefined || fewestReplacements(skipped, mayBeCut) > replaced)
-      return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    const resumed = await whereResumed(reading, bytes, { at, to, replaced, mayBeCut });
+    if (resumed === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
     onSkipped(at, resumed);
     if (resumed === to) return { kind: 'same', aligned: false, at, replaced };
     at = resumed;
   }
   return { kind: 'same', aligned: true };
+}
+
+/** Replacement characters that stand at `at` of the bytes, of which `to` is the end; a block edge may cut there. */
+interface Replaced {
+  readonly at: number;
+  readonly to: number;
+  readonly replaced: number;
+  readonly mayBeCut: boolean;
 }
 
 /**
@@ -86,7 +93,22 @@ export async function match(
 async function whereResumed(
   reading: Reading,
   bytes: Bytes,
-  { at, to, replaced }: { readonly at: number; readonly to: number; readonly replaced: number },
+  { at, to, replaced, mayBeCut }: Replaced,
+): Promise<number | undefined> {
+  if (reading.uncertainBytes !== undefined) {
+    const end = Math.min(to, at + replaced * reading.uncertainBytes);
+    return (await bytes.read(at, end)).every((byte) => byte >= 0x80) ? end : undefined;
+  }
+  const end = await whereAlike(reading, bytes, { at, to, replaced });
+  const skipped = await bytes.read(at, Math.min(end ?? at, at + STEP_BYTES));
+  return fewestReplacements(skipped, mayBeCut) > replaced ? undefined : end;
+}
+
+/** Where the bytes are like those behind the replacement characters. */
+async function whereAlike(
+  reading: Reading,
+  bytes: Bytes,
+  { at, to, replaced }: Omit<Replaced, 'mayBeCut'>,
 ): Promise<number | undefined> {
   const resumes = await reading.peek(RESUME_BYTES);
   const widest = Math.min(to, at + replaced * MOST_BYTES_A_REPLACEMENT);

@@ -25,6 +25,8 @@ export interface Reading {
   advance(count: number): void;
   /** Moves past the replacement characters that stand here, and says how many there were. */
   skipUncertain(): Promise<number>;
+  /** Bytes that stand behind each character where it is uncertain; undefined if nothing says so. */
+  readonly uncertainBytes: number | undefined;
   /** Nothing follows. */
   atEnd(): boolean;
   /** Bytes of text that follow; not the bytes of the file if it is no UTF-8. */
@@ -39,6 +41,7 @@ export interface Reading {
 
 /** The text of a service that decodes UTF-8: its bytes are the file's, up to a U+FFFD. */
 export class Utf8Reading implements Reading {
+  readonly uncertainBytes = undefined;
   readonly #content: Content;
   #at: number;
   #window: Buffer = Buffer.alloc(0);
@@ -156,6 +159,11 @@ export class EncodedReading implements Reading {
 
   advance(count: number): void {
     this.#bytes = this.#bytes.subarray(count);
+  }
+
+  /** Of several code pages, each has one byte for it. */
+  get uncertainBytes(): number | undefined {
+    return this.encoder.unitBytes === 1 ? 1 : undefined;
   }
 
   async skipUncertain(): Promise<number> {
