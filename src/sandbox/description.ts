@@ -64,6 +64,7 @@ function configurationOf(description: SandboxDescription): string[] {
     `  fileTransferUrl: ${text(description.fileTransferUrl)}`,
     `  namespace: ${text(description.namespace)}`,
     `  baseUrl: ${text(description.baseUrl)}`,
+    ...(description.jobsUrl === null ? [] : [`  jobsUrl: ${text(description.jobsUrl)}`]),
     'auth:',
     '  method: password',
     `  username: ${text(description.username)}`,

@@ -7,6 +7,7 @@ import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { wrapToColumns } from './terminal-text.ts';
+import { agentLines, hintLines, searchLines, showJobState, toldLines } from './told-text.ts';
 
 /** No lines between the rows of a table, except below its head: many files fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
@@ -15,26 +16,32 @@ const MOST_LINES = 20;
 
 /** One screen for all jobs. `columns` is the width of the terminal, Infinity for none. */
 export function overview(report: Report, columns: number): string {
-  const lines = [agentLine(report)];
-  if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB --task ID');
+  const lines = [agentLine(report), ...agentLines(report)];
+  if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
-    const head = ['job', 'state', 'live files', 'last growth', 'lag', 'results'];
+    // Where nobody tells of states, there is no column for them.
+    const isTold = report.jobs.some(({ toldAt }) => toldAt !== null);
+    const head = ['job', 'state', ...(isTold ? ['job state'] : []), 'live files', 'last growth', 'lag', 'results'];
     const narrow = () => report.jobs.flatMap(overviewLines);
-    lines.push(...fitted({ head, rows: report.jobs.map(overviewRow), narrow }, columns));
-    for (const job of report.jobs) lines.push(...failuresOf(job));
+    const rows = report.jobs.map((job) => overviewRow(job, isTold));
+    lines.push(...fitted({ head, rows, narrow }, columns));
+    for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
   }
   return text(lines, columns);
 }
 
-function overviewRow(job: JobReport): string[] {
-  const live = job.files.length === 0 ? 'none' : `${job.files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
-  return [job.jobId, colouredStateOf(job), live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
+function overviewRow(job: JobReport, isTold: boolean): string[] {
+  const { files, tasks, jobId, jobState } = job;
+  const none = tasks.lookingFor ? 'looking for tasks' : 'none';
+  const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
+  const told = isTold ? [showJobState(jobState)] : [];
+  return [jobId, colouredStateOf(job), ...told, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
 }
 
 /** A job where there is no room for the table. */
 function overviewLines(job: JobReport): string[] {
   return [
-    `${pc.bold(job.jobId)} ${colouredStateOf(job)}`,
+    `${pc.bold(job.jobId)} ${listed(colouredStateOf(job), showJobState(job.jobState))}`,
     `  ${liveOf(job)}${lossesOf(job)}`,
     `  ${listed(`last growth ${ageOf(job.grownAt)}`, named('lag', lagOf(job)))}`,
     `  results ${resultsOf(job)}`,
@@ -67,7 +74,8 @@ export function progressText({ jobs }: Report): string {
   const lines = jobs.map((job) => {
     const results = job.results.directory === null ? '' : `results ${resultsOf(job)}`;
     const failure = job.error === null ? '' : printable(job.error.message);
-    return `job ${job.jobId}: ${listed(liveOf(job), `last growth ${ageOf(job.grownAt)}`, results, failure)}`;
+    const live = job.files.length === 0 && job.tasks.lookingFor ? 'looking for its tasks' : liveOf(job);
+    return `job ${job.jobId}: ${listed(showJobState(job.jobState), live, `last growth ${ageOf(job.grownAt)}`, results, failure)}`;
   });
   return lines.join('; ');
 }
@@ -83,11 +91,12 @@ function failuresOf(job: JobReport): string[] {
 
 /** One screen for one job. */
 export function detail(report: Report, columns: number): string {
-  const lines = [agentLine(report)];
+  const lines = [agentLine(report), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ...ages, named('lag', lagOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
+    lines.push(...toldLines(job), ...searchLines(job));
     if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
