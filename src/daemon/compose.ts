@@ -9,7 +9,7 @@ import { Agent } from '../agent/loop/agent.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
-import type { Log, Remote } from '../agent/ports.ts';
+import type { JobService, Log, Remote } from '../agent/ports.ts';
 import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
@@ -71,6 +71,8 @@ export interface EngineOptions {
   readonly store: Store;
   readonly transfers: Transfers;
   readonly remote: Remote;
+  /** The service that tells of jobs, if there is one. */
+  readonly jobService?: JobService | null;
   readonly log: Log;
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
@@ -83,6 +85,7 @@ export function buildEngine({
   store,
   transfers,
   remote,
+  jobService = null,
   log,
   only,
   observer,
@@ -145,8 +148,15 @@ export function buildEngine({
     calls,
     poll: context,
     results: synced,
+    jobService,
+    search: {
+      ...{ store, log, clock: systemClock, habits: store.habits, batchLimit: context.batchLimit },
+      onFound: (tasks, by) => observer?.tasksFound(tasks, by),
+    },
     intervals: poll,
     resultsIntervalMs: results.intervalMs,
+    resultsOfMine: results.enabled,
+    onJobLook: (outcome) => observer?.jobLook(outcome),
     log,
     random: Math.random,
     only,

@@ -11,8 +11,8 @@ export interface RequestedPassesOptions extends CompletePassOptions {
 }
 
 export interface RequestedPass {
-  /** The job is settled if the pass brings nothing more. */
-  readonly isSettling: boolean;
+  /** Whether the job is settled if the pass brings nothing more: asked at its end. */
+  readonly isSettling: () => boolean;
   /** Told how many bytes the pass brought, before anybody else is told of it. */
   readonly onThrough: (appended: number) => Promise<void>;
 }
@@ -68,7 +68,7 @@ export class RequestedPasses {
     try {
       const summary = await completePass(polls, this.#options);
       await onThrough(summary.appended);
-      const state = await this.#conclude(job, summary, isSettling && summary.appended === 0);
+      const state = await this.#conclude(job, summary, summary.appended === 0 && isSettling());
       for (const request of requests) this.#answer(request, { summary });
       const more = store.requests.open().some((request) => request.jobId === jobId);
       return { job, state, again: more || state === 'ending' };

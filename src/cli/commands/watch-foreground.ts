@@ -27,7 +27,7 @@ async function followUntil(signal: AbortSignal, config: Config, order: WatchOrde
   try {
     const connection = await connect(config, log, { secrets: owned.transfers.secrets });
     try {
-      await follow(order, { config, log, ...owned, remote: connection.remote, signal });
+      await follow(order, { config, log, ...owned, ...connection, signal });
     } finally {
       await connection.close();
     }
