@@ -66,11 +66,15 @@ export class DemoParts {
 }
 
 /** In a hurry, because the job lasts seconds and not days. */
-function configurationFor({ fileTransferUrl, namespace, baseUrl, username }: SandboxDescription, passwordFile: string) {
+function configurationFor(
+  { fileTransferUrl, namespace, baseUrl, jobsUrl, username }: SandboxDescription,
+  passwordFile: string,
+) {
   return `service:
   fileTransferUrl: ${fileTransferUrl}
   namespace: ${namespace}
   baseUrl: ${baseUrl}
+  jobsUrl: ${jobsUrl}
   requestsPerMinute: 100000
 auth:
   username: ${username}

@@ -1,16 +1,12 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
-import Table from 'cli-table3';
 import pc from 'picocolors';
-import stringWidth from 'string-width';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { wrapToColumns } from './terminal-text.ts';
+import { fitted, pageText } from './table.ts';
 import { agentLines, hintLines, searchLines, showJobState, toldLines } from './told-text.ts';
 
-/** No lines between the rows of a table, except below its head: many files fit on one screen. */
-const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 /** Results with a reason that get a line. */
 const MOST_LINES = 20;
 
@@ -27,7 +23,7 @@ export function overview(report: Report, columns: number): string {
     lines.push(...fitted({ head, rows, narrow }, columns));
     for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
   }
-  return text(lines, columns);
+  return pageText(lines, columns);
 }
 
 function overviewRow(job: JobReport, isTold: boolean): string[] {
@@ -111,7 +107,7 @@ export function detail(report: Report, columns: number): string {
     }
     lines.push(...resultLines(job));
   }
-  return text(lines, columns);
+  return pageText(lines, columns);
 }
 
 function fileRow(file: JobReport['files'][number]): string[] {
@@ -155,30 +151,6 @@ function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: Non
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-interface Fitted {
-  readonly head: readonly string[];
-  readonly rows: readonly string[][];
-  /** Columns that stand right. */
-  readonly numbers?: readonly string[];
-  /** What is shown instead where the table has no room. */
-  readonly narrow: () => readonly string[];
-}
-
-function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): readonly string[] {
-  const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
-  const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS, colAligns });
-  table.push(...rows);
-  const lines = table.toString().split('\n');
-  const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
-  lines.splice(2, 0, below);
-  return stringWidth(lines[0] ?? '') <= columns ? lines : narrow();
-}
-
-const text = (lines: readonly string[], columns: number) =>
-  `${lines.flatMap((line) => (isOfTable(line) ? [line] : wrapToColumns(line, columns))).join('\n')}\n`;
-
-const isOfTable = (line: string) => /[─│]/.test(line);
-
 function agentLine({ agent }: Report): string {
   if (!agent.running) return pc.yellow('no agent is running (agent run)');
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
@@ -196,6 +168,3 @@ function resultsOf({ results }: JobReport): string {
   const others = `${counted(queued, 'waiting')}${counted(inFlux, 'in flux')}${failed > 0 ? pc.red(counted(failed, 'failed')) : ''}`;
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
-
-/** Colours only where the terminal wants them. */
-const plainStyle = () => (pc.isColorSupported ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });

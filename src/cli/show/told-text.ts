@@ -93,7 +93,9 @@ export function agentLines({ jobService, watchMine }: Report): string[] {
   }
   const error = jobService?.error ?? null;
   if (error !== null) {
-    lines.push(pc.red(`job states are not told: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`));
+    lines.push(
+      pc.red(`job states are not told: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
+    );
     if (error.hint !== null) lines.push(`  ${printable(error.hint)}`);
   }
   return lines;
