@@ -162,7 +162,7 @@ const NOT_FOUND =
 const ANSWERS_ALL =
   'name them (agent watch JOB --task ID), or set service.jobsUrl: the service answers for whatever id';
 
-const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** fruitless);
+const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
 function shiftOf(habits: HabitStore): bigint | undefined {
   const text = habits.get(SHIFT_HABIT);
