@@ -20,7 +20,7 @@ import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { systemClock } from '../system/clock.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/flush.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
@@ -78,6 +78,8 @@ export interface EngineOptions {
   readonly only?: JobId;
   readonly observer?: Observer;
   readonly onProgress?: (progress: ResultSyncRow) => void;
+  /** The machine's by default. */
+  readonly clock?: Clock;
 }
 
 export function buildEngine({
@@ -90,14 +92,14 @@ export function buildEngine({
   only,
   observer,
   onProgress,
+  clock = systemClock,
 }: EngineOptions): Engine {
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service);
   const patient = new QueuedRemote(remote, calls, 'patient');
-  const { now } = systemClock;
-  const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
+  const { now, monotonic } = clock;
+  const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
-  const { monotonic } = systemClock;
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
@@ -128,7 +130,7 @@ export function buildEngine({
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
     rules: results,
-    clock: systemClock,
+    clock,
     parallel: RESULTS_AT_A_TIME,
     direct: transfers.directOf(config),
     onProgress,
@@ -140,7 +142,7 @@ export function buildEngine({
     onFallback: (jobId, reason) =>
       log.warn({ jobId, err: reason }, `results of job ${jobId} come by SOAP, not directly: ${reason}`),
   });
-  const shared = { mirrorDirectory: mirror.directory, clock: systemClock };
+  const shared = { mirrorDirectory: mirror.directory, clock };
   const agent = new Agent({
     ...shared,
     commits,
@@ -150,7 +152,7 @@ export function buildEngine({
     results: synced,
     jobService,
     search: {
-      ...{ store, log, clock: systemClock, habits: store.habits, batchLimit: context.batchLimit },
+      ...{ store, log, clock, habits: store.habits, batchLimit: context.batchLimit },
       onFound: (tasks, by) => observer?.tasksFound(tasks, by),
     },
     intervals: poll,

@@ -13,7 +13,7 @@ import type { Clock } from '../../system/clock.ts';
 import { type Commit, troubleFrom } from '../poll/poll.ts';
 import type { JobService, Log } from '../ports.ts';
 import { type FoundTasksOptions, keepFound } from '../tasks/found.ts';
-import type { Failures } from './failure-log.ts';
+import { type Failures, STATE } from './failure-log.ts';
 import type { FollowedJob } from './followed-job.ts';
 import { type MineOptions, takeMine } from './mine.ts';
 import { withJitter } from './pace.ts';
@@ -212,7 +212,7 @@ export class JobLooks implements Scheduled {
     this.#backOff.pause(error.retryAfterMs ?? 0);
     const trouble = troubleFrom(error, this.#failing?.trouble ?? null, clock.now());
     if (trouble !== null) this.#failing = { error, trouble };
-    failures.failed(SCOPE, error);
+    failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
     for (const job of followed()) job.told(undefined);
   }

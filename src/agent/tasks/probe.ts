@@ -18,6 +18,11 @@ const STRANGERS_HABIT = 'strange-tasks';
 /** Whether an id that is no task of the job is known to fail the call it is in. */
 export const strangersFail = (habits: HabitStore): boolean => habits.get(STRANGERS_HABIT) === 'fault';
 
+/** How many candidates a look can ask about, as far as is known. */
+export function mostCandidates(habits: HabitStore): number {
+  return Math.min(MOST_CANDIDATES, MOST_CALLS * Number(habits.get(ENTRIES_HABIT) ?? MOST_ENTRIES));
+}
+
 /** So few always fit (docs/servers.md 9.2). A call that went through lets the next one have more. */
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
@@ -95,7 +100,8 @@ class Probing {
     try {
       const answered = await this.#call(slice);
       this.found.push(...answered);
-      if (slice.length > 1) this.#wentThrough(slice.length, answered.length < slice.length);
+      if (slice.length > 1 || !strangersFail(this.#options.habits))
+        this.#wentThrough(slice.length, answered.length < slice.length);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (!error.policy.isDivisible) throw error;
@@ -110,7 +116,7 @@ class Probing {
     return true;
   }
 
-  /** A call for several; where it shows that strangers do no harm, a longer one that failed was too long. */
+  /** Where a call shows that strangers do no harm, a longer one that failed was too long. */
   #wentThrough(entries: number, hadStrangers: boolean): void {
     if (hadStrangers) this.#learn(STRANGERS_HABIT, 'left-out');
     if (hadStrangers && this.#failed !== undefined) {

@@ -9,7 +9,7 @@ import type { HabitStore } from '../live/text/encoding.ts';
 import type { Remote } from '../ports.ts';
 import { type Clues, candidatesOf, shiftBetween, specificationsIn } from './candidates.ts';
 import { type FoundTasksOptions, keepFound } from './found.ts';
-import { type Probed, probe, strangersFail } from './probe.ts';
+import { mostCandidates, type Probed, probe, strangersFail } from './probe.ts';
 
 export interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
@@ -60,7 +60,7 @@ export class TaskSearch {
     if (before === undefined) return true;
     const known = new Set(before);
     const isAnother = found.length !== known.size || found.some((id) => !known.has(id));
-    if (isAnother) this.#passed = 0;
+    if (isAnother) [this.#passed, this.#looks] = [0, 0];
     return isAnother;
   }
 
@@ -98,7 +98,8 @@ export class TaskSearch {
     const { habits, batchLimit } = this.#options;
     const { specifications, known } = clues;
     const missing = specifications.length - known.length;
-    const window = strangersFail(habits) ? BY_ITSELF : TOGETHER;
+    const together = { eachTime: Math.min(EACH_TIME, mostCandidates(habits) / 2), round: Number.POSITIVE_INFINITY };
+    const window = strangersFail(habits) ? BY_ITSELF : together;
     const probed = await probe(this.#next(candidatesOf(clues), window), {
       ...{ jobId: this.#jobId, remote, habits, signal },
       file: this.#fileOfLook(),
@@ -147,7 +148,7 @@ interface Window {
   readonly round: number;
 }
 
-const TOGETHER: Window = { eachTime: 20, round: Number.POSITIVE_INFINITY };
+const EACH_TIME = 20;
 /** Where each one costs a call. */
 const BY_ITSELF: Window = { eachTime: 0, round: 64 };
 
