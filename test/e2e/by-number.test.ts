@@ -117,7 +117,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
   expect(json.jobs[0].tasks.nextLookAt).toBeGreaterThan(Date.now() - 60_000);
   const page = (await place.agent('status', jobId)).stdout;
   expect(page.replaceAll('\n', '')).not.toMatch(ACTS);
-  expect(page).toMatch(/": Failed, seen \d+ s ago, submitted .*, started .*, ended /);
+  expect(page).toMatch(/": Failed \(first seen \d+ s ago\), submitted .*, started .*, ended /);
   expect(page).toContain(`task ${tasks[0]?.taskId} (task 1) Failed: out of memory\\u{0007}\n`);
   expect(page).toContain('tasks: 3, told by the middleware\n');
   expect((await place.agent('status')).stdout).toMatch(new RegExp(`│ ${jobId} +│ watched +│ Failed +│ 12, `));

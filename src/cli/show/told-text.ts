@@ -36,7 +36,8 @@ export function showJobState(jobState: string | null): string {
 export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields): string {
   const named = name === null || name === '' ? '' : ` (${printable(name)})`;
   const why = hasMessage(errorMessage) ? pc.red(`: ${printable(errorMessage)}`) : '';
-  return `task ${taskId}${named} ${showJobState(taskState)}${why}`.trimEnd();
+  const state = taskState === null ? '' : ` ${showJobState(taskState)}`;
+  return `task ${taskId}${named}${state}${why}`;
 }
 
 export const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
@@ -45,7 +46,7 @@ export const hasMessage = (message: string | null): message is string => message
 export function toldLines(job: JobReport): string[] {
   const { toldAt, jobState, jobStateSince } = job;
   if (toldAt === null) return [];
-  const since = jobStateSince === null ? '' : `, seen ${showAge(Date.now() - jobStateSince)} ago`;
+  const since = jobStateSince === null ? '' : ` (first seen ${showAge(Date.now() - jobStateSince)} ago)`;
   const state = jobState === null ? 'no state is told' : `${showJobState(jobState)}${since}`;
   const name = job.name === null || job.name === '' ? '' : `"${printable(job.name)}": `;
   const times = [
