@@ -1,46 +1,16 @@
 /** A job that is followed by its number alone, as people see it: every command that shows its tasks and its state. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { JobSpec } from '../../src/sandbox/cluster/specs.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
-import { Place, type Sections } from '../support/e2e-place.ts';
+import { placeWithJob } from '../support/e2e-by-number.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-
-type Context = Parameters<typeof Place.make>[0];
 
 /** What would steer a terminal. */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
 const NAME = 'heat \u001b[31m\u202e│ žluť';
-const FILES = ['stdout', 'stderr', 'log', 'progress'];
-
-interface SetUp {
-  readonly habits?: Partial<SandboxHabits>;
-  readonly spec?: JobSpec;
-  /** Without the service that tells of jobs. */
-  readonly untold?: boolean;
-  readonly sections?: Sections;
-}
-
-async function setUp(
-  context: Context,
-  { habits = {}, spec = { tasks: [{}, {}] }, untold = false, sections = {} }: SetUp,
-) {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  await sandbox.setHabits(habits);
-  const job = await sandbox.submit(spec);
-  const { jobsUrl } = sandbox;
-  place.configure(sandbox, { ...(untold ? {} : { service: { jobsUrl } }), results: { enabled: false }, ...sections });
-  const mirrors = (files = FILES, tasks = job.tasks) =>
-    tasks.flatMap(({ taskId }) => files.map((file) => place.mirrorOf(job.jobId, taskId, file)));
-  /** Has the agent look at once, which it does for each order. */
-  const look = () => place.agent('watch', job.jobId, '--no-wait');
-  return { place, sandbox, job, mirrors, look };
-}
 
 it.concurrent('watch, jobs, status and tail tell what the middleware tells', PATIENCE, async (context) => {
   const spec = { name: NAME, tasks: [{}, {}] };
-  const { place, sandbox, job, mirrors, look } = await setUp(context, {
+  const { place, sandbox, job, mirrors, look } = await placeWithJob(context, {
     spec,
     habits: { specificationIds: 'irregular' },
   });
@@ -126,7 +96,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
 describe.concurrent('watch --foreground', PATIENCE, () => {
   it.for([true, false])('follows tasks as they are found (untold: %s)', async (untold, context) => {
     const habits = { specificationIds: 0 } as const;
-    const { place, job } = await setUp(context, { untold, habits });
+    const { place, job } = await placeWithJob(context, { untold, habits });
     for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
     const watching = place.start(['watch', job.jobId, '--foreground']);
     for (const { taskId } of job.tasks)
@@ -140,7 +110,10 @@ describe.concurrent('watch --foreground', PATIENCE, () => {
 });
 
 it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
-  const { place, job, mirrors } = await setUp(context, { untold: true, habits: { specificationIds: 'irregular' } });
+  const { place, job, mirrors } = await placeWithJob(context, {
+    untold: true,
+    habits: { specificationIds: 'irregular' },
+  });
   const without = await place.agent('watch', job.jobId);
   expect(without).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no agent is running') });
   await place.run();
@@ -162,48 +135,7 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
   const [task] = job.tasks;
   fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
   const named = await place.agent('watch', job.jobId, '--task', task?.taskId ?? '');
-  expect(named.stdout.trim().split('\n')).toEqual(mirrors(FILES, job.tasks.slice(0, 1)));
+  expect(named.stdout.trim().split('\n')).toEqual(mirrors(undefined, job.tasks.slice(0, 1)));
   await until('its line', () => tail.stdout.includes('hello\n'));
   expect((await place.agent('status', job.jobId)).stdout).not.toContain('tasks:');
-});
-
-it.concurrent('check says which way they are found, and what would be better', PATIENCE, async (context) => {
-  const { place, sandbox, job } = await setUp(context, { untold: true });
-  for (const { files } of job.tasks) fs.writeFileSync(files.stdout, 'hello\n');
-  const untold = await place.agent('check', '--job', job.jobId);
-  expect(untold).toMatchObject({ code: 0, stderr: '' });
-  expect(untold.stdout).toContain('tasks are found by asking for their files, and job states are not told');
-  expect(untold.stdout).toContain(`set service.jobsUrl to ${sandbox.jobsUrl}`);
-  expect(untold.stdout).toContain('not tried: no task of job');
-  place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl } });
-  const told = await place.agent('check', '--job', job.jobId);
-  expect(told).toMatchObject({ code: 0 });
-  expect(told.stdout).toMatch(
-    /jobs +JobManagementWs tells of 1 job, 1 of them running, in \d+ ms: tasks and job states/,
-  );
-  expect(told.stdout).toContain('2 of 8 are there');
-  await sandbox.setHabits({ jobService: false });
-  const gone = await place.agent('check', '--job', job.jobId);
-  expect(gone).toMatchObject({ code: 6, stdout: expect.stringContaining('✗ jobs') });
-});
-
-it.concurrent('init takes the service that tells of jobs if it answers', PATIENCE, async (context) => {
-  const { place, sandbox } = await setUp(context, {});
-  const { baseUrl, username, passwordFile } = sandbox;
-  const flags = [
-    '--url',
-    `${baseUrl}/FileTransferWs`,
-    '--namespace',
-    'http://sandbox.example.org/',
-    '--base-url',
-    baseUrl,
-  ];
-  const user = ['--method', 'password', '--username', username, '--secret-file', passwordFile];
-  const made = await place.plain(['init', '-o', 'told.yaml', ...flags, ...user]);
-  expect(made).toMatchObject({ code: 0 });
-  expect(made.stdout).toContain('with JobManagementWs, which was found beside the file transfer');
-  expect(fs.readFileSync(`${place.directory}/told.yaml`, 'utf8')).toContain(`  jobsUrl: "${sandbox.jobsUrl}"\n`);
-  await sandbox.setHabits({ jobService: false });
-  expect(await place.plain(['init', '-o', 'untold.yaml', ...flags, ...user])).toMatchObject({ code: 0 });
-  expect(fs.readFileSync(`${place.directory}/untold.yaml`, 'utf8')).toContain('  # jobsUrl: null');
 });
