@@ -23,7 +23,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
   const told = await toldTasks(jobId, options);
   if (told.length > 0) {
     const found = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
-    keepFound(found, told, { store, log });
+    await keepFound(found, told, { store, log });
     store.transaction(() => store.taskSearches.save({ ...found, lookedAt: systemClock.now() }));
   } else {
     const parts = { store, log, clock: systemClock, habits: store.habits, batchLimit: new BatchLimit(store.habits) };

@@ -1,8 +1,8 @@
 /** The service that tells of jobs, for one command. */
 import type { JobService } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
+import { commandLog } from '../daemon/command-log.ts';
 import { connect } from '../daemon/connection.ts';
-import { commandLog } from '../daemon/log.ts';
 import { JobtailError } from '../errors.ts';
 import type { JobInformation } from '../job-information.ts';
 import type { Secrets } from '../redact.ts';

@@ -62,7 +62,7 @@ export interface Engine {
   /** Calls that wait for their turn. */
   callsWaiting(): number;
   /** What a complete pass needs, for commands that do one by themselves. */
-  pass(signal: AbortSignal): CompletePassOptions;
+  pass(signal: AbortSignal): Omit<CompletePassOptions, 'isLast'>;
   polls(jobId: JobId): JobPolls;
 }
 
@@ -82,18 +82,19 @@ export interface EngineOptions {
   readonly clock?: Clock;
 }
 
-export function buildEngine({
-  config,
-  store,
-  transfers,
-  remote,
-  jobService = null,
-  log,
-  only,
-  observer,
-  onProgress,
-  clock = systemClock,
-}: EngineOptions): Engine {
+export function buildEngine(options: EngineOptions): Engine {
+  const {
+    config,
+    store,
+    transfers,
+    remote,
+    jobService = null,
+    log,
+    only,
+    observer,
+    onProgress,
+    clock = systemClock,
+  } = options;
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service);
   const patient = new QueuedRemote(remote, calls, 'patient');

@@ -142,7 +142,7 @@ export class JobLooks implements Scheduled {
       const { id, state } = information;
       unlisted.delete(id);
       const job = jobs.get(id);
-      if (job !== undefined) this.#tell(job, information);
+      if (job !== undefined) await this.#tell(job, information);
       else if (settled.has(id) && phaseOf(state) === 'active') resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
@@ -167,7 +167,7 @@ export class JobLooks implements Scheduled {
     this.#turn = begin + turn.length;
     for (const job of turn) {
       try {
-        this.#tell(job, await service.getJob(job.jobId, signal));
+        await this.#tell(job, await service.getJob(job.jobId, signal));
       } catch (thrown) {
         const { policy, code } = asJobtailError(thrown);
         if (!policy.isRefusal && code !== 'session-lost') throw thrown;
@@ -177,7 +177,7 @@ export class JobLooks implements Scheduled {
   }
 
   /** Tells a followed job what is told of it; the tasks that are new are kept at once, the rest at the end of the look. */
-  #tell(job: FollowedJob, information: JobInformation): void {
+  async #tell(job: FollowedJob, information: JobInformation): Promise<void> {
     const { store, clock } = this.#options;
     const { id: jobId, state: jobState, tasks } = information;
     this.#writes.push(() => this.#keep(information));
@@ -185,7 +185,7 @@ export class JobLooks implements Scheduled {
     const ids = tasks.map(({ id }) => id);
     let found = 0;
     if (search !== undefined && ids.length > 0) {
-      found = keepFound({ ...search, foundBy: 'job-service' }, ids, this.#options).length;
+      found = await keepFound({ ...search, foundBy: 'job-service' }, ids, this.#options);
       const known = { foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
       if (search.foundBy !== 'job-service' || found > 0)
         store.transaction(() => store.taskSearches.save({ ...search, ...known, lookedAt: clock.now() }));

@@ -6,12 +6,12 @@ import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import { type CompletePassOptions, completePass, type PassSummary } from './complete-pass.ts';
 
-export interface RequestedPassesOptions extends CompletePassOptions {
+export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLast'> {
   readonly log: Log;
 }
 
 export interface RequestedPass {
-  /** Whether the job is settled if the pass brings nothing more: asked at its end. */
+  /** Whether the job is settled if the pass brings nothing more: asked before it, and at its end. */
   readonly isSettling: () => boolean;
   /** Told how many bytes the pass brought, before anybody else is told of it. */
   readonly onThrough: (appended: number) => Promise<void>;
@@ -66,9 +66,11 @@ export class RequestedPasses {
     const requests = store.requests.open().filter((request) => request.jobId === jobId);
     for (const { requestId } of requests) this.#serving.add(requestId);
     try {
-      const summary = await completePass(polls, this.#options);
+      const settles = isSettling();
+      const isLast = settles || job.state === 'ending';
+      const summary = await completePass(polls, { ...this.#options, isLast });
       await onThrough(summary.appended);
-      const state = await this.#conclude(job, summary, summary.appended === 0 && isSettling());
+      const state = await this.#conclude(job, summary, settles && summary.appended === 0 && isSettling());
       for (const request of requests) this.#answer(request, { summary });
       const more = store.requests.open().some((request) => request.jobId === jobId);
       return { job, state, again: more || state === 'ending' };

@@ -15,23 +15,27 @@ export interface FoundTasksOptions {
 /** More tasks of one job are not followed. */
 export const MOST_TASKS = 10_000;
 const MOST_NAMED = 5;
-/** Rows that are added in one step: the process does nothing else meanwhile. */
+/** Tasks that are added in one step: the process does nothing else meanwhile. */
 const AT_A_TIME = 500;
 
-/** Adds the live files of the tasks that are new; they, in the order of their numbers. Resumes where a kill ended it. */
-export function keepFound(
+/**
+ * Adds the live files of the tasks that are new, and returns how many these are. What a kill leaves out is found again.
+ */
+export async function keepFound(
   search: TaskSearchRow,
   tasks: readonly TaskId[],
   { store, log, onFound }: FoundTasksOptions,
-): readonly TaskId[] {
+): Promise<number> {
   const { jobId, foundBy } = search;
   const known = new Set(store.taskSearches.knownTasks(jobId));
   const room = Math.max(0, MOST_TASKS - known.size);
   const fresh = [...new Set(tasks)].filter((task) => !known.has(task)).sort(compareIds);
   const taken = fresh.slice(0, room);
-  for (let start = 0; start < taken.length; start += AT_A_TIME)
+  for (let start = 0; start < taken.length; start += AT_A_TIME) {
+    if (start > 0) await new Promise((resolve) => setImmediate(resolve));
     store.transaction(() => store.taskSearches.addTasks(search, taken.slice(start, start + AT_A_TIME)));
-  if (taken.length === 0) return taken;
+  }
+  if (taken.length === 0) return 0;
   const named = taken.slice(0, MOST_NAMED).join(', ');
   const more = taken.length > MOST_NAMED ? ', ...' : '';
   const text = `found ${countOf(taken.length, 'task')} of job ${jobId}: ${named}${more}`;
@@ -39,5 +43,5 @@ export function keepFound(
   if (taken.length < fresh.length)
     log.warn({ jobId, left: fresh.length - taken.length }, `job ${jobId} has too many tasks: ${room} are followed`);
   onFound?.(taken.length, foundBy ?? 'probes');
-  return taken;
+  return taken.length;
 }

@@ -81,7 +81,7 @@ export class TaskSearch {
     // The order may have changed meanwhile.
     const search = taskSearches.get(jobId);
     if (search === undefined) return nothing;
-    const found = keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options).length;
+    const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
     if (shift !== undefined) habits.set(SHIFT_HABIT, String(shift));

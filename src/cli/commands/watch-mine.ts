@@ -1,7 +1,7 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
 import { chooseMine } from '../../agent/loop/mine.ts';
 import type { Config } from '../../config/config.ts';
-import { commandLog } from '../../daemon/log.ts';
+import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { countOf, showCount } from '../../numbers.ts';

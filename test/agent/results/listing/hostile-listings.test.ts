@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
 import type { Patterns } from '../../../../src/agent/patterns.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
-import { Judge } from '../../../../src/agent/results/listing/selection.ts';
+import { judgeOf } from '../../../../src/agent/results/listing/selection.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
 import { Progress } from '../../../../src/agent/results/progress.ts';
@@ -38,7 +38,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
   return planSync({
     ...{ directory: place.path(), final: false },
     left: await distinct(names),
-    judge: new Judge({ ...patterns, foldsCase: false }),
+    judge: judgeOf({ ...patterns, foldsCase: false }),
     ledger: new Ledger({
       ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000 },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
