@@ -35,7 +35,8 @@ async function setUp(context: Context, { habits = {}, spec, jobService = false, 
   };
   place.configure(sandbox, { service: jobService ? { ...service, ...jobs } : service, ...sections });
   const agent = await place.run();
-  const watch = (...args: string[]) => place.agent('watch', job.jobId, ...args);
+  // What is found is looked at here, also where that takes long.
+  const watch = (...args: string[]) => place.agent('watch', job.jobId, '--no-wait', ...args);
   return { place, sandbox, job, agent, watch };
 }
 
