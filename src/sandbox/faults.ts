@@ -1,7 +1,7 @@
 /** Faults that tests and people add while the sandbox runs: rules that match calls and spoil their answers. */
 import { JobtailError } from '../errors.ts';
 import type { LiveFileName } from '../job.ts';
-import type { Operation } from '../remote/soap/contract.ts';
+import type { Operation } from '../operations.ts';
 
 /** Which calls a rule applies to: all that it names must fit. */
 export interface FaultScope {

@@ -1,5 +1,7 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
-import { type Operation, SERVICES } from '../remote/soap/contract.ts';
+
+import type { Operation } from '../operations.ts';
+import { SERVICES } from '../remote/soap/contract.ts';
 import type { SoapVersion } from './soap/request.ts';
 import { jobIdOf, type SoapRequest, type TaskFileOffset } from './soap/request-schema.ts';
 

@@ -2,7 +2,7 @@
  * The five operations of FileTransferWs (docs/interface.md 4.1). Each hands out the element inside Body in pieces; what it throws before
  * the first bytes went out becomes a fault.
  */
-import type { FileTransferOperation } from '../../remote/soap/contract.ts';
+import type { FileTransferOperation } from '../../operations.ts';
 import {
   changedFiles,
   type ListedFile,

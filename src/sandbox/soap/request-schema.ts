@@ -3,7 +3,8 @@
  * TypeScript's types of the requests come from the same table.
  */
 import { parseLong } from '../../job.ts';
-import { FILE_TYPES, type Operation, PROTOCOLS, SERVICES, type ServiceName } from '../../remote/soap/contract.ts';
+import type { Operation } from '../../operations.ts';
+import { FILE_TYPES, PROTOCOLS, SERVICES, type ServiceName } from '../../remote/soap/contract.ts';
 import { ServiceFault } from '../refusals.ts';
 import { type XmlElement, XSI } from './xml-tree.ts';
 
