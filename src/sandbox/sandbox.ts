@@ -1,6 +1,7 @@
 /**
- * The simulated cluster: the middleware of docs/interface.md on node:http, with the habits of docs/servers.md. Its jobs
- * are real processes in real directories. Only parts are put together here.
+ * The simulated cluster: the middleware of docs/interface.md and docs/rest.md on node:http, with the habits of
+ * docs/servers.md, over both protocols at a time. Its jobs are real processes in real directories. Only parts are put
+ * together here.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,7 +11,6 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { JobtailError } from '../errors.ts';
-import { wsdlOf } from '../remote/soap/contract.ts';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
 import { Flushing } from './cluster/flushing.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
@@ -19,13 +19,16 @@ import { handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
+import { ToldJobs } from './operations/told-jobs.ts';
 import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
+import { handleRest } from './rest/endpoint.ts';
+import { releaseOf } from './rest/releases.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
 import { serviceAt, urlOf } from './soap/addresses.ts';
-import { SoapEndpoint } from './soap/endpoint.ts';
+import { handleSoap } from './soap/endpoint.ts';
 import { type RecordedCall, Traffic } from './traffic.ts';
 
 export interface SandboxOptions extends KeyHooks {
@@ -67,7 +70,6 @@ export class Sandbox {
   readonly #host: string;
   readonly #place: SandboxPlace;
   readonly #rateLimit: RateLimit;
-  readonly #soap: SoapEndpoint;
   /** Exchanges that have not come to their end. */
   readonly #serving = new Set<Promise<void>>();
   #server: Server;
@@ -84,10 +86,12 @@ export class Sandbox {
     const keys = new TransferKeys(habits, clock, options);
     const sessions = new Sessions(habits, clock);
     const flushing = new Flushing(habits, clock);
+    const toldJobs = new ToldJobs(habits, clock);
     const traffic = new Traffic();
-    this.#place = { namespace, habits, users, clock, cluster, flushing, keys, sessions, faults, traffic, controlToken };
+    const busyUsers = new Set<SandboxUser>();
+    const world = { namespace, habits, users, clock, cluster, flushing, toldJobs };
+    this.#place = { ...world, keys, sessions, busyUsers, faults, traffic, controlToken };
     this.#rateLimit = new RateLimit(clock);
-    this.#soap = new SoapEndpoint(this.#place);
     this.#server = this.#createServer();
   }
 
@@ -113,6 +117,11 @@ export class Sandbox {
   /** {file_transfer_url}. */
   get fileTransferUrl(): string {
     return urlOf(this.baseUrl, 'FileTransferWs');
+  }
+
+  /** Of the REST interface: what {base_url} and the path of the middleware make. */
+  get restUrl(): string {
+    return this.baseUrl + this.habits.restPath;
   }
 
   /** {jobs_url}; null if the service is not there. */
@@ -213,25 +222,28 @@ export class Sandbox {
   }
 
   async #route(exchange: Exchange): Promise<void> {
-    const { request, response } = exchange;
-    const { pathname, search } = new URL(request.url ?? '/', this.baseUrl);
+    const { request } = exchange;
+    const url = new URL(request.url ?? '/', this.baseUrl);
+    const { pathname } = url;
     if (pathname.startsWith(CONTROL_PATH)) {
       await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
       return;
     }
-    const { requestsPerHour } = this.habits;
-    if (requestsPerHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', requestsPerHour);
     const service = serviceAt(pathname, this.habits);
-    if (service !== undefined && request.method === 'GET' && search.toLowerCase() === '?wsdl') {
-      const body = wsdlOf({ namespace: this.namespace, url: urlOf(this.baseUrl, service), service });
-      sendText(response, { status: 200, headers: { 'content-type': 'text/xml; charset=utf-8' }, body });
-      return;
-    }
-    const signInOperation = signInOf(pathname, this.habits);
-    if (service === undefined && signInOperation === undefined) throw new HttpRefusal(404);
-    if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
-    if (service !== undefined) await this.#soap.handle(exchange, service);
-    else if (signInOperation !== undefined) await handleSignIn(exchange, signInOperation, this.#place);
+    const signIn = signInOf(pathname, this.habits);
+    const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${this.habits.restPath}/`);
+    this.#countRequest(request, isRest);
+    if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
+    else if (signIn !== undefined) await handleSignIn(exchange, signIn, this.#place);
+    else if (isRest) await handleRest(exchange, url, this.#place);
+    else throw new HttpRefusal(404);
+  }
+
+  #countRequest(request: IncomingMessage, isRest: boolean): void {
+    const { requestsPerHour, release, releaseHabits } = this.habits;
+    const ofRelease = isRest ? releaseOf(release, releaseHabits).requestsPerHour : null;
+    const perHour = requestsPerHour === 'release' ? ofRelease : requestsPerHour;
+    if (perHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour);
   }
 
   async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {

@@ -51,6 +51,8 @@ export interface ListedFile {
   readonly specificationId: string;
   /** From the task's directory, with `/`; bytes that are no UTF-8 stand as U+FFFD. */
   readonly path: string;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs: number;
 }
 
 /** All files below the tasks' directories that were modified since the job was submitted; null before that. */
@@ -59,7 +61,11 @@ export async function changedFiles(job: SubmittedJob, root: string): Promise<Lis
   if (since === undefined) return null;
   const listed: ListedFile[] = [];
   for (const { specificationId, directory } of job.tasks) {
-    const visit = { root, since, add: (path: string) => void listed.push({ specificationId, path }) };
+    const visit = {
+      root,
+      since,
+      add: (path: string, modifiedMs: number) => void listed.push({ specificationId, path, modifiedMs }),
+    };
     await walk(Buffer.from(directory), '', [], visit);
   }
   return listed;
@@ -68,7 +74,7 @@ export async function changedFiles(job: SubmittedJob, root: string): Promise<Lis
 interface Visit {
   readonly root: string;
   readonly since: bigint;
-  readonly add: (path: string) => void;
+  readonly add: (path: string, modifiedMs: number) => void;
 }
 
 /** Follows symbolic links that stay within the root; `above` are the real directories on the way, against loops. */
@@ -86,7 +92,7 @@ async function walk(directory: Buffer, prefix: string, above: readonly string[],
   );
   for (const { path, name, stats } of found) {
     if (stats?.isDirectory()) await walk(path, `${prefix}${name}/`, [...above, here], visit);
-    else if (stats?.isFile() && stats.mtimeNs >= visit.since) visit.add(`${prefix}${name}`);
+    else if (stats?.isFile() && stats.mtimeNs >= visit.since) visit.add(`${prefix}${name}`, Number(stats.mtimeMs));
   }
 }
 
