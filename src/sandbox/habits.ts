@@ -4,6 +4,7 @@
  * with the releases of the REST interface is `release`, a row of rest/releases.ts.
  */
 import { JobtailError } from '../errors.ts';
+import { DEFAULT_PATH } from '../remote/rest/contract.ts';
 import type { CodePage } from './operations/decoding.ts';
 import type { Language } from './rest/problems.ts';
 import { checkRelease, type Release, type ReleaseName } from './rest/releases.ts';
@@ -65,7 +66,7 @@ export function defaultHabits() {
     /** What is different from that release. */
     releaseHabits: {} as Partial<Release>,
     /** The path before the controllers. */
-    restPath: '/heappe',
+    restPath: DEFAULT_PATH as string,
     /** Members of answers begin with a capital letter or a small one. */
     memberCase: 'pascal' as 'pascal' | 'camel',
     /** Whatever is not ASCII, and some of what is, is escaped in JSON. */

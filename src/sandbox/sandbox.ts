@@ -6,29 +6,21 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { finished } from 'node:stream/promises';
 import { JobtailError } from '../errors.ts';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
 import { Flushing } from './cluster/flushing.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
-import { handleControl } from './control.ts';
-import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
 import { ToldJobs } from './operations/told-jobs.ts';
 import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
-import { RateLimit } from './rate-limit.ts';
-import { HttpRefusal } from './refusals.ts';
-import { handleRest } from './rest/endpoint.ts';
-import { releaseOf } from './rest/releases.ts';
+import { Router } from './router.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
-import { handleSignIn, signInOf } from './signin/sign-in.ts';
-import { serviceAt, urlOf } from './soap/addresses.ts';
-import { handleSoap } from './soap/endpoint.ts';
+import { urlOf } from './soap/addresses.ts';
 import { type RecordedCall, Traffic } from './traffic.ts';
 
 export interface SandboxOptions extends KeyHooks {
@@ -49,8 +41,6 @@ export interface SandboxOptions extends KeyHooks {
   readonly beforeListening?: (sandbox: Sandbox) => Promise<void>;
 }
 
-const CONTROL_PATH = '/sandbox/';
-
 interface Beginning {
   readonly cluster: Cluster;
   readonly habits: SandboxHabits;
@@ -69,7 +59,7 @@ export class Sandbox {
   readonly controlToken = randomBytes(24).toString('hex');
   readonly #host: string;
   readonly #place: SandboxPlace;
-  readonly #rateLimit: RateLimit;
+  readonly #router: Router;
   /** Exchanges that have not come to their end. */
   readonly #serving = new Set<Promise<void>>();
   #server: Server;
@@ -91,7 +81,7 @@ export class Sandbox {
     const busyUsers = new Set<SandboxUser>();
     const world = { namespace, habits, users, clock, cluster, flushing, toldJobs };
     this.#place = { ...world, keys, sessions, busyUsers, faults, traffic, controlToken };
-    this.#rateLimit = new RateLimit(clock);
+    this.#router = new Router(this.#place);
     this.#server = this.#createServer();
   }
 
@@ -196,7 +186,7 @@ export class Sandbox {
   #createServer(): Server {
     // Longer than any client keeps an idle connection: the server never closes one that is just being used.
     return createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
-      const served = this.#serve(request, response);
+      const served = this.#router.serve(request, response, this.baseUrl);
       this.#serving.add(served);
       void served.finally(() => this.#serving.delete(served));
     });
@@ -207,58 +197,6 @@ export class Sandbox {
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
   }
-
-  /** Never rejects: what is thrown becomes a status, or the end of the connection. */
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    response.on('error', () => gone.abort());
-    try {
-      await this.#route({ request, response, signal: gone.signal });
-    } catch (thrown) {
-      if (response.headersSent || gone.signal.aborted) response.destroy();
-      else await this.#refuse(request, response, thrown);
-    }
-  }
-
-  async #route(exchange: Exchange): Promise<void> {
-    const { request } = exchange;
-    const url = new URL(request.url ?? '/', this.baseUrl);
-    const { pathname } = url;
-    if (pathname.startsWith(CONTROL_PATH)) {
-      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
-      return;
-    }
-    const service = serviceAt(pathname, this.habits);
-    const signIn = signInOf(pathname, this.habits);
-    const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${this.habits.restPath}/`);
-    this.#countRequest(request, isRest);
-    if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
-    else if (signIn !== undefined) await handleSignIn(exchange, signIn, this.#place);
-    else if (isRest) await handleRest(exchange, url, this.#place);
-    else throw new HttpRefusal(404);
-  }
-
-  #countRequest(request: IncomingMessage, isRest: boolean): void {
-    const { requestsPerHour, release, releaseHabits } = this.habits;
-    const ofRelease = isRest ? releaseOf(release, releaseHabits).requestsPerHour : null;
-    const perHour = requestsPerHour === 'release' ? ofRelease : requestsPerHour;
-    if (perHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour);
-  }
-
-  async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
-    this.#place.traffic.httpRefusals += 1;
-    const { status, headers, text } = thrown instanceof HttpRefusal ? thrown : asRefusal(thrown);
-    // The rest of a request that was not read goes away first, so that the client sees the status and no reset.
-    await finished(request.resume()).catch(() => undefined);
-    const type = text === '' ? {} : { 'content-type': 'text/plain; charset=utf-8' };
-    sendText(response, { status, headers: { ...type, ...headers }, body: text });
-  }
-}
-
-/** What a caller did wrong is a 400; anything else is a defect of the sandbox. */
-function asRefusal(thrown: unknown): HttpRefusal {
-  return new HttpRefusal(thrown instanceof JobtailError ? 400 : 500, thrown instanceof Error ? thrown.message : '');
 }
 
 function defaultUser(): SandboxUser {
