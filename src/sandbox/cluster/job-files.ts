@@ -1,6 +1,6 @@
 /** The files of a job as the service sees them: what is listed, and what a path may reach. */
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { SubmittedJob, SubmittedTask } from './cluster.ts';
 
@@ -99,6 +99,14 @@ async function walk(directory: Buffer, prefix: string, above: readonly string[],
 async function staysWithin(root: string, path: Buffer): Promise<boolean> {
   const real = await realpath(path).catch(() => '');
   return real.startsWith(root + sep);
+}
+
+/** Removes all other files of a task. */
+export async function keepLiveFiles({ directory, files }: SubmittedTask): Promise<void> {
+  const kept: readonly string[] = Object.values(files);
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  const paths = entries.flatMap((entry) => (entry.isDirectory() ? [] : [join(entry.parentPath, entry.name)]));
+  await Promise.all(paths.filter((path) => !kept.includes(path)).map((path) => rm(path, { force: true })));
 }
 
 /** The task whose directory holds the path. */

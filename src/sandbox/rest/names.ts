@@ -24,8 +24,10 @@ export function listedName(file: ListedFile, job: SubmittedJob, { names }: Relea
 export function askedName(name: string, job: SubmittedJob, { asked, maxNameLength }: Release): string | undefined {
   if (!ALLOWED.test(name) || name.length > maxNameLength) throw new RestFailure('invalid', 'RelativeFilePath');
   if (!/^\/(?!\/)/.test(name)) return undefined;
-  const [, first = ''] = name.split('/');
-  const isTask = job.tasks.some(({ taskId }) => taskId === first);
-  if (asked === 'specification' || (asked === 'job-unless-task' && isTask)) return name;
-  return first === job.jobId ? name.slice(1 + first.length) : undefined;
+  const [, first = '', second] = name.split('/');
+  const isTask = (id: string | undefined) => job.tasks.some(({ taskId }) => taskId === id);
+  // A job may have the id of a task, too.
+  const isOfJob = first === job.jobId && (asked === 'job' || isTask(second) || !isTask(first));
+  if (asked === 'specification' || (asked === 'job-unless-task' && isTask(first) && !isOfJob)) return name;
+  return isOfJob ? name.slice(1 + first.length) : undefined;
 }
