@@ -1,6 +1,7 @@
 /** What each release answers (docs/rest.md 3): parts, listings, names, whole files, jobs. */
 import { mkdir, symlink, utimes } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { deleteJob } from '../../../src/sandbox/cluster/job-files.ts';
 import { type ReleaseName, releaseOf } from '../../../src/sandbox/rest/releases.ts';
 import { callJobs, jobAnd } from '../support.ts';
 import { FILE, get, LOG, list, PARTS, PROGRESS, partsOf, post, STDERR, STDOUT, startJob, write } from './support.ts';
@@ -320,7 +321,7 @@ describe('jobs', () => {
       job: { tasks: [{ taskId: '123', specificationId: '123' }, {}] },
     });
     await write(task.files.stdout, 'last words');
-    await job.delete();
+    await deleteJob(job);
     const info = await get(sandbox, 'JobManagement/CurrentInfoForJob', {
       submittedJobInfoId: '501',
       sessionCode: session,
