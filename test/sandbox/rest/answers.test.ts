@@ -172,6 +172,23 @@ describe('the listing and whole files', () => {
   );
 
   it.each([
+    ['2.0', '/123///a.txt', '123///a.txt'],
+    ['4.0', '/501/123/a.txt', '/123/a.txt'],
+    ['6.4', '/123/a.txt', '/123/a.txt'],
+  ] as const)('of %s meet fault rules by the name that is listed: %s', async (release, asked, file) => {
+    const { sandbox, download } = await startFiles(release);
+    sandbox.faults.add({ kind: 'staleSize', bytes: 0, file });
+    expect(await download(asked)).toMatchObject({ text: '""' });
+  });
+
+  it('have their plus escaped where the server does that', async () => {
+    const { sandbox, download } = await startFiles('6.4', { habits: { escapesBase64: true } });
+    const { text, json } = await download('/123/sub/deep/b.bin');
+    expect([text, json]).toEqual(['"AP/\\u002BAQ=="', 'AP/+AQ==']);
+    expect(sandbox.calls.at(-1)?.path).toBe('/123/sub/deep/b.bin');
+  });
+
+  it.each([
     ['2.1', 'names'],
     ['2.2', 'dates'],
     ['6.4', 'dates'],
