@@ -10,6 +10,7 @@ import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
 import { SoapRemote } from '../remote/soap/client.ts';
 import { SoapJobService } from '../remote/soap/job-service.ts';
+import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
@@ -99,7 +100,8 @@ export async function connect(
     maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
   });
   const jobService = service.jobsUrl === null ? null : new SoapJobService({ ...calls, url: service.jobsUrl });
-  return { remote, jobService, session, secrets, close: () => http.close() };
+  const told = jobService && hidingSecrets(jobService, secrets);
+  return { remote, jobService: told, session, secrets, close: () => http.close() };
 }
 
 /** Where answers wait that are too long for the memory, and what they leave free there. */
