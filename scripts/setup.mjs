@@ -46,11 +46,12 @@ once(`node_modules/.jobtail-setup-node${major}`, ['npm-shrinkwrap.json'], () => 
   process.stderr.write('jobtail: installing packages (the SQLite module may compile for a minute or two)\n');
   run('npm', ['ci', '--no-audit', '--no-fund']);
 });
-once('dist/.jobtail-build', ['tsconfig.json', 'tsconfig.build.json', ...sources], () => {
+const buildInputs = ['rolldown.config.mjs', 'scripts/third-party-licences.mjs', 'npm-shrinkwrap.json', ...sources];
+once('dist/.jobtail-build', buildInputs, () => {
   // Built beside it and renamed: an agent that runs from here keeps a whole program at every moment but one.
   const [dist, built, old] = ['dist', 'dist.new', 'dist.old'].map((name) => path.join(root, name));
   for (const directory of [built, old]) rmSync(directory, { recursive: true, force: true });
-  run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.build.json', '--outDir', built]);
+  run(path.join(root, 'node_modules', '.bin', 'rolldown'), ['--config', '--dir', built]);
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(built, dist);
   rmSync(old, { recursive: true, force: true });

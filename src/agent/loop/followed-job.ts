@@ -8,6 +8,7 @@ import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../error
 import type { JobId } from '../../job.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
+import { sourceStack } from '../../system/source-stack.ts';
 import { CallSlot, type Calls, QueuedRemote } from '../calls.ts';
 import { wantsAnotherLook } from '../live/steps.ts';
 import type { RequestedPasses } from '../pass/job-end.ts';
@@ -232,7 +233,7 @@ export class FollowedJob {
     const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
     const { retryAfterMs = 0 } = error;
     this.#pace?.endQuiet();
-    if (error.code === 'internal') log.debug({ jobId, stack: error.stack }, 'where it happened');
+    if (error.code === 'internal') log.debug({ jobId, stack: sourceStack(error) }, 'where it happened');
 
     const { backOff, times } = this.#failing.get(task) ?? {
       backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
