@@ -21,7 +21,6 @@ export default defineConfig({
   treeshake: { moduleSideEffects: [{ test: /./, sideEffects: true }] },
   checks: { circularDependency: true },
   // An import that leads nowhere, a cycle, a name that is not there: nothing is built.
-  logLevel: 'warn',
   onLog(level, { code, message }) {
     if (level === 'warn' && !HARMLESS.test(message)) throw new Error(`${code}: ${stripVTControlCharacters(message)}`);
   },

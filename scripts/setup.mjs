@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
+/** Shows what `command` complains about, and not what it lists. */
 function run(command, args) {
-  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
   if (done.error !== undefined) throw done.error;
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
