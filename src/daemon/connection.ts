@@ -1,5 +1,5 @@
 /** The way to the service, put together for one configuration: HTTP, the sign-in and SOAP over it. */
-import type { Log, Remote, Session } from '../agent/ports.ts';
+import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
@@ -9,6 +9,8 @@ import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.t
 import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
 import { SoapRemote } from '../remote/soap/client.ts';
+import { SoapJobService } from '../remote/soap/job-service.ts';
+import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
 import { spillDirectory } from './state.ts';
@@ -27,10 +29,16 @@ export interface Observer {
   signIn(event: SignInEvent): void;
   appended(bytes: number): void;
   fetched(bytes: number, changed: boolean): void;
+  /** Tasks of a job were found that no order named. */
+  tasksFound(tasks: number, by: FoundBy): void;
+  /** The service that tells of jobs was looked at. */
+  jobLook(outcome: 'ok' | 'failed'): void;
 }
 
 export interface Connection {
   readonly remote: Remote;
+  /** Null where the configuration says nothing of it. */
+  readonly jobService: JobService | null;
   readonly session: Session;
   /** All that went over it. */
   readonly secrets: Secrets;
@@ -71,23 +79,27 @@ export async function connect(
       else log.debug({ code: event.error.code, err: event.error.message }, 'sign-in failed');
     },
   });
-  const remote = new SoapRemote({
+  const calls = {
     namespace: service.namespace,
-    url: service.fileTransferUrl,
     soapVersion: service.soapVersion,
     http,
     session,
     secrets,
-    spill: spillPlace(config),
-    maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
     isSessionFault: auth.sessionFaultPattern === null ? () => false : sessionFaults(auth.sessionFaultPattern, log),
-    onCall: (event) => {
+    onCall: (event: CallEvent) => {
       observer?.call(event);
       const { operation, durationMs, outcome, bytes } = event;
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
+  };
+  const remote = new SoapRemote({
+    ...calls,
+    url: service.fileTransferUrl,
+    spill: spillPlace(config),
+    maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
   });
-  return { remote, session, secrets, close: () => http.close() };
+  const jobService = service.jobsUrl === null ? null : new SoapJobService({ ...calls, url: service.jobsUrl });
+  return { remote, jobService, session, secrets, close: () => http.close() };
 }
 
 /** Where answers wait that are too long for the memory, and what they leave free there. */

@@ -20,9 +20,10 @@ export async function writeSecrets(sandbox: Sandbox): Promise<void> {
 
 /** The sections of a configuration without which no agent follows this sandbox. */
 export function configurationFor(sandbox: Sandbox, passwordFile = secretFile(sandbox, 'password')) {
-  const { baseUrl, fileTransferUrl, namespace, users } = sandbox;
+  const { baseUrl, fileTransferUrl, jobsUrl, namespace, users } = sandbox;
   const username = users[0]?.username ?? '';
-  return { service: { fileTransferUrl, namespace, baseUrl }, auth: { method: 'password', username, passwordFile } };
+  const service = { fileTransferUrl, namespace, baseUrl, ...(jobsUrl === null ? {} : { jobsUrl }) };
+  return { service, auth: { method: 'password', username, passwordFile } };
 }
 
 /** The facts as comments, then the whole configuration of an agent: all of it is YAML, and names secrets by their files. */
