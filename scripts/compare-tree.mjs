@@ -8,6 +8,12 @@ const [installed] = process.argv.slice(2);
 const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
 const { packages } = read(new URL('../npm-shrinkwrap.json', import.meta.url));
 const { dependencies, optionalDependencies } = packages[''];
+/** The names of those that are not for development only, wherever the lock puts them. */
+const locked = new Set(
+  Object.keys(packages)
+    .filter((place) => !packages[place].dev)
+    .map((place) => place.split('node_modules/').at(-1)),
+);
 
 /** The packages in a directory, by name. */
 function packagesIn(directory) {
@@ -25,9 +31,8 @@ const found = packagesIn(installed);
 const wrong = [
   ...Object.keys(dependencies).filter((name) => !found.includes(name)),
   ...found.filter((name) => {
-    const locked = packages[`node_modules/${name}`];
     const isAsked = name in dependencies || name in optionalDependencies;
-    return locked === undefined || locked.dev || (isAsked && versionOf(name) !== locked.version);
+    return !locked.has(name) || (isAsked && versionOf(name) !== packages[`node_modules/${name}`].version);
   }),
 ];
 if (wrong.length > 0) throw new Error(`the installed packages are not those of the lock: ${wrong.join(', ')}`);
