@@ -26,6 +26,7 @@ export default defineConfig({
   },
   output: {
     dir: 'dist',
+    cleanDir: true,
     entryFileNames: '[name].js',
     // With a hash: an agent that still runs after an upgrade must not load parts of another version.
     chunkFileNames: 'chunks/[name]-[hash].js',
