@@ -41,10 +41,11 @@ const RULES: Readonly<Record<string, Allowed>> = {
   remote: { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
   'remote/content': { values: ['remote', 'system'], types: ['agent/ports.ts'] },
   'remote/soap': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports.ts'] },
+  'remote/rest': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   'remote/signin': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   direct: { values: ['system'], types: ['agent/ports.ts'] },
   config: { values: ['system'] },
-  sandbox: { values: ['system', 'remote/soap/contract.ts'] },
+  sandbox: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
   daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system'] },
   cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox'] },
 };

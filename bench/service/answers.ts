@@ -1,6 +1,6 @@
 /** Answers of the service, ready to be sent: any size out of one block of bytes that is sent again and again. */
 import { createCipheriv, createHash } from 'node:crypto';
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
 
 export const NAMESPACE = 'http://bench.example.org/';
 export const JOB_ID = '501';

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
 import { startProcess } from '../processes.ts';
 import { JOB_ID, NAMESPACE } from './answers.ts';
 import type { ServeOptions } from './serve.ts';

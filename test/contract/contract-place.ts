@@ -4,10 +4,10 @@ import { expect, onTestFinished } from 'vitest';
 import type { Grant, Part } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
+import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
 import { SoapRemote } from '../../src/remote/soap/client.ts';
-import type { Operation } from '../../src/remote/soap/contract.ts';
 import { GivenSession, spillTo } from '../support/wire-remote.ts';
 import type { ContractService, ServedJob, Version } from './service.ts';
 

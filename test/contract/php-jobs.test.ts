@@ -1,6 +1,6 @@
 /** JobManagementWs on PHP's SoapServer, which reads the same WSDL as the sandbox, asked by a client that is not ours. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JobOperation } from '../../src/remote/soap/contract.ts';
+import type { JobOperation } from '../../src/operations.ts';
 import { needs } from '../support/needs.ts';
 import { PhpService, type ServedInformation } from './php-service.ts';
 import { ZeepClient, type ZeepOutcome } from './python.ts';

@@ -3,7 +3,8 @@ import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:c
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import type { Operation, ServiceName } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
+import type { ServiceName } from '../../src/remote/soap/contract.ts';
 import { PYTHON } from '../support/needs.ts';
 import type { Version } from './service.ts';
 

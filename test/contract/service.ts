@@ -1,7 +1,7 @@
 /** What the contract wants of a server: that it serves one job, and tells what it understood of each request. */
 import type { Grant } from '../../src/agent/ports.ts';
 import type { LiveFileName } from '../../src/job.ts';
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 
 export const VERSIONS = ['1.1', '1.2'] as const;
@@ -68,7 +68,7 @@ export const RELATIVE_PATHS: Readonly<Record<LiveFileName, string>> = {
 /** A request as the server understood it: fields by their names in docs/interface.md 2, longs as decimal text. */
 export interface UnderstoodCall {
   readonly operation: Operation;
-  readonly version: Version;
+  readonly version: Version | 'REST';
   readonly request: Readonly<Record<string, unknown>>;
   /** The line `Authorization`; undefined if there was none, or if the server does not tell. */
   readonly authorization?: string | undefined;

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JobOperation } from '../../src/remote/soap/contract.ts';
+import type { JobOperation } from '../../src/operations.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { signIn } from '../sandbox/support.ts';
 import { needs } from '../support/needs.ts';

@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant } from '../../src/agent/ports.ts';
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
 import { needs } from '../support/needs.ts';
 import { ZeepClient, type ZeepOutcome } from './python.ts';
 import { SandboxService } from './sandbox-service.ts';

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import type { ErrorCode } from '../../src/errors.ts';
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
 import {
   entry,
   envelope,

@@ -1,5 +1,5 @@
 /** Answers as servers write them, for the tests of the wire. */
-import type { Operation } from '../../src/remote/soap/contract.ts';
+import type { Operation } from '../../src/operations.ts';
 
 export const NAMESPACE = 'http://middleware.example/';
 

@@ -1,9 +1,9 @@
 /** Runs the scanner over whole documents, for its tests. */
 import { JobtailError } from '../../src/errors.ts';
+import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { Lifted } from '../../src/remote/content/lifted.ts';
 import { AnswerScanner } from '../../src/remote/soap/answer/scanner.ts';
-import type { Operation } from '../../src/remote/soap/contract.ts';
 import { NAMESPACE } from './wire-envelopes.ts';
 
 export interface Scanned {

@@ -23,7 +23,7 @@ export function mostCandidates(habits: HabitStore): number {
   return Math.min(MOST_CANDIDATES, MOST_CALLS * Number(habits.get(ENTRIES_HABIT) ?? MOST_ENTRIES));
 }
 
-/** So few always fit (docs/servers.md 9.2). A call that went through lets the next one have more. */
+/** So few always fit (docs/rest.md 2.1). A call that went through lets the next one have more. */
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
 const MOST_ENTRIES = 256;

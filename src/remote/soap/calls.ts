@@ -1,10 +1,10 @@
 /** Calls of one SOAP service, in a session: an envelope is written and sent, and the one that comes back is read. */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
 import { authorizationOf, type Fields, inSession } from './arguments.ts';
-import type { Operation } from './contract.ts';
 import { Envelopes, type EnvelopesOptions } from './envelope.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 

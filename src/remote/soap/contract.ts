@@ -2,6 +2,7 @@
  * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/interface.md 2, 4.1 and 10), filled in for
  * one server. Element order, nillability and multiplicity are those of docs/interface.md.
  */
+import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../../operations.ts';
 
 /** The versions of SOAP, and the namespaces of their envelopes. */
 export const SOAP_NAMESPACES = {
@@ -10,21 +11,9 @@ export const SOAP_NAMESPACES = {
 } as const;
 export type SoapVersion = keyof typeof SOAP_NAMESPACES;
 
-/** The services with their operations, in the order of docs/interface.md 4.1 and 10.1. */
-export const SERVICES = {
-  FileTransferWs: [
-    'GetFileTransferMethod',
-    'EndFileTransfer',
-    'DownloadPartsOfJobFilesFromCluster',
-    'ListChangedFilesForJob',
-    'DownloadFileFromCluster',
-  ],
-  JobManagementWs: ['GetCurrentInfoForJob', 'ListJobsForCurrentUser'],
-} as const;
+/** The services with their operations. */
+export const SERVICES = { FileTransferWs: FILE_TRANSFER_OPERATIONS, JobManagementWs: JOB_OPERATIONS } as const;
 export type ServiceName = keyof typeof SERVICES;
-export type FileTransferOperation = (typeof SERVICES)['FileTransferWs'][number];
-export type JobOperation = (typeof SERVICES)['JobManagementWs'][number];
-export type Operation = FileTransferOperation | JobOperation;
 
 /** What the contract leaves open: {service_namespace}, and {file_transfer_url} or {jobs_url}. */
 export interface ContractOptions {

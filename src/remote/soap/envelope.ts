@@ -4,16 +4,10 @@
  */
 import type { WSDL } from 'soap';
 import { parseLong } from '../../job.ts';
+import type { Operation } from '../../operations.ts';
 import { malformed } from '../wrong-answers.ts';
 import type { Fields } from './arguments.ts';
-import {
-  actionOf,
-  type ContractOptions,
-  type Operation,
-  SOAP_NAMESPACES,
-  type SoapVersion,
-  wsdlOf,
-} from './contract.ts';
+import { actionOf, type ContractOptions, SOAP_NAMESPACES, type SoapVersion, wsdlOf } from './contract.ts';
 
 /** A request as it is sent. */
 export interface Envelope {

@@ -1,9 +1,10 @@
 /** Answers that are no success: what they say, and what that means. */
 import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
 import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
-import { type Operation, type ServiceName, serviceOf } from './contract.ts';
+import { type ServiceName, serviceOf } from './contract.ts';
 
 const MAX_WORDS = 500;
 /** What a fault means stands at its beginning. */

@@ -4,9 +4,10 @@
  */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseTaskId } from '../../job.ts';
+import type { Operation } from '../../operations.ts';
 import type { PartEntry } from '../content/held-parts.ts';
 import { malformed } from '../wrong-answers.ts';
-import { type FileType, type Operation, PROTOCOLS } from './contract.ts';
+import { type FileType, PROTOCOLS } from './contract.ts';
 
 /** SynchronizableFilesExt of a live file (docs/interface.md 2.4). */
 export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {

@@ -3,11 +3,11 @@
  * remains of it comes back.
  */
 import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
 import { malformed } from '../wrong-answers.ts';
 import { AnswerScanner, type Rest } from './answer/scanner.ts';
-import type { Operation } from './contract.ts';
 import type { Envelope } from './envelope.ts';
 import { type Fault, type FaultReading, faultError, unexpected, urlKeyOf } from './faults.ts';
 

@@ -2,7 +2,7 @@
  * Writes XML exactly as ASP.NET does (docs/servers.md 2.4): no indentation, `<empty />` with a blank, in text
  * only `&`, `<` and `>` escaped, TAB, CR and LF raw, and references for characters that XML 1.0 does not even allow.
  */
-import type { Operation } from '../../remote/soap/contract.ts';
+import type { Operation } from '../../operations.ts';
 import type { FaultCode, ServiceFault } from '../refusals.ts';
 import { SOAP, type SoapVersion } from './request.ts';
 

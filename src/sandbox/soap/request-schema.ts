@@ -3,7 +3,8 @@
  * TypeScript's types of the requests come from the same table.
  */
 import { parseLong } from '../../job.ts';
-import { FILE_TYPES, type Operation, PROTOCOLS, SERVICES, type ServiceName } from '../../remote/soap/contract.ts';
+import type { Operation } from '../../operations.ts';
+import { FILE_TYPES, PROTOCOLS, SERVICES, type ServiceName } from '../../remote/soap/contract.ts';
 import { ServiceFault } from '../refusals.ts';
 import { type XmlElement, XSI } from './xml-tree.ts';
 
@@ -68,6 +69,12 @@ export type UsedTransferMethod = ValueOf<typeof METHOD>;
 /** The job that a request is about. */
 export function jobIdOf({ body }: SoapRequest): string | undefined {
   return 'submittedJobInfoId' in body ? body.submittedJobInfoId : undefined;
+}
+
+/** The entries of a DownloadParts request; none for another one. */
+export function entriesOf(request: SoapRequest): readonly (TaskFileOffset | null)[] {
+  if (request.operation !== 'DownloadPartsOfJobFilesFromCluster') return [];
+  return request.body.taskFileOffsets?.TaskFileOffsetExt ?? [];
 }
 
 /** What a request has to be of. */

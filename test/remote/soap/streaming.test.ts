@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterEach, expect, test } from 'vitest';
-import type { Operation } from '../../../src/remote/soap/contract.ts';
+import type { Operation } from '../../../src/operations.ts';
 import { entry, fileResponse, partsResponse } from '../../support/wire-envelopes.ts';
 import { createRemote, JOB, TASK, type TestRemote } from '../../support/wire-remote.ts';
 import { bodyOf, startHttpServer, until } from '../../support/wire-server.ts';

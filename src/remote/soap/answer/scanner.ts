@@ -4,11 +4,12 @@
  * must stand where the contract says and in its namespace; the first thing that does not ends the reading.
  */
 import { JobtailError } from '../../../errors.ts';
+import type { Operation } from '../../../operations.ts';
 import type { Secrets } from '../../../redact.ts';
 import { Base64Decoder } from '../../content/base64.ts';
 import type { Lifted } from '../../content/lifted.ts';
 import { malformed } from '../../wrong-answers.ts';
-import { LIFTED, type LiftedElement, type Operation, SOAP_NAMESPACES } from '../contract.ts';
+import { LIFTED, type LiftedElement, SOAP_NAMESPACES } from '../contract.ts';
 import { FaultWords, unexpected } from '../faults.ts';
 import type { StartTag } from './xml-tag.ts';
 import { resolveReferences, reusedSpace } from './xml-text.ts';

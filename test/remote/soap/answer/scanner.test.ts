@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Operation } from '../../../../src/remote/soap/contract.ts';
+import type { Operation } from '../../../../src/operations.ts';
 import {
   entry,
   envelope,

@@ -1,0 +1,143 @@
+/** The contract of the REST interface in all its releases (docs/rest.md): addresses, members and numbers. */
+import type { LiveFileName } from '../../job.ts';
+import type { Operation } from '../../operations.ts';
+
+/** The path of the middleware below {base_url}; it may be installed at another one. */
+export const DEFAULT_PATH = '/heappe';
+
+export type Verb = 'GET' | 'POST';
+
+/** A way of calling an operation. By POST its arguments are the JSON body, by GET they are the query. */
+export interface Address {
+  readonly verb: Verb;
+  /** The controller and the name, below the path of the middleware. */
+  readonly path: `${Controller}/${string}`;
+}
+
+export type Controller = 'UserAndLimitationManagement' | 'FileTransfer' | 'JobManagement';
+
+const at = <V extends Verb, P extends Address['path']>(verb: V, path: P) => ({ verb, path });
+
+/** The addresses that an operation has had (docs/rest.md 1.2), the earliest first. */
+export const ADDRESSES = {
+  GetFileTransferMethod: [
+    at('POST', 'FileTransfer/GetFileTransferMethod'),
+    at('POST', 'FileTransfer/RequestFileTransfer'),
+  ],
+  EndFileTransfer: [at('POST', 'FileTransfer/EndFileTransfer'), at('POST', 'FileTransfer/CloseFileTransfer')],
+  DownloadPartsOfJobFilesFromCluster: [at('POST', 'FileTransfer/DownloadPartsOfJobFilesFromCluster')],
+  ListChangedFilesForJob: [
+    at('POST', 'FileTransfer/ListChangedFilesForJob'),
+    at('GET', 'FileTransfer/ListChangedFilesForJob'),
+  ],
+  DownloadFileFromCluster: [at('POST', 'FileTransfer/DownloadFileFromCluster')],
+  GetCurrentInfoForJob: [
+    at('POST', 'JobManagement/GetCurrentInfoForJob'),
+    at('GET', 'JobManagement/CurrentInfoForJob'),
+  ],
+  ListJobsForCurrentUser: [
+    at('POST', 'JobManagement/ListJobsForCurrentUser'),
+    at('GET', 'JobManagement/ListJobsForCurrentUser'),
+  ],
+} as const satisfies Readonly<Record<Operation, readonly Address[]>>;
+
+/** The sign-ins (docs/rest.md 4.1), by the method of docs/interface.md 5; all by POST. */
+export const SIGN_IN_PATHS = {
+  password: 'UserAndLimitationManagement/AuthenticateUserPassword',
+  openid: 'UserAndLimitationManagement/AuthenticateUserOpenId',
+  'external-token': 'UserAndLimitationManagement/AuthenticateLexisToken',
+  'cloud-platform': 'UserAndLimitationManagement/AuthenticateUserOpenStack',
+} as const satisfies Readonly<Record<string, Address['path']>>;
+
+/** In place of a session code: every call is to show the token as `Authorization: Bearer` (docs/rest.md 4.1). */
+export const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
+
+/** Its value is `user:password`; it makes a sign-in unnecessary (docs/rest.md 4.1). */
+export const API_KEY_HEADER = 'X-API-Key';
+
+/** Members of requests (docs/rest.md 1.3), whose case does not matter to the server. */
+export const REQUEST = {
+  jobId: 'SubmittedJobInfoId',
+  sessionCode: 'SessionCode',
+  path: 'RelativeFilePath',
+  offsets: 'TaskFileOffsets',
+  /** Of each of `offsets`. */
+  taskId: 'SubmittedTaskInfoId',
+  fileType: 'FileType',
+  offset: 'Offset',
+  /** EndFileTransfer: the whole object that GetFileTransferMethod answered with. */
+  usedMethod: 'UsedTransferMethod',
+  /** CloseFileTransfer. */
+  publicKey: 'PublicKey',
+} as const;
+
+/** Members of an entry of parts (docs/rest.md 3.1). */
+export const PART = {
+  content: 'Content',
+  relativePath: 'RelativePath',
+  offset: 'Offset',
+  fileType: 'FileType',
+  taskId: 'SubmittedTaskInfoId',
+} as const;
+
+/** Members of an entry of a listing that is not of names only (docs/rest.md 3.3). */
+export const LISTED_FILE = { name: 'FileName', modified: 'LastModifiedDate' } as const;
+
+/** Members of the method and of its credentials (docs/rest.md 3.7). */
+export const TRANSFER_METHOD = {
+  hostname: 'ServerHostname',
+  basepath: 'SharedBasepath',
+  protocol: 'Protocol',
+  credentials: 'Credentials',
+  port: 'Port',
+} as const;
+export const CREDENTIALS = {
+  username: 'Username',
+  privateKey: 'PrivateKey',
+  publicKey: 'PublicKey',
+  password: 'Password',
+  passphrase: 'Passphrase',
+  certificate: 'PrivateKeyCertificate',
+} as const;
+
+/** Members of a job and of its tasks (docs/rest.md 3.6). */
+export const JOB = {
+  id: 'Id',
+  name: 'Name',
+  state: 'State',
+  creationTime: 'CreationTime',
+  submitTime: 'SubmitTime',
+  startTime: 'StartTime',
+  endTime: 'EndTime',
+  tasks: 'Tasks',
+} as const;
+export const TASK = {
+  id: 'Id',
+  name: 'Name',
+  state: 'State',
+  startTime: 'StartTime',
+  endTime: 'EndTime',
+  errorMessage: 'ErrorMessage',
+} as const;
+
+/** Members of a problem (docs/rest.md 4.2). */
+export const PROBLEM = { title: 'title', status: 'status', detail: 'detail' } as const;
+
+/** The number of each live file. */
+export const FILE_TYPES: Readonly<Record<LiveFileName, number>> = { log: 0, progress: 1, stderr: 2, stdout: 3 };
+
+/** The number of each protocol of transfers; the third from V3.1 on. */
+export const PROTOCOLS = { NetworkShare: 1, SftpScp: 2, LocalSftpScp: 4 } as const;
+
+/** The number of each state of jobs and tasks. */
+export const JOB_STATES = {
+  Configuring: 1,
+  Submitted: 2,
+  Queued: 4,
+  Running: 8,
+  Finished: 16,
+  Failed: 32,
+  Canceled: 64,
+  WaitingForServiceAccount: 128,
+  Deleted: 256,
+} as const;
