@@ -179,7 +179,11 @@ export class LiveFile {
   /** Keeps what is there as an old generation and starts the next one at 0. */
   async startGeneration(): Promise<void> {
     this.#row.beginWriting();
-    this.#row.set(await beginGeneration(await this.flushToRow(), this.#mirror, this.#options));
+    const row = await this.flushToRow();
+    // Should a step of it fail, the row is as the steps before left it, and nothing is promised of the mirror.
+    this.#integrity = 'modified';
+    const commit = (begun: LiveFileRow) => this.#row.commit(begun);
+    this.#row.set(await beginGeneration(row, this.#mirror, { ...this.#options, commit }));
     this.#writer.emptied();
     this.#compared = 0;
     this.#integrity = 'intact';
