@@ -1,5 +1,71 @@
-// Makes docs/agent.1 of the built program: `npm run build && node scripts/make-man.mjs`. A test holds it against them.
-import { writeFileSync } from 'node:fs';
+// Prints the man page, in roff, made of the commands of the built program themselves:
+// `npm run build && node scripts/make-man.mjs > docs/agent.1`. A test holds the file against what this prints.
+const dist = (file) => import(new URL(`../dist/cli/${file}`, import.meta.url));
+const { programOf } = await dist('program.js');
+const { EXIT_CODES } = await dist('help/exit-codes.js');
 
-const { manPageOf, programOf } = await import(new URL('../dist/cli/program.js', import.meta.url));
-writeFileSync(new URL('../docs/agent.1', import.meta.url), manPageOf(programOf()));
+const program = programOf();
+
+/** Text in which roff sees nothing of its own. */
+const plain = (text) =>
+  text
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replace(/^([.'])/, '\\&$1');
+const item = (name, text) => ['.TP', `.I ${plain(name)}`, text];
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
+const synopsis = (command) => {
+  const given = command.registeredArguments.map((argument) =>
+    argument.required ? `\\fI${argument.name()}\\fR` : `[\\fI${argument.name()}\\fR]`,
+  );
+  return [`.B agent ${command.name()}`, ['[\\fIoptions\\fR]', ...given].join(' '), '.br'];
+};
+
+const optionLines = ({ short, long, flags, description, argChoices = [] }) => {
+  const names = [short, long].flatMap((flag) => (flag === undefined ? [] : [`\\fB${plain(flag)}\\fR`])).join(', ');
+  const value = /[<[]([^\]>]+)[\]>]/.exec(flags)?.[1];
+  const said = argChoices.length === 0 ? description : `${description}: ${argChoices.join(', ')}`;
+  return ['.TP', value === undefined ? names : `${names} \\fI${plain(value)}\\fR`, plain(said)];
+};
+
+const section = (command) => {
+  const options = command.createHelp().visibleOptions(command);
+  return [`.SS agent ${command.name()}`, plain(sentence(command.description())), ...options.flatMap(optionLines)];
+};
+
+const lines = [
+  '.\\" Made by scripts/make-man.mjs from the commands themselves: change those.',
+  `.TH AGENT 1 "" "jobtail ${program.version()}" "User Commands"`,
+  '.SH NAME',
+  'agent \\- byte\\-exact mirrors of the live files of cluster jobs',
+  '.SH SYNOPSIS',
+  ...program.commands.flatMap(synopsis),
+  '.SH DESCRIPTION',
+  plain(program.description()),
+  '.PP',
+  plain(
+    'The mirrors of a job are <mirror>/<job>/live/<task>/{stdout,stderr,log,progress}.log, its results are below ' +
+      '<mirror>/<job>/results. A live mirror is only ever appended to; when the remote file was rewritten, the old ' +
+      'bytes are kept as stdout.log.1, .2, ... first.',
+  ),
+  '.SH COMMANDS',
+  ...program.commands.flatMap(section),
+  '.SH EXIT STATUS',
+  ...EXIT_CODES.flatMap(([code, meaning]) => ['.TP', `.B ${code}`, plain(meaning)]),
+  '.SH FILES',
+  ...item('./config.yaml, /etc/agent/config.yaml', 'the configuration, if neither \\-c nor $AGENT_CONFIG names one'),
+  ...item('/var/lib/agent/state', 'the state, unless state.directory says otherwise'),
+  ...item('/var/lib/agent/mirror', 'the mirrors, unless mirror.directory says otherwise'),
+  '.SH ENVIRONMENT',
+  ...item('AGENT_CONFIG', 'the configuration, if there is no \\-c'),
+  ...item('NO_COLOR', 'no colours'),
+  '.SH SIGNALS',
+  ...item('SIGTERM, SIGINT', 'end in order; a second one ends at once'),
+  ...item('SIGHUP', 'agent run reads the configuration, certificates and secrets anew'),
+  '.SH SEE ALSO',
+  '.BR systemctl (1),',
+  '.BR journalctl (1),',
+  '.BR tail (1)',
+];
+process.stdout.write(`${lines.join('\n')}\n`);

@@ -1,11 +1,11 @@
-/** Comments cite docs/interface.md and docs/servers.md by section: it has to be there, and no other source is cited. */
+/** Comments cite docs/interface.md, docs/servers.md and docs/rest.md by section: it has to be there, and no other source is cited. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const DOCUMENTS = ['interface', 'servers'] as const;
+const DOCUMENTS = ['interface', 'servers', 'rest'] as const;
 
 /** Documents that are not in the repository, by the words with which they were cited. */
 const ABSENT = [
@@ -16,7 +16,7 @@ const ABSENT = [
 ];
 
 /** `docs/servers.md 1.2`, `docs/servers.md 1.2, 1.3 and 4`; within a document `servers.md 1.2`. */
-const CITATION = /\b(interface|servers)\.md(?: ((?:\d+(?:\.\d+)*)(?:(?:, | and | to )\d+(?:\.\d+)*)*))?/g;
+const CITATION = /\b(interface|servers|rest)\.md(?: ((?:\d+(?:\.\d+)*)(?:(?:, | and | to )\d+(?:\.\d+)*)*))?/g;
 /** Within one of the documents, another section of itself: `(1.2)`, `: 5.`, `1.7, 4.3`. */
 const WITHIN = /\((\d{1,2}(?:\.\d+)*(?:[,;] \d{1,2}(?:\.\d+)*)*)\)/g;
 
@@ -65,9 +65,10 @@ describe('the reading of citations', () => {
     expect(absentIn(text)).toHaveLength(4);
   });
 
-  it('finds the sections of both documents', () => {
+  it('finds the sections of each document', () => {
     for (const document of DOCUMENTS) expect(sections.get(document)?.size, document).toBeGreaterThan(10);
     expect(isThere({ document: 'servers', section: '1.2' })).toBe(true);
+    expect(isThere({ document: 'rest', section: '4.3' })).toBe(true);
     expect(isThere({ document: 'servers', section: '1.99' })).toBe(false);
   });
 });

@@ -17,10 +17,8 @@ import {
   sinceArgument,
   taskArgument,
 } from './arguments.ts';
-import { commandsOf } from './help/command-tree.ts';
 import { completionScript, SHELLS } from './help/completion-scripts.ts';
-import { EXIT_CODES, exitCodesHelp } from './help/exit-codes.ts';
-import { manPage } from './help/man-page.ts';
+import { exitCodesHelp } from './help/exit-codes.ts';
 import { endWhenUnread, versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
@@ -41,16 +39,6 @@ export function programOf(): Command {
   addSetup(program);
   addTryOut(program);
   return program;
-}
-
-/** The man page of the program. */
-export function manPageOf(program: Command): string {
-  return manPage({
-    version: program.version() ?? '',
-    description: program.description(),
-    commands: commandsOf(program),
-    exitCodes: EXIT_CODES,
-  });
 }
 
 function addFollowing(program: Command): void {
@@ -137,7 +125,6 @@ function addSetup(program: Command): void {
   program
     .command('init')
     .description('ask the few things the agent has to know, write config.yaml, and try it')
-    .exitOverride()
     .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
     .option('--url <url>', 'address of the file-transfer service')
     .option('--namespace <uri>', 'XML namespace of its operations')
@@ -164,7 +151,6 @@ function addSetup(program: Command): void {
   program
     .command('completion')
     .description('print the completion script for a shell')
-    .exitOverride()
     .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .addHelpText(
       'after',
@@ -174,14 +160,13 @@ function addSetup(program: Command): void {
         'agent completion fish > ~/.config/fish/completions/agent.fish',
       ),
     )
-    .action((shell) => void process.stdout.write(completionScript(shell, commandsOf(program))));
+    .action((shell) => void process.stdout.write(completionScript(shell, program)));
 }
 
 function addTryOut(program: Command): void {
   program
     .command('sandbox')
     .description('a simulated cluster on this machine, to try the agent on')
-    .exitOverride()
     .option('--directory <dir>', 'where its jobs live', './sandbox')
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
@@ -192,7 +177,6 @@ function addTryOut(program: Command): void {
   program
     .command('demo')
     .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
-    .exitOverride()
     .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
     .option('--all', 'a row for every file in the table, however many there are')
     .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all'))
@@ -221,6 +205,5 @@ function command(program: Command, name: string, description: string): Command {
   return program
     .command(name)
     .description(description)
-    .exitOverride()
     .option('-c, --config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)');
 }

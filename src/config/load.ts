@@ -67,15 +67,11 @@ function whyUnreadable(error: NodeJS.ErrnoException): string {
   }
 }
 
-/** PEM texts for TLS; what the configuration leaves out is left out here too. */
-export interface TlsMaterial {
-  readonly ca?: Buffer;
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
-}
-
-/** Reads `service.tls` and checks that it can be used. Rejects with one `config` error that names each bad file. */
-export async function loadTls(config: Config): Promise<TlsMaterial> {
+/**
+ * Reads the PEM files of `service.tls` and checks that they can be used; what the configuration leaves out is left out
+ * here too. Rejects with one `config` error that names each bad file.
+ */
+export async function loadTls(config: Config) {
   const { caFile, certFile, keyFile } = config.service.tls;
   const problems: string[] = [];
   const read = async (key: string, file: string | null, check: (pem: Buffer) => unknown) => {

@@ -2,9 +2,9 @@
  * Makes sentences of what the schema found: the key, what was expected and what was found. The value of anything that
  * may be a secret is never shown, only its type.
  */
+import { distance } from 'fastest-levenshtein';
 import type * as z from 'zod';
 import { printable } from '../printable.ts';
-import { nearest } from './nearest.ts';
 
 type Path = readonly PropertyKey[];
 
@@ -55,6 +55,25 @@ function unknownKey(key: string, known: readonly string[]): string {
   const near = nearest(key, known);
   return near === undefined ? `unknown key, expected one of ${known.join(', ')}` : `unknown key, did you mean ${near}?`;
 }
+
+/** The nearest of `known`, or undefined if none is near. Case, `_` and `-` count for nothing, nor does a missing end. */
+function nearest(word: string, known: readonly string[]): string | undefined {
+  // Longer words cannot be near any key, and the distance costs length times length.
+  if (word.length > 40) return undefined;
+  const ranked = known
+    .map((candidate) => ({ candidate, letters: distance(plain(word), plain(candidate)) }))
+    .filter(
+      ({ candidate, letters }) =>
+        letters <= Math.max(1, Math.floor(candidate.length / 3)) || isBeginning(plain(word), plain(candidate)),
+    )
+    .sort((a, b) => a.letters - b.letters);
+  return ranked[0]?.candidate;
+}
+
+const plain = (word: string) => word.toLowerCase().replaceAll(/[_-]/g, '');
+
+/** Whether one of two words is the beginning of the other. */
+const isBeginning = (a: string, b: string) => Math.min(a.length, b.length) >= 4 && (a.startsWith(b) || b.startsWith(a));
 
 /** What stands at `path`, for a message. */
 function describe(path: Path, root: unknown): string {

@@ -60,11 +60,8 @@ export function configSchema(directory: string) {
   })
     .superRefine(({ service, auth }, context) => {
       if (service?.baseUrl === null && auth?.method !== undefined && auth.method !== 'session-code') {
-        context.addIssue({
-          code: 'custom',
-          path: ['service', 'baseUrl'],
-          message: 'the address of the sign-in, which starts with http:// or https://',
-        });
+        const message = 'the address of the sign-in, which starts with http:// or https://';
+        context.addIssue({ code: 'custom', path: ['service', 'baseUrl'], message });
       }
     }, EVEN_IF_OTHERS_FAIL)
     .superRefine(({ service, watchMine }, context) => {

@@ -78,23 +78,14 @@ export interface EngineOptions {
   readonly onProgress?: (progress: ResultSyncRow) => void;
 }
 
-export function buildEngine({
-  config,
-  store,
-  transfers,
-  remote,
-  log,
-  only,
-  observer,
-  onProgress,
-}: EngineOptions): Engine {
+export function buildEngine(options: EngineOptions): Engine {
+  const { config, store, transfers, remote, log, only, observer, onProgress } = options;
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service);
   const patient = new QueuedRemote(remote, calls, 'patient');
-  const { now } = systemClock;
+  const { now, monotonic } = systemClock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
-  const { monotonic } = systemClock;
   const context: PollContext = {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),

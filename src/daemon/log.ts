@@ -11,13 +11,13 @@ import pretty from 'pino-pretty';
 import type { Log } from '../agent/ports.ts';
 import { printableLines } from '../printable.ts';
 import type { Secrets } from '../redact.ts';
-import { type LogStream, standardError } from './log-stream.ts';
+import type { LogStream } from './log-stream.ts';
 
 export interface LogOptions {
   readonly level: string;
   /** Nothing of them is logged. */
   readonly secrets?: Secrets;
-  /** Where the lines go, if not to the standard error of the process. */
+  /** Where the lines go, if not to the terminal at the standard error of the process. */
   readonly stream?: LogStream;
 }
 
@@ -62,11 +62,11 @@ export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog
     formatters: { level: (label: string) => ({ level: label }) },
     timestamp: pino.stdTimeFunctions.isoTime,
   };
-  if (stream === undefined && process.stderr.isTTY) {
+  if (stream === undefined) {
     const destination = process.stderr.on('error', () => {});
     const messageFormat = '{msg}{if hint} ({hint}){end}';
     const looks = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
     return pino({ ...options, formatters: {} }, pretty({ destination, sync: true, ...looks }));
   }
-  return pino(options, stream ?? standardError(process.env));
+  return pino(options, stream);
 }

@@ -1,4 +1,5 @@
 /** The small HTTP server of `metrics.listen`: /metrics for Prometheus, /healthz and /readyz for whoever supervises. */
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { asJobtailError } from '../errors.ts';
@@ -56,17 +57,15 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   server.timeout = requestMs;
   server.maxRequestsPerSocket = MOST_REQUESTS;
   keepAPlace(server);
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
-  });
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
   };
 }
 

@@ -35,13 +35,28 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
     onProblem(`systemd is not told how the agent is: the socket ${path} is none of the file system`);
     return SILENT;
   }
+  let socket: DatagramSocket;
   try {
-    return new SocketNotifier(path, watchdogMs, onProblem);
+    const { createSocket }: UnixDatagrams = createRequire(import.meta.url)('unix-dgram');
+    socket = createSocket('unix_dgram');
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
     onProblem(`systemd is not told how the agent is: unix-dgram cannot be used (${why}); "npm rebuild unix-dgram"`);
     return SILENT;
   }
+  let unsent: NotifyFields = {};
+  let hasFailed = false;
+  const send = (fields: NotifyFields) => {
+    const message = { ...unsent, ...fields };
+    const lines = Object.entries(message).map(([name, value]) => `${name}=${printable(value.replaceAll(/\s+/g, ' '))}`);
+    const bytes = Buffer.from(lines.join('\n'));
+    socket.send(bytes, 0, bytes.length, path, (error) => {
+      unsent = error === undefined ? {} : message;
+      if (error !== undefined && !hasFailed) onProblem(`systemd could not be told: ${error.message}`);
+      hasFailed = error !== undefined;
+    });
+  };
+  return { send, watchdogMs, close: () => socket.close() };
 }
 
 function watchdogOf(env: NotifierOptions['env'], pid: number): number | undefined {
@@ -57,38 +72,6 @@ interface DatagramSocket {
 }
 interface UnixDatagrams {
   createSocket(type: 'unix_dgram'): DatagramSocket;
-}
-
-class SocketNotifier implements Notifier {
-  readonly watchdogMs: number | undefined;
-  readonly #path: string;
-  readonly #onProblem: (message: string) => void;
-  readonly #socket: DatagramSocket;
-  #unsent: NotifyFields = {};
-  #failed = false;
-
-  constructor(path: string, watchdogMs: number | undefined, onProblem: (message: string) => void) {
-    const { createSocket }: UnixDatagrams = createRequire(import.meta.url)('unix-dgram');
-    this.#path = path;
-    this.watchdogMs = watchdogMs;
-    this.#onProblem = onProblem;
-    this.#socket = createSocket('unix_dgram');
-  }
-
-  send(fields: NotifyFields): void {
-    const message = { ...this.#unsent, ...fields };
-    const lines = Object.entries(message).map(([name, value]) => `${name}=${printable(value.replaceAll(/\s+/g, ' '))}`);
-    const bytes = Buffer.from(lines.join('\n'));
-    this.#socket.send(bytes, 0, bytes.length, this.#path, (error) => {
-      this.#unsent = error === undefined ? {} : message;
-      if (error !== undefined && !this.#failed) this.#onProblem(`systemd could not be told: ${error.message}`);
-      this.#failed = error !== undefined;
-    });
-  }
-
-  close(): void {
-    this.#socket.close();
-  }
 }
 
 /** The fields that announce a reload; READY=1 ends it. */

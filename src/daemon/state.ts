@@ -74,7 +74,7 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets()):
   }
 }
 
-/** The same, or undefined while an agent runs, also one that has just started: it is to be asked then. */
+/** The state as `openOwnStore` opens it; undefined while an agent runs, which is to be asked then. */
 export function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
   if (lockHolder(config.state.directory) !== undefined) return undefined;
   try {

@@ -10,8 +10,8 @@ import { DirectResults } from '../agent/results/download/by-direct.ts';
 import { Leases } from '../agent/results/download/leases.ts';
 import type { Config } from '../config/config.ts';
 import { PrivateDirectory } from '../direct/private-directory.ts';
-import { ShareTransfer, type ShareTransferOptions } from '../direct/share.ts';
-import { SshTransfer } from '../direct/ssh-transfer.ts';
+import { type ShareTransferOptions, shareTransfer } from '../direct/share.ts';
+import { sshTransfer } from '../direct/ssh-transfer.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
 import { guardedPathsOf } from '../share-root.ts';
@@ -68,8 +68,8 @@ export class Transfers {
       wanted: transfer,
       aboveBytes,
       transfers: {
-        NetworkShare: this.#safe(new ShareTransfer(sharesOf(config, process.env))),
-        SftpScp: this.#safe(new SshTransfer({ ...ssh, knownHostsFile, directory: this.#directory })),
+        NetworkShare: this.#safe(shareTransfer(sharesOf(config, process.env))),
+        SftpScp: this.#safe(sshTransfer({ ...ssh, knownHostsFile, directory: this.#directory })),
       },
     });
   }

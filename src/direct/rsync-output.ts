@@ -13,27 +13,21 @@ export interface RsyncNews {
   onTooLarge(name: string): void;
 }
 
-export class RsyncOutput {
-  readonly #news: RsyncNews;
-  #rest = '';
-
-  constructor(news: RsyncNews) {
-    this.#news = news;
-  }
-
-  /** It is ASCII: what is beyond is escaped. */
-  take(bytes: Buffer): void {
-    const lines = (this.#rest + bytes.toString('latin1')).split(/[\r\n]/);
-    this.#rest = lines.pop() ?? '';
+/** Reads all of it. It is ASCII: what is beyond is escaped. */
+export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): Promise<void> {
+  let rest = '';
+  for await (const piece of output) {
+    const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
+    rest = lines.pop() ?? '';
     // No name is as long; the other side can have it print what it likes.
-    if (this.#rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'rsync says a line without an end');
+    if (rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'rsync says a line without an end');
     for (const line of lines) {
       const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
       const large = /^(.*) is over max-size$/.exec(line)?.[1];
       const came = /^\+[0-9]+ (.*)$/.exec(line)?.[1];
-      if (bytes !== undefined) this.#news.onBytes(Number(bytes));
-      if (large !== undefined) this.#news.onTooLarge(unescaped(large));
-      if (came !== undefined) this.#news.onFile(unescaped(came));
+      if (bytes !== undefined) news.onBytes(Number(bytes));
+      if (large !== undefined) news.onTooLarge(unescaped(large));
+      if (came !== undefined) news.onFile(unescaped(came));
     }
   }
 }

@@ -10,7 +10,7 @@ import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, runProgram } from '../system/program.ts';
 import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
-import { OUT_FORMAT, RsyncOutput } from './rsync-output.ts';
+import { OUT_FORMAT, type RsyncNews, readRsyncOutput } from './rsync-output.ts';
 import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
@@ -98,7 +98,7 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
   const asked = withDirectories(names);
   await preparePartialDirectories(arrival, names);
   const arrivals = new RsyncArrivals({ ...order, host: order.access.host, files, arrival, growing });
-  const output = new RsyncOutput({
+  const news: RsyncNews = {
     onBytes: (bytes) => {
       run.now = Math.max(run.now, bytes);
       order.onBytes(run.before + run.now);
@@ -111,15 +111,13 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
       const file = files.get(name);
       if (file !== undefined) large.set(name, file);
     },
-  });
+  };
   try {
     return await runProgram({
       command: 'rsync',
       args: argsOf(run),
       input: Buffer.from(names.map((name) => `${name}\0`).join('')),
-      talk: async (said) => {
-        for await (const bytes of said) output.take(bytes);
-      },
+      talk: (output) => readRsyncOutput(output, news),
       limit: { idleMs: order.idleMs * IDLE_TIMES, progress: async () => (await bytesBelow(growing)) - files.size },
       signal: arrivals.signal,
     });

@@ -26,23 +26,19 @@ const READ_BYTES = 1024 * 1024;
 const MOST_READS = 3;
 const MOST_SHOWN = 200;
 
-export class ShareTransfer implements DirectTransfer {
-  readonly #options: ShareTransferOptions;
-
-  constructor(options: ShareTransferOptions) {
-    this.#options = options;
-  }
-
-  async fetch(order: DirectOrder): Promise<void> {
-    const { base, root } = await shareOf(order.method.sharedBasepath, this.#options);
-    await prepareDirectory(order.directory);
-    const arrivals = new Arrivals(order, 'share');
-    for (const file of order.files) {
-      const from = await openWithin(root, path.join(base, ...file.parts));
-      await copy({ file, from, order, arrivals }).finally(() => from?.close());
-    }
-    await arrivals.handOver();
-  }
+export function shareTransfer(options: ShareTransferOptions): DirectTransfer {
+  return {
+    async fetch(order: DirectOrder) {
+      const { base, root } = await shareOf(order.method.sharedBasepath, options);
+      await prepareDirectory(order.directory);
+      const arrivals = new Arrivals(order, 'share');
+      for (const file of order.files) {
+        const from = await openWithin(root, path.join(base, ...file.parts));
+        await copy({ file, from, order, arrivals }).finally(() => from?.close());
+      }
+      await arrivals.handOver();
+    },
+  };
 }
 
 interface Root {

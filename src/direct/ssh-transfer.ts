@@ -15,32 +15,28 @@ import { prepareDirectory } from './staging.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
-  /** A transfer that brings nothing for so long is ended; `IDLE_MS` if left out. */
+  /** A transfer that brings nothing for so long is ended; five minutes if left out. */
   readonly idleMs?: number;
 }
 
 /** Longer than a file system of a cluster takes to come back after a hiccup. */
-export const IDLE_MS = 5 * 60_000;
+const IDLE_MS = 5 * 60_000;
 
 /** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */
 type Way = (order: SshOrder) => Promise<string | undefined>;
 
 const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };
 
-export class SshTransfer implements DirectTransfer {
-  readonly #options: SshTransferOptions;
-
-  constructor(options: SshTransferOptions) {
-    this.#options = options;
-  }
-
-  async fetch(order: DirectOrder): Promise<void> {
-    const access = accessOf(order.method);
-    await prepareDirectory(order.directory);
-    const options = { ...this.#options, signal: order.signal };
-    const { idleMs = IDLE_MS } = this.#options;
-    await withConfiguration(access, options, (configFile) => tryWays({ ...order, access, configFile, idleMs }));
-  }
+export function sshTransfer({ idleMs = IDLE_MS, ...options }: SshTransferOptions): DirectTransfer {
+  return {
+    async fetch(order: DirectOrder) {
+      const access = accessOf(order.method);
+      await prepareDirectory(order.directory);
+      const { signal } = order;
+      const run = (configFile: string) => tryWays({ ...order, access, configFile, idleMs });
+      await withConfiguration(access, { ...options, signal }, run);
+    },
+  };
 }
 
 async function tryWays(order: SshOrder): Promise<void> {

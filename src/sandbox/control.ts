@@ -4,35 +4,16 @@
  */
 import type { SubmittedJob } from './cluster/cluster.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
-import type { OpenKey } from './cluster/transfer-keys.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
-import type { FaultRule, Faults } from './faults.ts';
-import type { SandboxHabits } from './habits.ts';
+import type { FaultRule } from './faults.ts';
+import { changeHabits, type SandboxHabits } from './habits.ts';
+import { countersOf, type SandboxPlace, submitTo } from './place.ts';
 import { HttpRefusal } from './refusals.ts';
 import type { SandboxUser } from './signin/sessions.ts';
-import type { RecordedCall, SandboxCounters } from './traffic.ts';
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** What there is to control. */
-export interface Controlled {
-  /** What the control interface wants to be shown. */
-  readonly controlToken: string;
-  readonly jobs: readonly SubmittedJob[];
-  job(id: string): SubmittedJob | undefined;
-  submitJob(spec: JobSpec): Promise<SubmittedJob>;
-  addTask(jobId: string, spec: TaskSpec): Promise<SubmittedJob>;
-  readonly users: SandboxUser[];
-  readonly habits: SandboxHabits;
-  setHabits(changes: Partial<SandboxHabits>): void;
-  readonly faults: Faults;
-  expireSessions(): void;
-  readonly counters: SandboxCounters;
-  readonly calls: readonly RecordedCall[];
-  readonly openKeys: readonly OpenKey[];
-}
-
-type Action = (sandbox: Controlled, body: unknown, path: readonly string[]) => unknown;
+type Action = (place: SandboxPlace, body: unknown, path: readonly string[]) => unknown;
 
 /** What else a change says. */
 interface ChangeDetails {
@@ -58,59 +39,59 @@ const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: ChangeDe
 
 /** What can be asked: `METHOD first-part-of-the-path`. */
 const ACTIONS: Readonly<Record<string, Action>> = {
-  'POST jobs': async (sandbox, body, [id, verb]) => {
-    if (id === undefined) return describeJob(await sandbox.submitJob(body as JobSpec));
-    const job = jobOf(sandbox, id);
+  'POST jobs': async (place, body, [id, verb]) => {
+    if (id === undefined) return describeJob(await submitTo(place, body as JobSpec));
+    const job = jobOf(place, id);
     const change = JOB_CHANGES[verb ?? ''];
-    if (verb === 'tasks') await sandbox.addTask(id, body as TaskSpec);
+    if (verb === 'tasks') await place.cluster.addTask(job, body as TaskSpec);
     else if (change !== undefined) await change(job, (body ?? {}) as ChangeDetails);
     else throw new HttpRefusal(404);
     return describeJob(job);
   },
-  'GET jobs': (sandbox, _body, [id]) =>
-    id === undefined ? sandbox.jobs.map(describeJob) : describeJob(jobOf(sandbox, id)),
-  'GET habits': (sandbox) => sandbox.habits,
-  'POST habits': (sandbox, body) => {
-    sandbox.setHabits(body as Partial<SandboxHabits>);
-    return sandbox.habits;
+  'GET jobs': (place, _body, [id]) =>
+    id === undefined ? place.cluster.jobs.map(describeJob) : describeJob(jobOf(place, id)),
+  'GET habits': ({ habits }) => habits,
+  'POST habits': ({ habits }, body) => {
+    changeHabits(habits, body as Partial<SandboxHabits>);
+    return habits;
   },
-  'GET faults': (sandbox) => sandbox.faults.list,
-  'POST faults': (sandbox, body) => {
-    sandbox.faults.add(body as FaultRule);
-    return sandbox.faults.list;
+  'GET faults': ({ faults }) => faults.list,
+  'POST faults': ({ faults }, body) => {
+    faults.add(body as FaultRule);
+    return faults.list;
   },
-  'DELETE faults': (sandbox) => {
-    sandbox.faults.clear();
+  'DELETE faults': ({ faults }) => {
+    faults.clear();
     return [];
   },
-  'DELETE sessions': (sandbox) => {
-    sandbox.expireSessions();
+  'DELETE sessions': ({ sessions }) => {
+    sessions.expire();
     return {};
   },
-  'POST users': (sandbox, body) => {
+  'POST users': ({ users }, body) => {
     const change = body as SandboxUser;
-    const user = sandbox.users.find(({ username }) => username === change.username);
-    if (user === undefined) sandbox.users.push(change);
+    const user = users.find(({ username }) => username === change.username);
+    if (user === undefined) users.push(change);
     else Object.assign(user, change);
     return {};
   },
-  'GET counters': (sandbox) => sandbox.counters,
-  'GET calls': (sandbox) => sandbox.calls,
-  'GET keys': (sandbox) => sandbox.openKeys,
+  'GET counters': countersOf,
+  'GET calls': ({ traffic }) => traffic.recent,
+  'GET keys': ({ keys }) => keys.open,
 };
 
 /** Handles one request; `path` is what follows `/sandbox/`. */
-export async function handleControl(exchange: Exchange, path: string, sandbox: Controlled): Promise<void> {
+export async function handleControl(exchange: Exchange, path: string, place: SandboxPlace): Promise<void> {
   const { request, response } = exchange;
   const address = request.socket.remoteAddress ?? '';
   if (!/^(::ffff:)?127\.|^::1$/.test(address)) throw new HttpRefusal(403, 'only from this machine');
-  if (request.headers.authorization !== `Bearer ${sandbox.controlToken}`) {
+  if (request.headers.authorization !== `Bearer ${place.controlToken}`) {
     throw new HttpRefusal(401, 'expected Authorization: Bearer with the control token');
   }
   const [first = '', ...rest] = path.split('/').map(decodeURIComponent);
   const action = ACTIONS[`${request.method} ${first}`];
   if (action === undefined) throw new HttpRefusal(404);
-  const result = await action(sandbox, parseJson(await readBody(request, MAX_BODY_BYTES)), rest);
+  const result = await action(place, parseJson(await readBody(request, MAX_BODY_BYTES)), rest);
   sendText(response, { status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(result) });
 }
 
@@ -123,8 +104,8 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-function jobOf(sandbox: Controlled, id: string): SubmittedJob {
-  const job = sandbox.job(id);
+function jobOf({ cluster }: SandboxPlace, id: string): SubmittedJob {
+  const job = cluster.job(id);
   if (job === undefined) throw new HttpRefusal(404, `no job ${id}`);
   return job;
 }

@@ -1,72 +1,42 @@
-/** What a person needs to use a running sandbox, for `agent sandbox`. */
+/** What a person needs to use a running sandbox: its secrets in files, and the configuration of an agent that follows it. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { stringify } from 'yaml';
 import type { Sandbox } from './sandbox.ts';
 
-/** Facts, all printable: secrets are in files (0600) that are only named. */
-export interface SandboxDescription {
-  readonly baseUrl: string;
-  readonly fileTransferUrl: string;
-  /** Null if JobManagementWs is not there. */
-  readonly jobsUrl: string | null;
-  readonly namespace: string;
-  readonly username: string;
-  readonly passwordFile: string;
-  readonly tokenFile: string;
-  readonly controlUrl: string;
-  readonly controlTokenFile: string;
-  readonly jobsDirectory: string;
+/** A file (0600) of `<directory>/secrets/` that `writeSecrets` writes. */
+export function secretFile({ directory }: Sandbox, name: 'password' | 'token' | 'control-token'): string {
+  return join(directory, 'secrets', name);
 }
 
-const secretFile = ({ directory }: Sandbox, name: string) => join(directory, 'secrets', name);
-
-/** Writes the secrets of the first user and of the control interface to `<directory>/secrets/`. */
+/** Writes the secrets of the first user and of the control interface. */
 export async function writeSecrets(sandbox: Sandbox): Promise<void> {
   const { password = '', token = '' } = sandbox.users[0] ?? {};
   await mkdir(join(sandbox.directory, 'secrets'), { recursive: true, mode: 0o700 });
-  for (const [name, secret] of Object.entries({ password, token, 'control-token': sandbox.controlToken }))
-    await writeFile(secretFile(sandbox, name), `${secret}\n`, { mode: 0o600 });
+  const secrets = { password, token, 'control-token': sandbox.controlToken } as const;
+  for (const [name, secret] of Object.entries(secrets))
+    await writeFile(secretFile(sandbox, name as keyof typeof secrets), `${secret}\n`, { mode: 0o600 });
 }
 
-/** Names everything, also the files that `writeSecrets` wrote. */
-export function describeSandbox(sandbox: Sandbox): SandboxDescription {
-  const { baseUrl, fileTransferUrl, jobsUrl, namespace, directory, users } = sandbox;
-  return {
-    baseUrl,
-    fileTransferUrl,
-    jobsUrl,
-    namespace,
-    username: users[0]?.username ?? '',
-    passwordFile: secretFile(sandbox, 'password'),
-    tokenFile: secretFile(sandbox, 'token'),
-    controlUrl: `${baseUrl}/sandbox/`,
-    controlTokenFile: secretFile(sandbox, 'control-token'),
-    jobsDirectory: join(directory, 'jobs'),
-  };
+/** The sections of a configuration without which no agent follows this sandbox. */
+export function configurationFor(sandbox: Sandbox, passwordFile = secretFile(sandbox, 'password')) {
+  const { baseUrl, fileTransferUrl, namespace, users } = sandbox;
+  const username = users[0]?.username ?? '';
+  return { service: { fileTransferUrl, namespace, baseUrl }, auth: { method: 'password', username, passwordFile } };
 }
 
-/** The facts as comments, then the configuration of an agent that follows this sandbox: all of it is YAML. */
-export function printable(description: SandboxDescription): string {
+/** The facts as comments, then the whole configuration of an agent: all of it is YAML, and names secrets by their files. */
+export function describeSandbox(sandbox: Sandbox): string {
   const facts = [
-    ['file transfer', description.fileTransferUrl],
-    ['job management', description.jobsUrl ?? 'none'],
-    ['sign-in', description.baseUrl],
-    ['jobs', description.jobsDirectory],
-    ['control', `${description.controlUrl} (token in ${description.controlTokenFile})`],
-  ].map(([name = '', value = '']) => `# ${name.padEnd(14)} ${value}`);
-  return [...facts, '', ...configurationOf(description)].join('\n');
-}
-
-function configurationOf(description: SandboxDescription): string[] {
-  const text = (value: string) => JSON.stringify(value);
-  return [
-    'service:',
-    `  fileTransferUrl: ${text(description.fileTransferUrl)}`,
-    `  namespace: ${text(description.namespace)}`,
-    `  baseUrl: ${text(description.baseUrl)}`,
-    'auth:',
-    '  method: password',
-    `  username: ${text(description.username)}`,
-    `  passwordFile: ${text(description.passwordFile)}`,
-  ];
+    ['file transfer', sandbox.fileTransferUrl],
+    ['job management', sandbox.jobsUrl ?? 'none'],
+    ['sign-in', sandbox.baseUrl],
+    ['jobs', join(sandbox.directory, 'jobs')],
+    ['control', `${sandbox.baseUrl}/sandbox/ (token in ${secretFile(sandbox, 'control-token')})`],
+  ].map(([name = '', value = '']) => `# ${name.padEnd(14)} ${value}\n`);
+  // Below the working directory: an agent that is tried out needs no rights of root.
+  const directories = { mirror: { directory: './mirror' }, state: { directory: './state' } };
+  const configuration = { ...configurationFor(sandbox), ...directories };
+  // In quotes, and each value on one line, however long a path is.
+  return `${facts.join('')}\n${stringify(configuration, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' })}`;
 }

@@ -1,6 +1,7 @@
 /** What the parts of a sandbox share, and what an operation on a job's files is given besides its request. */
 import type { Cluster, SubmittedJob } from './cluster/cluster.ts';
 import type { Flushing } from './cluster/flushing.ts';
+import type { JobSpec } from './cluster/specs.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
@@ -10,7 +11,8 @@ import type { Traffic } from './traffic.ts';
 export interface SandboxPlace {
   readonly namespace: string;
   readonly habits: SandboxHabits;
-  readonly users: readonly SandboxUser[];
+  /** The first one owns jobs that name no owner. */
+  readonly users: SandboxUser[];
   readonly clock: () => number;
   readonly cluster: Cluster;
   readonly flushing: Flushing;
@@ -18,6 +20,20 @@ export interface SandboxPlace {
   readonly sessions: Sessions;
   readonly faults: Faults;
   readonly traffic: Traffic;
+  /** What the control interface wants to be shown. */
+  readonly controlToken: string;
+}
+
+export function submitTo({ cluster, users }: SandboxPlace, spec: JobSpec): Promise<SubmittedJob> {
+  return cluster.submit(spec, users[0]?.username ?? '');
+}
+
+export type SandboxCounters = ReturnType<typeof countersOf>;
+
+/** The numbers of the traffic, with the temporary keys that are open now and all that were ever issued. */
+export function countersOf({ traffic, keys }: SandboxPlace) {
+  const { recent: _, calls, ...numbers } = traffic;
+  return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
 }
 
 export interface OperationCall {

@@ -15,18 +15,18 @@ import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
 import { Flushing } from './cluster/flushing.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
-import { type Controlled, handleControl } from './control.ts';
+import { handleControl } from './control.ts';
 import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
-import type { SandboxPlace } from './place.ts';
+import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { RateLimit } from './rate-limit.ts';
 import { HttpRefusal } from './refusals.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { handleSignIn, signInOf } from './signin/sign-in.ts';
 import { serviceAt, urlOf } from './soap/addresses.ts';
 import { SoapEndpoint } from './soap/endpoint.ts';
-import { type RecordedCall, type SandboxCounters, Traffic } from './traffic.ts';
+import { type RecordedCall, Traffic } from './traffic.ts';
 
 export interface SandboxOptions extends KeyHooks {
   /** Holds `jobs/`; created if it is missing, never removed. */
@@ -54,7 +54,7 @@ interface Beginning {
   readonly clock: () => number;
 }
 
-export class Sandbox implements Controlled {
+export class Sandbox {
   /** {service_namespace}. */
   readonly namespace: string;
   readonly directory: string;
@@ -80,12 +80,12 @@ export class Sandbox implements Controlled {
     this.directory = resolve(directory);
     this.users = (options.users ?? [defaultUser()]).map((user) => ({ ...user }));
     this.#host = host;
-    const { users, faults } = this;
+    const { users, faults, controlToken } = this;
     const keys = new TransferKeys(habits, clock, options);
     const sessions = new Sessions(habits, clock);
     const flushing = new Flushing(habits, clock);
     const traffic = new Traffic();
-    this.#place = { namespace, habits, users, clock, cluster, flushing, keys, sessions, faults, traffic };
+    this.#place = { namespace, habits, users, clock, cluster, flushing, keys, sessions, faults, traffic, controlToken };
     this.#rateLimit = new RateLimit(clock);
     this.#soap = new SoapEndpoint(this.#place);
     this.#server = this.#createServer();
@@ -121,9 +121,7 @@ export class Sandbox implements Controlled {
   }
 
   get counters(): SandboxCounters {
-    const { traffic, keys } = this.#place;
-    const { recent: _, calls, ...numbers } = traffic;
-    return { ...numbers, calls: { ...calls }, openKeys: keys.open.length, issuedKeys: keys.issued };
+    return countersOf(this.#place);
   }
 
   /** The last calls of both services, the youngest last. */
@@ -145,7 +143,7 @@ export class Sandbox implements Controlled {
   }
 
   submitJob(spec: JobSpec): Promise<SubmittedJob> {
-    return this.#place.cluster.submit(spec, this.users[0]?.username ?? '');
+    return submitTo(this.#place, spec);
   }
 
   /** Gives one more task to a job. A job that does not exist is a `usage` error. */
@@ -218,7 +216,7 @@ export class Sandbox implements Controlled {
     const { request, response } = exchange;
     const { pathname, search } = new URL(request.url ?? '/', this.baseUrl);
     if (pathname.startsWith(CONTROL_PATH)) {
-      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this);
+      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
       return;
     }
     const { requestsPerHour } = this.habits;

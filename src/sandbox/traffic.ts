@@ -5,24 +5,6 @@ import { SERVICES } from '../remote/soap/contract.ts';
 import type { SoapVersion } from './soap/request.ts';
 import { jobIdOf, type SoapRequest, type TaskFileOffset } from './soap/request-schema.ts';
 
-export interface SandboxCounters {
-  /** Calls that the schema accepted, by operation. */
-  readonly calls: Readonly<Record<Operation, number>>;
-  /** Requests for a sign-in, and how many of them were refused. */
-  readonly signIns: number;
-  readonly signInsRefused: number;
-  /** Answers that were faults, and answers that were another status than 200 or 500. */
-  readonly faults: number;
-  readonly httpRefusals: number;
-  /** Temporary keys that are open now, and all that were ever issued. */
-  readonly openKeys: number;
-  readonly issuedKeys: number;
-  /** Bytes of answers of both services. */
-  readonly bytesSent: number;
-  /** The most calls of both services that ran at the same time. */
-  readonly mostParallelCalls: number;
-}
-
 /** One call of a service. No session code. */
 export interface RecordedCall {
   readonly operation: Operation;
@@ -42,16 +24,21 @@ export interface RecordedCall {
 const KEPT_CALLS = 10_000;
 
 export class Traffic {
+  /** Calls that the schema accepted, by operation. */
   readonly calls = Object.fromEntries(
     Object.values(SERVICES)
       .flat()
       .map((operation) => [operation, 0]),
   ) as Record<Operation, number>;
+  /** Requests for a sign-in, and how many of them were refused. */
   signIns = 0;
   signInsRefused = 0;
+  /** Answers that were faults, and answers that were another status than 200 or 500. */
   faults = 0;
   httpRefusals = 0;
+  /** Bytes of answers of both services. */
   bytesSent = 0;
+  /** The most calls of both services that ran at the same time. */
   mostParallelCalls = 0;
   #parallel = 0;
   /** The youngest last. */

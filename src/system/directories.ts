@@ -6,6 +6,7 @@ import { constants, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
+import { undefinedIfMissing } from './files.ts';
 
 /** Readable for the group, which may tail what is in them. */
 const DIRECTORY_MODE = 0o750;
@@ -15,9 +16,10 @@ const DIRECTORY_MODE = 0o750;
  * a link: it is the person's choice.
  */
 export async function makeDirectories(root: string, directory: string): Promise<void> {
-  if ((await lookAt(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
+  if ((await fs.lstat(root).catch(undefinedIfMissing)) === undefined)
+    await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
   for (const at of directoriesBelow(root, directory)) {
-    const found = (await lookAt(at)) ?? (await makeDirectory(at));
+    const found = (await fs.lstat(at).catch(undefinedIfMissing)) ?? (await makeDirectory(at));
     if (!found.isDirectory()) throw inTheWay(at, 'directory');
   }
 }
@@ -36,15 +38,6 @@ async function makeDirectory(directory: string): Promise<Stats> {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   return fs.lstat(directory);
-}
-
-async function lookAt(file: string): Promise<Stats | undefined> {
-  try {
-    return await fs.lstat(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return undefined;
-  }
 }
 
 /** Waits until a file's bytes, or a directory's names, are on the disk. */

@@ -27,15 +27,16 @@ export interface OpenFile {
   stat(exact: typeof EXACT): Soon<BigIntStats>;
   read(bytes: Buffer, offset: number, length: number, position: number): Soon<{ readonly bytesRead: number }>;
   /** Writes at `position`, or where the file stands if that is null. */
-  write(bytes: Buffer, offset: number, length: number, position: number | null): Soon<Written>;
+  write(
+    bytes: Buffer,
+    offset: number,
+    length: number,
+    position: number | null,
+  ): Soon<{ readonly bytesWritten: number }>;
   truncate(length: number): Soon<void>;
   /** Waits until what was written is on the disk. */
   datasync(): Promise<void>;
   close(): Soon<void>;
-}
-
-interface Written {
-  readonly bytesWritten: number;
 }
 
 /** Lengths, inodes and times without rounding. */
@@ -69,7 +70,7 @@ const atOnce: FileCalls = {
   readlink: (link) => fs.readlinkSync(link),
   chmod: (file, mode) => fs.chmodSync(file, mode),
   rename: (from, to) => fs.renameSync(from, to),
-  open: (file, flags, mode) => new LocalFile(fs.openSync(file, flags, mode)),
+  open: (file, flags, mode) => localFile(fs.openSync(file, flags, mode)),
 };
 
 const ofThreads: FileCalls = {
@@ -81,38 +82,20 @@ const ofThreads: FileCalls = {
   open: (file, flags, mode) => fs.promises.open(file, flags, mode),
 };
 
-class LocalFile implements OpenFile {
-  readonly #fd: number;
-
-  constructor(fd: number) {
-    this.#fd = fd;
-  }
-
-  stat(): BigIntStats {
-    return fs.fstatSync(this.#fd, EXACT);
-  }
-
-  read(bytes: Buffer, offset: number, length: number, position: number): Soon<{ readonly bytesRead: number }> {
-    if (length > AT_ONCE_BYTES) return byThread.read(this.#fd, bytes, offset, length, position);
-    return { bytesRead: fs.readSync(this.#fd, bytes, offset, length, position) };
-  }
-
-  write(bytes: Buffer, offset: number, length: number, position: number | null): Written {
-    return { bytesWritten: fs.writeSync(this.#fd, bytes, offset, Math.min(length, AT_ONCE_BYTES), position) };
-  }
-
-  truncate(length: number): Promise<void> {
-    return byThread.truncate(this.#fd, length);
-  }
-
-  datasync(): Promise<void> {
-    return byThread.datasync(this.#fd);
-  }
-
-  close(): void {
-    fs.closeSync(this.#fd);
-  }
-}
+/** An open file by its descriptor. */
+const localFile = (fd: number): OpenFile => ({
+  stat: () => fs.fstatSync(fd, EXACT),
+  read(bytes, offset, length, position) {
+    if (length > AT_ONCE_BYTES) return byThread.read(fd, bytes, offset, length, position);
+    return { bytesRead: fs.readSync(fd, bytes, offset, length, position) };
+  },
+  write: (bytes, offset, length, position) => ({
+    bytesWritten: fs.writeSync(fd, bytes, offset, Math.min(length, AT_ONCE_BYTES), position),
+  }),
+  truncate: (length) => byThread.truncate(fd, length),
+  datasync: () => byThread.datasync(fd),
+  close: () => fs.closeSync(fd),
+});
 
 const byThread = {
   read: promisify(fs.read),
@@ -120,6 +103,7 @@ const byThread = {
   datasync: promisify(fs.fdatasync),
 };
 
-function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+/** For a call that fails where nothing stands there. */
+export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }

@@ -5,8 +5,9 @@ import path from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
+import { needsThat } from '../support/needs.ts';
 
-const PATIENT = { timeout: 180_000 };
+const OPTIONS = { timeout: 180_000, ...needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc') };
 
 /** A demo whose temporary directory is below a directory of the test. */
 function startDemo({ onTestFinished }: TestContext, seconds = 4) {
@@ -46,7 +47,7 @@ async function expectNothingLeft(directory: string): Promise<void> {
   await until('all processes to be gone', () => processesIn(directory).length === 0);
 }
 
-describe.skipIf(!fs.existsSync('/proc/self/cmdline')).concurrent('the demo', PATIENT, () => {
+describe.concurrent('the demo', OPTIONS, () => {
   it('kills the agent, starts it again, and ends with a table in which all files are equal', async (context) => {
     const { directory, demo } = startDemo(context);
     await until('the tasks to run', () => processesIn(directory).length >= 3);

@@ -2,12 +2,12 @@
 import { describe, expect, it, vi } from 'vitest';
 import { createNotifier, reloading } from '../../src/daemon/notify.ts';
 import { until } from '../support/e2e-until.ts';
+import { needsThat } from '../support/needs.ts';
 import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
 
-const missing = datagramsAreMissing();
-if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
+const MODULE = needsThat(!datagramsAreMissing(), 'sd_notify: the optional module unix-dgram is not installed');
 
-describe.skipIf(missing)('the notifier', () => {
+describe('the notifier', MODULE, () => {
   it('sends the fields of a message as lines, one message after the other', async (context) => {
     const socket = notifySocket(context);
     const notifier = createNotifier({ env: { NOTIFY_SOCKET: socket.path }, pid: 7, onProblem: expect.unreachable });

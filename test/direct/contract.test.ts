@@ -4,8 +4,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
 import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { ShareTransfer } from '../../src/direct/share.ts';
-import { SshTransfer } from '../../src/direct/ssh-transfer.ts';
+import { shareTransfer } from '../../src/direct/share.ts';
+import { sshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import { PATIENCE } from '../support/e2e-until.ts';
@@ -29,7 +29,7 @@ afterAll(() => sshd?.stop());
 type Make = (place: TransferPlace) => Promise<Made>;
 
 const share: Make = async (place) => ({
-  transfer: new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] }),
+  transfer: shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] }),
   method: { serverHostname: null, sharedBasepath: '/scratch/jobs/501', protocol: 'NetworkShare', credentials: null },
 });
 
@@ -41,7 +41,7 @@ function ssh(allowed: readonly ('rsync' | 'scp')[] | 'all' | 'sftp'): Make {
     const command =
       allowed === 'all' || allowed === 'sftp' ? undefined : restrictedCommand(place.directory, place.cluster, allowed);
     sshd.allow(publicKey, allowed === 'sftp' ? 'internal-sftp' : command);
-    const transfer = new SshTransfer({
+    const transfer = sshTransfer({
       hostKeys: 'accept-new',
       knownHostsFile: path.join(place.directory, 'known_hosts'),
       pinnedKeys: [],

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
-import { ShareTransfer } from '../../src/direct/share.ts';
+import { shareTransfer } from '../../src/direct/share.ts';
 import { TransferPlace } from './transfers.ts';
 
 const methodOf = (sharedBasepath: string): TransferMethod => ({
@@ -18,7 +18,7 @@ it('a copy keeps to the bandwidth, over all its files together', async () => {
   const place = new TransferPlace();
   const names = ['11/a', '11/b', '11/c', '11/d'];
   for (const name of names) place.put(name, Buffer.alloc(150_000, name));
-  const transfer = new ShareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
+  const transfer = shareTransfer({ roots: { '/scratch': path.join(place.directory, 'cluster') }, guarded: [] });
   const startedMs = performance.now();
   await place.fetch(transfer, methodOf('/scratch/jobs/501'), names, { bytesPerSecond: 1_000_000 });
   // A busy machine only makes it longer.
@@ -38,7 +38,7 @@ function guardedPlace() {
   fs.writeFileSync(at('state/agent.db'), 'a secret');
   place.put('11/a', 'a');
   const guarded = [at('state'), secret];
-  const shareOf = (roots: Record<string, string>) => new ShareTransfer({ roots, guarded });
+  const shareOf = (roots: Record<string, string>) => shareTransfer({ roots, guarded });
   return { place, at, secret, shareOf };
 }
 
@@ -106,7 +106,7 @@ describe('a root is not read if it leads', () => {
   it('to what holds a state that is reached by a link', async () => {
     const { place, at } = guardedPlace();
     fs.symlinkSync(at('secrets'), at('state-link'));
-    const transfer = new ShareTransfer({ roots: { '/scratch': at('secrets') }, guarded: [at('state-link')] });
+    const transfer = shareTransfer({ roots: { '/scratch': at('secrets') }, guarded: [at('state-link')] });
     await expect(place.fetch(transfer, methodOf('/scratch'), ['token'])).rejects.toThrow('is not read: it ');
   });
 });

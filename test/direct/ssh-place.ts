@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished, vi } from 'vitest';
-import type { TransferMethod } from '../../src/agent/ports.ts';
+import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { SshTransfer, type SshTransferOptions } from '../../src/direct/ssh-transfer.ts';
+import { type SshTransferOptions, sshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import type { Sshd } from './sshd.ts';
@@ -30,8 +30,8 @@ export class SshPlace extends TransferPlace {
     this.privateDirectory = new PrivateDirectory({ stateDirectory: this.directory, environment });
   }
 
-  transfer(options: Partial<SshTransferOptions> = {}): SshTransfer {
-    return new SshTransfer({
+  transfer(options: Partial<SshTransferOptions> = {}): DirectTransfer {
+    return sshTransfer({
       hostKeys: 'accept-new',
       knownHostsFile: this.knownHosts,
       pinnedKeys: [],

@@ -7,10 +7,13 @@ import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';
-import { needs, SSH } from '../support/needs.ts';
+import { needs, needsThat, SSH } from '../support/needs.ts';
 import { openFilesIn } from '../support/wire-files.ts';
 import { commandLines, type LendOptions, SshPlace } from './ssh-place.ts';
 import { CuttableLine, restrictedCommand, Sshd } from './sshd.ts';
+
+/** To see which files the process has open. */
+const IF_SEEN = needsThat(fs.existsSync('/proc/self/fd'), 'digests of files while they grow: it needs /proc');
 
 describe('a transfer by SSH', needs(...SSH), () => {
   let sshd: Sshd;
@@ -219,7 +222,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     expect(performance.now() - startedMs).toBeGreaterThan(800);
   });
 
-  it.skipIf(!fs.existsSync('/proc/self/fd'))('hashes a large file while it comes', async () => {
+  it('hashes a large file while it comes', IF_SEEN, async () => {
     const place = new SshPlace();
     place.put('11/a', Buffer.alloc(7_500_000, 'x'));
     // The rest comes when the beginning is being read.
@@ -233,8 +236,9 @@ describe('a transfer by SSH', needs(...SSH), () => {
     expect(place.digested).toEqual(['11/a']);
   });
 
-  it.skipIf(!fs.existsSync('/proc/self/fd'))(
+  it(
     'says no digest of what came first where a file is rewritten on its way, and rsync sends it again',
+    IF_SEEN,
     async () => {
       const place = new SshPlace();
       place.put('11/large', Buffer.alloc(12_000_000, 'the first'));

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { describeSandbox, printable, writeSecrets } from '../../src/sandbox/description.ts';
+import { parse } from 'yaml';
+import { describeSandbox, secretFile, writeSecrets } from '../../src/sandbox/description.ts';
 import { freePort } from '../support/free-port.ts';
 import { call, jobAnd, signIn, startSandbox } from './support.ts';
 
@@ -107,16 +108,18 @@ describe('the description', () => {
   it('names everything that a person needs, and no secret', async () => {
     const { sandbox } = await startControlled();
     const description = describeSandbox(sandbox);
-    const lines = printable(description);
-    expect(lines).toContain(`fileTransferUrl: "${sandbox.fileTransferUrl}"`);
-    expect(lines).toContain(`# job management ${sandbox.baseUrl}/JobManagementWs\n`);
+    expect(parse(description)).toMatchObject({
+      service: { fileTransferUrl: sandbox.fileTransferUrl, namespace: sandbox.namespace, baseUrl: sandbox.baseUrl },
+      auth: { username: sandbox.users[0]?.username, passwordFile: secretFile(sandbox, 'password') },
+    });
+    expect(description).toContain(`# job management ${sandbox.baseUrl}/JobManagementWs\n`);
     sandbox.setHabits({ jobService: false });
-    expect(printable(describeSandbox(sandbox))).toContain('# job management none\n');
+    expect(describeSandbox(sandbox)).toContain('# job management none\n');
     for (const secret of [sandbox.users[0]?.password, sandbox.users[0]?.token, sandbox.controlToken]) {
-      expect(lines).not.toContain(secret);
+      expect(description).not.toContain(secret);
     }
-    expect(await readFile(description.passwordFile, 'utf8')).toBe(`${sandbox.users[0]?.password}\n`);
-    expect((await stat(description.controlTokenFile)).mode & 0o777).toBe(0o600);
+    expect(await readFile(secretFile(sandbox, 'password'), 'utf8')).toBe(`${sandbox.users[0]?.password}\n`);
+    expect((await stat(secretFile(sandbox, 'control-token'))).mode & 0o777).toBe(0o600);
   });
 
   it('comes after the secrets, which are there when the first call is answered', async () => {

@@ -5,12 +5,12 @@
 import fs from 'node:fs';
 import type { JobSpec, TaskSpec } from '../../src/sandbox/cluster/specs.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
-import { describeSandbox, writeSecrets } from '../../src/sandbox/description.ts';
+import { secretFile, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import type { SandboxCounters } from '../../src/sandbox/place.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxUser } from '../../src/sandbox/signin/sessions.ts';
-import type { SandboxCounters } from '../../src/sandbox/traffic.ts';
 import { until } from './e2e-until.ts';
 
 const USERNAME = 'alice';
@@ -32,15 +32,15 @@ export class SandboxService {
   readonly #sandbox: Sandbox;
 
   private constructor(sandbox: Sandbox) {
-    const { baseUrl, jobsUrl, passwordFile, tokenFile, controlTokenFile } = describeSandbox(sandbox);
-    const secret = (file: string) => fs.readFileSync(file, 'utf8').trim();
+    const secret = (name: 'password' | 'token' | 'control-token') =>
+      fs.readFileSync(secretFile(sandbox, name), 'utf8').trim();
     this.#sandbox = sandbox;
-    this.baseUrl = baseUrl;
-    this.jobsUrl = jobsUrl ?? '';
-    this.port = Number(new URL(baseUrl).port);
-    this.passwordFile = passwordFile;
-    this.tokenFile = tokenFile;
-    this.secrets = { password: secret(passwordFile), token: secret(tokenFile), controlToken: secret(controlTokenFile) };
+    this.baseUrl = sandbox.baseUrl;
+    this.jobsUrl = sandbox.jobsUrl ?? '';
+    this.port = Number(new URL(sandbox.baseUrl).port);
+    this.passwordFile = secretFile(sandbox, 'password');
+    this.tokenFile = secretFile(sandbox, 'token');
+    this.secrets = { password: secret('password'), token: secret('token'), controlToken: secret('control-token') };
   }
 
   /** Port 0 is any free one. */

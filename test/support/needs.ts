@@ -66,6 +66,12 @@ export function needs(...wanted: readonly Need[]): TestOptions & { readonly skip
   return { skip: missing.length > 0, meta: { missingPackages } };
 }
 
+/** The options of a test or a suite that is skipped where the machine is not so; the words are said then. */
+export function needsThat(isSo: boolean, words: string): TestOptions & { readonly skip: boolean } {
+  if (!isSo) process.stderr.write(`SKIPPED: ${words}\n`);
+  return { skip: !isSo };
+}
+
 /** Also where only root has it in PATH. */
 function isProgram(name: string): boolean {
   const places = [...(process.env['PATH'] ?? '').split(':'), '/usr/local/sbin', '/usr/sbin', '/sbin'];

@@ -6,6 +6,7 @@ import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
 import { until } from '../support/e2e-until.ts';
+import { needsThat } from '../support/needs.ts';
 
 const signal = new AbortController().signal;
 
@@ -123,7 +124,9 @@ it('no error tells the arguments', async () => {
   }
 });
 
-it.skipIf(!fs.existsSync('/bin/sh'))('a program that finds too many files open is said, and leaves nothing', () => {
+const SHELL = needsThat(fs.existsSync('/bin/sh'), 'too many open files: it needs /bin/sh');
+
+it('a program that finds too many files open is said, and leaves nothing', SHELL, () => {
   const program = new URL('../../dist/system/program.js', import.meta.url).href;
   const script = `
     import fs from 'node:fs';

@@ -108,7 +108,7 @@ class Planning {
       this.#lose(row);
       return;
     }
-    const verdict = judge.verdictOn(row.name);
+    const verdict = judge(row.name);
     if (verdict.kind === 'fetch') this.#plan(row, verdict.parts);
     else if (!this.#skipped.add(row, verdict)) ledger.forget(row);
   }
@@ -116,7 +116,7 @@ class Planning {
   /** A listed name that is new, or was skipped. */
   meet(name: string): void {
     const { ledger, links, judge } = this.#options;
-    const verdict = judge.verdictOn(name);
+    const verdict = judge(name);
     const fresh = ledger.fresh(name);
     if (verdict.kind !== 'fetch') {
       this.#skipped.add(fresh, verdict);

@@ -17,7 +17,7 @@ import { clearStaging, type DirectResults } from './download/by-direct.ts';
 import type { DownloadLimits } from './download/by-service.ts';
 import { Downloads } from './download/downloads.ts';
 import { Ledger } from './ledger.ts';
-import { ignoresCase, Judge, type Patterns } from './listing/selection.ts';
+import { ignoresCase, judgeOf, type Patterns } from './listing/selection.ts';
 import type { Refusals } from './listing/skipped-names.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { Placement } from './place/place-files.ts';
@@ -111,7 +111,7 @@ export class Results {
     const listed = await remote.listChangedFiles(jobId, signal);
 
     if (listed.length > 0) await makeDirectories(mirrorDirectory, directory);
-    const judge = new Judge({ ...rules, foldsCase: await ignoresCase(calls, directory) });
+    const judge = judgeOf({ ...rules, foldsCase: await ignoresCase(calls, directory) });
     const left = await distinct(listed);
     const links = new LiveLinks({
       ...{ mirrorDirectory, calls },

@@ -3,10 +3,9 @@ import type { Config } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { Findings } from '../check/findings.ts';
-import { checkAgent, checkConfigFile, checkDirectory } from '../check/machine.ts';
+import { checkAgent, checkConfigFile, checkDirectory, checkShares } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
 import { checkService } from '../check/service.ts';
-import { checkShares } from '../check/shares.ts';
 import { untilStopped } from '../process.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 

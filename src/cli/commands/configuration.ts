@@ -6,7 +6,7 @@ import { becomeOwnerOf } from '../state-owner.ts';
 
 export interface ConfigOption {
   readonly config?: string;
-  /** The command line that says the same, where it is not the one of this process. */
+  /** The command line that runs this command again as another user; the one of this process if left out. */
   readonly commandLine?: readonly string[];
 }
 
@@ -14,7 +14,7 @@ export function configurationOf({ config }: ConfigOption): Promise<Config> {
   return loadConfig(findConfig(config, process.env, process.cwd()));
 }
 
-/** The same, for commands beside the agent: from then on as the user who owns its state. */
+/** The configuration, for commands beside the agent: from then on they run as the user who owns its state. */
 export async function configurationAsOwner(options: ConfigOption): Promise<Config> {
   const config = await configurationOf(options);
   await becomeOwnerOf(config.state.directory, options.commandLine ?? process.argv.slice(2));

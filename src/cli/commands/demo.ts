@@ -11,6 +11,9 @@ import type { Screen } from '../demo/screen.ts';
 import { followJob } from '../demo/story.ts';
 import { untilStopped } from '../process.ts';
 
+/** Of the agent's log, shown where the demo fails. */
+const LOG_LINES = 10;
+
 export interface DemoOptions {
   /** How long the job writes. */
   readonly seconds: number;
@@ -35,7 +38,7 @@ export function demo(options: DemoOptions): Promise<void> {
 async function runAndTidyUp(options: DemoOptions, signal: AbortSignal): Promise<void> {
   const startedAt = performance.now();
   const parts = new DemoParts();
-  const { screen, agents } = parts;
+  const { screen } = parts;
   try {
     const comparison = await runAndCompare(parts, options, signal);
     await parts.remove();
@@ -43,7 +46,10 @@ async function runAndTidyUp(options: DemoOptions, signal: AbortSignal): Promise<
   } catch (error) {
     screen.endProgress();
     if (signal.aborted) screen.write('\ninterrupted: everything is stopped and removed\n');
-    else if (agents.log !== '') screen.quote(`the agent said last:\n${agents.log}`);
+    else {
+      const said = parts.outputOf('run').trimEnd();
+      if (said !== '') screen.quote(`the agent said last:\n${said.split('\n').slice(-LOG_LINES).join('\n')}`);
+    }
     throw error;
   } finally {
     await parts.remove();

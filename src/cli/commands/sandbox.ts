@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { JobtailError } from '../../errors.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
-import { describeSandbox, printable, writeSecrets } from '../../sandbox/description.ts';
+import { describeSandbox, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { untilStopped } from '../process.ts';
 
@@ -13,11 +13,6 @@ export interface SandboxCommandOptions {
   /** False: without JobManagementWs. */
   readonly jobs: boolean;
 }
-
-/** Completes the configuration that is printed: an agent that is tried out needs no rights of root. */
-const AGENT_DIRECTORIES = `mirror: {directory: ./mirror}
-state: {directory: ./state}
-`;
 
 export function sandbox(options: SandboxCommandOptions): Promise<void> {
   return untilStopped((signal) => serve(options, signal));
@@ -32,7 +27,7 @@ async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promi
     },
   );
   try {
-    process.stdout.write(`${printable(describeSandbox(running))}\n${AGENT_DIRECTORIES}`);
+    process.stdout.write(describeSandbox(running));
     process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
       const job = await running.submitJob(demoJob());

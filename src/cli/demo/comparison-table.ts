@@ -14,11 +14,6 @@ export interface TableOptions {
   readonly all: boolean;
 }
 
-export interface ShownTable {
-  readonly lines: string;
-  readonly note: string;
-}
-
 /** More rows than this are not read any more. */
 const MOST_ROWS = 30;
 const SMALL_FILE_BYTES = 1024 * 1024;
@@ -36,7 +31,7 @@ interface Row {
 }
 
 /** The table, in lines that are no wider than the terminal, and what is to be known of it. */
-export function comparisonTable({ files }: Comparison, { columns, all }: TableOptions): ShownTable {
+export function comparisonTable({ files }: Comparison, { columns, all }: TableOptions) {
   const rows = all || files.length <= MOST_ROWS ? files : foldSmall(files);
   const bytes = rows.map((row) => showCount(row.bytes));
   const bytesColumns = Math.max('bytes'.length, ...bytes.map((text) => text.length));

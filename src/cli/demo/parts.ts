@@ -1,14 +1,18 @@
 /** The parts of the demo, all of which have to be gone at its end: processes, a server, a directory, bars. */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
+import { killAll, TaskProcess } from '../../sandbox/cluster/task-process.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
-import { describeSandbox, type SandboxDescription, writeSecrets } from '../../sandbox/description.ts';
+import { configurationFor, secretFile, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
-import { AgentProcesses } from './agent-processes.ts';
 import { Screen } from './screen.ts';
+
+const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url));
 
 /** Files may appear while the directory is removed: a process that was just killed takes a moment to end. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
@@ -19,9 +23,8 @@ export class DemoParts {
   readonly mirrorDirectory = path.join(this.directory, 'mirror');
   readonly stateDirectory = path.join(this.directory, 'state');
   readonly #configFile = path.join(this.directory, 'config.yaml');
-  readonly agents = new AgentProcesses(this.#configFile);
+  readonly #agents: TaskProcess[] = [];
   #sandbox: Sandbox | undefined;
-  #job: SubmittedJob | undefined;
 
   constructor() {
     process.on('exit', this.#removeNow);
@@ -35,22 +38,47 @@ export class DemoParts {
 
   /** A job that does not begin yet. */
   async createJob(sandbox: Sandbox, seconds: number): Promise<SubmittedJob> {
-    this.#job = await sandbox.submitJob({ ...demoJob({ seconds }), held: true });
-    return this.#job;
+    return sandbox.submitJob({ ...demoJob({ seconds }), held: true });
   }
 
-  /** Writes the configuration of the agent; its text. */
+  /** Writes the configuration of the agent; its text. In a hurry, because the job lasts seconds and not days. */
   async configure(sandbox: Sandbox): Promise<string> {
-    const description = describeSandbox(sandbox);
-    const text = configurationFor(description, path.relative(this.directory, description.passwordFile));
+    const { service, auth } = configurationFor(sandbox, path.relative(this.directory, secretFile(sandbox, 'password')));
+    const text = stringify({
+      service: { ...service, requestsPerMinute: 100_000 },
+      auth,
+      mirror: { directory: 'mirror' },
+      state: { directory: 'state' },
+      poll: { minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5 },
+      results: { intervalSeconds: 1 },
+    });
     await writeFile(this.#configFile, text);
     return text;
+  }
+
+  /** Starts `agent COMMAND ARGUMENTS`, in a group of its own: Ctrl-C reaches the demo alone, which then ends it. */
+  async startAgent(command: string, ...args: readonly string[]): Promise<TaskProcess> {
+    const [directory, output] = [this.directory, this.#outputFile(command)];
+    const line = [process.execPath, PROGRAM, command, ...args, '-c', this.#configFile];
+    const agent = await TaskProcess.start({ command: line, directory, stdout: output, stderr: output });
+    this.#agents.push(agent);
+    return agent;
+  }
+
+  /** What the processes of a command wrote to their standard output and standard error, as it came. */
+  outputOf(command: string): string {
+    const file = this.#outputFile(command);
+    return existsSync(file) ? readFileSync(file, 'utf8') : '';
+  }
+
+  #outputFile(command: string): string {
+    return path.join(this.directory, `agent-${command}.log`);
   }
 
   /** Ends and removes everything; may be called again. */
   async remove(): Promise<void> {
     this.screen.endProgress();
-    await Promise.all([this.agents.close(), this.#sandbox?.close()]);
+    await Promise.all([...this.#agents.map((agent) => agent.kill()), this.#sandbox?.close()]);
     await rm(this.directory, REMOVAL);
     process.off('exit', this.#removeNow);
   }
@@ -58,26 +86,8 @@ export class DemoParts {
   /** For a process that ends in another way: by a second Ctrl-C, or by an exception that nobody caught. */
   readonly #removeNow = (): void => {
     this.screen.endProgress();
-    this.agents.killAll();
-    // Its processes are killed before the call pauses for the first time.
-    void this.#job?.kill();
+    // Before their directory is removed: nothing can be waited for any more.
+    killAll();
     rmSync(this.directory, REMOVAL);
   };
-}
-
-/** In a hurry, because the job lasts seconds and not days. */
-function configurationFor({ fileTransferUrl, namespace, baseUrl, username }: SandboxDescription, passwordFile: string) {
-  return `service:
-  fileTransferUrl: ${fileTransferUrl}
-  namespace: ${namespace}
-  baseUrl: ${baseUrl}
-  requestsPerMinute: 100000
-auth:
-  username: ${username}
-  passwordFile: ${passwordFile}
-mirror: {directory: mirror}
-state: {directory: state}
-poll: {minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5}
-results: {intervalSeconds: 1}
-`;
 }

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { isPartialName } from '../../agent/results/listing/safe-names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import { type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import type { SubmittedTask } from '../../sandbox/cluster/cluster.ts';
 
 export interface Sides {
@@ -13,13 +13,8 @@ export interface Sides {
   readonly mirrorDirectory: string;
 }
 
-/** A live file by its paths on both sides. */
-export interface LivePair extends LiveFileKey {
-  readonly cluster: string;
-  readonly mirror: string;
-}
-
-export function livePairs({ jobId, tasks, mirrorDirectory }: Sides): LivePair[] {
+/** The live files, each by its paths on both sides. */
+export function livePairs({ jobId, tasks, mirrorDirectory }: Sides) {
   return tasks.flatMap(({ taskId, files }) =>
     LIVE_FILE_NAMES.map((file) => ({
       taskId,

@@ -6,16 +6,16 @@ import { commonLength } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import { showBytes, showCount } from '../../numbers.ts';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
+import type { TaskProcess } from '../../sandbox/cluster/task-process.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { AgentProcess } from './agent-processes.ts';
 import { LiveView } from './live-view.ts';
 import type { DemoParts } from './parts.ts';
 import type { Screen } from './screen.ts';
 import { livePairs, type Sides, sizeOf, sum } from './sides.ts';
 
 export interface Story {
-  readonly parts: Pick<DemoParts, 'agents' | 'directory' | 'stateDirectory'>;
+  readonly parts: DemoParts;
   readonly screen: Screen;
   readonly sandbox: Sandbox;
   /** Held: it has not begun. */
@@ -54,9 +54,9 @@ export async function followJob(story: Story): Promise<void> {
   screen.say(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
 }
 
-async function startAgent({ screen, parts, signal }: Story): Promise<AgentProcess> {
+async function startAgent({ screen, parts, signal }: Story): Promise<TaskProcess> {
   screen.quote('$ agent run -c config.yaml');
-  const agent = await parts.agents.start('run');
+  const agent = await parts.startAgent('run');
   const isUp = () => {
     requireAlive(agent);
     return lockHolder(parts.stateDirectory) === agent.pid ? true : undefined;
@@ -65,25 +65,26 @@ async function startAgent({ screen, parts, signal }: Story): Promise<AgentProces
   return agent;
 }
 
-function requireAlive({ end }: AgentProcess): void {
-  if (end !== undefined) throw new JobtailError('internal', `the agent ended by itself (${end.signal ?? end.code})`);
+function requireAlive({ exit }: TaskProcess): void {
+  if (exit !== undefined) throw new JobtailError('internal', `the agent ended by itself (${exit.signal ?? exit.code})`);
 }
 
 /** Runs a command of the agent and shows it with its output; another exit code than 0 is an error. */
-async function command({ screen, parts, signal }: Story, ...args: readonly string[]): Promise<void> {
-  screen.quote(`$ agent ${args.join(' ')} -c config.yaml`);
-  const running = await parts.agents.start(...args);
-  const what = `agent ${args[0]} had ended`;
-  const { code } = await until(() => running.end, { what, limitMs: PASS_MS, signal });
-  screen.quote(running.output.replaceAll(`${parts.directory}/`, ''));
+async function command({ screen, parts, signal }: Story, name: string, ...args: readonly string[]): Promise<void> {
+  const line = ['agent', name, ...args].join(' ');
+  screen.quote(`$ ${line} -c config.yaml`);
+  const running = await parts.startAgent(name, ...args);
+  const what = `agent ${name} had ended`;
+  const { code } = await until(() => running.exit, { what, limitMs: PASS_MS, signal });
+  screen.quote(parts.outputOf(name).replaceAll(`${parts.directory}/`, ''));
   if (code !== 0) {
-    throw new JobtailError('internal', `agent ${args.join(' ')} ended with exit code ${code}`, {
+    throw new JobtailError('internal', `${line} ended with exit code ${code}`, {
       hint: 'what it printed stands above',
     });
   }
 }
 
-async function killAndFinish(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
+async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
   const { job, screen, seconds, signal } = story;
   await job.submit();
   await killInTheMiddle(story, agent, view);
@@ -99,15 +100,15 @@ async function killAndFinish(story: Story, agent: AgentProcess, view: LiveView):
   }
   screen.step('The job has ended: one last complete pass');
   await command(story, 'unwatch', job.jobId);
-  second.kill('SIGTERM');
-  const { code } = await until(() => second.end, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
+  second.signal('SIGTERM');
+  const { code } = await until(() => second.exit, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
   if (code !== 0) throw new JobtailError('internal', `the agent stopped with exit code ${code}`);
 }
 
 /** Bytes of each mirror, in the order of the pairs. */
 const mirrorSizes = (sides: Sides) => Promise.all(livePairs(sides).map(({ mirror }) => sizeOf(mirror)));
 
-async function killInTheMiddle(story: Story, agent: AgentProcess, view: LiveView): Promise<void> {
+async function killInTheMiddle(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
   const { job, screen, seconds, sides, signal } = story;
   const startedAt = performance.now();
   await until(
@@ -123,8 +124,8 @@ async function killInTheMiddle(story: Story, agent: AgentProcess, view: LiveView
     },
     { what: 'a line had arrived', limitMs: PROCESS_MS + 1_000 * seconds, signal },
   );
-  agent.kill('SIGKILL');
-  const end = await until(() => agent.end, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
+  agent.signal('SIGKILL');
+  const end = await until(() => agent.exit, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
   view.pause();
   screen.step('kill -9, in the middle of the output');
   screen.say(pc.red(`process ${agent.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
@@ -155,7 +156,7 @@ async function checkBeginnings(screen: Screen, sides: Sides): Promise<void> {
   for (const name of rewritten) screen.say(`(But for ${name}: the job has just rewritten it.)`);
 }
 
-async function startAgain(story: Story): Promise<AgentProcess> {
+async function startAgain(story: Story): Promise<TaskProcess> {
   const { screen, sandbox, job, sides, signal } = story;
   const before = await mirrorSizes(sides);
   const pairs = livePairs(sides);

@@ -2,51 +2,51 @@
  * Completion for bash, zsh and fish, made of the commands themselves. Ids of jobs are those that `agent status` knows;
  * where it knows none, nothing is offered.
  */
-import type { CommandText, OptionText } from './command-tree.ts';
+import type { Command, Option } from 'commander';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-export function completionScript(shell: Shell, commands: readonly CommandText[]): string {
+export function completionScript(shell: Shell, { commands }: Command): string {
   return { bash, zsh, fish }[shell](commands);
 }
 
-const takesJob = (command: CommandText) => command.arguments.some(({ name }) => name === 'job');
-const flagsOf = ({ options }: CommandText) => options.flatMap(({ short, long }) => (short ? [short, long] : [long]));
-const choicesOf = (command: CommandText) => command.arguments.flatMap(({ choices }) => choices);
+/** With `--help`, which commander keeps apart. */
+const optionsOf = (command: Command) => command.createHelp().visibleOptions(command);
+const flagsOf = ({ short, long }: Option) => [short, long].filter((flag) => flag !== undefined);
+/** The name of its value; undefined if it takes none. */
+const valueNameOf = ({ flags }: Option) => /[<[]([^\]>]+)[\]>]/.exec(flags)?.[1];
+const takesJob = (command: Command) => command.registeredArguments.some((argument) => argument.name() === 'job');
+const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
 
 /** Where job ids come from, in any shell. */
 const JOBS = `agent status --json 2>/dev/null | sed -n 's/^ *"jobId": "\\(.*\\)",*$/\\1/p'`;
 
-function bash(commands: readonly CommandText[]): string {
+function bash(commands: readonly Command[]): string {
   const words = (list: readonly string[]) => `COMPREPLY=($(compgen -W '${list.join(' ')}' -- "$word"))`;
   return `# bash completion for agent: agent completion bash > /etc/bash_completion.d/agent
 _agent() {
   local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} command=\${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    ${words([...commands.map(({ name }) => name), '--help', '--version'])}
+    ${words([...commands.map((command) => command.name()), '--help', '--version'])}
     return
   fi
   case $command:$before in
 ${commands
-  .flatMap(({ name, options }) =>
-    options.filter(({ value }) => value !== undefined).map((option) => ({ name, option })),
-  )
-  .map(
-    ({ name, option }) =>
-      `    ${[option.short, option.long]
-        .filter((flag) => flag !== undefined)
-        .map((flag) => `${name}:${flag}`)
-        .join('|')}) ${replyOf(option)}; return ;;`,
-  )
+  .flatMap((command) => optionsOf(command).map((option) => ({ name: command.name(), option })))
+  .filter(({ option }) => valueNameOf(option) !== undefined)
+  .map(({ name, option }) => {
+    const flags = flagsOf(option).map((flag) => `${name}:${flag}`);
+    return `    ${flags.join('|')}) ${replyOf(option)}; return ;;`;
+  })
   .join('\n')}
   esac
   case $command in
 ${commands
   .map((command) => {
     const positional = takesJob(command) ? `$(${JOBS})` : choicesOf(command).join(' ');
-    return `    ${command.name}) if [[ $word == -* ]]; then ${words(flagsOf(command))}; else COMPREPLY=($(compgen -W "${positional}" -- "$word")); fi ;;`;
+    return `    ${command.name()}) if [[ $word == -* ]]; then ${words(optionsOf(command).flatMap(flagsOf))}; else COMPREPLY=($(compgen -W "${positional}" -- "$word")); fi ;;`;
   })
   .join('\n')}
   esac
@@ -55,28 +55,31 @@ complete -F _agent agent
 `;
 }
 
-function replyOf({ value, choices }: OptionText): string {
+function replyOf(option: Option): string {
+  const value = valueNameOf(option);
+  const { argChoices: choices = [] } = option;
   if (value === 'file' && choices.length === 0) return 'COMPREPLY=($(compgen -f -- "$word"))';
   if (value === 'dir') return 'COMPREPLY=($(compgen -d -- "$word"))';
   return `COMPREPLY=($(compgen -W '${choices.join(' ')}' -- "$word"))`;
 }
 
-function zsh(commands: readonly CommandText[]): string {
+function zsh(commands: readonly Command[]): string {
   const plain = (text: string) => text.replaceAll("'", "'\\''").replaceAll(/[[\]:]/g, '\\$&');
-  const action = ({ value, choices }: OptionText) => {
+  const action = (option: Option) => {
+    const value = valueNameOf(option);
+    const { argChoices: choices = [] } = option;
     if (value === undefined) return '';
     if (choices.length > 0) return `:${value}:(${choices.join(' ')})`;
     return `:${value}:${value === 'file' ? '_files' : value === 'dir' ? '_directories' : ' '}`;
   };
-  const specs = (command: CommandText) => [
-    ...command.options.flatMap((option) =>
-      [option.short, option.long]
-        .filter((flag) => flag !== undefined)
-        .map((flag) => `'*${flag}[${plain(option.description)}]${action(option)}'`),
+  const specs = (command: Command) => [
+    ...optionsOf(command).flatMap((option) =>
+      flagsOf(option).map((flag) => `'*${flag}[${plain(option.description)}]${action(option)}'`),
     ),
-    ...command.arguments.map(({ name, choices }, index) => {
-      const offered = name === 'job' ? '_agent_jobs' : choices.length > 0 ? `(${choices.join(' ')})` : ' ';
-      return `'${index + 1}:${name}:${offered}'`;
+    ...command.registeredArguments.map((argument, index) => {
+      const { argChoices: choices = [] } = argument;
+      const offered = takesJob(command) ? '_agent_jobs' : choices.length > 0 ? `(${choices.join(' ')})` : ' ';
+      return `'${index + 1}:${argument.name()}:${offered}'`;
     }),
   ];
   return `#compdef agent
@@ -89,7 +92,7 @@ _agent_jobs() {
 _agent() {
   local -a commands
   commands=(
-${commands.map(({ name, description }) => `    '${name}:${plain(description)}'`).join('\n')}
+${commands.map((command) => `    '${command.name()}:${plain(command.description())}'`).join('\n')}
   )
   if (( CURRENT == 2 )); then
     _describe command commands
@@ -100,29 +103,31 @@ ${commands.map(({ name, description }) => `    '${name}:${plain(description)}'`)
   shift words
   (( CURRENT-- ))
   case $command in
-${commands.map((command) => `    ${command.name}) _arguments ${specs(command).join(' ')} ;;`).join('\n')}
+${commands.map((command) => `    ${command.name()}) _arguments ${specs(command).join(' ')} ;;`).join('\n')}
   esac
 }
 if [ "$funcstack[1]" = _agent ]; then _agent "$@"; else compdef _agent agent; fi
 `;
 }
 
-function fish(commands: readonly CommandText[]): string {
+function fish(commands: readonly Command[]): string {
   const plain = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
   const of = (name: string) => `complete -c agent -n ${plain(`__fish_seen_subcommand_from ${name}`)}`;
-  const value = ({ value: name, choices }: OptionText) => {
+  const value = (option: Option) => {
+    const name = valueNameOf(option);
+    const { argChoices: choices = [] } = option;
     if (name === undefined) return '';
     if (choices.length > 0) return ` -x -a ${plain(choices.join(' '))}`;
     return name === 'file' || name === 'dir' ? ' -r -F' : ' -x';
   };
   const lines = commands.flatMap((command) => [
-    `complete -c agent -n __fish_use_subcommand -a ${command.name} -d ${plain(command.description)}`,
-    ...command.options.map((option) => {
+    `complete -c agent -n __fish_use_subcommand -a ${command.name()} -d ${plain(command.description())}`,
+    ...optionsOf(command).map((option) => {
       const short = option.short === undefined ? '' : ` -s ${option.short.slice(1)}`;
-      return `${of(command.name)}${short} -l ${option.long.slice(2)}${value(option)} -d ${plain(option.description)}`;
+      return `${of(command.name())}${short} -l ${option.long?.slice(2)}${value(option)} -d ${plain(option.description)}`;
     }),
-    ...(takesJob(command) ? [`${of(command.name)} -a '(__agent_jobs)'`] : []),
-    ...(choicesOf(command).length > 0 ? [`${of(command.name)} -a ${plain(choicesOf(command).join(' '))}`] : []),
+    ...(takesJob(command) ? [`${of(command.name())} -a '(__agent_jobs)'`] : []),
+    ...(choicesOf(command).length > 0 ? [`${of(command.name())} -a ${plain(choicesOf(command).join(' '))}`] : []),
   ]);
   return `# fish completion for agent: agent completion fish > ~/.config/fish/completions/agent.fish
 function __agent_jobs

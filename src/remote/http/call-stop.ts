@@ -8,33 +8,28 @@ import { addressOf, type Target } from './failures.ts';
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** One signal out of the caller's signal and the total time, whose reason is always a JobtailError. */
-export class CallStop {
-  readonly #abort: LinkedAbort;
+export class CallStop extends LinkedAbort {
   readonly #timer: NodeJS.Timeout | undefined;
 
   constructor(caller: AbortSignal, totalMs: number, target: Target) {
     // One signal may stop many calls at a time; each of them takes its listener away again.
     setMaxListeners(0, caller);
-    this.#abort = new LinkedAbort(caller, () => new JobtailError('aborted', 'the call was stopped'));
+    super(caller, () => new JobtailError('aborted', 'the call was stopped'));
     if (caller.aborted || totalMs > MAX_DELAY_MS) return;
     const expired = () => this.stop(timeoutError(target, `did not answer completely within ${totalMs} ms`));
     this.#timer = setTimeout(expired, totalMs);
   }
 
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
   /** Ends the call with `reason`. */
   stop(reason: JobtailError): void {
     this.settle();
-    this.#abort.abort(reason);
+    this.abort(reason);
   }
 
   /** The call is over: nothing of it stays behind. */
   settle(): void {
     clearTimeout(this.#timer);
-    this.#abort.release();
+    this.release();
   }
 }
 

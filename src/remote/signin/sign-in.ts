@@ -7,7 +7,7 @@ import type { Secrets } from '../../redact.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
 import { Secret } from './read-secret.ts';
-import { SharedCall } from './shared-call.ts';
+import { sharedCall } from './shared-call.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
 const FIRST_PAUSE_MS = 5000;
@@ -37,7 +37,7 @@ export interface SignInOptions {
 export class SignIn implements Session {
   readonly #options: SignInOptions;
   readonly #secret: Secret;
-  readonly #call = new SharedCall((signal) => this.#renew(signal));
+  readonly #renewed = sharedCall((signal) => this.#renew(signal));
   readonly #backOff: BackOff;
   #grant: Grant | undefined;
   #failure: JobtailError | undefined;
@@ -56,7 +56,7 @@ export class SignIn implements Session {
    *   what the HTTP client throws
    */
   async current(signal: AbortSignal): Promise<Grant> {
-    return this.#grant ?? this.#call.join(signal);
+    return this.#grant ?? this.#renewed(signal);
   }
 
   /** Drops `grant` if it is the one in force; a late word about a former one, even with the same code, is passed over. */

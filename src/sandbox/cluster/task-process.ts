@@ -67,10 +67,15 @@ export class TaskProcess {
     }
   }
 
+  /** Sends a signal to the process and everything it started. */
+  signal(signal: NodeJS.Signals): void {
+    // After the exit the number belongs to the group only as long as the group has members.
+    if (this.exit === undefined || groups.has(this.pid)) signalGroup(this.pid, signal);
+  }
+
   /** Ends the process and everything it started, and waits until the process is gone. */
   async kill(): Promise<void> {
-    // After the exit the number belongs to the group only as long as the group has members.
-    if (this.exit === undefined || groups.has(this.pid)) signalGroup(this.pid, 'SIGKILL');
+    this.signal('SIGKILL');
     await this.exited;
     untrack(this.pid);
   }
@@ -93,7 +98,7 @@ function untrack(pid: number): void {
   if (groups.delete(pid) && groups.size === 0) process.off('exit', killAll);
 }
 
-/** A program that ends without closing its sandbox leaves no process behind either. */
-function killAll(): void {
+/** Ends all of them at once, as at the end of this program: one that does not close its sandbox leaves none behind either. */
+export function killAll(): void {
   for (const pid of groups) signalGroup(pid, 'SIGKILL');
 }

@@ -21,13 +21,6 @@ export interface KeyHooks {
   readonly onKeyEnded?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
 }
 
-export interface IssuedMethod {
-  readonly serverHostname: string;
-  readonly sharedBasepath: string;
-  readonly protocol: 'SftpScp' | 'NetworkShare';
-  readonly credentials: { username: string; privateKey: string; publicKey: string } | null;
-}
-
 export class TransferKeys {
   readonly #habits: SandboxHabits;
   readonly #clock: () => number;
@@ -52,7 +45,7 @@ export class TransferKeys {
   }
 
   /** Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. */
-  async issue(job: SubmittedJob): Promise<IssuedMethod | null> {
+  async issue(job: SubmittedJob) {
     const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername } = this.#habits;
     if (protocol === 'none') return null;
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));

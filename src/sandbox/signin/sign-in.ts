@@ -4,6 +4,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import * as z from 'zod';
 import { delay, type Exchange, readBody, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { SandboxPlace } from '../place.ts';
@@ -76,40 +77,22 @@ function checkHeaders(headers: IncomingHttpHeaders): void {
 
 /** What is wrong with the request is a 400 that says it. */
 function readCredentials(body: Buffer, { secret, project }: SignInMethod) {
-  const request = parseObject(body);
-  expectFields(request, project ? ['Credentials', 'ProjectId'] : ['Credentials'], 'the body');
-  const credentials = request['Credentials'];
-  if (!isObject(credentials)) throw wrong('expected an object in Credentials');
-  expectFields(credentials, ['Username', secret], 'Credentials');
-  const username = credentials['Username'];
-  const shown = credentials[secret];
-  const projectId = request['ProjectId'];
-  if (typeof username !== 'string') throw wrong('expected a string in Username');
-  if (typeof shown !== 'string') throw wrong(`expected a string in ${secret}`);
-  if (!project) return { username, secret: shown, projectId: undefined };
-  if (typeof projectId !== 'number' || !Number.isInteger(projectId)) throw wrong('expected an integer in ProjectId');
-  return { username, secret: shown, projectId };
+  const schema = z.strictObject({
+    Credentials: z.strictObject({ Username: z.string(), [secret]: z.string() }),
+    ...(project && { ProjectId: z.number().refine(Number.isInteger, { error: 'expected an integer' }) }),
+  });
+  const { success, data, error } = schema.safeParse(parseJson(body));
+  if (!success) throw wrong(z.prettifyError(error));
+  const { Username: username = '', [secret]: shown = '' } = data.Credentials;
+  return { username, secret: shown, projectId: data.ProjectId };
 }
 
-function parseObject(body: Buffer): Record<string, unknown> {
+function parseJson(body: Buffer): unknown {
   try {
-    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-    if (isObject(value)) return value;
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     throw wrong('expected JSON in the body');
   }
-  throw wrong('expected an object in the body');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function expectFields(object: Record<string, unknown>, names: readonly string[], where: string): void {
-  const missing = names.find((name) => !Object.hasOwn(object, name));
-  if (missing !== undefined) throw wrong(`expected field ${missing} in ${where}, found none`);
-  const unknown = Object.keys(object).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw wrong(`expected only ${names.join(' and ')} in ${where}, found field ${unknown}`);
 }
 
 function equal(a: string, b: string): boolean {

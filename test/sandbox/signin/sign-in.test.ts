@@ -25,27 +25,22 @@ describe('the four sign-ins', () => {
   });
 
   it.each([
-    ['an unknown field', 'AuthenticateUserOpenId', { ...withToken, Extra: 1 }, 'found field Extra'],
-    ['a missing field', 'AuthenticateUserCloudPlatform', withToken, 'expected field ProjectId in the body'],
+    ['an unknown field', 'AuthenticateUserOpenId', { ...withToken, Extra: 1 }, 'Unrecognized key: "Extra"'],
+    ['a missing field', 'AuthenticateUserCloudPlatform', withToken, 'at ProjectId'],
     [
       'a ProjectId that is none',
       'AuthenticateUserCloudPlatform',
       { ...withToken, ProjectId: '7' },
-      'expected an integer',
+      'expected number, received string\n  → at ProjectId',
     ],
-    [
-      'the fields of another method',
-      'AuthenticateUserAndPassword',
-      withToken,
-      'expected field Password in Credentials',
-    ],
-    ['no object', 'AuthenticateUserAndPassword', '[]', 'expected an object in the body'],
+    ['the fields of another method', 'AuthenticateUserAndPassword', withToken, 'at Credentials.Password'],
+    ['no object', 'AuthenticateUserAndPassword', '[]', 'expected object, received array'],
     ['no JSON', 'AuthenticateUserAndPassword', '{', 'expected JSON in the body'],
     [
       'no string',
       'AuthenticateUserAndPassword',
       { Credentials: { Username: 1, Password: '' } },
-      'expected a string in Username',
+      'expected string, received number\n  → at Credentials.Username',
     ],
   ])('refuses %s with 400', async (_what, operation, body, text) => {
     const sandbox = await startSandbox();

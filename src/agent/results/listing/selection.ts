@@ -32,28 +32,23 @@ export function isOfPatterns(reason: string | null): boolean {
   return reason === NOT_INCLUDED.reason || reason === EXCLUDED.reason;
 }
 
-/** The verdict on the names of one listing, each asked for once: of those in each other's way, the first one has it. */
-export class Judge {
-  readonly #include: Patterned;
-  readonly #exclude: Patterned;
-  readonly #taken: TakenPaths;
+export type Judge = (name: string) => Verdict;
 
-  constructor({ include, exclude, foldsCase }: JudgeOptions) {
-    this.#include = patterned(include);
-    this.#exclude = patterned(exclude);
-    this.#taken = new TakenPaths(foldsCase);
-  }
-
-  verdictOn(name: string): Verdict {
+/** Gives the verdict on each name of one listing, once: of those in each other's way, the first one has it. */
+export function judgeOf(options: JudgeOptions): Judge {
+  const includes = patterned(options.include);
+  const excludes = patterned(options.exclude);
+  const taken = new TakenPaths(options.foldsCase);
+  return (name) => {
     const found = resultPath(name);
     if ('refused' in found) return { kind: 'refused', reason: found.refused };
     const { parts } = found;
     const relative = parts.join('/');
-    if (!this.#include(relative)) return NOT_INCLUDED;
-    if (this.#exclude(relative)) return EXCLUDED;
-    const reason = this.#taken.take(parts);
+    if (!includes(relative)) return NOT_INCLUDED;
+    if (excludes(relative)) return EXCLUDED;
+    const reason = taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
-  }
+  };
 }
 
 /** Whether one of some patterns is of a path. */

@@ -2,7 +2,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
-import { Judge, type Patterns } from '../../../../src/agent/results/listing/selection.ts';
+import { judgeOf, type Patterns } from '../../../../src/agent/results/listing/selection.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
 import { Progress } from '../../../../src/agent/results/progress.ts';
@@ -37,7 +37,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
   return planSync({
     ...{ directory: place.path(), final: false },
     left: await distinct(names),
-    judge: new Judge({ ...patterns, foldsCase: false }),
+    judge: judgeOf({ ...patterns, foldsCase: false }),
     ledger: new Ledger({
       ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000 },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),

@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { partialName, resultPath } from '../../../../src/agent/results/listing/safe-names.ts';
-import { ignoresCase, Judge, type JudgeOptions } from '../../../../src/agent/results/listing/selection.ts';
+import { ignoresCase, type JudgeOptions, judgeOf } from '../../../../src/agent/results/listing/selection.ts';
 import { printable } from '../../../../src/printable.ts';
 import { fileCalls } from '../../../../src/system/files.ts';
 import { numRuns } from '../../../support/property-runs.ts';
@@ -184,8 +184,8 @@ describe('odd names', () => {
 
 describe('names in each other’s way', () => {
   const kinds = (names: readonly string[], options: Partial<JudgeOptions> = {}) => {
-    const judge = new Judge({ ...ALL, ...options });
-    return names.map((name) => judge.verdictOn(name).kind);
+    const judge = judgeOf({ ...ALL, ...options });
+    return names.map((name) => judge(name).kind);
   };
   it.each([
     ['the same path, written in two ways', ['/11/a', '11//a']],
