@@ -94,7 +94,7 @@ export class SandboxService implements ContractService {
     });
     if (response.status !== 200) throw new Error(`the sandbox refused the sign-in with ${response.status}`);
     const code = (await response.json()) as string;
-    return kind === 'session' ? { kind, code } : { kind, token };
+    return kind === 'session' ? { kind, code } : { kind: 'bearer', token };
   }
 
   async calls(): Promise<readonly UnderstoodCall[]> {

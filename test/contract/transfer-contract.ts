@@ -15,10 +15,10 @@ const HABITS = {
 };
 
 /** FileTransferMethodExt as it is to be sent: a null is left out, but for the protocol. */
-export const asSent = ({ protocol, credentials, ...texts }: TransferMethod) => ({
-  ...withoutNulls(texts),
+export const asSent = ({ protocol, credentials, serverHostname, sharedBasepath }: TransferMethod) => ({
+  ...withoutNulls({ serverHostname, sharedBasepath }),
   protocol,
-  ...(credentials === null ? {} : { credentials: withoutNulls(credentials) }),
+  ...(credentials === null ? {} : { credentials: withoutNulls({ ...credentials }) }),
 });
 
 const withoutNulls = (fields: Readonly<Record<string, string | null>>) =>

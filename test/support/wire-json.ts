@@ -7,7 +7,7 @@ import type { Cuts } from './wire-scan.ts';
 
 export const PARTS_RULE: LiftRule = { path: ['[]', 'content'], as: 'text' };
 export const FILE_RULE: LiftRule = { path: [], as: 'base64' };
-export const LIST_RULE: LiftRule = { path: ['[]'], as: 'record' };
+export const LIST_RULE: LiftRule = { path: ['[]'], as: 'record', orText: true };
 
 /** Collects what is lifted: a text as its bytes, a record as lines `path=text`. */
 class Collected implements Lifted {

@@ -1,6 +1,7 @@
 /** What an answer that is no success means: the error for each status. */
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
+import { problemOf } from '../problem.ts';
 import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
 
 export interface Refusal {
@@ -64,28 +65,10 @@ function meaningOf(status: number): Meaning {
 /** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
   const meaning = meaningOf(status);
-  const words = context.secrets.safeText(wordsOf(text));
+  const words = context.secrets.safeText(problemOf(text).words);
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
     retryAfterMs,
   });
-}
-
-/** What the body says to a person: itself, or the usual fields of an error object; nothing of a page of HTML. */
-function wordsOf(text: string): string {
-  if (text.trimStart().startsWith('<')) return '';
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  if (typeof value === 'string') return value;
-  if (typeof value !== 'object' || value === null) return text;
-  const fields = new Map(Object.entries(value).map(([key, inner]: [string, unknown]) => [key.toLowerCase(), inner]));
-  const words = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'].map((name) =>
-    fields.get(name),
-  );
-  return words.find((inner): inner is string => typeof inner === 'string' && inner !== '') ?? text;
 }

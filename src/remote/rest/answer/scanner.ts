@@ -23,11 +23,13 @@ export interface LiftRule {
   /** From the whole document down: names of members in lower case, or `ITEM`. */
   readonly path: readonly string[];
   /**
-   * text: a string, whose index stands for it in the rest. base64: one that is decoded. record: a string, or an object
-   * whose members are told by their names in lower case, and items of lists in it as `ITEM`. Neither of the last two
-   * leaves anything in the rest.
+   * text: a string, whose index stands for it in the rest. base64: one that is decoded. record: an object, whose members
+   * are told by their names in lower case, and items of lists in it as `ITEM`. Neither of the last two leaves anything in
+   * the rest.
    */
   readonly as: 'text' | 'base64' | 'record';
+  /** A string in the place of a record is lifted, too. */
+  readonly orText?: boolean;
 }
 
 export interface ScanOptions {
@@ -189,7 +191,8 @@ export class AnswerScanner implements JsonEvents {
   #kindOfText(): TextKind {
     if (this.#recordDepth !== undefined) return 'record';
     const { rule } = this.#options;
-    return rule !== undefined && this.#isAtRule(rule.as) ? rule.as : 'rest';
+    if (rule === undefined || (rule.as === 'record' && rule.orText !== true)) return 'rest';
+    return this.#isAtRule(rule.as) ? rule.as : 'rest';
   }
 
   #isAtRule(as: LiftRule['as']): boolean {
