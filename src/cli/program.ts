@@ -171,7 +171,9 @@ function addTryOut(program: Command): void {
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
     .option('--no-jobs', 'without the service that tells of jobs, as on servers that have none')
-    .addHelpText('after', examples('agent sandbox --port 8090 --job'))
+    .addOption(protocolOption())
+    .option('--release <version>', 'the release of REST that it is', '6.3')
+    .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
     .action(async (options) => (await loaded(import('./commands/sandbox.ts'))).sandbox(options));
 
   program
@@ -192,6 +194,11 @@ async function loaded<Module>(loading: Promise<Module>): Promise<Module> {
 
 const examples = (...lines: readonly string[]) =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+
+const protocolOption = () =>
+  new Option('--protocol <name>', 'what the configuration speaks that is printed')
+    .choices(['soap', 'rest'] as const)
+    .default('soap' as const);
 
 const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);

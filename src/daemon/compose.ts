@@ -62,7 +62,7 @@ export interface Engine {
   /** Calls that wait for their turn. */
   callsWaiting(): number;
   /** What a complete pass needs, for commands that do one by themselves. */
-  pass(signal: AbortSignal): CompletePassOptions;
+  pass(signal: AbortSignal): Omit<CompletePassOptions, 'isLast'>;
   polls(jobId: JobId): JobPolls;
 }
 

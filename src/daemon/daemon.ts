@@ -14,7 +14,7 @@ import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
 import type { AdjustableLog } from './log.ts';
-import { Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
 import { type Notifier, reloading } from './notify.ts';
 import { type Prepared, Reload } from './reload.ts';
@@ -54,7 +54,8 @@ const TURN_MS = 5_000;
 export class Daemon {
   readonly #options: DaemonOptions;
   readonly #standing = new Standing(() => performance.now());
-  readonly #metrics: Metrics;
+  /** From the first configuration on that has them: they take a tenth of a start, and memory. */
+  #metrics: Metrics | undefined;
   readonly #observer: Observer;
   readonly #turnMs: number;
   #engine: Engine | undefined;
@@ -67,27 +68,18 @@ export class Daemon {
     this.#options = options;
     const { watchdogMs = Number.POSITIVE_INFINITY } = options.notifier;
     this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
-    this.#metrics = new Metrics({
-      version: options.version,
-      totals: () => options.store.totals.read(),
-      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
-      logLinesLost: options.logLinesLost,
-      turnAgeSeconds: () => this.#standing.turnAgeMs / 1000,
-      freeBytes: () => this.#freeBytes(),
-      now: Date.now,
-    });
     this.#observer = {
       call: (event) => {
         this.#standing.note(event.outcome);
-        this.#metrics.call(event);
+        this.#metrics?.call(event);
       },
       signIn: (event) => {
         const outcome = event.kind === 'failed' ? event.error.code : 'ok';
         this.#standing.note(outcome);
-        this.#metrics.signIn(outcome);
+        this.#metrics?.signIn(outcome);
       },
-      appended: (bytes) => this.#metrics.appended(bytes),
-      fetched: (bytes, changed) => this.#metrics.fetched(bytes, changed),
+      appended: (bytes) => this.#metrics?.appended(bytes),
+      fetched: (bytes, changed) => this.#metrics?.fetched(bytes, changed),
     };
   }
 
@@ -105,7 +97,7 @@ export class Daemon {
       connect: connectBy,
       log,
       onVerdict: (refused) => {
-        if (refused !== undefined) this.#metrics.reloaded('refused');
+        if (refused !== undefined) this.#metrics?.reloaded('refused');
         this.#standing.refused = refused;
         if (this.#standing.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
@@ -176,7 +168,7 @@ export class Daemon {
       });
       const stopped = once(stop, 'abort', over).then(() => undefined);
       const next = await Promise.race([reload.next(), stopped, gone]);
-      if (next !== undefined) this.#metrics.reloaded('taken');
+      if (next !== undefined) this.#metrics?.reloaded('taken');
       return next;
     } finally {
       over.abort();
@@ -219,11 +211,13 @@ export class Daemon {
     this.#server = undefined;
     if (listen === null) return;
     const { log } = this.#options;
+    this.#metrics ??= await this.#newMetrics();
+    const metrics = this.#metrics;
     const where = `${listen.host}:${listen.port}`;
     try {
       this.#server = await serveMetrics({
         ...listen,
-        metrics: async () => ({ contentType: this.#metrics.contentType, text: await this.#metrics.text() }),
+        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
         unhealthy: () => this.#standing.unhealthy(),
         unready: () => this.#standing.unready(),
       });
@@ -236,6 +230,20 @@ export class Daemon {
         `there are no metrics: ${where} cannot be used: ${err}`,
       );
     }
+  }
+
+  async #newMetrics(): Promise<Metrics> {
+    const { version, store, logLinesLost } = this.#options;
+    const { Metrics } = await import('./metrics.ts');
+    return new Metrics({
+      version,
+      totals: () => store.totals.read(),
+      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
+      logLinesLost,
+      turnAgeSeconds: () => this.#standing.turnAgeMs / 1000,
+      freeBytes: () => this.#freeBytes(),
+      now: Date.now,
+    });
   }
 
   async #freeBytes(): Promise<Record<string, number>> {

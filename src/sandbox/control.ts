@@ -32,6 +32,7 @@ const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: ChangeDe
   fail: (job, { message }) => job.end('Failed', message),
   cancel: (job) => job.end('Canceled'),
   requeue: (job) => job.requeue(),
+  delete: (job) => job.delete(),
   state: (job, { state }) => {
     job.toldState = state ?? undefined;
   },

@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { DEFAULT_PATH } from '../remote/rest/contract.ts';
 import type { Sandbox } from './sandbox.ts';
 
 /** A file (0600) of `<directory>/secrets/` that `writeSecrets` writes. */
@@ -18,25 +19,37 @@ export async function writeSecrets(sandbox: Sandbox): Promise<void> {
     await writeFile(secretFile(sandbox, name as keyof typeof secrets), `${secret}\n`, { mode: 0o600 });
 }
 
+export type Protocol = 'soap' | 'rest';
+
 /** The sections of a configuration without which no agent follows this sandbox. */
-export function configurationFor(sandbox: Sandbox, passwordFile = secretFile(sandbox, 'password')) {
-  const { baseUrl, fileTransferUrl, namespace, users } = sandbox;
-  const username = users[0]?.username ?? '';
-  return { service: { fileTransferUrl, namespace, baseUrl }, auth: { method: 'password', username, passwordFile } };
+export function configurationFor(
+  sandbox: Sandbox,
+  passwordFile = secretFile(sandbox, 'password'),
+  protocol: Protocol = 'soap',
+) {
+  const username = sandbox.users[0]?.username ?? '';
+  return { service: serviceOf(sandbox, protocol), auth: { method: 'password', username, passwordFile } };
+}
+
+function serviceOf({ baseUrl, fileTransferUrl, namespace, habits }: Sandbox, protocol: Protocol) {
+  if (protocol === 'soap') return { fileTransferUrl, namespace, baseUrl };
+  const { restPath: path } = habits;
+  return { protocol, baseUrl, ...(path !== DEFAULT_PATH && { path }) };
 }
 
 /** The facts as comments, then the whole configuration of an agent: all of it is YAML, and names secrets by their files. */
-export function describeSandbox(sandbox: Sandbox): string {
+export function describeSandbox(sandbox: Sandbox, protocol: Protocol = 'soap'): string {
   const facts = [
     ['file transfer', sandbox.fileTransferUrl],
     ['job management', sandbox.jobsUrl ?? 'none'],
     ['sign-in', sandbox.baseUrl],
+    ['REST', `${sandbox.restUrl} as release ${sandbox.habits.release}`],
     ['jobs', join(sandbox.directory, 'jobs')],
     ['control', `${sandbox.baseUrl}/sandbox/ (token in ${secretFile(sandbox, 'control-token')})`],
   ].map(([name = '', value = '']) => `# ${name.padEnd(14)} ${value}\n`);
   // Below the working directory: an agent that is tried out needs no rights of root.
   const directories = { mirror: { directory: './mirror' }, state: { directory: './state' } };
-  const configuration = { ...configurationFor(sandbox), ...directories };
+  const configuration = { ...configurationFor(sandbox, undefined, protocol), ...directories };
   // In quotes, and each value on one line, however long a path is.
   return `${facts.join('')}\n${stringify(configuration, { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' })}`;
 }

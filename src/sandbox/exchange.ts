@@ -57,7 +57,12 @@ export async function sendAnswer(exchange: Exchange, answer: Answer, rules: read
     const cut = rules.find((rule) => rule.kind === 'truncate' || rule.kind === 'reset');
     const drip = rules.find((rule) => rule.kind === 'drip');
     const end = cut?.afterBytes ?? Number.POSITIVE_INFINITY;
-    const announced = cut?.kind === 'truncate' ? cut.announcedBytes : complete && !cut ? head.length : undefined;
+    const announced =
+      cut?.kind === 'truncate'
+        ? cut.announcedBytes
+        : complete && !cut && answer.status !== 204
+          ? head.length
+          : undefined;
     response.writeHead(answer.status, {
       ...answer.headers,
       ...(announced !== undefined && { 'content-length': announced }),
@@ -78,8 +83,11 @@ export async function sendAnswer(exchange: Exchange, answer: Answer, rules: read
   }
 }
 
-/** Applies the first rule that stands in for the answer, after the delay rules. True if there was one. */
-export async function spoil(exchange: Exchange, rules: readonly FaultRule[]): Promise<boolean> {
+/**
+ * Applies the first rule that stands in for the answer, after the delay rules. True if there was one. `type` is the
+ * media type of answers.
+ */
+export async function spoil(exchange: Exchange, rules: readonly FaultRule[], type: string): Promise<boolean> {
   const rule = rules.find(({ kind, ...effect }) => INSTEAD.has(kind) && !('afterBytes' in effect));
   if (rule === undefined) return false;
   await delay(exchange, rules);
@@ -91,11 +99,11 @@ export async function spoil(exchange: Exchange, rules: readonly FaultRule[]): Pr
       sendText(response, { status: rule.status, headers: rule.headers ?? {}, body: rule.body ?? '' });
       break;
     case 'body':
-      response.writeHead(rule.status ?? 200, { 'content-type': rule.contentType ?? 'text/xml; charset=utf-8' });
+      response.writeHead(rule.status ?? 200, { 'content-type': rule.contentType ?? type });
       response.end(Buffer.from(rule.body, rule.encoding ?? 'utf8'));
       break;
     case 'stall':
-      response.writeHead(200, { 'content-type': 'text/xml; charset=utf-8' }).flushHeaders();
+      response.writeHead(200, { 'content-type': type }).flushHeaders();
       await aborted(signal);
       break;
     case 'hang':

@@ -5,7 +5,7 @@ import type { Operation } from '../operations.ts';
 
 /** Which calls a rule applies to: all that it names must fit. */
 export interface FaultScope {
-  /** One operation; every operation of both services when left out. `SignIn` is the four sign-ins. */
+  /** One operation; every operation but the sign-ins when left out. `SignIn` is all of these. */
   readonly operation?: Operation | 'SignIn';
   readonly jobId?: string;
   /** Calls that ask for this task, perhaps among others: a poisoned file. */
@@ -20,7 +20,7 @@ export interface FaultScope {
 
 /** What happens to a call. */
 export type FaultEffect =
-  /** A SOAP fault with HTTP 500; for a sign-in a 400 with the text. */
+  /** A SOAP fault with HTTP 500; over REST what its release makes of a failure outside; for a sign-in a 400 with the text. */
   | { readonly kind: 'fault'; readonly text?: string }
   /** Any status, header lines and body instead of the answer. */
   | {

@@ -1,9 +1,13 @@
 /**
  * What servers of this interface do differently from each other (docs/servers.md), as one plain object. The defaults
- * are the server that is most like the interface; a test or a person changes them while the sandbox runs.
+ * are the server that is most like the interface; a test or a person changes them while the sandbox runs. What comes
+ * with the releases of the REST interface is `release`, a row of rest/releases.ts.
  */
 import { JobtailError } from '../errors.ts';
-import type { CodePage } from './soap/decoding.ts';
+import { DEFAULT_PATH } from '../remote/rest/contract.ts';
+import type { CodePage } from './operations/decoding.ts';
+import type { Language } from './rest/problems.ts';
+import { checkRelease, type Release, type ReleaseName } from './rest/releases.ts';
 
 export type SandboxHabits = ReturnType<typeof defaultHabits>;
 
@@ -56,6 +60,26 @@ export function defaultHabits() {
     /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
     flushSeconds: 0,
 
+    // REST (docs/rest.md)
+    /** The release that REST is spoken as; SOAP knows none. */
+    release: '6.3' as ReleaseName,
+    /** What is different from that release. */
+    releaseHabits: {} as Partial<Release>,
+    /** The path before the controllers. */
+    restPath: DEFAULT_PATH as string,
+    /** Members of answers begin with a capital letter or a small one. */
+    memberCase: 'pascal' as 'pascal' | 'camel',
+    /** Whatever is not ASCII, and some of what is, is escaped in JSON. */
+    escapesAll: true,
+    /** The language of problems if `Accept-Language` asks for none. */
+    language: 'cs' as Language,
+    /** Listed names are absolute paths. */
+    absolutePaths: false,
+
+    // Clusters (docs/rest.md 5.2)
+    /** How the service reaches the files of jobs, over REST. */
+    fileAccess: 'ssh' as 'ssh' | 'network-share' | 'firecrest',
+
     // XML (docs/servers.md 1.7, 2)
     /** Optional members without a value are written as xsi:nil instead of being left out. */
     nullMembers: false,
@@ -87,6 +111,8 @@ export function defaultHabits() {
     // Transfer methods (docs/servers.md 5)
     /** The protocol of GetFileTransferMethod; `none` leaves the result out. */
     transferProtocol: 'SftpScp' as 'SftpScp' | 'NetworkShare' | 'none',
+    /** SftpScp is called LocalSftpScp by the REST releases that have it. */
+    localTransfer: false,
     /** The host of the method, perhaps with a port. */
     serverHostname: '127.0.0.1:22',
     /** The user name of the method's credentials; null for the user who runs the sandbox. */
@@ -95,6 +121,10 @@ export function defaultHabits() {
     sharedRoot: null as string | null,
     /** The format of temporary private keys. */
     keyFormat: 'rsa-pem' as 'rsa-pem' | 'ec-pem' | 'ed25519-openssh',
+    /** What private keys in PEM are encrypted with; null for nothing. Only REST tells it. */
+    keyPassphrase: null as string | null,
+    /** Every key is the real one of the account: it is not counted, and does not end. */
+    accountKeys: false,
     /** Key pairs a job can have. */
     maxKeys: 6,
     /** What counts towards `maxKeys`: keys that are open, or all that the job ever had. */
@@ -103,21 +133,23 @@ export function defaultHabits() {
     keyLifetimeHours: 24,
 
     // Load (docs/servers.md 6)
-    /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit. */
-    requestsPerHour: null as number | null,
+    /** Requests an hour and address; beyond: 429 with Retry-After. Null for no limit, or that of the REST release. */
+    requestsPerHour: null as number | 'release' | null,
     /** Bytes of a SOAP request; beyond: 413. */
     maxRequestBytes: 4 * 1024 * 1024,
     /** Bytes of a DownloadParts request; null for `maxRequestBytes`. */
     maxPartsRequestBytes: null as number | null,
     /** Bytes of a sign-in request; beyond: 413. */
     maxSignInBytes: 64 * 1024,
-    /** A call fails while another call of the same user runs. */
-    parallelUnsafe: false,
+    /** A call fails while another call of the same user runs; or, over REST, as its release has it. */
+    parallelUnsafe: false as boolean | 'release',
   };
 }
 
 /** Changes habits in place. A name that is none is a `usage` error. */
 export function changeHabits(habits: SandboxHabits, changes: Partial<SandboxHabits>): void {
+  const { release = habits.release, releaseHabits = habits.releaseHabits } = changes;
+  checkRelease(release, releaseHabits);
   const unknown = Object.keys(changes).find((name) => !Object.hasOwn(habits, name));
   if (unknown !== undefined) throw new JobtailError('usage', `the sandbox has no habit "${unknown}"`);
   Object.assign(habits, changes);

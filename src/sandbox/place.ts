@@ -5,6 +5,7 @@ import type { JobSpec } from './cluster/specs.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
+import type { ToldJobs } from './operations/told-jobs.ts';
 import type { SandboxUser, Sessions } from './signin/sessions.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -16,8 +17,11 @@ export interface SandboxPlace {
   readonly clock: () => number;
   readonly cluster: Cluster;
   readonly flushing: Flushing;
+  readonly toldJobs: ToldJobs;
   readonly keys: TransferKeys;
   readonly sessions: Sessions;
+  /** Users with a call in flight. */
+  readonly busyUsers: Set<SandboxUser>;
   readonly faults: Faults;
   readonly traffic: Traffic;
   /** What the control interface wants to be shown. */

@@ -3,7 +3,7 @@
 /** Who is to blame, in the words of SOAP. */
 export type FaultCode = 'client' | 'server' | 'version-mismatch' | 'must-understand';
 
-/** Answered as a SOAP fault in the version that was asked. */
+/** Answered as a SOAP fault in the version that was asked, or as a problem of the REST release. */
 export class ServiceFault extends Error {
   override readonly name = 'ServiceFault';
   readonly code: FaultCode;

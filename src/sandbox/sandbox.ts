@@ -1,31 +1,26 @@
 /**
- * The simulated cluster: the middleware of docs/interface.md on node:http, with the habits of docs/servers.md. Its jobs
- * are real processes in real directories. Only parts are put together here.
+ * The simulated cluster: the middleware of docs/interface.md and docs/rest.md on node:http, with the habits of
+ * docs/servers.md, over both protocols at a time. Its jobs are real processes in real directories. Only parts are put
+ * together here.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { finished } from 'node:stream/promises';
 import { JobtailError } from '../errors.ts';
-import { wsdlOf } from '../remote/soap/contract.ts';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
 import { Flushing } from './cluster/flushing.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
-import { handleControl } from './control.ts';
-import { type Exchange, sendText } from './exchange.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
+import { ToldJobs } from './operations/told-jobs.ts';
 import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
-import { RateLimit } from './rate-limit.ts';
-import { HttpRefusal } from './refusals.ts';
+import { Router } from './router.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
-import { handleSignIn, signInOf } from './signin/sign-in.ts';
-import { serviceAt, urlOf } from './soap/addresses.ts';
-import { SoapEndpoint } from './soap/endpoint.ts';
+import { urlOf } from './soap/addresses.ts';
 import { type RecordedCall, Traffic } from './traffic.ts';
 
 export interface SandboxOptions extends KeyHooks {
@@ -46,8 +41,6 @@ export interface SandboxOptions extends KeyHooks {
   readonly beforeListening?: (sandbox: Sandbox) => Promise<void>;
 }
 
-const CONTROL_PATH = '/sandbox/';
-
 interface Beginning {
   readonly cluster: Cluster;
   readonly habits: SandboxHabits;
@@ -66,8 +59,7 @@ export class Sandbox {
   readonly controlToken = randomBytes(24).toString('hex');
   readonly #host: string;
   readonly #place: SandboxPlace;
-  readonly #rateLimit: RateLimit;
-  readonly #soap: SoapEndpoint;
+  readonly #router: Router;
   /** Exchanges that have not come to their end. */
   readonly #serving = new Set<Promise<void>>();
   #server: Server;
@@ -84,10 +76,12 @@ export class Sandbox {
     const keys = new TransferKeys(habits, clock, options);
     const sessions = new Sessions(habits, clock);
     const flushing = new Flushing(habits, clock);
+    const toldJobs = new ToldJobs(habits, clock);
     const traffic = new Traffic();
-    this.#place = { namespace, habits, users, clock, cluster, flushing, keys, sessions, faults, traffic, controlToken };
-    this.#rateLimit = new RateLimit(clock);
-    this.#soap = new SoapEndpoint(this.#place);
+    const busyUsers = new Set<SandboxUser>();
+    const world = { namespace, habits, users, clock, cluster, flushing, toldJobs };
+    this.#place = { ...world, keys, sessions, busyUsers, faults, traffic, controlToken };
+    this.#router = new Router(this.#place);
     this.#server = this.#createServer();
   }
 
@@ -113,6 +107,11 @@ export class Sandbox {
   /** {file_transfer_url}. */
   get fileTransferUrl(): string {
     return urlOf(this.baseUrl, 'FileTransferWs');
+  }
+
+  /** Of the REST interface: what {base_url} and the path of the middleware make. */
+  get restUrl(): string {
+    return this.baseUrl + this.habits.restPath;
   }
 
   /** {jobs_url}; null if the service is not there. */
@@ -187,7 +186,7 @@ export class Sandbox {
   #createServer(): Server {
     // Longer than any client keeps an idle connection: the server never closes one that is just being used.
     return createServer({ keepAliveTimeout: 120_000 }, (request, response) => {
-      const served = this.#serve(request, response);
+      const served = this.#router.serve(request, response, this.baseUrl);
       this.#serving.add(served);
       void served.finally(() => this.#serving.delete(served));
     });
@@ -198,55 +197,6 @@ export class Sandbox {
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
   }
-
-  /** Never rejects: what is thrown becomes a status, or the end of the connection. */
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    response.on('error', () => gone.abort());
-    try {
-      await this.#route({ request, response, signal: gone.signal });
-    } catch (thrown) {
-      if (response.headersSent || gone.signal.aborted) response.destroy();
-      else await this.#refuse(request, response, thrown);
-    }
-  }
-
-  async #route(exchange: Exchange): Promise<void> {
-    const { request, response } = exchange;
-    const { pathname, search } = new URL(request.url ?? '/', this.baseUrl);
-    if (pathname.startsWith(CONTROL_PATH)) {
-      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
-      return;
-    }
-    const { requestsPerHour } = this.habits;
-    if (requestsPerHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', requestsPerHour);
-    const service = serviceAt(pathname, this.habits);
-    if (service !== undefined && request.method === 'GET' && search.toLowerCase() === '?wsdl') {
-      const body = wsdlOf({ namespace: this.namespace, url: urlOf(this.baseUrl, service), service });
-      sendText(response, { status: 200, headers: { 'content-type': 'text/xml; charset=utf-8' }, body });
-      return;
-    }
-    const signInOperation = signInOf(pathname, this.habits);
-    if (service === undefined && signInOperation === undefined) throw new HttpRefusal(404);
-    if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
-    if (service !== undefined) await this.#soap.handle(exchange, service);
-    else if (signInOperation !== undefined) await handleSignIn(exchange, signInOperation, this.#place);
-  }
-
-  async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
-    this.#place.traffic.httpRefusals += 1;
-    const { status, headers, text } = thrown instanceof HttpRefusal ? thrown : asRefusal(thrown);
-    // The rest of a request that was not read goes away first, so that the client sees the status and no reset.
-    await finished(request.resume()).catch(() => undefined);
-    const type = text === '' ? {} : { 'content-type': 'text/plain; charset=utf-8' };
-    sendText(response, { status, headers: { ...type, ...headers }, body: text });
-  }
-}
-
-/** What a caller did wrong is a 400; anything else is a defect of the sandbox. */
-function asRefusal(thrown: unknown): HttpRefusal {
-  return new HttpRefusal(thrown instanceof JobtailError ? 400 : 500, thrown instanceof Error ? thrown.message : '');
 }
 
 function defaultUser(): SandboxUser {

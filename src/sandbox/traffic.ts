@@ -1,19 +1,18 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
-
-import type { Operation } from '../operations.ts';
-import { SERVICES } from '../remote/soap/contract.ts';
+import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../operations.ts';
 import type { SoapVersion } from './soap/request.ts';
-import { jobIdOf, type SoapRequest, type TaskFileOffset } from './soap/request-schema.ts';
+import type { TaskFileOffset } from './soap/request-schema.ts';
 
-/** One call of a service. No session code. */
+/** One call, over either protocol. No session code. */
 export interface RecordedCall {
   readonly operation: Operation;
-  readonly version: SoapVersion;
+  /** Of SOAP, or the other protocol. */
+  readonly version: SoapVersion | 'REST';
   /** Undefined where it is about no job in particular. */
   readonly jobId: string | undefined;
   /** By the sandbox's clock. */
   readonly atMs: number;
-  /** DownloadParts: what was asked for, in the order of the request. */
+  /** DownloadParts: what was asked for, in the order of the request, by the names of docs/interface.md 2.5. */
   readonly entries?: readonly (TaskFileOffset | null)[];
   /** DownloadFile: the name as sent. */
   readonly path?: string | undefined;
@@ -26,9 +25,7 @@ const KEPT_CALLS = 10_000;
 export class Traffic {
   /** Calls that the schema accepted, by operation. */
   readonly calls = Object.fromEntries(
-    Object.values(SERVICES)
-      .flat()
-      .map((operation) => [operation, 0]),
+    [...FILE_TRANSFER_OPERATIONS, ...JOB_OPERATIONS].map((operation) => [operation, 0]),
   ) as Record<Operation, number>;
   /** Requests for a sign-in, and how many of them were refused. */
   signIns = 0;
@@ -36,24 +33,17 @@ export class Traffic {
   /** Answers that were faults, and answers that were another status than 200 or 500. */
   faults = 0;
   httpRefusals = 0;
-  /** Bytes of answers of both services. */
+  /** Bytes of answers. */
   bytesSent = 0;
-  /** The most calls of both services that ran at the same time. */
+  /** The most calls that ran at the same time. */
   mostParallelCalls = 0;
   #parallel = 0;
   /** The youngest last. */
   readonly recent: RecordedCall[] = [];
 
-  record(request: SoapRequest, details: Pick<RecordedCall, 'version' | 'atMs' | 'requestBytes'>): void {
-    const { operation, body } = request;
-    this.calls[operation] += 1;
-    this.recent.push({
-      operation,
-      jobId: jobIdOf(request),
-      ...details,
-      ...(operation === 'DownloadPartsOfJobFilesFromCluster' && { entries: entriesOf(request) }),
-      ...(operation === 'DownloadFileFromCluster' && { path: body.relativeFilePath }),
-    });
+  record(call: RecordedCall): void {
+    this.calls[call.operation] += 1;
+    this.recent.push(call);
     if (this.recent.length > KEPT_CALLS) this.recent.shift();
   }
 
@@ -65,10 +55,4 @@ export class Traffic {
   end(): void {
     this.#parallel -= 1;
   }
-}
-
-/** The entries of a DownloadParts request; none for another one. */
-export function entriesOf(request: SoapRequest): readonly (TaskFileOffset | null)[] {
-  if (request.operation !== 'DownloadPartsOfJobFilesFromCluster') return [];
-  return request.body.taskFileOffsets?.TaskFileOffsetExt ?? [];
 }

@@ -6,7 +6,7 @@ import { constants, type Stats } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
-import { undefinedIfMissing } from './files.ts';
+import type { FileCalls } from './files.ts';
 
 /** Readable for the group, which may tail what is in them. */
 const DIRECTORY_MODE = 0o750;
@@ -15,11 +15,14 @@ const DIRECTORY_MODE = 0o750;
  * Makes the directories from `root` down to `directory`, and refuses a link or a file in between. `root` itself may be
  * a link: it is the person's choice.
  */
-export async function makeDirectories(root: string, directory: string): Promise<void> {
-  if ((await fs.lstat(root).catch(undefinedIfMissing)) === undefined)
-    await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
+export async function makeDirectories(
+  { lstat }: Pick<FileCalls, 'lstat'>,
+  root: string,
+  directory: string,
+): Promise<void> {
+  if ((await lstat(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
   for (const at of directoriesBelow(root, directory)) {
-    const found = (await fs.lstat(at).catch(undefinedIfMissing)) ?? (await makeDirectory(at));
+    const found = (await lstat(at)) ?? (await makeDirectory(at));
     if (!found.isDirectory()) throw inTheWay(at, 'directory');
   }
 }

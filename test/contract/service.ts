@@ -68,7 +68,7 @@ export const RELATIVE_PATHS: Readonly<Record<LiveFileName, string>> = {
 /** A request as the server understood it: fields by their names in docs/interface.md 2, longs as decimal text. */
 export interface UnderstoodCall {
   readonly operation: Operation;
-  readonly version: Version;
+  readonly version: Version | 'REST';
   readonly request: Readonly<Record<string, unknown>>;
   /** The line `Authorization`; undefined if there was none, or if the server does not tell. */
   readonly authorization?: string | undefined;

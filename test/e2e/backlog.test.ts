@@ -8,6 +8,7 @@ import type { JobDescription } from '../../src/sandbox/control.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';
+import { needsThat } from '../support/needs.ts';
 
 const MIB = 2 ** 20;
 const BACKLOG_MIB = Number(process.env['JOBTAIL_BACKLOG_MIB'] ?? 64);
@@ -53,46 +54,47 @@ function peakBytesOf(pid: number): number {
 
 const timeout = 120_000 + (BACKLOG_MIB / SLOWEST_MIB_PER_SECOND) * 1_000;
 
-it.skipIf(!fs.existsSync('/proc/self/status'))(
-  `a backlog of ${BACKLOG_MIB} MiB streams through, and delays no other job`,
-  { timeout },
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const large = await sandbox.submit({ tasks: [{}] });
-    const small = await sandbox.submit({ tasks: [{}] });
-    const stdoutOf = ({ tasks }: JobDescription) => tasks[0]?.files.stdout ?? '';
-    const mirrorOf = ({ jobId, tasks }: JobDescription) => place.mirrorOf(jobId, tasks[0]?.taskId ?? '', 'stdout');
-    writeBacklog(stdoutOf(large));
-    const { size } = fs.statSync(stdoutOf(large));
-    const watch = [large, small].map(({ jobId, tasks }) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) }));
-    // So that the fastest machine takes a while: the second half comes when the other job had its turns.
-    const { port, goOn } = await holdingWay(sandbox.port, size / 2);
-    const { username, passwordFile } = sandbox;
-    place.configure(
-      { baseUrl: `http://127.0.0.1:${port}`, username, passwordFile },
-      { watch, results: { enabled: false } },
-    );
-    const agent = await place.run();
+const WITH_PROC = needsThat(fs.existsSync('/proc/self/status'), 'the memory of an agent: there is no /proc here');
 
-    // While the one job is far from its end, each line of the other one comes.
-    const isDone = () => fs.existsSync(mirrorOf(large)) && fs.statSync(mirrorOf(large)).size === size;
-    let lines = 0;
-    for (; !isDone(); lines++) {
-      if (lines === LINES_MEANWHILE) goOn();
-      fs.appendFileSync(stdoutOf(small), `line ${lines}\n`);
-      await place.mirrored(small, 'stdout');
-    }
-    expect(lines, 'lines of the other job that came meanwhile').toBeGreaterThanOrEqual(LINES_MEANWHILE);
-    await until('the last bytes to be committed', async () =>
-      (await place.status()).jobs.some(({ files }) => files.some(({ bytes }) => bytes === size)),
-    );
-    const peakBytes = peakBytesOf(agent.pid);
-    process.stdout.write(
-      `${BACKLOG_MIB} MiB: ${lines} lines of the other job meanwhile, ${Math.round(peakBytes / MIB)} MiB of memory\n`,
-    );
-    expect(peakBytes).toBeLessThan(MOST_MEMORY_BYTES);
-    expect(areEqual(mirrorOf(large), stdoutOf(large))).toBe(true);
-    expect(agent.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
-  },
-);
+it(`a backlog of ${BACKLOG_MIB} MiB streams through, and delays no other job`, {
+  timeout,
+  ...WITH_PROC,
+}, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const large = await sandbox.submit({ tasks: [{}] });
+  const small = await sandbox.submit({ tasks: [{}] });
+  const stdoutOf = ({ tasks }: JobDescription) => tasks[0]?.files.stdout ?? '';
+  const mirrorOf = ({ jobId, tasks }: JobDescription) => place.mirrorOf(jobId, tasks[0]?.taskId ?? '', 'stdout');
+  writeBacklog(stdoutOf(large));
+  const { size } = fs.statSync(stdoutOf(large));
+  const watch = [large, small].map(({ jobId, tasks }) => ({ job: jobId, tasks: tasks.map(({ taskId }) => taskId) }));
+  // So that the fastest machine takes a while: the second half comes when the other job had its turns.
+  const { port, goOn } = await holdingWay(sandbox.port, size / 2);
+  const { username, passwordFile } = sandbox;
+  place.configure(
+    { baseUrl: `http://127.0.0.1:${port}`, username, passwordFile },
+    { watch, results: { enabled: false } },
+  );
+  const agent = await place.run();
+
+  // While the one job is far from its end, each line of the other one comes.
+  const isDone = () => fs.existsSync(mirrorOf(large)) && fs.statSync(mirrorOf(large)).size === size;
+  let lines = 0;
+  for (; !isDone(); lines++) {
+    if (lines === LINES_MEANWHILE) goOn();
+    fs.appendFileSync(stdoutOf(small), `line ${lines}\n`);
+    await place.mirrored(small, 'stdout');
+  }
+  expect(lines, 'lines of the other job that came meanwhile').toBeGreaterThanOrEqual(LINES_MEANWHILE);
+  await until('the last bytes to be committed', async () =>
+    (await place.status()).jobs.some(({ files }) => files.some(({ bytes }) => bytes === size)),
+  );
+  const peakBytes = peakBytesOf(agent.pid);
+  process.stdout.write(
+    `${BACKLOG_MIB} MiB: ${lines} lines of the other job meanwhile, ${Math.round(peakBytes / MIB)} MiB of memory\n`,
+  );
+  expect(peakBytes).toBeLessThan(MOST_MEMORY_BYTES);
+  expect(areEqual(mirrorOf(large), stdoutOf(large))).toBe(true);
+  expect(agent.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+});

@@ -45,7 +45,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     e2e.put('large.dat', Buffer.alloc(3_000_000, 'large '));
     e2e.put('sub/a b,ü\n.dat', 'odd');
     e2e.put('empty', '');
-    await place.agent('watch', '501', '--task', '9001');
+    await place.watch('501', ['9001']);
     const synced = await e2e.start('sync', '501').ended;
     expect(synced.stderr).toBe('');
     expect(synced.code).toBe(0);
@@ -69,7 +69,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
   it('come by SOAP where the key is refused, and status says why', async (context) => {
     const e2e = await ResultsE2e.start(context, { habits: { serverHostname: sshd.host } });
     e2e.put('a.dat', 'a');
-    await e2e.place.agent('watch', '501');
+    await e2e.place.watch('501');
     const synced = await e2e.place.agent('sync', '501');
     expect(synced.code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
@@ -85,7 +85,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     const { place, sandbox } = e2e;
     const content = Buffer.alloc(6_000_000, 'text of a result\n');
     e2e.put('large.dat', content);
-    await place.agent('watch', '501');
+    await place.watch('501');
     const killed = e2e.start('run');
     await until('the transfer to be under way', () => e2e.privateKeysOnDisk().length > 0);
     expect(sandbox.openKeys).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     const names = Array.from({ length: 400 }, (_, number) => `d${number % 7}/f${number}`);
     const contentOf = (name: string) => `${name} `.repeat(500);
     for (const name of names) e2e.put(name, contentOf(name));
-    await place.agent('watch', '501');
+    await place.watch('501');
     // The line falls silent in the middle, so that it is one, however quick this machine is.
     line.silentAfterBytes = 700_000;
     const killed = e2e.start('run');
@@ -144,7 +144,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     const e2e = await ResultsE2e.start(context, { sshd });
     const { place, sandbox } = e2e;
     e2e.put('a.dat', 'a');
-    await place.agent('watch', '501');
+    await place.watch('501');
     const running = await place.run();
     await until('the result to be there', () => fs.existsSync(e2e.result('a.dat')));
     expect(sandbox.openKeys).toHaveLength(1);
@@ -198,7 +198,7 @@ describe('results from a mounted share', () => {
     place.writeConfig(JSON.stringify(config));
     e2e.put('a.dat', Buffer.alloc(2_000_000, 'share '));
     fs.symlinkSync('/etc/passwd', path.join(e2e.job.task.directory, 'planted'));
-    await place.agent('watch', '501');
+    await place.watch('501');
     expect((await place.agent('sync', '501')).code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat')).equals(Buffer.alloc(2_000_000, 'share '))).toBe(true);
     expect(sandbox.counters.calls).toMatchObject({ DownloadFileFromCluster: 0, EndFileTransfer: 1 });
@@ -214,7 +214,7 @@ describe('results from a mounted share', () => {
     fs.writeFileSync(path.join(named, '501', '11', 'a.dat'), 'a secret of this machine');
     Object.assign(sandbox.habits, { sharedRoot: named });
     e2e.put('a.dat', 'a result');
-    await place.agent('watch', '501');
+    await place.watch('501');
     expect((await place.agent('sync', '501')).code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a result');
     const said = `the service names the share ${named}/501, and results.shareRoots does not cover it`;

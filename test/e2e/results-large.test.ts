@@ -59,7 +59,7 @@ describe('a result of 512 MiB', () => {
   it('comes by SOAP in less than 160 MB of memory', { timeout: 180_000 }, async (context) => {
     const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
     const sha256 = makeLarge(e2e.put('large', ''));
-    await e2e.place.agent('watch', '501');
+    await e2e.place.watch('501');
     const program = e2e.start('sync', '501');
     const most = await mostMemoryOf(program);
     expect((await program.ended).code).toBe(0);
@@ -75,7 +75,7 @@ describe('a result of 512 MiB', () => {
     });
     const sha256 = makeLarge(e2e.put('large', ''));
     e2e.put('small', 'small');
-    await e2e.place.agent('watch', '501');
+    await e2e.place.watch('501');
     const program = e2e.start('sync', '501');
     const most = await mostMemoryOf(program);
     const { code, stderr } = await program.ended;

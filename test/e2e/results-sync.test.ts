@@ -18,7 +18,7 @@ it('everything is there, or left out as the configuration wants it: 0, and statu
   e2e.put('a.dat', 'a');
   e2e.put('scratch.tmp', 'x');
   e2e.put('large.dat', Buffer.alloc(1_001));
-  await e2e.place.agent('watch', '501');
+  await e2e.place.watch('501');
   const synced = await e2e.place.agent('sync', '501');
   expect(synced).toMatchObject({ code: 0, stderr: '' });
   expect(synced.stdout).toContain('1 result looked at, 1 new or changed, 1 B in ');
@@ -36,7 +36,7 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
   });
   e2e.put('a.dat', 'a');
   e2e.put('taken', 'from the server');
-  await e2e.place.agent('watch', '501');
+  await e2e.place.watch('501');
   fs.mkdirSync(path.dirname(e2e.result('taken')), { recursive: true });
   fs.symlinkSync('/etc/hostname', e2e.result('taken'));
   const synced = await e2e.place.agent('sync', '501');
@@ -56,7 +56,7 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
 it('a hundred thousand results failed: status counts all, and names some', async (context) => {
   const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
   const { place } = e2e;
-  await place.agent('watch', '501');
+  await place.watch('501');
   const store = new Store({ directory: place.state, service: 'x', owner: true, now: Date.now });
   const jobId = '501' as JobId;
   const nothing = { bytes: null, sha256: null, live: null, fetchedAt: null } as const;
@@ -88,7 +88,7 @@ it('there is no room: 1, and status says so; with room again, it comes', async (
   config.mirror['minFreeBytes'] = '1000 TiB';
   e2e.place.writeConfig(JSON.stringify(config));
   e2e.put('a.dat', 'a');
-  await e2e.place.agent('watch', '501');
+  await e2e.place.watch('501');
   expect((await e2e.place.agent('sync', '501')).code).toBe(1);
   const { stdout } = await e2e.place.agent('status', '501');
   expect(stdout).toContain('/11/a.dat: failed: less than mirror.minFreeBytes would stay free');
@@ -101,7 +101,7 @@ it('there is no room: 1, and status says so; with room again, it comes', async (
 it('nothing was done: the code says why', async (context) => {
   const e2e = await ResultsE2e.start(context, { results: { transfer: 'soap' } });
   expect(await e2e.place.agent('sync', '502')).toMatchObject({ code: 7, stdout: '' });
-  await e2e.place.agent('watch', '501');
+  await e2e.place.watch('501');
   await e2e.sandbox.close();
   expect(await e2e.place.agent('sync', '501')).toMatchObject({ code: 6, stdout: '' });
 });

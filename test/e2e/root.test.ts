@@ -11,9 +11,9 @@ import { EXIT } from '../../src/errors.ts';
 import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { NOBODY, Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
+import { needsThat } from '../support/needs.ts';
 
-const isRoot = process.getuid?.() === 0;
-if (!isRoot) process.stderr.write('SKIPPED: commands of root on the state of another user: they need root\n');
+const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
 
 /** A place whose agent is nobody's, with a quiet job; skips the test where that user cannot run the program. */
 async function foreignPlace(context: TestContext) {
@@ -61,7 +61,7 @@ const TRAPS: Record<string, (at: string, there: ReturnType<typeof treasure>) => 
   'a pipe': (at) => execFileSync('mkfifo', ['-m', '666', at]),
 };
 
-describe.skipIf(!isRoot)('in the state of another user', { ...PATIENCE, concurrent: true }, () => {
+describe('in the state of another user', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () => {
   it('no link and no pipe leads root anywhere', async (context) => {
     const { place, sandbox } = await foreignPlace(context);
     const root = treasure(context);
@@ -94,7 +94,7 @@ describe.skipIf(!isRoot)('in the state of another user', { ...PATIENCE, concurre
   });
 });
 
-describe.skipIf(!isRoot)('a command of root', { ...PATIENCE, concurrent: true }, () => {
+describe('a command of root', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () => {
   it('does what it is told beside a running agent, as the user of the state', async (context) => {
     const { place, sandbox, job, task, mirror } = await foreignPlace(context);
     fs.writeFileSync(task.files.stdout, 'hello\n');

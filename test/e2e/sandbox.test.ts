@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { Place, readIfThere } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
@@ -17,6 +18,32 @@ it.for([
   await until('its configuration', () => said.test(program.stdout) && program.stdout.includes('agent run'));
   const [, baseUrl] = /^ {2}baseUrl: "(.*)"$/m.exec(program.stdout) ?? [];
   expect((await fetch(`${baseUrl}/JobManagementWs?wsdl`)).status).toBe(status);
+});
+
+it('speaks the release of REST that is asked for, and prints the configuration for it', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const directory = path.join(place.directory, 'cluster');
+  const options = ['--protocol', 'rest', '--release', '4.2.7'];
+  const program = new Program(['sandbox', '--directory', directory, ...options], { cwd: place.directory });
+  context.onTestFinished(async () => void (await program.kill()));
+  await until('its configuration', () => program.stdout.includes('agent run'));
+  const { service, auth } = parse(program.stdout);
+  expect(service).toEqual({ protocol: 'rest', baseUrl: expect.stringContaining('http://127.0.0.1:') });
+  const url = `${service.baseUrl}/heappe`;
+  expect(program.stdout).toContain(`# REST           ${url} as release 4.2\n`);
+  const Credentials = { Username: auth.username, Password: fs.readFileSync(auth.passwordFile, 'utf8').trim() };
+  const signedIn = await fetch(`${url}/UserAndLimitationManagement/AuthenticateUserPassword`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ Credentials }),
+  });
+  expect(await signedIn.json()).toMatch(/^[0-9a-f-]{36}$/);
+});
+
+it('names the releases when it is to be one that is not known', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const program = new Program(['sandbox', '--release', '7.1'], { cwd: place.directory });
+  expect(await program.ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/"7\.1"(?:.|\n)*2\.0, 2\.1/) });
 });
 
 it('is followed by what it prints, and ends with its jobs', PATIENCE, async (context) => {

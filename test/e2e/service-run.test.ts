@@ -10,7 +10,7 @@ import { SmallDisk } from '../support/e2e-mount.ts';
 import { Place } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
+import { needs, needsThat } from '../support/needs.ts';
 import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';
 import { alertsOf, complaintsOf } from '../support/service-promtool.ts';
 
@@ -19,8 +19,7 @@ const HANG = new URL('../support/service-hang.mjs', import.meta.url).href;
 /** From one look for room to the next (commands/run.ts). */
 const ROOM_USEC = 2_000_000;
 const WITH_PROMTOOL = needs('promtool');
-const missing = datagramsAreMissing();
-if (missing) process.stderr.write('SKIPPED: sd_notify: the optional module unix-dgram is not installed\n');
+const WITH_DATAGRAMS = needsThat(!datagramsAreMissing(), 'sd_notify: the optional module unix-dgram is not installed');
 
 /** `agent run` with more in its environment. */
 function runWith(place: Place, env: Readonly<Record<string, string>>, context: TestContext): Program {
@@ -29,7 +28,7 @@ function runWith(place: Place, env: Readonly<Record<string, string>>, context: T
   return agent;
 }
 
-describe.skipIf(missing)('what systemd is told', () => {
+describe('what systemd is told', WITH_DATAGRAMS, () => {
   it.concurrent('from the start to the stop', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
     const socket = notifySocket(context);

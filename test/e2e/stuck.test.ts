@@ -33,6 +33,8 @@ it(
     place.configure(sandbox, {
       watch: [{ ...orderOf(job), files: ['stdout'] }],
       results: { enabled: false },
+      // It waits for a minute.
+      poll: { minIntervalSeconds: 0.5, maxIntervalSeconds: 0.5 },
       metrics: { listen: `127.0.0.1:${port}` },
     });
     const agent = await place.run();

@@ -7,7 +7,7 @@ import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
+import { needs, needsThat } from '../support/needs.ts';
 import { makeCertificates } from '../support/wire-certificates.ts';
 
 /** No failed visit is tried again by itself within the time of a test. */
@@ -97,11 +97,11 @@ const without = (limit: string) => [
   ...[`echo 0 > /proc/sys/user/max_inotify_${limit} && exec "$@"`, 'sh'],
 ];
 const isPossible = spawnSync('unshare', [...without('watches').slice(1), 'true'], { stdio: 'ignore' }).status === 0;
-if (!isPossible) process.stderr.write('SKIPPED: no file watches left: there are no user namespaces here\n');
+const WITH_NAMESPACES = needsThat(isPossible, 'no file watches left: there are no user namespaces here');
 
 const refusals = (agent: Program) => agent.log.filter(({ msg }) => msg.includes('the system refuses to watch'));
 
-describe.skipIf(!isPossible)('without', { ...PATIENCE, concurrent: true }, () => {
+describe('without', { ...PATIENCE, ...WITH_NAMESPACES, concurrent: true }, () => {
   it.for([
     ['watches', 'ENOSPC'],
     ['instances', 'EMFILE'],

@@ -113,6 +113,7 @@ describe('the description', () => {
       auth: { username: sandbox.users[0]?.username, passwordFile: secretFile(sandbox, 'password') },
     });
     expect(description).toContain(`# job management ${sandbox.baseUrl}/JobManagementWs\n`);
+    expect(description).toContain(`# REST           ${sandbox.baseUrl}/heappe as release 6.3\n`);
     sandbox.setHabits({ jobService: false });
     expect(describeSandbox(sandbox)).toContain('# job management none\n');
     for (const secret of [sandbox.users[0]?.password, sandbox.users[0]?.token, sandbox.controlToken]) {
@@ -120,6 +121,16 @@ describe('the description', () => {
     }
     expect(await readFile(secretFile(sandbox, 'password'), 'utf8')).toBe(`${sandbox.users[0]?.password}\n`);
     expect((await stat(secretFile(sandbox, 'control-token'))).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ['/heappe', {}],
+    ['/api', { path: '/api' }],
+  ])('is of REST if that is wanted, at %s', async (restPath, path) => {
+    const { sandbox } = await startControlled();
+    sandbox.setHabits({ restPath });
+    const { service } = parse(describeSandbox(sandbox, 'rest'));
+    expect(service).toEqual({ protocol: 'rest', baseUrl: sandbox.baseUrl, ...path });
   });
 
   it('comes after the secrets, which are there when the first call is answered', async () => {

@@ -1,35 +1,13 @@
 import { open, writeFile } from 'node:fs/promises';
-import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { envelope, headersOf, jobAnd, NAMESPACE, offsets, signIn, startSandbox, until } from './support.ts';
+import { drain, envelope, headersOf, jobAnd, NAMESPACE, offsets, signIn, startSandbox, until } from './support.ts';
 
 const MIB = 1024 * 1024;
 
-/** Drains an answer without keeping it: its bytes, and by how much the process grew meanwhile. */
-function drain(sandbox: Sandbox, operation: string, children: string, onHead?: (stop: () => void) => void) {
+function drainCall(sandbox: Sandbox, operation: string, children: string, onHead?: (stop: () => void) => void) {
   const body = envelope('1.2', `<${operation} xmlns="${NAMESPACE}">${children}</${operation}>`);
-  const before = process.memoryUsage.rss();
-  return new Promise<{ bytes: number; grown: number; complete: boolean }>((resolve, reject) => {
-    const sent = request(sandbox.fileTransferUrl, {
-      method: 'POST',
-      headers: headersOf('1.2', operation),
-      agent: false,
-    });
-    sent.on('error', reject);
-    sent.on('response', (response) => {
-      let bytes = 0;
-      let grown = 0;
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        grown = Math.max(grown, process.memoryUsage.rss() - before);
-      });
-      response.on('error', () => resolve({ bytes, grown, complete: false }));
-      response.on('end', () => resolve({ bytes, grown, complete: true }));
-      onHead?.(() => sent.destroy());
-    });
-    sent.end(body);
-  });
+  return drain(sandbox.fileTransferUrl, { headers: headersOf('1.2', operation), body }, onHead);
 }
 
 async function startJob() {
@@ -47,7 +25,7 @@ describe('large files', () => {
     await file.truncate(size);
     await file.close();
     const path = '<relativeFilePath>/123/large</relativeFilePath>';
-    const drained = await drain(sandbox, 'DownloadFileFromCluster', jobAnd('501', session, path));
+    const drained = await drainCall(sandbox, 'DownloadFileFromCluster', jobAnd('501', session, path));
     expect(drained.complete).toBe(true);
     expect(drained.bytes - Math.ceil(size / 3) * 4).toBeLessThan(1000);
     expect(drained.grown).toBeLessThan(160 * MIB);
@@ -59,7 +37,7 @@ describe('large files', () => {
     const mebibyte = 'x'.repeat(MIB);
     for (let count = 0; count < 96; count++) await writeFile(task.files.stdout, mebibyte, { flag: 'a' });
     const asked = offsets(['9001', 'StandardOutputFile', 0]);
-    const drained = await drain(sandbox, 'DownloadPartsOfJobFilesFromCluster', jobAnd('501', session, asked));
+    const drained = await drainCall(sandbox, 'DownloadPartsOfJobFilesFromCluster', jobAnd('501', session, asked));
     expect(drained.complete).toBe(true);
     expect(drained.bytes - 96 * MIB).toBeLessThan(1000);
     expect(drained.grown).toBeLessThan(160 * MIB);
@@ -72,10 +50,10 @@ describe('large files', () => {
     await file.close();
     const path = '<relativeFilePath>/123/large</relativeFilePath>';
     const children = jobAnd('501', session, path);
-    const drained = await drain(sandbox, 'DownloadFileFromCluster', children, (stop) => stop());
+    const drained = await drainCall(sandbox, 'DownloadFileFromCluster', children, (stop) => stop());
     expect(drained.complete).toBe(false);
     sandbox.habits.parallelUnsafe = true;
     sandbox.faults.add({ kind: 'truncate', afterBytes: 10 });
-    await until(async () => (await drain(sandbox, 'ListChangedFilesForJob', jobAnd('501', session))).bytes === 10);
+    await until(async () => (await drainCall(sandbox, 'ListChangedFilesForJob', jobAnd('501', session))).bytes === 10);
   });
 });

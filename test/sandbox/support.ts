@@ -1,5 +1,6 @@
 /** A sandbox in a temporary directory, and a client that shares no code with the product: envelopes by hand, fetch. */
 import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -131,6 +132,38 @@ export function faultText({ body }: Answered): string {
   return (
     /<faultstring>(.*)<\/faultstring>|<soap:Text xml:lang="en">(.*)<\/soap:Text>/s.exec(body)?.slice(1).join('') ?? ''
   );
+}
+
+export interface Drained {
+  readonly bytes: number;
+  /** Bytes that the process grew by at most, meanwhile. */
+  readonly grown: number;
+  readonly complete: boolean;
+}
+
+/** Reads an answer to a POST without keeping it; `onHead` may stop it when it begins. */
+export function drain(
+  url: string,
+  { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+  onHead?: (stop: () => void) => void,
+): Promise<Drained> {
+  const before = process.memoryUsage.rss();
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method: 'POST', headers, agent: false });
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      let bytes = 0;
+      let grown = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        grown = Math.max(grown, process.memoryUsage.rss() - before);
+      });
+      response.on('error', () => resolve({ bytes, grown, complete: false }));
+      response.on('end', () => resolve({ bytes, grown, complete: true }));
+      onHead?.(() => sent.destroy());
+    });
+    sent.end(body);
+  });
 }
 
 /** Waits until `condition` holds. */

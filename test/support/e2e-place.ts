@@ -5,10 +5,10 @@ import path from 'node:path';
 import type { TestContext } from 'vitest';
 import { reportOf } from '../../src/cli/show/status-report.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { openSharedStore } from '../../src/daemon/state.ts';
+import { openOwnStore, openSharedStore } from '../../src/daemon/state.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { JobtailError } from '../../src/errors.ts';
-import type { JobId } from '../../src/job.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { printableJson } from '../../src/printable.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
@@ -49,6 +49,9 @@ export interface StatusTrouble {
 
 /** The user and the group without rights, by the custom of most systems. */
 export const NOBODY = 65_534;
+
+const nothing = () => {};
+const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 export class Place {
   /** Absolute; everything of the test is below it. */
@@ -186,6 +189,15 @@ export class Place {
     } finally {
       store.close();
     }
+  }
+
+  /** What `agent watch` does while no agent runs, done in this process for the same reason; tests of the command start it. */
+  async watch(jobId: string, tasks: readonly string[] = []): Promise<void> {
+    const config = await loadConfig(this.configFile);
+    const { store, close } = openOwnStore(config, SILENT);
+    const order = { jobId: jobId as JobId, tasks: tasks as TaskId[], files: LIVE_FILE_NAMES, settleAfterMs: null };
+    store.jobs.watch({ ...order, results: config.results.enabled, source: 'command' }, Date.now());
+    close();
   }
 
   /** The commands that were started so far. */

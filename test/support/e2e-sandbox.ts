@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import type { JobSpec, TaskSpec } from '../../src/sandbox/cluster/specs.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
-import { secretFile, writeSecrets } from '../../src/sandbox/description.ts';
+import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../src/sandbox/description.ts';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import type { SandboxCounters } from '../../src/sandbox/place.ts';
@@ -24,6 +24,8 @@ export interface SandboxSecrets {
 export class SandboxService {
   readonly baseUrl: string;
   readonly jobsUrl: string;
+  /** Of its REST interface, with the path of the middleware. */
+  readonly restUrl: string;
   readonly port: number;
   readonly username: string = USERNAME;
   readonly passwordFile: string;
@@ -37,6 +39,7 @@ export class SandboxService {
     this.#sandbox = sandbox;
     this.baseUrl = sandbox.baseUrl;
     this.jobsUrl = sandbox.jobsUrl ?? '';
+    this.restUrl = sandbox.restUrl;
     this.port = Number(new URL(sandbox.baseUrl).port);
     this.passwordFile = secretFile(sandbox, 'password');
     this.tokenFile = secretFile(sandbox, 'token');
@@ -46,6 +49,11 @@ export class SandboxService {
   /** Port 0 is any free one. */
   static async start(directory: string, port: number): Promise<SandboxService> {
     return new SandboxService(await Sandbox.start({ directory, port, beforeListening: writeSecrets }));
+  }
+
+  /** The sections `service` and `auth` of a configuration. */
+  configuration(protocol: Protocol): ReturnType<typeof configurationFor> {
+    return configurationFor(this.#sandbox, this.passwordFile, protocol);
   }
 
   async submit(spec: JobSpec): Promise<JobDescription> {

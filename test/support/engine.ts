@@ -102,7 +102,7 @@ export class Engine {
   }
 
   /** The complete pass; `clock` makes its pauses. */
-  pass(clock: Clock): Promise<PassSummary> {
+  pass(clock: Clock, isLast = false): Promise<PassSummary> {
     const { remote } = this.#options;
     const mirrorDirectory = this.#mirrorDirectory;
     const rules = { intervalMs: 1, include: ['**'], exclude: [], maxFileBytes: null, bandwidthLimit: null };
@@ -116,6 +116,7 @@ export class Engine {
       remote,
       clock,
       pauseMs: 2_000,
+      isLast,
       signal: new AbortController().signal,
     });
   }

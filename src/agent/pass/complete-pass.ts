@@ -1,7 +1,8 @@
 /**
  * One complete pass over a job: its live files to their end, proof by raw bytes, then all results: what is proven to be
  * a live file is not fetched with them. The interface names no state of a job (docs/interface.md 3), so the end is
- * where two polls in a row, with a pause, brought nothing.
+ * where two polls in a row, with a pause, brought nothing. Of a job that is followed further, the first of them may be
+ * one before this pass: that nothing came since its mirrors were proven is known.
  */
 import { EXIT } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
@@ -23,6 +24,8 @@ export interface CompletePassOptions {
   readonly clock: Clock;
   /** The pause before the second look. */
   readonly pauseMs: number;
+  /** Nobody looks again after this pass. */
+  readonly isLast: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -84,13 +87,15 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
  * files there is nothing to wait for.
  */
 async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<Omit<Polled, 'refused'>> {
-  const { store, remote, signal, clock } = options;
-  const mostPolls = store.liveFiles.ofJob(polls.jobId).length === 0 ? 0 : MOST_POLLS;
+  const { store, remote, signal, clock, isLast } = options;
+  const rows = store.liveFiles.ofJob(polls.jobId);
+  const mostPolls = rows.length === 0 ? 0 : MOST_POLLS;
+  const quietBefore = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
   let errors: Polled['errors'] = new Map();
-  for (let count = 0, quiet = 0; count < mostPolls && quiet < 2; count++) {
+  for (let count = 0, quiet = quietBefore; count < mostPolls && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
     const polled = await polls.poll({ remote, final: true, signal });
     ({ ends, errors } = polled);

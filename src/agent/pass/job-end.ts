@@ -6,7 +6,7 @@ import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import { type CompletePassOptions, completePass, type PassSummary } from './complete-pass.ts';
 
-export interface RequestedPassesOptions extends CompletePassOptions {
+export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLast'> {
   readonly log: Log;
 }
 
@@ -66,7 +66,8 @@ export class RequestedPasses {
     const requests = store.requests.open().filter((request) => request.jobId === jobId);
     for (const { requestId } of requests) this.#serving.add(requestId);
     try {
-      const summary = await completePass(polls, this.#options);
+      const isLast = isSettling || job.state === 'ending';
+      const summary = await completePass(polls, { ...this.#options, isLast });
       await onThrough(summary.appended);
       const state = await this.#conclude(job, summary, isSettling && summary.appended === 0);
       for (const request of requests) this.#answer(request, { summary });

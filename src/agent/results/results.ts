@@ -110,7 +110,7 @@ export class Results {
     await this.#clear(jobId, directory);
     const listed = await remote.listChangedFiles(jobId, signal);
 
-    if (listed.length > 0) await makeDirectories(mirrorDirectory, directory);
+    if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
     const judge = judgeOf({ ...rules, foldsCase: await ignoresCase(calls, directory) });
     const left = await distinct(listed);
     const links = new LiveLinks({

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import type { Config } from '../../config/config.ts';
-import { commandLog } from '../../daemon/log.ts';
+import { commandLog } from '../../daemon/command-log.ts';
 import { type OwnedStore, openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';
 import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -94,7 +94,7 @@ async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: 
       remote: connection.remote,
       onProgress: (row) => progress.show(row),
     });
-    const summary = await completePass(polls(jobId), pass(signal));
+    const summary = await completePass(polls(jobId), { ...pass(signal), isLast: kind === 'unwatch' });
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
     return summary;
   } finally {

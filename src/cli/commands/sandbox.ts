@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { JobtailError } from '../../errors.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
-import { describeSandbox, writeSecrets } from '../../sandbox/description.ts';
+import { describeSandbox, type Protocol, writeSecrets } from '../../sandbox/description.ts';
+import { releaseNamed } from '../../sandbox/rest/releases.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { untilStopped } from '../process.ts';
 
@@ -12,6 +13,10 @@ export interface SandboxCommandOptions {
   readonly job?: boolean;
   /** False: without JobManagementWs. */
   readonly jobs: boolean;
+  /** What the configuration that is printed speaks; the sandbox speaks both. */
+  readonly protocol: Protocol;
+  /** Of REST: a version, as `6.3`. */
+  readonly release: string;
 }
 
 export function sandbox(options: SandboxCommandOptions): Promise<void> {
@@ -19,15 +24,16 @@ export function sandbox(options: SandboxCommandOptions): Promise<void> {
 }
 
 async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promise<void> {
-  const { directory, port, jobs: jobService } = options;
-  const running = await Sandbox.start({ directory, port, habits: { jobService }, beforeListening: writeSecrets }).catch(
+  const { directory, port, jobs: jobService, protocol } = options;
+  const habits = { jobService, release: releaseNamed(options.release) };
+  const running = await Sandbox.start({ directory, port, habits, beforeListening: writeSecrets }).catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EADDRINUSE') throw error;
       throw new JobtailError('usage', `port ${options.port} is in use`, { hint: 'name another one with --port' });
     },
   );
   try {
-    process.stdout.write(describeSandbox(running));
+    process.stdout.write(describeSandbox(running, protocol));
     process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
       const job = await running.submitJob(demoJob());

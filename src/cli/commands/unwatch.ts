@@ -1,7 +1,7 @@
 /** `agent unwatch JOB`: the last complete pass, and the end of following. */
 
 import type { Config } from '../../config/config.ts';
-import { commandLog } from '../../daemon/log.ts';
+import { commandLog } from '../../daemon/command-log.ts';
 import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
-import { commandLog } from '../../daemon/log.ts';
+import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';

@@ -1,6 +1,6 @@
 /** The files of a job as the service sees them: what is listed, and what a path may reach. */
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open, readdir, realpath, rm, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { SubmittedJob, SubmittedTask } from './cluster.ts';
 
@@ -51,6 +51,8 @@ export interface ListedFile {
   readonly specificationId: string;
   /** From the task's directory, with `/`; bytes that are no UTF-8 stand as U+FFFD. */
   readonly path: string;
+  /** Milliseconds since 1970. */
+  readonly modifiedMs: number;
 }
 
 /** All files below the tasks' directories that were modified since the job was submitted; null before that. */
@@ -59,7 +61,11 @@ export async function changedFiles(job: SubmittedJob, root: string): Promise<Lis
   if (since === undefined) return null;
   const listed: ListedFile[] = [];
   for (const { specificationId, directory } of job.tasks) {
-    const visit = { root, since, add: (path: string) => void listed.push({ specificationId, path }) };
+    const visit = {
+      root,
+      since,
+      add: (path: string, modifiedMs: number) => void listed.push({ specificationId, path, modifiedMs }),
+    };
     await walk(Buffer.from(directory), '', [], visit);
   }
   return listed;
@@ -68,7 +74,7 @@ export async function changedFiles(job: SubmittedJob, root: string): Promise<Lis
 interface Visit {
   readonly root: string;
   readonly since: bigint;
-  readonly add: (path: string) => void;
+  readonly add: (path: string, modifiedMs: number) => void;
 }
 
 /** Follows symbolic links that stay within the root; `above` are the real directories on the way, against loops. */
@@ -86,13 +92,21 @@ async function walk(directory: Buffer, prefix: string, above: readonly string[],
   );
   for (const { path, name, stats } of found) {
     if (stats?.isDirectory()) await walk(path, `${prefix}${name}/`, [...above, here], visit);
-    else if (stats?.isFile() && stats.mtimeNs >= visit.since) visit.add(`${prefix}${name}`);
+    else if (stats?.isFile() && stats.mtimeNs >= visit.since) visit.add(`${prefix}${name}`, Number(stats.mtimeMs));
   }
 }
 
 async function staysWithin(root: string, path: Buffer): Promise<boolean> {
   const real = await realpath(path).catch(() => '');
   return real.startsWith(root + sep);
+}
+
+/** Removes all other files of a task. */
+export async function keepLiveFiles({ directory, files }: SubmittedTask): Promise<void> {
+  const kept: readonly string[] = Object.values(files);
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
+  const paths = entries.flatMap((entry) => (entry.isDirectory() ? [] : [join(entry.parentPath, entry.name)]));
+  await Promise.all(paths.filter((path) => !kept.includes(path)).map((path) => rm(path, { force: true })));
 }
 
 /** The task whose directory holds the path. */

@@ -5,20 +5,29 @@ import type { SandboxHabits } from '../habits.ts';
 
 const generate = promisify(generateKeyPair);
 
-/** A new pair; the public key is one line as in authorized_keys, without a comment. */
-export async function createKeyPair(format: SandboxHabits['keyFormat']) {
+export interface KeyPair {
+  readonly privateKey: string;
+  /** One line as in authorized_keys, without a comment. */
+  readonly publicKey: string;
+}
+
+/** A new pair. A passphrase encrypts the private key, unless it is in the format of OpenSSH. */
+export async function createKeyPair(
+  format: SandboxHabits['keyFormat'],
+  passphrase: string | null = null,
+): Promise<KeyPair> {
   if (format === 'rsa-pem') {
     const pair = await generate('rsa', { modulusLength: 2048 });
     const { e, n } = pair.publicKey.export({ format: 'jwk' });
     const blob = sshStrings(Buffer.from('ssh-rsa'), sshNumber(e), sshNumber(n));
-    return { privateKey: pem(pair.privateKey, 'pkcs1'), publicKey: line('ssh-rsa', blob) };
+    return { privateKey: pem(pair.privateKey, 'pkcs1', passphrase), publicKey: line('ssh-rsa', blob) };
   }
   if (format === 'ec-pem') {
     const pair = await generate('ec', { namedCurve: 'P-256' });
     const { x, y } = pair.publicKey.export({ format: 'jwk' });
     const point = Buffer.concat([Buffer.of(4), fromBase64Url(x), fromBase64Url(y)]);
     const blob = sshStrings(Buffer.from('ecdsa-sha2-nistp256'), Buffer.from('nistp256'), point);
-    return { privateKey: pem(pair.privateKey, 'sec1'), publicKey: line('ecdsa-sha2-nistp256', blob) };
+    return { privateKey: pem(pair.privateKey, 'sec1', passphrase), publicKey: line('ecdsa-sha2-nistp256', blob) };
   }
   const pair = await generate('ed25519');
   const { d, x } = pair.privateKey.export({ format: 'jwk' });
@@ -26,8 +35,9 @@ export async function createKeyPair(format: SandboxHabits['keyFormat']) {
   return { privateKey: openSsh(blob, fromBase64Url(x), fromBase64Url(d)), publicKey: line('ssh-ed25519', blob) };
 }
 
-function pem(key: KeyObject, type: 'pkcs1' | 'sec1'): string {
-  return key.export({ format: 'pem', type }).toString();
+function pem(key: KeyObject, type: 'pkcs1' | 'sec1', passphrase: string | null): string {
+  const encryption = passphrase === null ? {} : { cipher: 'aes-128-cbc', passphrase };
+  return key.export({ format: 'pem', type, ...encryption }).toString();
 }
 
 function line(type: string, blob: Buffer): string {

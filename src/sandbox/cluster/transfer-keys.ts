@@ -1,11 +1,10 @@
-/** GetFileTransferMethod and EndFileTransfer: real temporary key pairs, counted (docs/servers.md 5.1). */
+/** The keys of GetFileTransferMethod and EndFileTransfer: real temporary pairs, counted (docs/servers.md 5.1). */
 import { userInfo } from 'node:os';
 import { basename, join } from 'node:path';
 import type { SandboxHabits } from '../habits.ts';
 import { ServiceFault } from '../refusals.ts';
-import type { UsedTransferMethod } from '../soap/request-schema.ts';
 import type { SubmittedJob } from './cluster.ts';
-import { createKeyPair } from './key-pair.ts';
+import { createKeyPair, type KeyPair } from './key-pair.ts';
 
 /** A temporary key that the cluster accepts. */
 export interface OpenKey {
@@ -17,6 +16,8 @@ export interface OpenKey {
 
 /** Called with each key, so that a real sshd can be told of it. */
 export interface KeyHooks {
+  /** Makes the certificate of a public key; without it there is none. One line as in a `-cert.pub` file. */
+  readonly certify?: ((publicKey: string) => string | Promise<string>) | undefined;
   readonly onKeyIssued?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
   readonly onKeyEnded?: ((jobId: string, publicKey: string) => void | Promise<void>) | undefined;
 }
@@ -27,6 +28,8 @@ export class TransferKeys {
   readonly #hooks: KeyHooks;
   #open: OpenKey[] = [];
   readonly #issued = new Map<string, number>();
+  /** The real key of the account, where that is what is handed out. */
+  #accountKey: Promise<KeyPair> | undefined;
 
   constructor(habits: SandboxHabits, clock: () => number, hooks: KeyHooks) {
     this.#habits = habits;
@@ -44,34 +47,55 @@ export class TransferKeys {
     return [...this.#issued.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. */
-  async issue(job: SubmittedJob) {
-    const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername } = this.#habits;
+  /**
+   * Makes a method for a job; null where the service has none. Beyond the number of keys, of which `counts` says which
+   * are counted, it is a fault.
+   */
+  async issue(job: SubmittedJob, counts: SandboxHabits['maxKeysCounts']) {
+    const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername, keyPassphrase } = this.#habits;
     if (protocol === 'none') return null;
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
     const place = { serverHostname, sharedBasepath, protocol };
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
-
-    // Made before it is counted, so that calls at the same time cannot pass the limit together.
-    const { privateKey, publicKey } = await createKeyPair(this.#habits.keyFormat);
-    const ever = this.#issued.get(job.jobId) ?? 0;
-    const open = this.open.filter(({ jobId }) => jobId === job.jobId).length;
-    if ((this.#habits.maxKeysCounts === 'ever' ? ever : open) >= this.#habits.maxKeys) {
-      throw new ServiceFault(`Job ${job.jobId} has reached its number of ${this.#habits.maxKeys} temporary keys.`);
-    }
-    this.#issued.set(job.jobId, ever + 1);
-    this.#open.push({ jobId: job.jobId, publicKey, issuedAtMs: this.#clock() });
-    await this.#hooks.onKeyIssued?.(job.jobId, publicKey);
-    return { ...place, credentials: { username: transferUsername ?? userInfo().username, privateKey, publicKey } };
+    const pair = await (this.#habits.accountKeys ? this.#account() : this.#temporary(job, counts));
+    const credentials = {
+      username: transferUsername ?? userInfo().username,
+      ...pair,
+      passphrase: keyPassphrase,
+      certificate: (await this.#hooks.certify?.(pair.publicKey)) ?? null,
+    };
+    return { ...place, credentials };
   }
 
-  /** Ends the key with exactly this public key. A method without an open key is a fault; a share has none to end. */
-  async end(job: SubmittedJob, method: UsedTransferMethod | undefined): Promise<void> {
-    if (method?.protocol === 'NetworkShare') return;
-    const publicKey = method?.credentials?.publicKey;
+  /** Ends the key with exactly this public key. One that is not open is a fault; that of the account does not end. */
+  async end(job: SubmittedJob, publicKey: string | undefined): Promise<void> {
+    if (this.#habits.accountKeys) return;
     const key = this.open.find((open) => open.jobId === job.jobId && open.publicKey === publicKey);
     if (key === undefined) throw new ServiceFault(`Job ${job.jobId} has no temporary key with this public key.`);
     this.#open = this.#open.filter((open) => open !== key);
     await this.#hooks.onKeyEnded?.(job.jobId, key.publicKey);
+  }
+
+  async #temporary(job: SubmittedJob, counts: SandboxHabits['maxKeysCounts']): Promise<KeyPair> {
+    // Made before it is counted, so that calls at the same time cannot pass the limit together.
+    const pair = await this.#createPair();
+    const ever = this.#issued.get(job.jobId) ?? 0;
+    const open = this.open.filter(({ jobId }) => jobId === job.jobId).length;
+    if ((counts === 'ever' ? ever : open) >= this.#habits.maxKeys) {
+      throw new ServiceFault(`Job ${job.jobId} has reached its number of ${this.#habits.maxKeys} temporary keys.`);
+    }
+    this.#issued.set(job.jobId, ever + 1);
+    this.#open.push({ jobId: job.jobId, publicKey: pair.publicKey, issuedAtMs: this.#clock() });
+    await this.#hooks.onKeyIssued?.(job.jobId, pair.publicKey);
+    return pair;
+  }
+
+  #account(): Promise<KeyPair> {
+    this.#accountKey ??= this.#createPair();
+    return this.#accountKey;
+  }
+
+  #createPair(): Promise<KeyPair> {
+    return createKeyPair(this.#habits.keyFormat, this.#habits.keyPassphrase);
   }
 }

@@ -3,7 +3,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { SandboxHabits } from '../habits.ts';
-import { HttpRefusal, ServiceFault } from '../refusals.ts';
 
 /** May be changed while the sandbox runs, as when a token is renewed. */
 export interface SandboxUser {
@@ -50,23 +49,15 @@ export class Sessions {
     return code;
   }
 
-  /** The user of a call; keeps the session from idling out. Throws as the habits say if there is no valid session. */
-  userOf({ sessionCode, authorization }: ShownGrant): SandboxUser {
+  /** The user of a call; keeps the session from idling out. Undefined if there is no valid session. */
+  userOf({ sessionCode, authorization }: ShownGrant): SandboxUser | undefined {
     this.#endIdle();
     const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1];
     const session = this.#open.find(({ bearer, code }) =>
       bearer === undefined ? code === sessionCode : bearer === token,
     );
-    if (session === undefined) throw this.lost(sessionCode);
-    session.usedAtMs = this.#clock();
-    return session.user;
-  }
-
-  /** The answer to a session that is not valid. */
-  lost(sessionCode: string | undefined): Error {
-    const { sessionLost, sessionLostText } = this.#habits;
-    const text = sessionLostText.replaceAll('{code}', () => sessionCode ?? '');
-    return sessionLost === 'fault' ? new ServiceFault(text) : new HttpRefusal(sessionLost, text);
+    if (session !== undefined) session.usedAtMs = this.#clock();
+    return session?.user;
   }
 
   /** Ends all sessions. */

@@ -2,7 +2,6 @@
  * The four sign-ins (docs/interface.md 4.2): exact JSON bodies in, a session code out in one of the shapes of
  * docs/servers.md 3.1. Fault rules for `SignIn` apply.
  */
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
 import { delay, type Exchange, readBody, sendAnswer, spoil } from '../exchange.ts';
@@ -10,6 +9,7 @@ import type { SandboxHabits } from '../habits.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { readMediaType } from '../soap/request.ts';
+import { userWith } from './credentials.ts';
 
 interface SignInMethod {
   readonly secret: 'Password' | 'OpenIdAccessToken';
@@ -34,11 +34,12 @@ export async function handleSignIn(exchange: Exchange, operation: string, place:
   const { traffic, faults, habits } = place;
   const method = SIGN_INS[operation];
   if (method === undefined) throw new HttpRefusal(404);
+  if (exchange.request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
   traffic.signIns += 1;
   try {
     const body = await readBody(exchange.request, habits.maxSignInBytes);
     const rules = faults.take({ operation: 'SignIn' });
-    if (await spoil(exchange, rules)) return;
+    if (await spoil(exchange, rules, 'application/json; charset=utf-8')) return;
     await delay(exchange, rules);
     checkHeaders(exchange.request.headers);
     const { type, text } = signIn(readCredentials(body, method), method, place);
@@ -54,10 +55,9 @@ type Shown = ReturnType<typeof readCredentials>;
 /** The answer to credentials; a wrong secret is what the habits say. */
 function signIn({ username, secret, projectId }: Shown, method: SignInMethod, place: SandboxPlace) {
   const { habits, users, sessions } = place;
-  const user = users.find((one) => one.username === username);
-  const known = method.secret === 'Password' ? user?.password : user?.token;
+  const user = userWith({ username, secret, kind: method.secret === 'Password' ? 'password' : 'token' }, users);
   const projectFits = projectId === undefined || user?.projectId === undefined || user.projectId === projectId;
-  if (user === undefined || known === undefined || !equal(known, secret) || !projectFits) {
+  if (user === undefined || !projectFits) {
     throw new HttpRefusal(habits.signInRefused, 'Wrong username or password, or token not accepted');
   }
   const byHeader = habits.signInAnswer === 'header' && method.secret === 'OpenIdAccessToken';
@@ -93,11 +93,6 @@ function parseJson(body: Buffer): unknown {
   } catch {
     throw wrong('expected JSON in the body');
   }
-}
-
-function equal(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)];
-  return left.length === right.length && timingSafeEqual(left, right);
 }
 
 function wrong(what: string): HttpRefusal {

@@ -3,23 +3,14 @@
  * the first bytes went out becomes a fault.
  */
 import type { FileTransferOperation } from '../../operations.ts';
-import {
-  changedFiles,
-  type ListedFile,
-  openWithin,
-  pathOfListed,
-  readRange,
-  taskAt,
-  visibleSize,
-} from '../cluster/job-files.ts';
-import type { TransferKeys } from '../cluster/transfer-keys.ts';
-import { staleBytes } from '../faults.ts';
+import { changedFiles, type ListedFile, pathOfListed } from '../cluster/job-files.ts';
 import type { SandboxHabits } from '../habits.ts';
+import { base64Of, bytesOf, openWhole } from '../operations/whole-file.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { ServiceFault } from '../refusals.ts';
 import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
 import { downloadParts } from './download-parts.ts';
-import type { RequestOf } from './request-schema.ts';
+import type { RequestOf, UsedTransferMethod } from './request-schema.ts';
 
 /** Runs the operation of a request. */
 export function runOperation(
@@ -43,7 +34,7 @@ export function runOperation(
 }
 
 async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
-  const method = await keys.issue(job);
+  const method = await keys.issue(job, habits.maxKeysCounts);
   const name = 'GetFileTransferMethodResult';
   if (method === null) {
     yield* absent(name, habits);
@@ -65,11 +56,11 @@ async function* getTransferMethod({ job }: OperationCall, { keys, habits }: Sand
 }
 
 async function* endTransfer(
-  method: Parameters<TransferKeys['end']>[1],
+  method: UsedTransferMethod | undefined,
   { job }: OperationCall,
   { keys }: SandboxPlace,
 ): AsyncGenerator<string> {
-  await keys.end(job, method);
+  if (method?.protocol !== 'NetworkShare') await keys.end(job, method?.credentials?.publicKey);
   yield '';
 }
 
@@ -90,48 +81,32 @@ function listedName({ specificationId, path }: ListedFile, { listForm }: Sandbox
   return listForm === 'bare' ? `${specificationId}/${path}` : `/${specificationId}/${path}`;
 }
 
-async function* downloadFile(listed: string, { job, rules }: OperationCall, place: SandboxPlace) {
-  const { cluster, habits, flushing } = place;
+async function* downloadFile(listed: string, call: OperationCall, place: SandboxPlace) {
+  const { habits } = place;
   const name = 'DownloadFileFromClusterResult';
   const extra = Object.hasOwn(habits.extraFiles, listed) ? habits.extraFiles[listed] : undefined;
   if (extra !== undefined) {
     yield textElement(name, Buffer.from(extra).toString('base64'));
     return;
   }
-  const path = habits.oneLeadingSlash && !/^\/(?!\/)/.test(listed) ? undefined : pathOfListed(job, listed);
-  const file = path === undefined ? undefined : await openWithin(cluster.directory, path);
-  if (path === undefined || file === undefined) {
+  const path = habits.oneLeadingSlash && !/^\/(?!\/)/.test(listed) ? undefined : pathOfListed(call.job, listed);
+  const file = path === undefined ? undefined : await openWhole({ path, listed }, call, place);
+  if (file === undefined) {
     if (habits.missingFile === 'fault') throw new ServiceFault(`File ${listed} does not exist.`);
     yield* absent(name, habits);
     return;
   }
   try {
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new ServiceFault(`${listed} is no file.`);
-    const flushed = flushing.flushedSize(taskAt(job, path), path, stats.size);
-    const end = visibleSize(flushed, staleBytes(rules, { file: listed }));
-    if (end === 0) {
+    if (file.size === 0) {
       yield element(name);
       return;
     }
     yield `<${name}>`;
-    yield* base64Of(readRange(file, { start: 0, end }));
+    yield* base64Of(bytesOf(file));
     yield `</${name}>`;
   } finally {
-    await file.close();
+    await file.handle.close();
   }
-}
-
-/** Base64 without line breaks; up to two bytes wait for the next read. */
-async function* base64Of(reads: AsyncIterable<Buffer>): AsyncGenerator<string> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const read of reads) {
-    const bytes = rest.length === 0 ? read : Buffer.concat([rest, read]);
-    const whole = bytes.length - (bytes.length % 3);
-    yield bytes.toString('base64', 0, whole);
-    rest = Buffer.from(bytes.subarray(whole));
-  }
-  yield rest.toString('base64');
 }
 
 /** A result without a value. */

@@ -71,6 +71,12 @@ export function jobIdOf({ body }: SoapRequest): string | undefined {
   return 'submittedJobInfoId' in body ? body.submittedJobInfoId : undefined;
 }
 
+/** The entries of a DownloadParts request; none for another one. */
+export function entriesOf(request: SoapRequest): readonly (TaskFileOffset | null)[] {
+  if (request.operation !== 'DownloadPartsOfJobFilesFromCluster') return [];
+  return request.body.taskFileOffsets?.TaskFileOffsetExt ?? [];
+}
+
 /** What a request has to be of. */
 export interface RequestedService {
   readonly namespace: string;

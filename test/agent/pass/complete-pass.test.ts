@@ -48,6 +48,26 @@ it('comes when two polls in a row, with a pause, brought nothing', async () => {
   expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('one\ntwo\nthre');
 });
 
+it('comes without a pause where nothing came since the mirrors were proven, unless nobody looks again', async () => {
+  engine.watch([STDOUT]);
+  remote.files.set(NAME, Buffer.from('one\n'));
+  await engine.pass(clock);
+  const pausesOf = async (isLast: boolean) => {
+    pauses = [];
+    expect(await engine.pass(clock, isLast)).toMatchObject({ verified: 1, openEnds: [] });
+    return pauses;
+  };
+  expect(await pausesOf(false)).toEqual([]);
+  expect(await pausesOf(true)).toEqual([2_000]);
+  // What an ordinary poll brought is not proven yet.
+  remote.files.set(NAME, Buffer.from('one\ntwo\n'));
+  await engine.poll();
+  expect(await pausesOf(false)).toEqual([2_000]);
+  remote.files.set(NAME, Buffer.from('other\n'));
+  expect((await pausesOf(false)).length).toBeGreaterThan(0);
+  expect(fs.readFileSync(engine.mirror(STDOUT), 'utf8')).toBe('other\n');
+});
+
 it('is not waited for where no live file is followed: the results are all there is', async () => {
   const nothing = { tasks: [], files: [], settleAfterMs: null, source: 'command' } as const;
   engine.store.jobs.watch({ ...nothing, jobId: JOB, results: true }, now);

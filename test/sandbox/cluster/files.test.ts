@@ -126,7 +126,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
     const asked = offsets(['9001', 'StandardOutputFile', 0], ['9001', 'StandardErrorFile', 0]);
     const answer = await call(sandbox, PARTS, jobAnd('501', session, asked));
     expect(answer.status).toBe(500);
-    expect(faultText(answer)).toBe('The StandardErrorFile of task 9001 is no file.');
+    expect(faultText(answer)).toBe('The stderr of task 9001 is no file.');
     await rm(task.files.stderr, { recursive: true });
     await symlink('stderr.txt', task.files.stderr);
     expect(faultText(await call(sandbox, PARTS, jobAnd('501', session, asked)))).toMatch(

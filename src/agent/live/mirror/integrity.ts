@@ -9,12 +9,13 @@ import type { MirrorLook } from './mirror.ts';
 export type Integrity = 'intact' | 'modified' | 'unknown';
 
 /**
- * A mirror that is longer than committed is what a kill leaves behind, unless this process itself had left it as it was
- * committed (`leftIntact`); the bytes behind the position are compared anyway. Anything else was done by somebody else.
+ * A mirror that is longer than committed is what a kill leaves behind, if bytes were being appended (`bootId`) and this
+ * process itself had not left it as it was committed (`leftIntact`); the bytes behind the position are compared anyway.
+ * Anything else was done by somebody else.
  */
 export function integrityOf(row: LiveFileRow, look: MirrorLook, leftIntact: boolean): Integrity {
   if (row.inode === null) return look.length > 0 ? 'unknown' : 'intact';
   if (row.modifiedNs === null || look.inode !== row.inode || look.length < row.position) return 'modified';
-  const touched = look.modifiedNs !== row.modifiedNs;
-  return touched && (leftIntact || look.length === row.position) ? 'modified' : 'intact';
+  const wasAppending = row.bootId !== null && !leftIntact && look.length > row.position;
+  return look.modifiedNs === row.modifiedNs || wasAppending ? 'intact' : 'modified';
 }

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
 import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
-import { EXACT, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
+import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
 
 /** Bytes before the position that the fingerprint is made of. */
 export const FINGERPRINT_BYTES = 1024;
@@ -28,6 +28,9 @@ export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileK
 /** Readable for the group, which may tail it. */
 const FILE_MODE = 0o640;
 
+/** How a mirror, and the directories above it, are reached. */
+export type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
+
 export class Mirror {
   readonly path: string;
   readonly #file: OpenFile;
@@ -42,10 +45,10 @@ export class Mirror {
   }
 
   /** Opens the mirror, and makes it if it is not there. */
-  static async open(root: string, file: string, open: Opener = fs.promises.open): Promise<Mirror> {
+  static async open(root: string, file: string, calls: MirrorCalls = fileCalls(true)): Promise<Mirror> {
     const directory = path.dirname(file);
-    await makeDirectories(root, directory);
-    const opened = await openOrMake(file, open);
+    await makeDirectories(calls, root, directory);
+    const opened = await openOrMake(file, calls.open);
     const mirror = new Mirror(file, opened, directoriesBelow(root, directory));
     try {
       const stat = await mirror.#stat();

@@ -10,7 +10,7 @@ import path from 'node:path';
 import type { JobId, LiveFileKey } from '../../../job.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { EXACT, fileCalls, type Opener } from '../../../system/files.ts';
-import { Mirror, mirrorPath } from './mirror.ts';
+import { Mirror, type MirrorCalls, mirrorPath } from './mirror.ts';
 
 export interface OpenMirrorsOptions {
   /** The mirror directory. */
@@ -26,14 +26,15 @@ const MOST_OPEN = 256;
 
 export class OpenMirrors {
   readonly #options: OpenMirrorsOptions;
-  readonly #openFile: Opener;
+  readonly #calls: MirrorCalls;
   #most: number;
   /** By their paths; none of them is in use. */
   readonly #open = new Map<string, Mirror>();
 
   constructor(options: OpenMirrorsOptions) {
     this.#options = options;
-    this.#openFile = options.openFile ?? fileCalls(options.onNetwork).open;
+    const { lstat, open } = fileCalls(options.onNetwork);
+    this.#calls = { lstat, open: options.openFile ?? open };
     this.#most = options.onNetwork ? 0 : (options.most ?? MOST_OPEN);
   }
 
@@ -52,7 +53,7 @@ export class OpenMirrors {
       if (mirror.isInPlace()) return mirror;
       await mirror.close();
     }
-    return Mirror.open(directory, file, this.#openFile);
+    return Mirror.open(directory, file, this.#calls);
   }
 
   /** Whether the mirror lies there as its row says, without opening it. */

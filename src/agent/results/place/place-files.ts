@@ -103,7 +103,7 @@ export class Placement {
     const { mirrorDirectory, calls } = this.#options;
     const directory = path.dirname(target);
     if (!made.has(directory)) {
-      await makeDirectories(mirrorDirectory, directory);
+      await makeDirectories(calls, mirrorDirectory, directory);
       made.add(directory);
     }
     const stat = await calls.lstat(target);

@@ -15,7 +15,7 @@ import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
 import type { Content } from '../../../../src/agent/ports.ts';
 import { REPLACEMENT } from '../../../../src/bytes.ts';
 import { keyText } from '../../../../src/job.ts';
-import { BLOCK_BYTES } from '../../../../src/sandbox/soap/decoding.ts';
+import { BLOCK_BYTES } from '../../../../src/sandbox/operations/decoding.ts';
 import { decodeBytes } from '../../../support/decode-bytes.ts';
 import { drive } from '../../../support/drive.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';

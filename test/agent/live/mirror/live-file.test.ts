@@ -142,12 +142,15 @@ describe('what could not be had', () => {
 
 describe('a mirror that is opened', () => {
   const row = { ...NEW_ROW, position: 10, inode: '7', modifiedNs: '100' };
+  const appending = { ...row, bootId: 'this one' };
   const look = { length: 10, inode: '7', modifiedNs: '100' };
 
   test.each([
     ['as it was left', row, look, false, 'intact'],
-    ['longer, as a kill leaves it', row, { ...look, length: 12, modifiedNs: '200' }, false, 'intact'],
-    ['longer, though this process left it in order', row, { ...look, length: 12, modifiedNs: '200' }, true, 'modified'],
+    ['longer, as a kill leaves it', appending, { ...look, length: 12, modifiedNs: '200' }, false, 'intact'],
+    ['longer, though nothing was being appended', row, { ...look, length: 12, modifiedNs: '200' }, false, 'modified'],
+    ['longer, though left in order', appending, { ...look, length: 12, modifiedNs: '200' }, true, 'modified'],
+    ['changed while it was appended to', appending, { ...look, modifiedNs: '200' }, false, 'modified'],
     ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'modified'],
     ['shorter', row, { ...look, length: 9 }, false, 'modified'],
     ['another file', row, { ...look, inode: '8' }, false, 'modified'],

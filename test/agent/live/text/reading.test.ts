@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CodePage } from '../../../../src/agent/live/text/code-page.ts';
 import { EncodedReading, type Reading, Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
-import { type CodePage as CodePageName, charactersOf } from '../../../../src/sandbox/soap/decoding.ts';
+import { type CodePage as CodePageName, charactersOf } from '../../../../src/sandbox/operations/decoding.ts';
 import { textOf } from '../../../support/drive.ts';
 import { MemoryContent } from '../../../support/memory-content.ts';
 import { ALL_ATOMS } from '../model/content.ts';

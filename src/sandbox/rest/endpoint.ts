@@ -1,0 +1,147 @@
+/** REST as a release speaks it (docs/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
+import { API_KEY_HEADER } from '../../remote/rest/contract.ts';
+import { serveCall } from '../call.ts';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import { type Answer, type Exchange, sendText } from '../exchange.ts';
+import type { FaultRule, FaultSubject } from '../faults.ts';
+import type { SandboxPlace } from '../place.ts';
+import { HttpRefusal, ServiceFault } from '../refusals.ts';
+import { userWith } from '../signin/credentials.ts';
+import type { SandboxUser } from '../signin/sessions.ts';
+import { type Target, targetAt } from './addresses.ts';
+import { Arguments } from './arguments.ts';
+import { JSON_TYPE } from './call.ts';
+import { currentInfo, jobsOf } from './jobs.ts';
+import { jsonOf } from './json.ts';
+import { maxBytesOf, type RestRequest, readRequest, runOperation } from './operations.ts';
+import { AnsweredProblem, languageOf, type Problem, problemOf, RestFailure } from './problems.ts';
+import { type Release, releaseOf } from './releases.ts';
+import { handleSignIn } from './sign-in.ts';
+
+/** The file type of each live file, by the names of docs/interface.md 2.4. */
+const TYPE_NAMES = {
+  log: 'LogFile',
+  progress: 'ProgressFile',
+  stderr: 'StandardErrorFile',
+  stdout: 'StandardOutputFile',
+} as const;
+
+interface RestContext {
+  readonly exchange: Exchange;
+  readonly release: Release;
+  readonly place: SandboxPlace;
+}
+
+/** Handles a request below the path of the middleware; `url` has the path from there on. */
+export async function handleRest(exchange: Exchange, url: URL, place: SandboxPlace): Promise<void> {
+  const { habits, traffic } = place;
+  const { request, response } = exchange;
+  const release = releaseOf(habits.release, habits.releaseHabits);
+  const context = { exchange, release, place };
+  try {
+    const path = decodeURIComponent(url.pathname.slice(habits.restPath.length + 1));
+    const target = targetAt(request.method ?? '', path, release);
+    if ('signIn' in target) await handleSignIn(exchange, target.signIn, release, place);
+    else await serve(await readTarget(target, url, context), context);
+  } catch (thrown) {
+    if (thrown instanceof HttpRefusal || exchange.signal.aborted || response.headersSent) throw thrown;
+    traffic.faults += 1;
+    const { status, body } = problemFor(thrown, context);
+    const headers = { 'content-type': JSON_TYPE };
+    sendText(response, { status, headers, body: jsonOf(body, { ...habits, memberCase: 'pascal' }) });
+  }
+}
+
+async function readTarget(
+  { operation, address }: Exclude<Target, { signIn: unknown }>,
+  url: URL,
+  { exchange, release, place }: RestContext,
+): Promise<RestRequest> {
+  const given =
+    address.verb === 'GET'
+      ? Arguments.ofQuery(url.searchParams)
+      : await Arguments.ofBody(exchange.request, maxBytesOf(operation, release), release);
+  const request = readRequest(operation, address, given);
+  const { jobId, name } = request;
+  const entries = request.asked.map(
+    (part) =>
+      part && {
+        submittedTaskInfoId: part.taskId,
+        fileType: part.file && TYPE_NAMES[part.file],
+        offset: String(part.offset),
+      },
+  );
+  const call = { operation, version: 'REST', jobId, requestBytes: given.bytes, atMs: place.clock() } as const;
+  const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
+  place.traffic.record({ ...call, ...(isParts && { entries }), ...(name !== undefined && { path: name }) });
+  return request;
+}
+
+async function serve(request: RestRequest, context: RestContext): Promise<void> {
+  const { exchange, release, place } = context;
+  const { parallelUnsafe } = place.habits;
+  const call = {
+    subject: subjectOf(request),
+    type: JSON_TYPE,
+    parallelUnsafe: parallelUnsafe === 'release' ? release.parallelUnsafe : parallelUnsafe,
+    user: () => userOf(request, context),
+    answer: (user: SandboxUser, rules: readonly FaultRule[]) => answer(request, { user, rules }, context),
+  };
+  place.traffic.begin();
+  try {
+    await serveCall(exchange, call, place);
+  } finally {
+    place.traffic.end();
+  }
+}
+
+/** By the session code; where the release takes them, by a token or a key in the header lines. */
+function userOf({ sessionCode }: RestRequest, { exchange, release, place }: RestContext): SandboxUser {
+  const { authorization } = release.headers ? exchange.request.headers : { authorization: undefined };
+  const apiKey = release.headers ? exchange.request.headers[API_KEY_HEADER.toLowerCase()] : undefined;
+  if (typeof apiKey === 'string') {
+    const [, username = '', secret = ''] = /^([^:]*):(.*)$/s.exec(apiKey) ?? [];
+    const user = userWith({ username, secret, kind: 'password' }, place.users);
+    if (user === undefined) throw new RestFailure('wrongSecret');
+    return user;
+  }
+  const user = place.sessions.userOf({ sessionCode, authorization });
+  if (user === undefined) throw new RestFailure('sessionLost', sessionCode);
+  return user;
+}
+
+async function answer(
+  request: RestRequest,
+  { user, rules }: { readonly user: SandboxUser; readonly rules: readonly FaultRule[] },
+  { release, place }: RestContext,
+): Promise<Answer> {
+  const { operation, jobId } = request;
+  if (operation === 'ListJobsForCurrentUser') return jobsOf(user.username, place);
+  const job = jobOf(jobId ?? '', user, place);
+  if (operation === 'GetCurrentInfoForJob') return currentInfo(job, place);
+  return runOperation(operation, request, { job, rules, release, place });
+}
+
+function jobOf(jobId: string, user: SandboxUser, { cluster }: SandboxPlace): SubmittedJob {
+  const job = cluster.job(jobId);
+  if (job === undefined) throw new RestFailure('noSuchJob', jobId);
+  if (job.owner !== user.username) throw new RestFailure('foreignJob', jobId);
+  return job;
+}
+
+/** Anything unexpected is a failure outside of the service. */
+function problemFor(thrown: unknown, { exchange, release, place }: RestContext): Problem {
+  if (thrown instanceof AnsweredProblem) return thrown.problem;
+  const language = languageOf(exchange.request.headers['accept-language'], place.habits.language);
+  if (thrown instanceof RestFailure) return problemOf(thrown, release, language);
+  const text = thrown instanceof ServiceFault || thrown instanceof Error ? thrown.message : String(thrown);
+  return problemOf(new RestFailure('external', text), release, language);
+}
+
+function subjectOf({ operation, jobId, asked, name }: RestRequest): FaultSubject {
+  const files = asked.flatMap((part) =>
+    part?.taskId == null || part.file === null ? [] : [{ taskId: part.taskId, file: part.file }],
+  );
+  const named = name === undefined ? [] : [{ file: name }];
+  return { operation, ...(jobId !== undefined && { jobId }), files: [...files, ...named] };
+}

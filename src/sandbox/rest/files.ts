@@ -1,0 +1,70 @@
+/** The listing and whole files (docs/rest.md 3.3 to 3.5). */
+import { LISTED_FILE } from '../../remote/rest/contract.ts';
+import { changedFiles, pathOfListed } from '../cluster/job-files.ts';
+import type { Answer } from '../exchange.ts';
+import { base64Of, bytesOf, openWhole, type WholeFile } from '../operations/whole-file.ts';
+import { answerOf, type RestCall, streamed } from './call.ts';
+import { askedName, listedName } from './names.ts';
+import { RestFailure } from './problems.ts';
+
+/** How far the dates of files are from UTC, which they do not say. */
+const ZONE_MS = 3_600_000;
+/** Of files that are listed besides the real ones. */
+const EXTRA_FILES_MS = Date.UTC(2021, 3, 1);
+
+export async function listing({ job, release, place }: RestCall): Promise<Answer> {
+  const { cluster, habits } = place;
+  const files = await changedFiles(job, cluster.directory);
+  if (files === null) return answerOf(null, place);
+  const listed = [
+    ...files.map((file) => ({
+      name: listedName(file, job, release, habits.absolutePaths),
+      modifiedMs: file.modifiedMs,
+    })),
+    ...Object.keys(habits.extraFiles).map((name) => ({ name, modifiedMs: EXTRA_FILES_MS })),
+  ];
+  const entries = listed.map(({ name, modifiedMs }) =>
+    release.listing === 'names' ? name : { [LISTED_FILE.name]: name, [LISTED_FILE.modified]: dateOf(modifiedMs) },
+  );
+  return answerOf(habits.nilEntries ? [null, ...entries] : entries, place);
+}
+
+/** Whole seconds, and no zone. */
+function dateOf(modifiedMs: number): string {
+  return new Date(modifiedMs + ZONE_MS).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+}
+
+export async function wholeFile(name: string, call: RestCall): Promise<Answer> {
+  const { job, release, place } = call;
+  const asked = askedName(name, job, release);
+  if (job.submittedAtNs === undefined) return answerOf(null, place);
+  const extra = extraFile(asked, place.habits.extraFiles);
+  if (extra !== undefined) return answerOf(Buffer.from(extra).toString('base64'), place);
+  const path = asked === undefined ? undefined : pathOfListed(job, asked);
+  const file = path === undefined ? undefined : await openWhole({ path, listed: name }, call, place);
+  if (file === undefined) throw new RestFailure('noSuchFile', name);
+  return streamed(base64String(file, place.habits.fileAccess === 'firecrest'));
+}
+
+/** The text of a file that is listed besides the real ones, with the slash that its name may lack in the listing. */
+function extraFile(asked: string | undefined, extraFiles: Readonly<Record<string, string>>): string | undefined {
+  const listed = [asked, asked?.slice(1)].find((name) => name !== undefined && Object.hasOwn(extraFiles, name));
+  return listed === undefined ? undefined : extraFiles[listed];
+}
+
+async function* base64String(file: WholeFile, asText: boolean): AsyncGenerator<string> {
+  try {
+    yield '"';
+    yield* base64Of(asText ? throughText(bytesOf(file)) : bytesOf(file));
+    yield '"';
+  } finally {
+    await file.handle.close();
+  }
+}
+
+/** What FirecREST makes of bytes: they are decoded as UTF-8, whatever they are. */
+async function* throughText(reads: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  for await (const read of reads) yield Buffer.from(decoder.decode(read, { stream: true }));
+  yield Buffer.from(decoder.decode());
+}

@@ -1,0 +1,33 @@
+/** The names of a job's files: as a release lists them, and as it wants them when a whole file is asked for (docs/rest.md 3.4). */
+import { join } from 'node:path';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import type { ListedFile } from '../cluster/job-files.ts';
+import { RestFailure } from './problems.ts';
+import type { Release } from './releases.ts';
+
+const ALLOWED = /^[A-Za-z0-9_\-./\\ ~]*$/;
+
+/** As listed; `absolute` where the scratch directory is a link. */
+export function listedName(file: ListedFile, job: SubmittedJob, { names }: Release, absolute: boolean): string {
+  const { specificationId, path } = file;
+  if (absolute) return join(job.directory, specificationId, path);
+  const [base = '', ...above] = path.split('/').reverse();
+  if (names === 'flat') return `/${specificationId}/${base}`;
+  if (names === 'slashes') return `${specificationId}/${above.reverse().join('/')}//${base}`;
+  return `/${specificationId}/${path}`;
+}
+
+/**
+ * What a name that is asked for begins with after the parts that the release wants there; undefined if these are not
+ * there. A name that is refused for ever is an invalid request.
+ */
+export function askedName(name: string, job: SubmittedJob, { asked, maxNameLength }: Release): string | undefined {
+  if (!ALLOWED.test(name) || name.length > maxNameLength) throw new RestFailure('invalid', 'RelativeFilePath');
+  if (!/^\/(?!\/)/.test(name)) return undefined;
+  const [, first = '', second] = name.split('/');
+  const isTask = (id: string | undefined) => job.tasks.some(({ taskId }) => taskId === id);
+  // A job may have the id of a task, too.
+  const isOfJob = first === job.jobId && (asked === 'job' || isTask(second) || !isTask(first));
+  if (asked === 'specification' || (asked === 'job-unless-task' && isTask(first) && !isOfJob)) return name;
+  return isOfJob ? name.slice(1 + first.length) : undefined;
+}

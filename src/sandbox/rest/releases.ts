@@ -1,0 +1,175 @@
+/**
+ * The releases of the REST interface as one table, to be read beside docs/rest.md: a row for each difference, with the
+ * release from which on it is so. Where docs/rest.md leaves open since when, the table says what the sandbox does.
+ */
+import { JobtailError } from '../../errors.ts';
+
+/** The releases that differ, each with the version that it begins with. */
+const BEGINNINGS = {
+  '2.0': '2.0.0',
+  '2.1': '2.1.0',
+  '2.2': '2.2.0',
+  '3.0': '3.0.0',
+  '3.1': '3.1.0',
+  '4.0': '4.0.0',
+  '4.1': '4.1.0',
+  '4.2.0': '4.2.0',
+  '4.2': '4.2.1',
+  '4.3': '4.3.0',
+  '5.0': '5.0.0',
+  '6.0': '6.0.0',
+  '6.1': '6.1.0',
+  '6.2': '6.2.0',
+  '6.3': '6.2.9',
+  '6.4': '6.4.0',
+  '6.5': '6.4.1',
+} as const;
+export type ReleaseName = keyof typeof BEGINNINGS;
+
+/** In their order. */
+export const RELEASE_NAMES = Object.keys(BEGINNINGS) as ReleaseName[];
+
+/** Beyond it, nothing is known. */
+const END = '6.6.0';
+
+/** What a release does. */
+export interface Release {
+  /** Of contract.ts, which addresses the key and its end have: the first ones, the second ones, or both (1.2). */
+  readonly keyAddresses: 'first' | 'second' | 'both';
+  /** The same of the listing, the job, and the jobs of the user (1.2). */
+  readonly readAddresses: 'first' | 'second' | 'both';
+
+  /** Bytes of a body (2.1). */
+  readonly maxPasswordBytes: number;
+  readonly maxTokenBytes: number;
+  readonly maxPartsBytes: number;
+  /** Of a listing, a job, the jobs of the user, a key. */
+  readonly maxReadBytes: number;
+  readonly maxFileBytes: number;
+  readonly maxEndBytes: number;
+  /** The answer to a longer one: a status with a problem, or 413 without a body (2.3). */
+  readonly tooLong: 'empty' | 413 | 400;
+
+  /** How the text of live files is made (3.2). */
+  readonly decoder: 'blocks' | 'stream';
+  /** Names, or names with dates (3.3). */
+  readonly listing: 'names' | 'dates';
+  /** `{spec}/{sub}//{file}`, `/{spec}/{file}`, `/{spec}/{sub}/{file}` (3.4). */
+  readonly names: 'slashes' | 'flat' | 'whole';
+  /** What the name of a whole file begins with: the specification; the job; the job unless the specification has the id of a task (3.4). */
+  readonly asked: 'specification' | 'job' | 'job-unless-task';
+  /** Characters of such a name; a longer one is refused. */
+  readonly maxNameLength: number;
+
+  /** LocalSftpScp is there (1.3). */
+  readonly localProtocol: boolean;
+  /** The port of a key has a member of its own (3.7). */
+  readonly port: boolean;
+  /** The keys that count towards the number of a job (3.7). */
+  readonly keysCount: 'open' | 'ever';
+
+  /** AuthenticateLexisToken is there (4.1). */
+  readonly lexisToken: boolean;
+  /** `Authorization: Bearer` and `X-API-Key` in place of a session code (4.1). */
+  readonly headers: boolean;
+  /** The body of a failure: a string, a problem with the text in its title, or with a detail (4.2). */
+  readonly problem: 'string' | 'title' | 'detail';
+  /** Statuses (4.3). */
+  readonly sessionLost: number;
+  readonly wrongSecret: number;
+  readonly invalid: number;
+  readonly noSuchJob: number;
+  /** Exactly as a session that is lost, or a status of its own. */
+  readonly foreignJob: 'session-lost' | number;
+  /** A file that does not exist (3.5). */
+  readonly noSuchFile: number;
+  /** What fails outside of the service. */
+  readonly external: number;
+
+  /** By default, of one address (4.5). */
+  readonly requestsPerHour: number;
+  /** Parallel calls of a user fail (4.5). */
+  readonly parallelUnsafe: boolean;
+}
+
+type Row<Value> = Readonly<Partial<Record<ReleaseName, Value>> & Record<'2.0', Value>>;
+
+const TABLE: { readonly [Name in keyof Release]: Row<Release[Name]> } = {
+  // docs/rest.md 1
+  keyAddresses: { '2.0': 'first', '4.0': 'second', '4.1': 'both', '4.2.0': 'second' },
+  readAddresses: { '2.0': 'first', '4.0': 'both', '4.2.0': 'second' },
+  localProtocol: { '2.0': false, '3.1': true },
+  // docs/rest.md 2
+  maxPasswordBytes: { '2.0': 220, '2.1': 148 },
+  maxTokenBytes: { '2.0': 2048, '4.2.0': 4096, '6.2': 15_000 },
+  maxPartsBytes: { '2.0': 452, '2.1': 480 },
+  maxReadBytes: { '2.0': 80, '2.1': 98 },
+  maxFileBytes: { '2.0': 372, '2.1': 378, '4.3': 700 },
+  maxEndBytes: { '2.0': 4600, '2.1': 4700 },
+  tooLong: { '2.0': 'empty', '4.0': 413, '5.0': 400 },
+  // docs/rest.md 3
+  decoder: { '2.0': 'blocks', '6.4': 'stream' },
+  listing: { '2.0': 'names', '2.2': 'dates' },
+  names: { '2.0': 'slashes', '2.2': 'flat', '4.3': 'whole' },
+  asked: {
+    '2.0': 'specification',
+    '4.0': 'job',
+    '4.1': 'specification',
+    '4.3': 'job-unless-task',
+    '6.2': 'specification',
+  },
+  maxNameLength: { '2.0': 255, '2.1': 50, '4.3': 255 },
+  port: { '2.0': false, '4.2.0': true },
+  keysCount: { '2.0': 'open', '5.0': 'ever', '6.4': 'open' },
+  // docs/rest.md 4
+  lexisToken: { '2.0': false, '4.2.0': true },
+  headers: { '2.0': false, '6.2': true },
+  problem: { '2.0': 'string', '4.0': 'title', '4.2.0': 'detail' },
+  sessionLost: { '2.0': 400, '4.0': 500, '4.2': 401 },
+  wrongSecret: { '2.0': 400, '4.0': 500, '6.3': 502, '6.4': 401 },
+  invalid: { '2.0': 400, '4.0': 500, '4.2.0': 404, '6.4': 400 },
+  noSuchJob: { '2.0': 400, '4.0': 500, '4.2.0': 404 },
+  foreignJob: { '2.0': 400, '4.0': 500, '6.2': 'session-lost', '6.4': 403 },
+  noSuchFile: { '2.0': 400, '4.0': 500, '5.0': 400 },
+  external: { '2.0': 400, '4.0': 500 },
+  requestsPerHour: { '2.0': 100, '5.0': 1000, '6.2': 1_000_000 },
+  parallelUnsafe: { '2.0': false, '6.2': true, '6.5': false },
+};
+
+/**
+ * The release that a version is of: a name of the table, or two or three numbers, as `6.2.4`. One that is not known is
+ * a `usage` error.
+ */
+export function releaseNamed(version: string): ReleaseName {
+  if (Object.hasOwn(BEGINNINGS, version)) return version as ReleaseName;
+  const isVersion = /^\d{1,3}\.\d{1,3}(\.\d{1,3})?$/.test(version);
+  const begun = RELEASE_NAMES.filter((name) => isVersion && !isBefore(version, BEGINNINGS[name]));
+  const last = begun.at(-1);
+  if (last !== undefined && isBefore(version, END)) return last;
+  throw new JobtailError('usage', `no release "${version}" is known`, {
+    hint: `name one of ${RELEASE_NAMES.join(', ')}, or a version between them`,
+  });
+}
+
+/** All that a release does. */
+export function releaseOf(name: ReleaseName, unlike: Partial<Release> = {}): Release {
+  const until = RELEASE_NAMES.slice(0, RELEASE_NAMES.indexOf(name) + 1);
+  const values = Object.entries(TABLE).map(([column, row]: [string, Row<unknown>]) => [
+    column,
+    row[until.findLast((one) => one in row) ?? '2.0'],
+  ]);
+  return { ...(Object.fromEntries(values) as Release), ...unlike };
+}
+
+/** A name that is none of the table, or something that no release does, is a `usage` error. */
+export function checkRelease(name: string, unlike: Partial<Release>): void {
+  if (!Object.hasOwn(BEGINNINGS, name)) throw new JobtailError('usage', `the sandbox has no release "${name}"`);
+  const unknown = Object.keys(unlike).find((column) => !Object.hasOwn(TABLE, column));
+  if (unknown !== undefined) throw new JobtailError('usage', `no release of the sandbox has a "${unknown}"`);
+}
+
+function isBefore(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((version) => version.split('.').map(Number)) as [number[], number[]];
+  const at = [0, 1, 2].find((index) => (left[index] ?? 0) !== (right[index] ?? 0));
+  return at !== undefined && (left[at] ?? 0) < (right[at] ?? 0);
+}

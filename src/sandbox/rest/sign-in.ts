@@ -1,0 +1,50 @@
+/** The sign-ins of a release (docs/rest.md 4.1). Fault rules for `SignIn` apply. */
+import { HEADER_AUTH_NEEDED } from '../../remote/rest/contract.ts';
+import { delay, type Exchange, sendAnswer, spoil } from '../exchange.ts';
+import type { SandboxPlace } from '../place.ts';
+import { userWith } from '../signin/credentials.ts';
+import type { SignInMethod } from './addresses.ts';
+import { Arguments } from './arguments.ts';
+import { answerOf, JSON_TYPE } from './call.ts';
+import { RestFailure } from './problems.ts';
+import type { Release } from './releases.ts';
+
+/** Throws the failures of the release. */
+export async function handleSignIn(
+  exchange: Exchange,
+  method: SignInMethod,
+  release: Release,
+  place: SandboxPlace,
+): Promise<void> {
+  const { traffic, faults } = place;
+  traffic.signIns += 1;
+  try {
+    const maxBytes = method === 'password' ? release.maxPasswordBytes : release.maxTokenBytes;
+    const given = await Arguments.ofBody(exchange.request, maxBytes, release);
+    const rules = faults.take({ operation: 'SignIn' });
+    if (await spoil(exchange, rules, JSON_TYPE)) return;
+    await delay(exchange, rules);
+    await sendAnswer(exchange, answerOf(signIn(given, method, { release, place }), place), rules);
+  } catch (thrown) {
+    traffic.signInsRefused += 1;
+    throw thrown;
+  }
+}
+
+function signIn(
+  given: Arguments,
+  method: SignInMethod,
+  { release, place }: { readonly release: Release; readonly place: SandboxPlace },
+): unknown {
+  const kind = method === 'password' ? 'password' : 'token';
+  const credentials = given.object('Credentials');
+  const secret = credentials.text(kind === 'password' ? 'Password' : 'OpenIdAccessToken') ?? '';
+  const user = userWith({ username: credentials.text('Username') ?? '', secret, kind }, place.users);
+  if (user === undefined) throw new RestFailure('wrongSecret');
+  if (method === 'cloud-platform') {
+    return { ApplicationCredentialsId: '5f1e2a', ApplicationCredentialsSecret: 'no session code' };
+  }
+  const byHeader = release.headers && kind === 'token' && place.habits.signInAnswer === 'header';
+  const code = place.sessions.begin(user, byHeader ? secret : undefined);
+  return byHeader ? HEADER_AUTH_NEEDED : code;
+}

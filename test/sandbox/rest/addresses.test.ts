@@ -1,0 +1,102 @@
+/** Which verbs and names each release has (docs/rest.md 1.2), and that it refuses the others. */
+import { describe, expect, it } from 'vitest';
+import { RELEASE_NAMES, type ReleaseName, releaseNamed } from '../../../src/sandbox/rest/releases.ts';
+import { get, partsOf, post, startJob, USERS } from './support.ts';
+
+const FIRST_KEYS = ['POST FileTransfer/GetFileTransferMethod', 'POST FileTransfer/EndFileTransfer'];
+const SECOND_KEYS = ['POST FileTransfer/RequestFileTransfer', 'POST FileTransfer/CloseFileTransfer'];
+const FIRST_READS = [
+  'POST FileTransfer/ListChangedFilesForJob',
+  'POST JobManagement/GetCurrentInfoForJob',
+  'POST JobManagement/ListJobsForCurrentUser',
+];
+const SECOND_READS = [
+  'GET FileTransfer/ListChangedFilesForJob',
+  'GET JobManagement/CurrentInfoForJob',
+  'GET JobManagement/ListJobsForCurrentUser',
+];
+const ALWAYS = ['POST FileTransfer/DownloadPartsOfJobFilesFromCluster', 'POST FileTransfer/DownloadFileFromCluster'];
+const ALL = [...ALWAYS, ...FIRST_KEYS, ...SECOND_KEYS, ...FIRST_READS, ...SECOND_READS];
+
+const HAS: Readonly<Record<ReleaseName, readonly string[]>> = {
+  '2.0': [...FIRST_KEYS, ...FIRST_READS],
+  '2.1': [...FIRST_KEYS, ...FIRST_READS],
+  '2.2': [...FIRST_KEYS, ...FIRST_READS],
+  '3.0': [...FIRST_KEYS, ...FIRST_READS],
+  '3.1': [...FIRST_KEYS, ...FIRST_READS],
+  '4.0': [...SECOND_KEYS, ...FIRST_READS, ...SECOND_READS],
+  '4.1': [...FIRST_KEYS, ...SECOND_KEYS, ...FIRST_READS, ...SECOND_READS],
+  '4.2.0': [...SECOND_KEYS, ...SECOND_READS],
+  '4.2': [...SECOND_KEYS, ...SECOND_READS],
+  '4.3': [...SECOND_KEYS, ...SECOND_READS],
+  '5.0': [...SECOND_KEYS, ...SECOND_READS],
+  '6.0': [...SECOND_KEYS, ...SECOND_READS],
+  '6.1': [...SECOND_KEYS, ...SECOND_READS],
+  '6.2': [...SECOND_KEYS, ...SECOND_READS],
+  '6.3': [...SECOND_KEYS, ...SECOND_READS],
+  '6.4': [...SECOND_KEYS, ...SECOND_READS],
+  '6.5': [...SECOND_KEYS, ...SECOND_READS],
+};
+
+describe('addresses', () => {
+  it.each(RELEASE_NAMES)('of %s are there, and no others', async (release) => {
+    const { sandbox, session } = await startJob(release);
+    const found: string[] = [];
+    for (const address of ALL) {
+      const [verb, path = ''] = address.split(' ');
+      const job = { SubmittedJobInfoId: '501', SessionCode: session };
+      const { status, text } = verb === 'GET' ? await get(sandbox, path, job) : await post(sandbox, path, '{}');
+      // A 404 of the operation itself has a problem.
+      if (status !== 405 && !(status === 404 && text === '')) found.push(address);
+    }
+    expect(found.sort()).toEqual([...ALWAYS, ...HAS[release]].sort());
+  });
+
+  it('are read in any case, as are members', async () => {
+    const { sandbox, session } = await startJob('6.3');
+    const { SubmittedJobInfoId: submittedjobinfoid, TaskFileOffsets: TASKFILEOFFSETS } = partsOf(session);
+    const body = { submittedjobinfoid, TASKFILEOFFSETS, sessionCode: session };
+    expect(await post(sandbox, 'filetransfer/DOWNLOADPARTSOFJOBFILESFROMCLUSTER', body)).toMatchObject({ json: [] });
+    const query = { SUBMITTEDJOBINFOID: '501', sessioncode: session };
+    expect(await get(sandbox, 'filetransfer/listchangedfilesforjob', query)).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    ['4.1', 404],
+    ['4.2.0', 200],
+  ] as const)('of the external token are there from V4.2.0 on: %s', async (release, status) => {
+    const { sandbox } = await startJob(release);
+    const Credentials = { Username: 'alice', OpenIdAccessToken: 'alices-token' };
+    expect(await post(sandbox, `${USERS}/AuthenticateLexisToken`, { Credentials })).toMatchObject({ status });
+  });
+
+  it('lie where the habit says', async () => {
+    const { sandbox } = await startJob('6.3', { habits: { restPath: '/api/v1' } });
+    expect(sandbox.restUrl).toBe(`${sandbox.baseUrl}/api/v1`);
+    expect((await fetch(`${sandbox.baseUrl}/heappe/FileTransfer/RequestFileTransfer`)).status).toBe(404);
+  });
+});
+
+describe('the release of a version', () => {
+  it.each([
+    ['2.0', '2.0'],
+    ['2.0.3', '2.0'],
+    ['3.0', '3.0'],
+    ['4.2.0', '4.2.0'],
+    ['4.2', '4.2'],
+    ['4.2.7', '4.2'],
+    ['5.1', '5.0'],
+    ['6.2.0', '6.2'],
+    ['6.2.8', '6.2'],
+    ['6.2.9', '6.3'],
+    ['6.4.0', '6.4'],
+    ['6.4.1', '6.5'],
+    ['6.5', '6.5'],
+  ])('%s is %s', (version, release) => {
+    expect(releaseNamed(version)).toBe(release);
+  });
+
+  it.each(['1.9', '7.0', '6.6', '', 'six', '6', '6.3.x', '__proto__'])('%j is none', (version) => {
+    expect(() => releaseNamed(version)).toThrow(expect.objectContaining({ code: 'usage' }));
+  });
+});
