@@ -1,23 +1,23 @@
-/** The way to the service, put together for one configuration: HTTP, the sign-in and SOAP over it. */
-import type { Log, Remote, Session } from '../agent/ports.ts';
+/** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
+import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/spill-file.ts';
 import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import type { KeptHabits } from '../remote/rest/habits.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
-import { SoapRemote } from '../remote/soap/client.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
+import { servicesOver } from './services.ts';
 import { spillDirectory } from './state.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
 const CONNECT_MS = 10_000;
 /** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
 const TOTAL_TIMEOUTS = 3;
-const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 /** A longer text waits in a temporary file. */
 const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 
@@ -31,6 +31,8 @@ export interface Observer {
 
 export interface Connection {
   readonly remote: Remote;
+  /** Null where the configuration says nothing of it. */
+  readonly jobService: JobService | null;
   readonly session: Session;
   /** All that went over it. */
   readonly secrets: Secrets;
@@ -42,12 +44,19 @@ export interface ConnectOptions {
   readonly newClient?: (options: HttpClientOptions) => HttpClient;
   /** Those that are known already. */
   readonly secrets?: Secrets;
+  /** What was found out of the service before, and where it is kept. */
+  readonly habits?: KeptHabits;
 }
 
 export async function connect(
   config: Config,
   log: Log,
-  { observer, newClient = (options) => new HttpClient(options), secrets = new Secrets() }: ConnectOptions = {},
+  {
+    observer,
+    newClient = (options) => new HttpClient(options),
+    secrets = new Secrets(),
+    habits = forgottenHabits(),
+  }: ConnectOptions = {},
 ): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
@@ -71,23 +80,25 @@ export async function connect(
       else log.debug({ code: event.error.code, err: event.error.message }, 'sign-in failed');
     },
   });
-  const remote = new SoapRemote({
-    namespace: service.namespace,
-    url: service.fileTransferUrl,
-    soapVersion: service.soapVersion,
+  const calls = {
     http,
     session,
     secrets,
-    spill: spillPlace(config),
-    maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
     isSessionFault: auth.sessionFaultPattern === null ? () => false : sessionFaults(auth.sessionFaultPattern, log),
-    onCall: (event) => {
+    onCall: (event: CallEvent) => {
       observer?.call(event);
       const { operation, durationMs, outcome, bytes } = event;
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
-  });
-  return { remote, session, secrets, close: () => http.close() };
+  };
+  const services = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
+  return { ...services, session, secrets, close: () => http.close() };
+}
+
+/** Habits that are found out anew by each process. */
+function forgottenHabits(): KeptHabits {
+  const known = new Map<string, string>();
+  return { get: (name) => known.get(name), set: (name, value) => void known.set(name, value) };
 }
 
 /** Where answers wait that are too long for the memory, and what they leave free there. */

@@ -12,6 +12,10 @@ import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { Transfers } from './transfers.ts';
 
+/** What a service is known by: its habits are those of an address. */
+const serviceAddress = ({ service }: Config) =>
+  service.protocol === 'soap' ? service.fileTransferUrl : `${service.baseUrl}${service.path}`;
+
 /** Where large answers wait on the disk. */
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
 
@@ -111,7 +115,7 @@ export function sharedStoreIfReadable(config: Config): Store | undefined {
 
 const storeOf = (config: Config) => ({
   directory: config.state.directory,
-  service: config.service.fileTransferUrl,
+  service: serviceAddress(config),
   now: systemClock.now,
 });
 

@@ -1,7 +1,14 @@
 /** What a service says in JSON when it refuses (docs/rest.md 4.2). */
+import { STATUS_CODES } from 'node:http';
 
 /** The usual fields of an error object, those that say most first. */
 const FIELDS = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'];
+
+/** What ASP.NET itself says of a status, and nothing more. */
+const OF_STATUS: ReadonlySet<string> = new Set([
+  ...Object.values(STATUS_CODES).map(String),
+  'An error occurred while processing your request.',
+]);
 
 export interface Problem {
   /** What it says to a person; all of the text if it is no object with a usual field, '' for HTML. */
@@ -27,7 +34,5 @@ export function problemOf(text: string): Problem {
     return typeof words === 'string' && words !== '' ? words : undefined;
   };
   const words = FIELDS.map(wordsAt).find((found) => found !== undefined);
-  // ASP.NET itself names the trace of the request, and says no more than the status does.
-  const isOwn = words !== undefined && (fields.has('errors') || !fields.has('traceid'));
-  return { words: words ?? text, title: wordsAt('title') ?? '', isOwn };
+  return { words: words ?? text, title: wordsAt('title') ?? '', isOwn: words !== undefined && !OF_STATUS.has(words) };
 }

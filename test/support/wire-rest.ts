@@ -24,16 +24,23 @@ export interface TestRestOptions extends Partial<RestRemoteOptions> {
   readonly limits?: HttpLimits;
   readonly session?: GivenSession;
   readonly kept?: Map<string, string>;
+  readonly now?: () => number;
 }
 
 const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
 
 export function createRest(url: string, options: TestRestOptions = {}): TestRest {
-  const { limits = TEST_LIMITS, session = new GivenSession(), kept = new Map<string, string>(), ...rest } = options;
+  const {
+    limits = TEST_LIMITS,
+    session = new GivenSession(),
+    kept = new Map<string, string>(),
+    now = () => 0,
+    ...rest
+  } = options;
   const http = new HttpClient({ limits });
   const events: CallEvent[] = [];
   const changes: string[] = [];
-  const habits = new RestHabits({ kept: storeOf(kept), onChange: (what) => changes.push(what) });
+  const habits = new RestHabits({ kept: storeOf(kept), onChange: (what) => changes.push(what), now });
   const all: RestRemoteOptions = {
     ...{ url: `${new URL(url).origin}/heappe`, http, session, habits },
     secrets: new Secrets(),

@@ -87,7 +87,7 @@ async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: 
   ]);
   const log = commandLog();
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-  const connection = await connect(config, log, { secrets: transfers.secrets });
+  const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
   try {
     const { polls, pass } = buildEngine({
       ...{ config, store, transfers, log },

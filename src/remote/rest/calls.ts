@@ -25,8 +25,8 @@ export interface Call {
   readonly maxBytes: number;
   /** The answer may take as long as it makes progress. */
   readonly bulky?: boolean;
-  /** Told that the service speaks of a length that is not allowed. */
-  readonly onTooLong?: () => void;
+  /** Told that the service calls the request itself wrong. */
+  readonly onInvalid?: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -67,7 +67,7 @@ export class RestCalls {
         this.#habits.foundAt(operation, address);
         return outcome;
       }
-      if (outcome.saysTooLong) call.onTooLong?.();
+      if (outcome.saysInvalid) call.onInvalid?.();
       if (!outcome.isWrongAddress) throw outcome.error;
       first ??= outcome.error;
     }

@@ -150,7 +150,7 @@ export class RestRemote implements Remote {
         ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, signal },
         rule: { path: [], as: 'base64' },
         maxBytes: this.#options.maxSmallAnswerBytes,
-        onTooLong: () => this.#habits.pathOf(path.length, 'too-long'),
+        onInvalid: () => this.#habits.pathRefused(path.length),
       })
       .catch((error: unknown) => {
         throw file.failure === undefined ? error : file.failure.error;
@@ -162,7 +162,6 @@ export class RestRemote implements Remote {
       });
     }
     this.#habits.worksBy(form);
-    this.#habits.pathOf(path.length, 'taken');
     return file.length;
   }
 

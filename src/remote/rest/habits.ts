@@ -16,13 +16,14 @@ export const PATH_FORMS = ['listed', 'below the job'] as const;
 export type PathForm = (typeof PATH_FORMS)[number];
 
 const PATH_FORM = 'rest-path';
-const LONGEST_PATH = 'rest-longest-path';
 const PARTS_BYTES = 'rest-parts-bytes';
 const addressHabit = (operation: Operation) => `rest-address-${operation}`;
 
 /** Characters of a path that every release takes, and that none takes more than (docs/rest.md 3.4). */
-export const SHORT_PATH = 50;
-export const LONGEST_OF_ALL = 255;
+const SHORT_PATH = 50;
+const LONGEST_OF_ALL = 255;
+/** Nothing else shows that long paths are taken by now. */
+const BELIEVED_MS = 24 * 60 * 60_000;
 /** The smallest limit of a release (docs/rest.md 2.1): no request for parts is ever longer. */
 const SMALLEST_PARTS_BYTES = 452;
 
@@ -30,10 +31,13 @@ export interface HabitsOptions {
   readonly kept: KeptHabits;
   /** Told when something is not as it was: in words, without a secret. */
   readonly onChange: (what: string) => void;
+  /** A clock that never jumps, in milliseconds. */
+  readonly now: () => number;
 }
 
 export class RestHabits {
   readonly #options: HabitsOptions;
+  #longRefusedAt: number | undefined;
 
   constructor(options: HabitsOptions) {
     this.#options = options;
@@ -61,16 +65,15 @@ export class RestHabits {
     this.#learn(PATH_FORM, form, 'the path of a file');
   }
 
-  /** Characters of the longest path that may be asked for. */
+  /** Characters of the longest path that is worth asking for. */
   get longestPath(): number {
-    return Number(this.#options.kept.get(LONGEST_PATH) ?? LONGEST_OF_ALL);
+    const { now } = this.#options;
+    return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS ? LONGEST_OF_ALL : SHORT_PATH;
   }
 
-  /** A path of so many characters was handed out, or refused for its length. */
-  pathOf(length: number, outcome: 'taken' | 'too-long'): void {
-    const longest = outcome === 'too-long' && length > SHORT_PATH ? SHORT_PATH : LONGEST_OF_ALL;
-    const isNews = outcome === 'too-long' ? longest < this.longestPath : length > this.longestPath;
-    if (isNews) this.#learn(LONGEST_PATH, String(longest), 'the longest path of a file');
+  /** A path of so many characters was called wrong: some releases take only short ones, and do not say so. */
+  pathRefused(length: number): void {
+    if (length > SHORT_PATH) this.#longRefusedAt = this.#options.now();
   }
 
   /** Bytes of the longest request for parts. */

@@ -16,8 +16,9 @@ const MAX_WORDS = 500;
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 /** Of a request that is longer than allowed (docs/rest.md 2.3). */
 const TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
-/** Of a name that is longer than allowed (docs/rest.md 3.4). */
-const NAME_TOO_LONG = /\b(?:long|longer|length|characters)\b/i;
+/** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
+const INVALID = /\b(?:not valid|invalid|validation|RelativeFilePath|longer|length)\b/i;
+const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
 
 /** The answer is sound but is not the one to this request; `what` says why. */
 export function unexpected(what: string): JobtailError {
@@ -37,8 +38,8 @@ export interface Refusal {
   readonly error: JobtailError;
   /** There is no such operation, or not by this verb: it may have another address. */
   readonly isWrongAddress: boolean;
-  /** It may be the length of the name that it speaks of. */
-  readonly saysTooLong: boolean;
+  /** It says of the request itself that it is wrong. */
+  readonly saysInvalid: boolean;
 }
 
 /** What an answer with this body means. */
@@ -62,7 +63,7 @@ export function refusalOf(
   return {
     error: new JobtailError(code, message, { hint, retryAfterMs }),
     isWrongAddress: status === 405 || (status === 404 && !problem.isOwn),
-    saysTooLong: code === 'fault' && NAME_TOO_LONG.test(words),
+    saysInvalid: code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said),
   };
 }
 

@@ -19,6 +19,9 @@ export interface RefusalContext {
   readonly secretPlace: string;
 }
 
+/** What a refusal means stands at its beginning. */
+const MAX_EXAMINED = 2048;
+
 interface Meaning extends StatusMeaning {
   readonly said: string;
 }
@@ -56,7 +59,11 @@ const SAID: Partial<Record<ErrorCode, string>> = {
   unavailable: 'the sign-in is out of order',
 };
 
-function meaningOf(status: number): Meaning {
+/** What some releases say of a wrong password with a status of another meaning (docs/rest.md 4.3). */
+const WRONG_SECRET = /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b/i;
+
+function meaningOf(status: number, words: string): Meaning {
+  if (status >= 500 && WRONG_SECRET.test(words)) return REFUSED;
   const shared = MEANING_OF_STATUS[status];
   if (shared !== undefined) return { ...shared, said: SAID[shared.code] ?? OTHER.said };
   return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
@@ -64,8 +71,9 @@ function meaningOf(status: number): Meaning {
 
 /** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
-  const meaning = meaningOf(status);
-  const words = context.secrets.safeText(problemOf(text).words);
+  const said = problemOf(text).words;
+  const meaning = meaningOf(status, said.slice(0, MAX_EXAMINED));
+  const words = context.secrets.safeText(said);
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,

@@ -233,18 +233,33 @@ describe('a whole file', () => {
     },
   );
 
-  test('with a name that is too long for the release is refused from then on', async () => {
-    const most = 50;
-    const made = await place(({ members }) =>
-      String(members['RelativeFilePath']).length > most
-        ? { status: 400, body: 'RelativeFilePath is longer than 50 characters' }
-        : { status: 200, body: '' },
-    );
+  test.each(['RelativeFilePath is longer than 50 characters', 'The request is not valid: RelativeFilePath'])(
+    'with a name that is too long for the release is refused for a day: %s',
+    async (said) => {
+      let now = 0;
+      const made = await place(
+        ({ members }) =>
+          String(members['RelativeFilePath']).length > 50 ? { status: 400, body: said } : { status: 200, body: '' },
+        { now: () => now },
+      );
+      const long = `/1/${'x'.repeat(60)}`;
+      expect(made.remote.reasonAgainst(long)).toBeUndefined();
+      await expect(download(made, long)).rejects.toMatchObject({ code: 'fault' });
+      expect(made.remote.reasonAgainst(long)).toContain('more than 50 characters');
+      expect(made.remote.reasonAgainst(`/1/${'x'.repeat(40)}`)).toBeUndefined();
+      now = 25 * 60 * 60_000;
+      expect(made.remote.reasonAgainst(long)).toBeUndefined();
+    },
+  );
+
+  test('with a long name that is not there is not refused for its length', async () => {
+    const made = await place(() => ({
+      status: 400,
+      body: { title: 'Invalid Request', detail: 'File was not found.' },
+    }));
     const long = `/1/${'x'.repeat(60)}`;
-    expect(made.remote.reasonAgainst(long)).toBeUndefined();
     await expect(download(made, long)).rejects.toMatchObject({ code: 'fault' });
-    expect(made.remote.reasonAgainst(long)).toContain('more than 50 characters');
-    expect(made.remote.reasonAgainst(`/1/${'x'.repeat(40)}`)).toBeUndefined();
+    expect(made.remote.reasonAgainst(long)).toBeUndefined();
   });
 });
 
