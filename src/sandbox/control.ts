@@ -3,6 +3,7 @@
  * this machine only and with the control token only, for a job is any program.
  */
 import type { SubmittedJob } from './cluster/cluster.ts';
+import { deleteJob } from './cluster/job-files.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
 import type { FaultRule } from './faults.ts';
@@ -32,7 +33,7 @@ const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: ChangeDe
   fail: (job, { message }) => job.end('Failed', message),
   cancel: (job) => job.end('Canceled'),
   requeue: (job) => job.requeue(),
-  delete: (job) => job.delete(),
+  delete: deleteJob,
   state: (job, { state }) => {
     job.toldState = state ?? undefined;
   },

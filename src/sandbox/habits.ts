@@ -69,8 +69,9 @@ export function defaultHabits() {
     restPath: DEFAULT_PATH as string,
     /** Members of answers begin with a capital letter or a small one. */
     memberCase: 'pascal' as 'pascal' | 'camel',
-    /** Whatever is not ASCII, and some of what is, is escaped in JSON. */
+    /** Whatever is not ASCII, and some of what is, is escaped in JSON; in base64 that is the plus. */
     escapesAll: true,
+    escapesBase64: false,
     /** The language of problems if `Accept-Language` asks for none. */
     language: 'cs' as Language,
     /** Listed names are absolute paths. */

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, parseJobId, type TaskId } from '../../job.ts';
 import { type IdHabits, Ids } from './ids.ts';
-import { keepLiveFiles } from './job-files.ts';
 import { type JobSpec, LIVE_FILE_PATHS, type TaskSpec } from './specs.ts';
 import { type TaskExit, TaskProcess } from './task-process.ts';
 import { type EndState, type JobState, TaskRun } from './task-run.ts';
@@ -169,13 +168,6 @@ export class SubmittedJob {
   async requeue(): Promise<void> {
     if (this.submittedAtMs === undefined) throw new JobtailError('usage', `job ${this.jobId} is not submitted`);
     await Promise.all(this.tasks.map(({ run }) => run.requeue()));
-  }
-
-  /** Ends what has not ended; but for the live files, nothing of it is left (docs/rest.md 3.6). */
-  async delete(): Promise<void> {
-    await this.end('Canceled');
-    await Promise.all(this.tasks.map(keepLiveFiles));
-    this.toldState = 'Deleted';
   }
 
   /** Resolves when all processes have ended. */

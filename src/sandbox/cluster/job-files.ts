@@ -101,8 +101,15 @@ async function staysWithin(root: string, path: Buffer): Promise<boolean> {
   return real.startsWith(root + sep);
 }
 
+/** Deletes a job: what runs of it is ended, and but for the live files nothing of it is left (docs/rest.md 3.6). */
+export async function deleteJob(job: SubmittedJob): Promise<void> {
+  await job.end('Canceled');
+  await Promise.all(job.tasks.map(keepLiveFiles));
+  job.toldState = 'Deleted';
+}
+
 /** Removes all other files of a task. */
-export async function keepLiveFiles({ directory, files }: SubmittedTask): Promise<void> {
+async function keepLiveFiles({ directory, files }: SubmittedTask): Promise<void> {
   const kept: readonly string[] = Object.values(files);
   const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
   const paths = entries.flatMap((entry) => (entry.isDirectory() ? [] : [join(entry.parentPath, entry.name)]));

@@ -142,6 +142,8 @@ function subjectOf({ operation, jobId, asked, name }: RestRequest): FaultSubject
   const files = asked.flatMap((part) =>
     part?.taskId == null || part.file === null ? [] : [{ taskId: part.taskId, file: part.file }],
   );
-  const named = name === undefined ? [] : [{ file: name }];
+  // A rule names a file as it is listed, whatever the release wants before that.
+  const listed = name === undefined ? [] : [name, name.replace(`/${jobId}/`, '/')];
+  const named = listed.map((file) => ({ file }));
   return { operation, ...(jobId !== undefined && { jobId }), files: [...files, ...named] };
 }

@@ -2,6 +2,7 @@
 import { LISTED_FILE } from '../../remote/rest/contract.ts';
 import { changedFiles, pathOfListed } from '../cluster/job-files.ts';
 import type { Answer } from '../exchange.ts';
+import type { SandboxHabits } from '../habits.ts';
 import { base64Of, bytesOf, openWhole, type WholeFile } from '../operations/whole-file.ts';
 import { answerOf, type RestCall, streamed } from './call.ts';
 import { askedName, listedName } from './names.ts';
@@ -41,9 +42,9 @@ export async function wholeFile(name: string, call: RestCall): Promise<Answer> {
   const extra = extraFile(asked, place.habits.extraFiles);
   if (extra !== undefined) return answerOf(Buffer.from(extra).toString('base64'), place);
   const path = asked === undefined ? undefined : pathOfListed(job, asked);
-  const file = path === undefined ? undefined : await openWhole({ path, listed: name }, call, place);
+  const file = path === undefined ? undefined : await openWhole({ path, listed: asked ?? '' }, call, place);
   if (file === undefined) throw new RestFailure('noSuchFile', name);
-  return streamed(base64String(file, place.habits.fileAccess === 'firecrest'));
+  return streamed(base64String(file, place.habits));
 }
 
 /** The text of a file that is listed besides the real ones, with the slash that its name may lack in the listing. */
@@ -52,10 +53,13 @@ function extraFile(asked: string | undefined, extraFiles: Readonly<Record<string
   return listed === undefined ? undefined : extraFiles[listed];
 }
 
-async function* base64String(file: WholeFile, asText: boolean): AsyncGenerator<string> {
+async function* base64String(file: WholeFile, { fileAccess, escapesBase64 }: SandboxHabits): AsyncGenerator<string> {
+  const bytes = bytesOf(file);
   try {
     yield '"';
-    yield* base64Of(asText ? throughText(bytesOf(file)) : bytesOf(file));
+    for await (const piece of base64Of(fileAccess === 'firecrest' ? throughText(bytes) : bytes)) {
+      yield escapesBase64 ? piece.replaceAll('+', '\\u002B') : piece;
+    }
     yield '"';
   } finally {
     await file.handle.close();

@@ -1,6 +1,7 @@
 /** What each release answers (docs/rest.md 3): parts, listings, names, whole files, jobs. */
 import { mkdir, symlink, utimes } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { deleteJob } from '../../../src/sandbox/cluster/job-files.ts';
 import { type ReleaseName, releaseOf } from '../../../src/sandbox/rest/releases.ts';
 import { callJobs, jobAnd } from '../support.ts';
 import { FILE, get, LOG, list, PARTS, PROGRESS, partsOf, post, STDERR, STDOUT, startJob, write } from './support.ts';
@@ -171,6 +172,23 @@ describe('the listing and whole files', () => {
   );
 
   it.each([
+    ['2.0', '/123///a.txt', '123///a.txt'],
+    ['4.0', '/501/123/a.txt', '/123/a.txt'],
+    ['6.4', '/123/a.txt', '/123/a.txt'],
+  ] as const)('of %s meet fault rules by the name that is listed: %s', async (release, asked, file) => {
+    const { sandbox, download } = await startFiles(release);
+    sandbox.faults.add({ kind: 'staleSize', bytes: 0, file });
+    expect(await download(asked)).toMatchObject({ text: '""' });
+  });
+
+  it('have their plus escaped where the server does that', async () => {
+    const { sandbox, download } = await startFiles('6.4', { habits: { escapesBase64: true } });
+    const { text, json } = await download('/123/sub/deep/b.bin');
+    expect([text, json]).toEqual(['"AP/\\u002BAQ=="', 'AP/+AQ==']);
+    expect(sandbox.calls.at(-1)?.path).toBe('/123/sub/deep/b.bin');
+  });
+
+  it.each([
     ['2.1', 'names'],
     ['2.2', 'dates'],
     ['6.4', 'dates'],
@@ -320,7 +338,7 @@ describe('jobs', () => {
       job: { tasks: [{ taskId: '123', specificationId: '123' }, {}] },
     });
     await write(task.files.stdout, 'last words');
-    await job.delete();
+    await deleteJob(job);
     const info = await get(sandbox, 'JobManagement/CurrentInfoForJob', {
       submittedJobInfoId: '501',
       sessionCode: session,
