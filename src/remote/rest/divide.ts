@@ -58,7 +58,8 @@ export function divideByBytes(
     left -= bytes;
   };
   for (const together of byTask(wanted).values()) add(together);
-  return slices;
+  // To want nothing is a call, too.
+  return slices.length === 0 ? [[]] : slices;
 }
 
 function byTask(wanted: readonly PartRequest[]): Map<TaskId, PartRequest[]> {

@@ -6,7 +6,7 @@ import { JsonNumber, JsonObject, jsonObject } from './json.ts';
 /** Where the public key alone ends a transfer. */
 export const CLOSE_PATH = ADDRESSES.EndFileTransfer[1].path;
 
-/** The whole object as it was given; after a restart, what is left of it. */
+/** The whole object as it was given; after a restart, what is left of it, for these releases want all of it. */
 export function givenMethod({
   given,
   serverHostname,
@@ -16,16 +16,17 @@ export function givenMethod({
 }: TransferMethod): JsonObject {
   if (given instanceof JsonObject) return given;
   return jsonObject({
-    [TRANSFER_METHOD.hostname]: serverHostname,
-    [TRANSFER_METHOD.basepath]: sharedBasepath,
-    [TRANSFER_METHOD.protocol]: protocol === null ? null : new JsonNumber(String(PROTOCOLS[protocol])),
+    [TRANSFER_METHOD.hostname]: serverHostname ?? '',
+    [TRANSFER_METHOD.basepath]: sharedBasepath ?? '',
+    [TRANSFER_METHOD.protocol]: protocol === null ? undefined : new JsonNumber(String(PROTOCOLS[protocol])),
     [TRANSFER_METHOD.credentials]:
-      credentials &&
-      jsonObject({
-        [CREDENTIALS.username]: credentials.username,
-        [CREDENTIALS.privateKey]: credentials.privateKey,
-        [CREDENTIALS.publicKey]: credentials.publicKey,
-      }),
+      credentials === null
+        ? undefined
+        : jsonObject({
+            [CREDENTIALS.username]: credentials.username ?? '',
+            [CREDENTIALS.privateKey]: credentials.privateKey ?? '',
+            [CREDENTIALS.publicKey]: credentials.publicKey ?? '',
+          }),
   });
 }
 
