@@ -51,18 +51,19 @@ try {
   const sandbox = start(['sandbox', '--directory', path.join(place, 'sandbox'), '--job']);
   let said = '';
   sandbox.stdout.on('data', (bytes) => (said += bytes));
-  while (!/--task .*\n/.test(said)) await sleep(50);
+  while (!/agent watch .*\n/.test(said)) await sleep(50);
   // All that it says is a configuration.
   writeFileSync(path.join(place, 'config.yaml'), said);
-  const [, job, tasks] = /agent watch (\d+) (--task.*)/.exec(said);
-  spawnSync(process.execPath, [PROGRAM, 'watch', job, ...tasks.split(' ')], { cwd: place });
+  const [, job] = /agent watch (\d+)/.exec(said);
   start(['run']);
+  spawnSync(process.execPath, [PROGRAM, 'watch', job], { cwd: place });
   await sleep(8_000);
   record(
     'tail',
     `agent tail ${job} -f -n 2`,
     onTerminal(`tail ${job} -f -n 2`, { seconds: 4 }).split('\n').slice(0, 20).join('\n'),
   );
+  record('jobs', 'agent jobs', onTerminal('jobs'));
   record('status', 'agent status', `${onTerminal('status')}\n$ agent status ${job}\n${onTerminal(`status ${job}`)}`);
 } finally {
   for (const child of started) {

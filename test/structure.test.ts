@@ -26,9 +26,10 @@ const RULES: Readonly<Record<string, Allowed>> = {
   store: { values: ['system'] },
   agent: { values: ['system'], types: ['store'] },
   'agent/loop': {
-    values: ['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'system'],
+    values: ['agent', 'agent/poll', 'agent/pass', 'agent/results', 'agent/live', 'agent/tasks', 'system'],
     types: ['store'],
   },
+  'agent/tasks': { values: ['agent', 'system'], types: ['agent/live', 'store'] },
   'agent/pass': {
     values: ['agent', 'agent/poll', 'agent/results', 'agent/live', 'system'],
     types: ['store'],

@@ -6,7 +6,8 @@
 import PQueue from 'p-queue';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
+import type { JobInformation } from '../job-information.ts';
+import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 
 export interface CallLimits {
   /** Calls at a time. */
@@ -191,5 +192,24 @@ export class QueuedRemote implements Remote {
 
   divide(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[] {
     return this.#remote.divide?.(jobId, wanted) ?? [wanted];
+  }
+}
+
+/** The service that tells of jobs, with every call passed through the patient lane. */
+export class QueuedJobService implements JobService {
+  readonly #service: JobService;
+  readonly #calls: Pick<Calls, 'run'>;
+
+  constructor(service: JobService, calls: Pick<Calls, 'run'>) {
+    this.#service = service;
+    this.#calls = calls;
+  }
+
+  getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
+    return this.#calls.run('patient', signal, () => this.#service.getJob(jobId, signal));
+  }
+
+  listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
+    return this.#calls.run('patient', signal, () => this.#service.listJobs(signal));
   }
 }

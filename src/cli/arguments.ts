@@ -1,6 +1,8 @@
 /** Arguments of the command line as values; what is none is said in one sentence. */
 import { InvalidArgumentError } from 'commander';
-import { LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
+import { isQuickPattern } from '../config/quick-pattern.ts';
+import { JobtailError } from '../errors.ts';
+import { type JobId, LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
 
 /** A parser for commander; `isNone` ends the sentence `"..." is no ...`. */
 function argument<T>(parse: (text: string) => T | undefined, isNone: string): (text: string) => T {
@@ -30,6 +32,15 @@ export const secondsArgument = argument((text) => {
   const seconds = Number(text);
   return seconds >= 1 && seconds <= 600 ? seconds : undefined;
 }, 'number from 1 to 600');
+export const patternArgument = argument(
+  (text) => (text !== '' && isQuickPattern(text) ? text : undefined),
+  'pattern: one such as heat-* was expected, with at most two ** before its end',
+);
+/** Days, as milliseconds. */
+export const daysArgument = argument((text) => {
+  const days = /^\d{1,5}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  return days <= 3_650 ? days * 86_400_000 : undefined;
+}, 'number of days up to 3650');
 export const sinceArgument = argument(
   (text) => parseSince(text, Date.now()),
   'time: 90s, 10m, 2h, 1d or a date was expected',
@@ -50,4 +61,24 @@ export function parseSince(text: string, now: number): number | undefined {
 /** For an option that may be repeated. */
 export function collect<T>(parse: (text: string) => T): (text: string, before: T[]) => T[] {
   return (text, before) => [...before, parse(text)];
+}
+
+/** What a command is about: one job, or all of the user. */
+export interface OneOrMine {
+  readonly mine?: boolean;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+/** The job, or undefined for all of the user. @throws JobtailError usage */
+export function jobUnlessMine(
+  jobId: JobId | undefined,
+  { mine = false, include = [], exclude = [] }: OneOrMine,
+): JobId | undefined {
+  const refuse = (message: string) =>
+    new JobtailError('usage', message, { hint: 'name a job, or say --mine for all jobs of the user' });
+  if (mine && jobId !== undefined) throw refuse(`--mine is for all jobs, not for job ${jobId} alone`);
+  if (!mine && jobId === undefined) throw refuse('the id of a job is missing');
+  if (!mine && include.length + exclude.length > 0) throw refuse('--include and --exclude go with --mine');
+  return jobId;
 }

@@ -8,9 +8,12 @@ import { AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
+  daysArgument,
   fileArgument,
   jobArgument,
+  jobUnlessMine,
   linesArgument,
+  patternArgument,
   portArgument,
   projectArgument,
   secondsArgument,
@@ -20,6 +23,8 @@ import {
 import { completionScript, SHELLS } from './help/completion-scripts.ts';
 import { exitCodesHelp } from './help/exit-codes.ts';
 import { endWhenUnread, versionOfProgram } from './process.ts';
+
+const DAY_MS = 86_400_000;
 
 export function programOf(): Command {
   const program = new Command('agent')
@@ -46,30 +51,55 @@ function addFollowing(program: Command): void {
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
 
-  command(program, 'watch', 'follow a job, and print the paths of its mirrors')
-    .argument('<job>', 'id of the job', jobArgument)
-    .addOption(taskOption('a task of the job whose live files are followed (repeatable)', 'none'))
+  command(program, 'watch', 'follow a job, or all jobs of the user, and print the paths of its mirrors')
+    .argument('[job]', 'id of the job', jobArgument)
+    .addOption(taskOption('a task of the job whose live files are followed (repeatable)', 'all, which are found'))
     .addOption(fileOption())
     .option('--no-results', 'leave the result files of the job alone')
+    .option('--no-wait', 'without waiting up to ten seconds for the first look at its tasks')
     .option('--foreground', 'follow it right here, while no agent runs, and show its lines')
+    .addOption(mineOption('every job of the user, as it is submitted, until it is settled'))
+    .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with such a name (repeatable)', 'all'))
+    .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with such a name (repeatable)', 'none'))
+    .addOption(
+      new Option('--max-age <days>', 'with --mine: no job that ended longer ago')
+        .argParser(daysArgument)
+        .default(DAY_MS, '1'),
+    )
     .addHelpText(
       'after',
       examples(
+        'agent watch 501',
         'agent watch 501 --task 9001 --task 9002',
-        'agent watch 501 --task 9001 --foreground',
-        'tail -F $(agent watch 501 --task 9001 --file stdout)',
+        'agent watch 501 --foreground',
+        'tail -F $(agent watch 501 --file stdout)',
+        "agent watch --mine --include 'heat-*' --exclude '*-test'",
       ),
     )
-    .action(async (job, options) => (await loaded(import('./commands/watch.ts'))).watch(job, options));
+    .action(async (job, options) => {
+      const jobId = jobUnlessMine(job, options);
+      if (jobId !== undefined) await (await loaded(import('./commands/watch.ts'))).watch(jobId, options);
+      else await (await loaded(import('./commands/watch-mine.ts'))).watchMine(options);
+    });
 
   command(program, 'unwatch', 'one last complete pass over a job, then follow it no longer; its files stay')
-    .argument('<job>', 'id of the job', jobArgument)
+    .argument('[job]', 'id of the job', jobArgument)
     .option('--now', 'without the last pass')
-    .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now'))
-    .action(async (job, options) => (await loaded(import('./commands/unwatch.ts'))).unwatch(job, options));
+    .addOption(mineOption('take no new jobs of the user; those that are followed stay so until they are settled'))
+    .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine'))
+    .action(async (job, options) => {
+      const jobId = jobUnlessMine(job, options);
+      if (jobId !== undefined) await (await loaded(import('./commands/unwatch.ts'))).unwatch(jobId, options);
+      else await (await loaded(import('./commands/watch-mine.ts'))).unwatchMine(options);
+    });
 }
 
 function addLooking(program: Command): void {
+  command(program, 'jobs', 'the jobs of the user as the middleware tells them, and which of them are followed')
+    .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))
+    .action(async (options) => (await loaded(import('./commands/jobs.ts'))).jobs(options));
+
   command(program, 'status', 'what is followed and how it stands')
     .argument('[job]', 'id of a job', jobArgument)
     .option('-w, --watch', 'again every second, in place, until Ctrl-C')
@@ -202,6 +232,13 @@ const protocolOption = () =>
 
 const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
+
+/** Of a command that is about one job otherwise. */
+const mineOption = (description: string) =>
+  new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'now']);
+
+const patternOption = (flags: string, description: string, ifLeftOut: string) =>
+  new Option(flags, description).argParser(collect(patternArgument)).default([], ifLeftOut);
 
 function fileOption(): Option {
   const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);

@@ -1,11 +1,6 @@
 /** Addresses of the configuration over which secrets travel readably. */
 import type { Config } from './config.ts';
-
-/** The addresses of the service and of its sign-in. */
-export function addressesOf(service: Config['service']): string[] {
-  const urls = service.protocol === 'soap' ? [service.fileTransferUrl, service.baseUrl] : [service.baseUrl];
-  return urls.filter((url) => url !== null);
-}
+import { addressesOf } from './service-address.ts';
 
 /** Origins that are neither encrypted nor on this machine, whatever proxy lies before them. */
 export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {

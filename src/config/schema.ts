@@ -7,6 +7,7 @@ import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
+import { isQuickPattern } from './quick-pattern.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
   duration,
@@ -124,16 +125,10 @@ function resultsSection(directory: string) {
 
 /** Patterns as in .gitignore. */
 function globs() {
-  const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuick, {
+  const glob = text('a pattern such as *.dat (put it in quotes)').refine(isQuickPattern, {
     error: 'a pattern with at most two ** before its end',
   });
   return listOf(glob, 'patterns such as ["**"]');
-}
-
-/** With more, some names would take seconds each: there are as many ways to match as there are pairs, triples, ... of their parts. */
-function isQuick(glob: string): boolean {
-  const [, ...beforeEnd] = glob.replace(/\/$/, '').split('/').reverse();
-  return beforeEnd.filter((part) => /^\*\*+$/.test(part)).length <= 2;
 }
 
 /** How the host key of a transfer host is checked. */

@@ -9,7 +9,7 @@ import { Agent } from '../agent/loop/agent.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
-import type { Log, Remote } from '../agent/ports.ts';
+import type { JobService, Log, Remote } from '../agent/ports.ts';
 import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
 import type { Config } from '../config/config.ts';
@@ -20,7 +20,7 @@ import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import { systemClock } from '../system/clock.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/flush.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
@@ -71,20 +71,35 @@ export interface EngineOptions {
   readonly store: Store;
   readonly transfers: Transfers;
   readonly remote: Remote;
+  /** The service that tells of jobs, if there is one. */
+  readonly jobService?: JobService | null;
   readonly log: Log;
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId;
   readonly observer?: Observer;
   readonly onProgress?: (progress: ResultSyncRow) => void;
+  /** The machine's by default. */
+  readonly clock?: Clock;
 }
 
 export function buildEngine(options: EngineOptions): Engine {
-  const { config, store, transfers, remote, log, only, observer, onProgress } = options;
+  const {
+    config,
+    store,
+    transfers,
+    remote,
+    jobService = null,
+    log,
+    only,
+    observer,
+    onProgress,
+    clock = systemClock,
+  } = options;
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service);
   const patient = new QueuedRemote(remote, calls, 'patient');
-  const { now, monotonic } = systemClock;
-  const commits = new Commits({ transaction: (work) => store.transaction(work), timer: systemClock.timer });
+  const { now, monotonic } = clock;
+  const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
   const context: PollContext = {
     store,
@@ -116,7 +131,7 @@ export function buildEngine(options: EngineOptions): Engine {
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
     rules: results,
-    clock: systemClock,
+    clock,
     parallel: RESULTS_AT_A_TIME,
     direct: transfers.directOf(config),
     onProgress,
@@ -128,7 +143,7 @@ export function buildEngine(options: EngineOptions): Engine {
     onFallback: (jobId, reason) =>
       log.warn({ jobId, err: reason }, `results of job ${jobId} come by SOAP, not directly: ${reason}`),
   });
-  const shared = { mirrorDirectory: mirror.directory, clock: systemClock };
+  const shared = { mirrorDirectory: mirror.directory, clock };
   const agent = new Agent({
     ...shared,
     commits,
@@ -136,8 +151,15 @@ export function buildEngine(options: EngineOptions): Engine {
     calls,
     poll: context,
     results: synced,
+    jobService,
+    search: {
+      ...{ store, log, clock, habits: store.habits, batchLimit: context.batchLimit },
+      onFound: (tasks, by) => observer?.tasksFound(tasks, by),
+    },
     intervals: poll,
     resultsIntervalMs: results.intervalMs,
+    resultsOfMine: results.enabled,
+    onJobLook: (outcome) => observer?.jobLook(outcome),
     log,
     random: Math.random,
     only,

@@ -9,6 +9,7 @@ import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.t
 import type { KeptHabits } from '../remote/rest/habits.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
+import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
 import { servicesOver } from './services.ts';
@@ -27,6 +28,10 @@ export interface Observer {
   signIn(event: SignInEvent): void;
   appended(bytes: number): void;
   fetched(bytes: number, changed: boolean): void;
+  /** Tasks of a job were found that no order named. */
+  tasksFound(tasks: number, by: FoundBy): void;
+  /** The service that tells of jobs was looked at. */
+  jobLook(outcome: 'ok' | 'failed'): void;
 }
 
 export interface Connection {

@@ -80,6 +80,8 @@ export class Daemon {
       },
       appended: (bytes) => this.#metrics?.appended(bytes),
       fetched: (bytes, changed) => this.#metrics?.fetched(bytes, changed),
+      tasksFound: (tasks, by) => this.#metrics?.tasksFound(tasks, by),
+      jobLook: (outcome) => this.#metrics?.jobLook(outcome),
     };
   }
 
@@ -144,7 +146,8 @@ export class Daemon {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;
     warnOfPlainHttp(config, log);
-    const engine = buildEngine({ config, store, transfers, remote: connection.remote, log, observer: this.#observer });
+    const { remote, jobService } = connection;
+    const engine = buildEngine({ config, store, transfers, remote, jobService, log, observer: this.#observer });
     const { agent } = engine;
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(connection.remote);
@@ -156,7 +159,7 @@ export class Daemon {
     try {
       await this.#serve(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      agent.start(configuredJobs(config));
+      agent.start(configuredJobs(config), config.watchMine);
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
       if (!this.#standing.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;

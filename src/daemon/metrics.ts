@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ErrorCode } from '../errors.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
+import type { FoundBy } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 
 /** What the store holds, added up. Times are milliseconds since 1970. */
@@ -37,6 +38,8 @@ export class Metrics {
   readonly #mirrored;
   readonly #results;
   readonly #resultBytes;
+  readonly #tasksFound;
+  readonly #jobLooks;
   readonly #reloads;
   #withDefaults = false;
   /** Of the store, for all gauges of one answer: to add it up takes a while when much is watched. */
@@ -59,6 +62,8 @@ export class Metrics {
     this.#mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
     this.#results = counter('results_fetched_total', 'Result files fetched', ['changed']);
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
+    this.#tasksFound = counter('tasks_found_total', 'Tasks found that no order names', ['by']);
+    this.#jobLooks = counter('job_looks_total', 'Looks at the service that tells of jobs', ['outcome']);
     this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
     this.#mirrored.inc(0);
     for (const outcome of ['taken', 'refused']) this.#reloads.inc({ outcome }, 0);
@@ -84,6 +89,14 @@ export class Metrics {
   fetched(bytes: number, changed: boolean): void {
     this.#results.inc({ changed: String(changed) });
     this.#resultBytes.inc(bytes);
+  }
+
+  tasksFound(tasks: number, by: FoundBy): void {
+    this.#tasksFound.inc({ by }, tasks);
+  }
+
+  jobLook(outcome: 'ok' | 'failed'): void {
+    this.#jobLooks.inc({ outcome });
   }
 
   reloaded(outcome: 'taken' | 'refused'): void {

@@ -1,6 +1,7 @@
 /** The services of the agent's ports, by the protocol of the configuration: the one place that knows which it is. */
 import type { JobService, Log, Remote } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
+import { serviceAddress } from '../config/service-address.ts';
 import type { SpillPlace } from '../remote/content/spill-file.ts';
 import type { HttpClient } from '../remote/http/http-client.ts';
 import { RestRemote } from '../remote/rest/client.ts';
@@ -39,7 +40,7 @@ export function servicesOver(service: Config['service'], options: ServicesOption
       jobService: jobsUrl === null ? null : new SoapJobService({ ...calls, namespace, soapVersion, url: jobsUrl }),
     };
   }
-  const url = `${service.baseUrl}${service.path}`;
+  const url = serviceAddress(service);
   const onChange = (what: string) => log.info({ what }, `the service is not as it was before: ${what}`);
   const habits = new RestHabits({ kept, onChange, now: systemClock.monotonic });
   return {

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
+import { serviceAddress } from '../config/service-address.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
@@ -11,10 +12,6 @@ import type { WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { Transfers } from './transfers.ts';
-
-/** What a service is known by: its habits are those of an address. */
-const serviceAddress = ({ service }: Config) =>
-  service.protocol === 'soap' ? service.fileTransferUrl : `${service.baseUrl}${service.path}`;
 
 /** Where large answers wait on the disk. */
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
@@ -115,7 +112,7 @@ export function sharedStoreIfReadable(config: Config): Store | undefined {
 
 const storeOf = (config: Config) => ({
   directory: config.state.directory,
-  service: serviceAddress(config),
+  service: serviceAddress(config.service),
   now: systemClock.now,
 });
 

@@ -31,8 +31,9 @@ export function configurationFor(
   return { service: serviceOf(sandbox, protocol), auth: { method: 'password', username, passwordFile } };
 }
 
-function serviceOf({ baseUrl, fileTransferUrl, namespace, habits }: Sandbox, protocol: Protocol) {
-  if (protocol === 'soap') return { fileTransferUrl, namespace, baseUrl };
+function serviceOf(sandbox: Sandbox, protocol: Protocol) {
+  const { baseUrl, fileTransferUrl, jobsUrl, namespace, habits } = sandbox;
+  if (protocol === 'soap') return { fileTransferUrl, namespace, baseUrl, ...(jobsUrl !== null && { jobsUrl }) };
   const { restPath: path } = habits;
   return { protocol, baseUrl, ...(path !== DEFAULT_PATH && { path }) };
 }

@@ -37,6 +37,17 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return Buffer.concat(chunks);
 }
 
+/** A media type in lower case and its parameters. */
+export function readMediaType(line: string): { type: string; parameters: Map<string, string> } {
+  const [type = '', ...rest] = line.split(/;(?=(?:[^"]*"[^"]*")*[^"]*$)/);
+  const parameters = new Map<string, string>();
+  for (const parameter of rest) {
+    const match = /^\s*([^=\s]+)\s*=\s*(?:"([^"]*)"|([^"\s]*))\s*$/.exec(parameter);
+    if (match) parameters.set((match[1] ?? '').toLowerCase(), match[2] ?? match[3] ?? '');
+  }
+  return { type: type.trim().toLowerCase(), parameters };
+}
+
 /** Sends a small answer. */
 export function sendText(response: ServerResponse, { status, headers, body }: Answer & { body: string }): void {
   const bytes = Buffer.from(body);

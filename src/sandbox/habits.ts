@@ -128,7 +128,7 @@ export function defaultHabits() {
     accountKeys: false,
     /** Key pairs a job can have. */
     maxKeys: 6,
-    /** What counts towards `maxKeys`: keys that are open, or all that the job ever had. */
+    /** What counts towards `maxKeys`: keys that are open, or all that the job ever had, as some REST releases have it. */
     maxKeysCounts: 'open' as 'open' | 'ever',
     /** A key ends by itself after so many hours. */
     keyLifetimeHours: 24,

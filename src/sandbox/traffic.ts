@@ -1,7 +1,13 @@
 /** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../operations.ts';
-import type { SoapVersion } from './soap/request.ts';
-import type { TaskFileOffset } from './soap/request-schema.ts';
+import type { FileType, SoapVersion } from '../remote/soap/contract.ts';
+
+/** What was asked for, by the names of docs/interface.md 2.5. */
+export interface RecordedEntry {
+  readonly submittedTaskInfoId: string | null;
+  readonly fileType: FileType | null;
+  readonly offset: string | null;
+}
 
 /** One call, over either protocol. No session code. */
 export interface RecordedCall {
@@ -12,8 +18,8 @@ export interface RecordedCall {
   readonly jobId: string | undefined;
   /** By the sandbox's clock. */
   readonly atMs: number;
-  /** DownloadParts: what was asked for, in the order of the request, by the names of docs/interface.md 2.5. */
-  readonly entries?: readonly (TaskFileOffset | null)[];
+  /** DownloadParts: in the order of the request. */
+  readonly entries?: readonly (RecordedEntry | null)[];
   /** DownloadFile: the name as sent. */
   readonly path?: string | undefined;
   /** Bytes of the request. */

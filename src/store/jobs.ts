@@ -30,6 +30,20 @@ export class Jobs {
     return this.#table.all('');
   }
 
+  settled(): JobId[] {
+    return this.#ids("WHERE state = 'settled'");
+  }
+
+  /** All that were ever ordered. */
+  known(): Set<JobId> {
+    return new Set(this.#ids(''));
+  }
+
+  /** How many are followed because all jobs of the user are. */
+  followedByRule(): number {
+    return this.#ids("WHERE source = 'mine' AND state IN ('watched', 'ending')").length;
+  }
+
   /** Those that were ordered, or changed their state, since `revision`; all of them since -1. */
   changedSince(revision: number): JobRow[] {
     return this.#table.all('WHERE revision > ?', revision);
@@ -81,5 +95,9 @@ export class Jobs {
       UPDATE jobs SET polled_at = @polledAt, grown_at = coalesce(@grownAt, grown_at), refused = refused + @refused,
         failures = @failures, error = @error WHERE job_id = @jobId`;
     this.#sql.run(set, { jobId, ...end, error: jsonOf(end.error) });
+  }
+
+  #ids(where: string): JobId[] {
+    return this.#sql.all<Pick<JobRow, 'jobId'>>(`SELECT job_id AS jobId FROM jobs ${where}`).map(({ jobId }) => jobId);
   }
 }

@@ -57,6 +57,8 @@ describe.concurrent('the demo', OPTIONS, () => {
     expect(stdout).toMatch(/process \d+ is dead \(SIGKILL\)/);
     expect(stdout).toMatch(/502 stdout: [\d,]+ bytes are here; asked for from byte [\d,]+ on/);
     expect(stdout).toMatch(/502 stdout {3}\| ./);
+    expect(stdout, 'by its number alone').toContain('$ agent watch 501 -c config.yaml');
+    expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
     expect(stdout).toContain('8 verified against the raw bytes of the server');
     for (const task of [502, 504]) {
       for (const file of ['stdout', 'stderr', 'log', 'progress']) {

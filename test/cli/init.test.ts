@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { namespaceOf } from '../../src/cli/check/namespace.ts';
+import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
 import { configText } from '../../src/cli/init/config-text.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 
@@ -27,6 +27,40 @@ describe('the namespace of a service', () => {
     ['', undefined],
   ])('%j is suggested only if it can be one', async (written, suggested) => {
     expect(await namespaceIn(`<wsdl:definitions targetNamespace="${written}">`)).toBe(suggested);
+  });
+});
+
+describe('the service that tells of jobs', () => {
+  /** A server that describes what it has by the paths that it has. */
+  async function beside(path: string, described: Readonly<Record<string, string>>): Promise<string | undefined> {
+    const server = http.createServer(({ url = '' }, response) => {
+      const text = described[url.replace('?wsdl', '')];
+      response.writeHead(text === undefined ? 404 : 200).end(text);
+    });
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const service = { fileTransferUrl: `${origin}${path}`, namespace: 'urn:x' };
+    return (await jobsUrlBeside(service, new AbortController().signal))?.replace(origin, '');
+  }
+  const wsdl = '<wsdl:definitions targetNamespace="urn:x"><operation name="ListJobsForCurrentUser"/>';
+
+  it.each([
+    ['/FileTransferWs', '/JobManagementWs'],
+    ['/a.b/FileTransferWs/', '/a.b/JobManagementWs/'],
+    ['/FileTransferWs.asmx?v=1', '/JobManagementWs.asmx'],
+    ['/FileTransferWs.svc/soap', '/JobManagementWs.svc/soap'],
+    ['/ws/files', '/ws/JobManagementWs'],
+    ['/ws/files.asmx', '/ws/JobManagementWs.asmx'],
+  ])('is looked for beside %s', async (path, found) => {
+    expect(await beside(path, { [found]: wsdl })).toBe(found);
+  });
+
+  it('is none that answers with something else, or is of another namespace', async () => {
+    expect(await beside('/FileTransferWs', {})).toBeUndefined();
+    expect(await beside('/FileTransferWs', { '/JobManagementWs': '<html>Welcome</html>' })).toBeUndefined();
+    const another = wsdl.replace('urn:x', 'urn:y');
+    expect(await beside('/FileTransferWs', { '/JobManagementWs': another })).toBeUndefined();
   });
 });
 
@@ -57,7 +91,14 @@ describe('the configuration that is written', () => {
 
   it('holds the answers and nothing else, whatever they are', () => {
     const answers = fc.record({
-      ...{ fileTransferUrl: text, namespace: text, baseUrl: text, username: text, projectId: text },
+      ...{
+        fileTransferUrl: text,
+        namespace: text,
+        jobsUrl: fc.option(text),
+        baseUrl: text,
+        username: text,
+        projectId: text,
+      },
       ...{ mirrorDirectory: text, stateDirectory: text, secret: fc.tuple(fc.constant('tokenFile'), text) },
     });
     fc.assert(
@@ -66,10 +107,11 @@ describe('the configuration that is written', () => {
         expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
         const { value, problems } = readYaml(written);
         expect(problems).toEqual([]);
-        const { fileTransferUrl, namespace, baseUrl, username, projectId, secret, mirrorDirectory, stateDirectory } =
-          given;
+        const { fileTransferUrl, namespace, jobsUrl, baseUrl, username, projectId } = given;
+        const { secret, mirrorDirectory, stateDirectory } = given;
+        const told = jobsUrl === null ? {} : { jobsUrl };
         expect(value).toEqual({
-          service: expect.objectContaining({ fileTransferUrl, namespace, baseUrl }),
+          service: { fileTransferUrl, namespace, baseUrl, ...told },
           auth: { method: 'cloud-platform', username, projectId, tokenFile: secret[1] },
           mirror: { directory: mirrorDirectory },
           state: { directory: stateDirectory },

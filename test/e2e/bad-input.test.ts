@@ -96,6 +96,14 @@ describe.concurrent('a wrong configuration', PATIENCE, () => {
   });
 });
 
+it.concurrent('what nobody tells, because service.jobsUrl is missing', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  place.configure(NOWHERE);
+  for (const args of [['jobs'], ['jobs', '--json'], ['watch', '--mine']])
+    expectRefused(await place.agent(...args), 3, 'service.jobsUrl is not set in', 'JobManagementWs');
+  expect(fs.existsSync(place.state), 'nothing was begun').toBe(false);
+});
+
 describe.concurrent('wrong arguments', PATIENCE, () => {
   const wrong = [
     { args: ['watch', 'seven'], words: ['"seven" is no job id', 'a whole number of 64 bits'] },
@@ -109,7 +117,12 @@ describe.concurrent('wrong arguments', PATIENCE, () => {
       args: ['watch', '501', '--file', 'output'],
       words: ['"output" is no live file', 'stdout, stderr, log, progress'],
     },
-    { args: ['watch'], words: ["missing required argument 'job'"] },
+    { args: ['watch'], words: ['the id of a job is missing', '--mine'] },
+    { args: ['unwatch', '501', '--mine'], words: ['--mine is for all jobs, not for job 501 alone'] },
+    { args: ['watch', '501', '--include', 'heat-*'], words: ['--include and --exclude go with --mine'] },
+    { args: ['watch', '--mine', '--exclude', '**/**/a/**/b'], words: ['is no pattern', 'at most two **'] },
+    { args: ['watch', '--mine', '--file', 'stdout'], words: ["'--mine' cannot be used with option '--file"] },
+    { args: ['watch', '--mine', '--max-age', '4000'], words: ['"4000" is no number of days'] },
     { args: ['run', '--daemon'], words: ["unknown option '--daemon'"] },
   ];
 

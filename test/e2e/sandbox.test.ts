@@ -58,10 +58,11 @@ it('is followed by what it prints, and ends with its jobs', PATIENCE, async (con
 
   place.writeConfig(program.stdout);
   expect(await place.agent('check')).toMatchObject({ code: 0, stderr: '' });
+  await place.run();
   const watched = await place.agent(...watch.split(' '));
   expect(watched).toMatchObject({ code: 0 });
   const mirrors = watched.stdout.trim().split('\n');
-  await place.run();
+  expect(mirrors, 'four of each of two tasks, which nobody named').toHaveLength(8);
   await until('a mirror to grow', () => mirrors.some((mirror) => (readIfThere(mirror)?.length ?? 0) > 0));
 
   const ofJobs = () =>

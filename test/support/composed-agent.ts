@@ -2,36 +2,61 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { Log, Remote } from '../../src/agent/ports.ts';
+import type { JobService, Log, Remote } from '../../src/agent/ports.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { buildEngine } from '../../src/daemon/compose.ts';
 import { openOwnStore } from '../../src/daemon/state.ts';
 import { MINIMAL } from '../config/files.ts';
+import type { HeldClock } from './held-clock.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
-/** Follows nothing yet. What it warns of is gathered. */
-export async function startAgent(remote: Remote) {
+export interface ComposedAgent {
+  readonly jobService?: JobService;
+  /** The machine's by default. */
+  readonly clock?: HeldClock;
+  /** Lines of the configuration behind its minimal ones. */
+  readonly sections?: string;
+}
+
+const QUICK = `poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
+results: {intervalSeconds: 1}
+`;
+
+/** Follows nothing yet. What it warns of, and says, is gathered. */
+export async function startAgent(remote: Remote, { jobService, clock, sections = QUICK }: ComposedAgent = {}) {
   const directory = temporaryDirectory();
   const configFile = path.join(directory, 'config.yaml');
   fs.writeFileSync(
     configFile,
-    `${MINIMAL.replace('auth:', '  requestsPerMinute: 60000\nauth:')}mirror: {directory: ${directory}/mirror}
+    `${MINIMAL.replace('auth:', '  requestsPerMinute: 1000000\nauth:')}mirror: {directory: ${directory}/mirror}
 state: {directory: ${directory}/state}
-poll: {minIntervalSeconds: 0.1, maxIntervalSeconds: 0.2}
-results: {intervalSeconds: 1}
-`,
+${sections}`,
   );
   const config = await loadConfig(configFile);
   const warnings: string[] = [];
+  const said: string[] = [];
   const quiet = () => {};
-  const log: Log = { debug: quiet, info: quiet, warn: (_, message) => warnings.push(message), error: quiet };
+  const gather = (lines: string[]) => (_: unknown, message: string) => void lines.push(message);
+  const log: Log = { debug: quiet, info: gather(said), warn: gather(warnings), error: gather(warnings) };
   const owned = openOwnStore(config, log);
   const { store, transfers } = owned;
-  const { agent } = buildEngine({ config, store, transfers, remote, log });
+  const newAgent = () => {
+    const parts = { config, store, transfers, remote, log, ...(clock && { clock }) };
+    return buildEngine({ ...parts, jobService: jobService ?? null }).agent;
+  };
+  let agent = newAgent();
+  const stop = () => (clock === undefined ? agent.stop() : clock.passWhile(agent.stop()));
   onTestFinished(async () => {
-    await agent.stop();
+    await stop();
     owned.close();
   });
   agent.start([]);
-  return { agent, store, warnings };
+  /** Another agent takes its place, on the same state. */
+  const restart = async () => {
+    await stop();
+    agent = newAgent();
+    agent.start([]);
+    return agent;
+  };
+  return { agent, store, warnings, said, restart, mirrorDirectory: config.mirror.directory };
 }

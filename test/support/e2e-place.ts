@@ -24,6 +24,8 @@ export interface Status {
   readonly jobs: readonly {
     readonly jobId: string;
     readonly state: string;
+    /** In the words of the middleware. */
+    readonly jobState: string | null;
     readonly error: StatusTrouble | null;
     /** Failed visits in a row. */
     readonly failures: number;
@@ -34,6 +36,7 @@ export interface Status {
       readonly bytes: number;
       readonly generation: number;
       readonly exact: boolean;
+      readonly verified: boolean;
       readonly error: StatusTrouble | null;
     }[];
     readonly results: { readonly listed: number; readonly synced: number; readonly failed: number };

@@ -3,15 +3,24 @@ import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Commits } from '../../store/commits.ts';
-import type { WatchOrder } from '../../store/rows.ts';
-import { QueuedRemote } from '../calls.ts';
+import type { WatchMineRule, WatchOrder } from '../../store/rows.ts';
+import { QueuedJobService, QueuedRemote } from '../calls.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
-import { takeConfigured } from './configured-jobs.ts';
+import type { JobService } from '../ports.ts';
+import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { Failures, STATE } from './failure-log.ts';
 import { FollowedJob, type JobContext } from './followed-job.ts';
+import { JobLooks } from './job-looks.ts';
 import { Scheduler } from './scheduler.ts';
 
-export interface AgentOptions extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'onOver' | 'signal'> {
+export interface AgentOptions
+  extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'isToldOfJobs' | 'onFollowed' | 'onOver' | 'signal'> {
+  /** The service that tells of jobs; null if there is none. */
+  readonly jobService: JobService | null;
+  /** Told how each look at it went. */
+  readonly onJobLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
+  /** Whether results are wanted of jobs that are followed without being named. */
+  readonly resultsOfMine: boolean;
   readonly commits: Commits;
   readonly mirrorDirectory: string;
   /** Follow this job alone, whatever else is watched. */
@@ -21,14 +30,19 @@ export interface AgentOptions extends Omit<JobContext, 'scheduler' | 'passes' | 
 /** Many jobs that start together are spread over this time. */
 const SPREAD_MS = 1_000;
 const FEW_JOBS = 16;
+const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 
 export class Agent {
   readonly #options: AgentOptions;
   readonly #context: JobContext;
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
+  /** Undefined where nobody tells of jobs. */
+  readonly #jobLooks: JobLooks | undefined;
   /** How far the store was looked through. */
   #revision = -1;
+  /** The rule for jobs of the user that was last looked at, as JSON. */
+  #rule: string | undefined;
   /** Takes back another look at a store that could not be read. */
   #cancelLook: () => void = () => {};
 
@@ -38,11 +52,16 @@ export class Agent {
     const { signal } = this.#stop;
     const remote = new QueuedRemote(options.remote, calls, 'live');
     const pauseMs = intervals.minIntervalMs;
+    const scheduler = new Scheduler(clock);
+    const failures = new Failures(log);
+    this.#jobLooks = this.#newJobLooks(scheduler, failures);
     this.#context = {
       ...options,
       signal,
-      scheduler: new Scheduler(clock),
-      failures: new Failures(log),
+      scheduler,
+      failures,
+      isToldOfJobs: options.jobService !== null,
+      onFollowed: () => this.#jobLooks?.soon(),
       passes: new RequestedPasses({ ...options, store: poll.store, remote, pauseMs, signal }),
       onOver: (job) => {
         this.#jobs.delete(job.jobId);
@@ -53,10 +72,14 @@ export class Agent {
     setMaxListeners(0, signal);
   }
 
-  /** Begins to follow what the store and the configuration say. */
-  start(configured: readonly WatchOrder[]): void {
-    const { poll, clock, log } = this.#options;
-    takeConfigured(configured, { store: poll.store, clock, log });
+  /** Begins to follow what the store and the configuration say; `mine`: all jobs of the user by this rule. */
+  start(configured: readonly WatchOrder[], mine: WatchMineRule | null = null): void {
+    const { poll, clock, log, only } = this.#options;
+    const { store } = poll;
+    takeConfigured(configured, { store, clock, log });
+    if (only === undefined) takeRule(mine, { store, clock, log });
+    // One that was settled may be started again.
+    if (store.jobs.settled().length > 0) this.#jobLooks?.soon();
     this.refresh();
   }
 
@@ -77,6 +100,7 @@ export class Agent {
   /** Tries at once what failed with something that is mended by now. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
     for (const job of this.#jobs.values()) job.tryAgain(isMended);
+    this.#jobLooks?.tryAgain(isMended);
   }
 
   /** Calls back at least every `everyMs` while the scheduler advances: it goes round, and calls get their turn. */
@@ -92,7 +116,7 @@ export class Agent {
     this.#stop.abort();
     this.#cancelLook();
     this.#context.scheduler.stop();
-    await Promise.all([...this.#jobs.values()].map((job) => job.ended()));
+    await Promise.all([...[...this.#jobs.values()].map((job) => job.ended()), this.#jobLooks?.ended()]);
     commits.flush();
     await poll.liveFiles.mirrors.close();
   }
@@ -118,6 +142,37 @@ export class Agent {
       else this.#jobs.get(jobId)?.leave();
     }
     this.#revision = revision;
+    this.#lookForMine();
+  }
+
+  /** A rule that is new is followed soon; without a service that tells of jobs, none can be. */
+  #lookForMine(): void {
+    const { poll, log } = this.#options;
+    const rule = poll.store.watchMine.inForce();
+    const key = JSON.stringify(rule);
+    if (key === this.#rule) return;
+    this.#rule = key;
+    if (rule === undefined) return;
+    if (this.#jobLooks !== undefined) this.#jobLooks.soon();
+    else
+      log.error({ code: 'config', hint: NO_SERVICE }, 'the jobs of the user cannot be followed: nobody tells of them');
+  }
+
+  #newJobLooks(scheduler: Scheduler, failures: Failures): JobLooks | undefined {
+    const { jobService, calls, poll, intervals, search, resultsOfMine, onJobLook } = this.#options;
+    if (jobService === null) return undefined;
+    return new JobLooks({
+      ...this.#options,
+      ...{ scheduler, failures, store: poll.store, commit: poll.commit, onFound: search.onFound },
+      only: this.#options.only,
+      minIntervalMs: intervals.minIntervalMs,
+      results: resultsOfMine,
+      service: new QueuedJobService(jobService, calls),
+      followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
+      onNewJobs: () => this.refresh(),
+      onLook: onJobLook,
+      signal: this.#stop.signal,
+    });
   }
 
   #jobOf(jobId: JobId): FollowedJob {

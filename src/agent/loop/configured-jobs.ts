@@ -1,5 +1,5 @@
-/** The jobs of the configuration. */
-import type { WatchOrder } from '../../store/rows.ts';
+/** The jobs of the configuration, and its rule for the jobs of the user. */
+import type { WatchMineRule, WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import type { Log } from '../ports.ts';
@@ -24,5 +24,14 @@ export function takeConfigured(configured: readonly WatchOrder[], { store, clock
     for (const { jobId, source, state } of store.jobs.all()) {
       if (source === 'config' && state === 'watched' && !wanted.has(jobId)) store.jobs.setState(jobId, 'ending');
     }
+  });
+}
+
+/** Brings the rule of the configuration into the store, or takes it away; one that stays the same goes on as it began. */
+export function takeRule(rule: WatchMineRule | null, { store, clock }: ConfiguredJobsOptions): void {
+  store.transaction(() => {
+    const before = store.watchMine.of('config');
+    if (rule === null) store.watchMine.remove('config');
+    else store.watchMine.save({ ...rule, source: 'config', since: before?.since ?? clock.now() });
   });
 }

@@ -6,8 +6,10 @@ import type { Clock } from '../../system/clock.ts';
 import { gathered } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
 
-/** poll: of the live files. results: a sync of the results. pass: everything, to its end. */
-export const DUE_TASKS = ['poll', 'results', 'pass'] as const;
+/**
+ * poll: of the live files. results: a sync of the results. search: for the tasks of the job. pass: everything, to its end.
+ */
+export const DUE_TASKS = ['poll', 'results', 'search', 'pass'] as const;
 export type DueTask = (typeof DUE_TASKS)[number];
 
 export interface DueTasksOptions {
@@ -26,12 +28,14 @@ export interface DueTasksOptions {
 const AFTER: Readonly<Record<DueTask, readonly DueTask[]>> = {
   poll: [],
   results: ['poll'],
-  pass: ['poll', 'results'],
+  search: [],
+  pass: ['poll', 'results', 'search'],
 };
 
 const NEVER: Readonly<Record<DueTask, number>> = {
   poll: Number.POSITIVE_INFINITY,
   results: Number.POSITIVE_INFINITY,
+  search: Number.POSITIVE_INFINITY,
   pass: Number.POSITIVE_INFINITY,
 };
 
@@ -47,15 +51,20 @@ export class DueTasks implements Scheduled {
   readonly #options: DueTasksOptions;
   /** By the clock that only goes forward; infinite while it is not due. */
   readonly #dueAt: Record<DueTask, number> = { ...NEVER };
-  readonly #running: Record<DueTask, Running | undefined> = { poll: undefined, results: undefined, pass: undefined };
+  readonly #running: Record<DueTask, Running | undefined> = {
+    poll: undefined,
+    results: undefined,
+    search: undefined,
+    pass: undefined,
+  };
 
   constructor(options: DueTasksOptions) {
     this.#options = options;
   }
 
   get nextDue(): number {
-    const { poll, results, pass } = this.#dueAt;
-    return Math.min(poll, results, pass);
+    const { poll, results, search, pass } = this.#dueAt;
+    return Math.min(poll, results, search, pass);
   }
 
   /** Makes a task due after `delayMs`, whatever it was before. */

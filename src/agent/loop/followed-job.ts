@@ -3,40 +3,40 @@
  * its polls remember. All of that ends with it.
  */
 
-import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { phaseOf } from '../../job-information.ts';
+import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
-import type { Clock } from '../../system/clock.ts';
 import { CallSlot, type Calls, QueuedRemote } from '../calls.ts';
 import { wantsAnotherLook } from '../live/steps.ts';
 import type { RequestedPasses } from '../pass/job-end.ts';
-import { JobPolls, type PollContext, type Polled, troubleFrom } from '../poll/poll.ts';
-import type { Log, Remote } from '../ports.ts';
+import { JobPolls, type Polled } from '../poll/poll.ts';
+import type { Remote } from '../ports.ts';
 import type { Results } from '../results/results.ts';
+import { TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
 import { DUE_TASKS, type DueTask, DueTasks } from './due-tasks.ts';
-import { Failures, STATE } from './failure-log.ts';
-import { type IntervalLimits, Pace, restOf, withJitter } from './pace.ts';
+import { STATE } from './failure-log.ts';
+import { Pace, restOf, withJitter } from './pace.ts';
 import type { Scheduler } from './scheduler.ts';
+import { Settling } from './settling.ts';
+import { Visits, type VisitsContext } from './visits.ts';
 
 /** What all jobs share. */
-export interface JobContext {
+export interface JobContext extends VisitsContext {
   readonly scheduler: Scheduler;
   readonly calls: Calls;
   readonly remote: Remote;
-  readonly poll: PollContext;
   readonly results: Results;
   readonly passes: RequestedPasses;
-  /** Of the agent as a whole. */
-  readonly failures: Failures;
-  readonly intervals: IntervalLimits;
+  readonly search: TaskSearchOptions;
   readonly resultsIntervalMs: number;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** In [0, 1), for jitter. */
-  readonly random: () => number;
   /** Told how many bytes were appended to the live mirrors of a job. */
   readonly onAppended?: ((bytes: number) => void) | undefined;
+  /** There is a service that tells of jobs: it is asked for tasks first. */
+  readonly isToldOfJobs: boolean;
+  /** A job is followed from now on, or by another order. */
+  readonly onFollowed: () => void;
   /** It is not followed, and nothing is left to be done for it. */
   readonly onOver: (job: FollowedJob) => void;
   /** The agent stops. */
@@ -45,23 +45,16 @@ export interface JobContext {
 
 /** That a quiet job was polled is committed with something else, or after this time. */
 const QUIET_COMMIT_MS = 1_000;
+/** A search that waits for the listing of a sync of the results does so no longer than this. */
+const LISTING_MS = 30_000;
 
-/** A task that failed the last time. */
-interface Failing {
-  /** How often in a row. */
-  readonly times: number;
-  readonly retryAt: number;
-  readonly error: JobtailError;
-  readonly backOff: BackOff;
-}
-
-/** What a visit that went through brought. */
-interface VisitEnd {
-  readonly grew: boolean;
-  /** Entries of answers that were refused. */
-  readonly refused?: number;
-  /** How long its end may stay unsaid, in milliseconds; the usual time of a commit if left out. */
-  readonly withinMs?: number;
+/** What the service that tells of jobs says of this one. */
+export interface Told {
+  /** In the words of the middleware. */
+  readonly jobState: string | null;
+  /** Whether it names the tasks, and how many of them are new. */
+  readonly namesTasks: boolean;
+  readonly found: number;
 }
 
 export class FollowedJob {
@@ -70,40 +63,73 @@ export class FollowedJob {
   readonly #scope: string;
   readonly #tasks: DueTasks;
   readonly #polls: JobPolls;
-  readonly #failures: Failures;
-  readonly #failing = new Map<DueTask, Failing>();
+  readonly #visits: Visits;
+  readonly #search: TaskSearch;
+  readonly #pace: Pace;
   /** Undefined while it is not followed. */
-  #pace: Pace | undefined;
+  #settling: Settling | undefined;
+  #jobState: string | null = null;
+  /** Its tasks, if they are to be found, are searched for with the file-transfer service: nobody tells them. */
+  #isSearched: boolean;
 
   constructor(jobId: JobId, context: JobContext) {
-    const { clock, scheduler, log, poll, failures } = context;
+    const { clock, scheduler, poll, intervals, search, isToldOfJobs } = context;
     this.jobId = jobId;
     this.#context = context;
     this.#scope = `job ${jobId}`;
     this.#tasks = new DueTasks({ clock, scheduler, run: (task) => this.#run(task), onIdle: () => this.#idle() });
     this.#polls = new JobPolls(jobId, poll);
-    this.#failures = new Failures(log, failures);
+    this.#visits = new Visits(jobId, context);
+    this.#search = new TaskSearch(jobId, search);
+    this.#pace = new Pace(intervals);
+    this.#isSearched = !isToldOfJobs;
   }
 
   get isFollowed(): boolean {
-    return this.#pace !== undefined;
+    return this.#settling !== undefined;
   }
 
   /** Polls it from now on, or goes on by its newer order. */
   follow(job: JobRow, delayMs: number): void {
-    const { intervals, clock, log, poll } = this.#context;
+    const { intervals, clock, log, poll, onFollowed } = this.#context;
     const { jobId, source } = job;
+    const { store } = poll;
     this.#tasks.due('poll', delayMs);
-    if (this.#pace !== undefined) {
-      this.#pace.renew(job);
+    onFollowed();
+    if (this.#settling !== undefined) {
+      this.#planSearch(delayMs);
+      this.#settling.renew(job);
       if (job.results && !this.#tasks.has('results')) this.#tasks.due('results', delayMs);
       return;
     }
-    this.#pace = new Pace(job, clock, intervals);
+    this.#settling = new Settling(job, clock);
+    this.#planSearch(job.results ? LISTING_MS : delayMs);
+    const before = store.jobInformation.get(jobId);
+    if (before !== undefined) this.#noteJobState(before.information.state, this.#settling);
     log.info({ jobId, source }, `following job ${jobId}`);
     if (!job.results) return;
     // A first poll tells which of the listed files are live files.
-    this.#tasks.due('results', poll.store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
+    this.#tasks.due('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
+  }
+
+  /** What the middleware says of it; undefined if it could not be asked, or says nothing. */
+  told(told: Told | undefined): void {
+    if (this.#settling === undefined) return;
+    const wasSearched = this.#isSearched;
+    this.#isSearched = told === undefined ? wasSearched || this.#hasNoTask : !told.namesTasks;
+    if (!wasSearched) this.#planSearch(0);
+    if (told === undefined) return;
+    if (told.jobState !== this.#jobState) {
+      const { jobId } = this;
+      const { jobState } = told;
+      this.#context.log.info(
+        { jobId, jobState },
+        `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`,
+      );
+    }
+    const isNewlyOver = this.#noteJobState(told.jobState, this.#settling);
+    if (isNewlyOver) this.#pace.quicken();
+    if (isNewlyOver || told.found > 0) this.#tasks.due('poll', 0);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
@@ -113,7 +139,7 @@ export class FollowedJob {
 
   /** It is given up: what runs comes to its end, and nothing more is begun. */
   leave(): void {
-    this.#pace = undefined;
+    this.#settling = undefined;
     this.#tasks.cancel();
     if (!this.#tasks.areIdle) return;
     void this.#polls.closeMirrors();
@@ -122,12 +148,16 @@ export class FollowedJob {
 
   /** Tries at once what failed with something that is mended by now. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    for (const [task, { error }] of this.#failing) if (isMended(error.policy)) this.#tasks.due(task, 0);
+    for (const task of this.#visits.mended(isMended)) this.#tasks.due(task, 0);
   }
 
   /** Resolves when what runs now has ended. */
   ended(): Promise<void> {
     return this.#tasks.ended();
+  }
+
+  get #hasNoTask(): boolean {
+    return this.#context.poll.store.taskSearches.knownTasks(this.jobId).length === 0;
   }
 
   #idle(): void {
@@ -139,8 +169,9 @@ export class FollowedJob {
     try {
       if (task === 'poll') await this.#poll();
       else if (task === 'results') await this.#syncResults();
+      else if (task === 'search') await this.#searchTasks();
       else await this.#pass();
-      this.#failures.worked(this.#scope);
+      this.#visits.failures.worked(this.#scope);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#context.signal.aborted) this.#failed(task, error);
@@ -150,10 +181,10 @@ export class FollowedJob {
   }
 
   async #poll(): Promise<void> {
-    if (this.#pace === undefined) return;
+    if (!this.isFollowed) return;
     const { calls, remote, clock, random, signal } = this.#context;
     // One that answered slowly, or not at all, must not delay the others.
-    const isPatient = this.#pace.isSlow || this.#failing.has('poll');
+    const isPatient = this.#pace.isSlow || this.#visits.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
     const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
@@ -166,10 +197,11 @@ export class FollowedJob {
     const tookMs = clock.monotonic() - startedAt;
     await this.#notePoll(polled);
 
-    if (!this.isFollowed) return;
+    if (this.#settling === undefined) return;
+    if (polled.appended === 0) this.#settling.polled(startedAt);
     const hasNews = polled.appended > 0 || [...polled.ends.values()].some(wantsAnotherLook);
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
-    if (this.#pace.isSettled) this.#tasks.due('pass', 0);
+    if (this.#settling.isSettled) this.#tasks.due('pass', 0);
     else this.#tasks.dueAgain('poll', restOf(intervalMs, clock.monotonic() - startedAt));
   }
 
@@ -177,15 +209,15 @@ export class FollowedJob {
   async #notePoll({ appended, refused, errors, ends }: Polled): Promise<void> {
     const { jobId } = this;
     const { log } = this.#context;
-    for (const [file, error] of errors) this.#failures.failed(`${this.#scope} ${file}`, error);
-    for (const file of ends.keys()) this.#failures.worked(`${this.#scope} ${file}`);
+    for (const [file, error] of errors) this.#visits.failures.failed(`${this.#scope} ${file}`, error);
+    for (const file of ends.keys()) this.#visits.failures.worked(`${this.#scope} ${file}`);
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.#grew(appended);
     if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not asked for`);
-    const failed = this.#failing.has('poll');
-    if (grew || refused > 0 || failed) await this.#went(['poll'], { grew, refused });
-    else this.#unawaited(this.#went(['poll'], { grew, withinMs: QUIET_COMMIT_MS }));
+    const failed = this.#visits.isFailing('poll');
+    if (grew || refused > 0 || failed) await this.#visits.went(['poll'], { grew, refused });
+    else this.#visits.unawaited(this.#visits.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS }));
   }
 
   async #syncResults(): Promise<void> {
@@ -194,20 +226,47 @@ export class FollowedJob {
     // A newer order may want no results.
     if (poll.store.jobs.get(jobId)?.results !== true) return;
     const patient = new QueuedRemote(remote, calls, 'patient');
-    const end = await results.sync(jobId, { remote: patient, final: false, signal });
+    const onListed = async (names: readonly string[]) => {
+      if (await this.#search.listed(names)) this.#planSearch(0);
+    };
+    const end = await results.sync(jobId, { remote: patient, final: false, onListed, signal });
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
-    if (this.#failing.has('results')) await this.#went(['results'], { grew: false });
+    if (this.#visits.isFailing('results')) await this.#visits.went(['results'], { grew: false });
     if (this.isFollowed) this.#tasks.dueAgain('results', withJitter(resultsIntervalMs, random()));
+  }
+
+  /** Searches for tasks that nobody named; those that are found are polled at once. */
+  async #searchTasks(): Promise<void> {
+    const { poll, calls, remote, random, signal } = this.#context;
+    const patient = new QueuedRemote(remote, calls, 'patient');
+    const isListed = poll.store.jobs.get(this.jobId)?.results === true;
+    const { found, nextMs } = await this.#search.look({ remote: patient, isListed, signal });
+    if (this.#visits.isFailing('search')) await this.#visits.went(['search'], { grew: false });
+    if (!this.isFollowed) return;
+    if (found > 0) this.#tasks.due('poll', 0);
+    if (nextMs !== null && this.#isSearched) this.#tasks.dueAgain('search', withJitter(nextMs, random()));
+  }
+
+  /** A search is due after `delayMs`, if tasks are to be found, and nobody tells them. */
+  #planSearch(delayMs: number): void {
+    if (!this.#isSearched || this.#context.poll.store.taskSearches.get(this.jobId) === undefined) return;
+    this.#tasks.due('search', delayMs);
+  }
+
+  /** Whether the job is over just now, as far as is told. */
+  #noteJobState(jobState: string | null, settling: Settling): boolean {
+    this.#jobState = jobState;
+    return settling.told(phaseOf(jobState));
   }
 
   async #pass(): Promise<void> {
     const { passes, intervals } = this.#context;
     const end = await passes.run(this.#polls, {
-      isSettling: this.#pace?.isSettled === true,
+      isSettling: () => this.#settling?.isSettled === true,
       onThrough: async (appended) => {
         this.#grew(appended);
-        await this.#went(DUE_TASKS, { grew: appended > 0 });
+        await this.#visits.went(DUE_TASKS, { grew: appended > 0 });
       },
     });
     if (end === undefined) return;
@@ -223,33 +282,19 @@ export class FollowedJob {
       return;
     }
     this.#tasks.due('poll', delayMs);
+    this.#planSearch(LISTING_MS);
     if (job.results) this.#tasks.due('results', Math.max(delayMs, this.#context.resultsIntervalMs));
   }
 
   #failed(task: DueTask, error: JobtailError): void {
-    const { jobId } = this;
-    const { poll, intervals, clock, random, log, failures } = this.#context;
-    const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
-    const { retryAfterMs = 0 } = error;
-    this.#pace?.endQuiet();
-    if (error.code === 'internal') log.debug({ jobId, stack: error.stack }, 'where it happened');
-
-    const { backOff, times } = this.#failing.get(task) ?? {
-      backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
-      times: 0,
-    };
-    backOff.lengthen();
-    backOff.pause(retryAfterMs);
-    const delayMs = backOff.remainingMs;
-    const retryAt = clock.now() + Math.round(delayMs);
-    this.#failing.set(task, { backOff, times: times + 1, retryAt, error });
-    this.#failures.failed(this.#scope, error, retryAfterMs > maxMs ? retryAt : undefined);
-    this.#unawaited(this.#note({ grew: false }));
+    const { poll, failures } = this.#context;
+    this.#settling?.endQuiet();
+    const delayMs = this.#visits.failed(task, error);
     try {
-      const job = poll.store.jobs.get(jobId);
+      const job = poll.store.jobs.get(this.jobId);
       // A pass that a command asked for is not tried again: the command was told. One that ends the job is.
       if (task === 'pass' && job?.state === 'watched') {
-        this.#failing.delete('pass');
+        this.#visits.giveUp('pass');
         this.#resume(job, delayMs);
         return;
       }
@@ -259,40 +304,9 @@ export class FollowedJob {
     if (task === 'pass' || this.isFollowed) this.#tasks.due(task, delayMs);
   }
 
-  /** Tasks went through. Resolves when that is committed. */
-  #went(tasks: readonly DueTask[], end: VisitEnd): Promise<void> {
-    for (const task of tasks) this.#failing.delete(task);
-    return this.#note(end);
-  }
-
-  /** Keeps in the store how a visit ended, and the first of the failures there are. */
-  #note({ grew, refused = 0, withinMs }: VisitEnd): Promise<void> {
-    const { jobId } = this;
-    const { clock, poll } = this.#context;
-    const { store, commit } = poll;
-    const polledAt = clock.now();
-    const [worst] = DUE_TASKS.flatMap((task) => this.#failing.get(task) ?? []);
-    return commit(() => {
-      const before = worst === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
-      const trouble = troubleFrom(worst?.error, before, polledAt);
-      const error = worst === undefined || trouble === null ? null : { ...trouble, retryAt: worst.retryAt };
-      const grownAt = grew ? polledAt : null;
-      store.jobs.endVisit(jobId, { polledAt, grownAt, refused, failures: worst?.times ?? 0, error });
-    }, withinMs);
-  }
-
-  /** Nobody waits for this commit; if it fails, that is said. */
-  #unawaited(commit: Promise<void>): void {
-    const { failures } = this.#context;
-    commit.then(
-      () => failures.over(STATE),
-      (thrown: unknown) => failures.failed(STATE, asJobtailError(thrown)),
-    );
-  }
-
   #grew(bytes: number): void {
     if (bytes === 0) return;
-    this.#pace?.endQuiet();
+    this.#settling?.endQuiet();
     this.#context.onAppended?.(bytes);
   }
 }

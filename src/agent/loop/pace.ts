@@ -1,7 +1,4 @@
 /** How often a job is polled: short intervals while it grows, longer and longer ones while it is quiet. */
-import type { JobRow } from '../../store/rows.ts';
-import type { Clock } from '../../system/clock.ts';
-
 export interface IntervalLimits {
   readonly minIntervalMs: number;
   readonly maxIntervalMs: number;
@@ -18,32 +15,13 @@ const LONGEST_STEP_MS = 256;
 const SLOW_MS = 5_000;
 
 export class Pace {
-  readonly #clock: Clock;
   readonly #limits: IntervalLimits;
-  #settleAfterMs: number | null;
   #intervalMs: number;
-  /** Since when all visits went through and brought nothing, by the clock that only goes forward. */
-  #quietSince: number;
   #isSlow = false;
 
-  constructor(job: JobRow, clock: Clock, limits: IntervalLimits) {
-    this.#clock = clock;
+  constructor(limits: IntervalLimits) {
     this.#limits = limits;
-    this.#settleAfterMs = job.settleAfterMs;
     this.#intervalMs = limits.minIntervalMs;
-    // The wall clock is asked once, for the time before this start: it may have been set back or forth since.
-    const quietMs = Math.max(0, clock.now() - Math.max(job.grownAt ?? 0, job.watchedAt));
-    this.#quietSince = clock.monotonic() - quietMs;
-  }
-
-  /** Its order may have changed. */
-  renew({ settleAfterMs }: JobRow): void {
-    this.#settleAfterMs = settleAfterMs;
-  }
-
-  /** It grew, or a visit failed. */
-  endQuiet(): void {
-    this.#quietSince = this.#clock.monotonic();
   }
 
   /** A poll went through; with news, a second look is wanted soon. Returns the interval to the next one. */
@@ -56,14 +34,14 @@ export class Pace {
     return this.#intervalMs;
   }
 
+  /** Something is to be expected: short intervals again. */
+  quicken(): void {
+    this.#intervalMs = this.#limits.minIntervalMs;
+  }
+
   /** Its last poll took long. */
   get isSlow(): boolean {
     return this.#isSlow;
-  }
-
-  /** Quiet for as long as its order says it takes to settle. */
-  get isSettled(): boolean {
-    return this.#settleAfterMs !== null && this.#clock.monotonic() - this.#quietSince >= this.#settleAfterMs;
   }
 }
 

@@ -11,8 +11,8 @@ export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLas
 }
 
 export interface RequestedPass {
-  /** The job is settled if the pass brings nothing more. */
-  readonly isSettling: boolean;
+  /** Whether the job is settled if the pass brings nothing more: asked before it, and at its end. */
+  readonly isSettling: () => boolean;
   /** Told how many bytes the pass brought, before anybody else is told of it. */
   readonly onThrough: (appended: number) => Promise<void>;
 }
@@ -66,10 +66,11 @@ export class RequestedPasses {
     const requests = store.requests.open().filter((request) => request.jobId === jobId);
     for (const { requestId } of requests) this.#serving.add(requestId);
     try {
-      const isLast = isSettling || job.state === 'ending';
+      const settles = isSettling();
+      const isLast = settles || job.state === 'ending';
       const summary = await completePass(polls, { ...this.#options, isLast });
       await onThrough(summary.appended);
-      const state = await this.#conclude(job, summary, isSettling && summary.appended === 0);
+      const state = await this.#conclude(job, summary, settles && summary.appended === 0 && isSettling());
       for (const request of requests) this.#answer(request, { summary });
       const more = store.requests.open().some((request) => request.jobId === jobId);
       return { job, state, again: more || state === 'ending' };

@@ -12,12 +12,13 @@ import { makeDirectories } from '../../system/directories.ts';
 import { DiskReserve } from '../../system/disk-room.ts';
 import { type FileCalls, fileCalls } from '../../system/files.ts';
 import { Throttle } from '../../system/throttle.ts';
+import type { Patterns } from '../patterns.ts';
 import type { Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
 import type { DownloadLimits } from './download/by-service.ts';
 import { Downloads } from './download/downloads.ts';
 import { Ledger } from './ledger.ts';
-import { ignoresCase, judgeOf, type Patterns } from './listing/selection.ts';
+import { ignoresCase, judgeOf } from './listing/selection.ts';
 import type { Refusals } from './listing/skipped-names.ts';
 import { Stamps } from './listing/stamps.ts';
 import { LiveLinks } from './place/live-links.ts';
@@ -61,6 +62,8 @@ export interface SyncOptions {
   readonly remote: Remote;
   /** Every file is fetched, whether it is due or not. */
   readonly final: boolean;
+  /** Told of the listing. */
+  readonly onListed?: (names: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -104,13 +107,14 @@ export class Results {
   }
 
   /** Lists the results of a job, then fetches what is due. A file that fails by itself stops no other. */
-  async sync(jobId: JobId, { remote, final, signal }: SyncOptions): Promise<ResultsEnd> {
+  async sync(jobId: JobId, { remote, final, onListed, signal }: SyncOptions): Promise<ResultsEnd> {
     const { store, mirrorDirectory, rules, clock, direct, onRefused } = this.#options;
     const calls = this.#calls;
     const startedAt = clock.now();
     const directory = resultsDirectory(mirrorDirectory, jobId);
     await this.#clear(jobId, directory);
     const listed = await remote.listChangedFiles(jobId, signal);
+    await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
     const stamps = this.#stamps.get(jobId) ?? new Stamps();

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import type { Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
+import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { connect } from '../../daemon/connection.ts';
@@ -14,11 +14,14 @@ import type { Secrets } from '../../redact.ts';
 import { type HttpAnswer, HttpClient, type HttpRequest } from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
+import { checkJobs, taskHabits } from './jobs.ts';
 
 /** Of a name. */
 const MOST_SHOWN = 200;
 /** A live file that is asked for a second time is no larger. */
 const MOST_AGAIN = 64 * 1024;
+/** Tasks that are told, to be asked for. */
+const MOST_TOLD = 16;
 /** What is kept of an answer. */
 const MOST_OVERHEARD = 64 * 1024;
 
@@ -46,14 +49,15 @@ export async function checkService(findings: Findings, config: Config, options: 
       },
     });
     try {
-      const { session, remote, secrets } = connection;
+      const { session, remote, jobService, secrets } = connection;
       if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
+      await findings.step('jobs', () => checkJobs(config, jobService, signal));
       const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
       if (jobId === undefined) {
         findings.skip('call', 'no job is known (--job ID)');
         return;
       }
-      const files = filesOf(jobId, options.tasks, config, store);
+      const files = await filesOf(jobId, { ...options, config, jobService });
       const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
       if (await findings.step('call', () => checkListing(call))) {
         await findings.step('live files', () => checkLiveFiles(call));
@@ -67,15 +71,30 @@ export async function checkService(findings: Findings, config: Config, options: 
   }
 }
 
-/** The live files of a job that are known from the command line, the configuration or the state. */
-function filesOf(jobId: JobId, tasks: readonly TaskId[], config: Config, store: Store | undefined): KnownFile[] {
+interface FilesOptions extends ServiceOptions {
+  readonly config: Config;
+  readonly jobService: JobService | null;
+}
+
+/** The live files of a job that are known from the command line, the configuration, the state, or are told. */
+async function filesOf(
+  jobId: JobId,
+  { tasks, config, store, jobService, signal }: FilesOptions,
+): Promise<readonly KnownFile[]> {
   const rows = store?.liveFiles.ofJob(jobId) ?? [];
-  const named = tasks.length > 0 ? tasks : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
-  if (named.length === 0) return rows;
+  let named = tasks.length > 0 ? tasks : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
+  if (named.length === 0 && rows.length > 0) return rows;
+  if (named.length === 0) named = await toldTasks(jobId, jobService, signal);
   const positionOf = (key: LiveFileKey) => rows.find((row) => keyText(row) === keyText(key))?.position ?? 0;
   return named
     .flatMap((taskId) => LIVE_FILE_NAMES.map((file) => ({ taskId, file })))
     .map((key) => ({ ...key, position: positionOf(key) }));
+}
+
+/** None where nobody tells of them: what is wrong then, the call says. */
+async function toldTasks(jobId: JobId, jobService: JobService | null, signal: AbortSignal): Promise<readonly TaskId[]> {
+  const job = await jobService?.getJob(jobId, signal).catch(() => undefined);
+  return job?.tasks.map(({ id }) => id).slice(0, MOST_TOLD) ?? [];
 }
 
 /** An HTTP client that lets somebody read along: the habits of a server show only in what it really sends. */
@@ -169,6 +188,7 @@ function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): F
   return [
     note(`text is ${encoding ?? 'not known yet: nothing beyond ASCII came'}${setting}`),
     note(limit === undefined ? 'no limit to the files of one call was met' : `at most ${limit} files in one call`),
+    ...taskHabits({ habits }),
   ];
 }
 

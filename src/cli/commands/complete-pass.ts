@@ -80,15 +80,17 @@ async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: 
   const { store, transfers } = owned;
   requireWatched(store, jobId);
   // Who asks a running agent needs none of it.
-  const [{ buildEngine }, { connect }, { completePass }] = await Promise.all([
+  const [{ buildEngine }, { connect }, { completePass }, { findTasks }] = await Promise.all([
     import('../../daemon/compose.ts'),
     import('../../daemon/connection.ts'),
     import('../../agent/pass/complete-pass.ts'),
+    import('../find-tasks.ts'),
   ]);
   const log = commandLog();
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
   const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
   try {
+    await findTasks(jobId, { ...connection, store, log, signal });
     const { polls, pass } = buildEngine({
       ...{ config, store, transfers, log },
       remote: connection.remote,

@@ -11,7 +11,6 @@ import { check } from './check.ts';
 export interface InitOptions extends InitFlags {
   readonly output?: string;
   readonly force?: boolean;
-  readonly check: boolean;
 }
 
 /** The unit reads its configuration and its password from here (systemd/agent.service). */
@@ -41,7 +40,8 @@ async function write(file: string, { answers, secret }: Complete, options: InitO
   replaceFile(file, configText(answers), options.service ? 0o644 : 0o600, options);
   // What the schema refuses is said in its words.
   await loadConfig(file);
-  process.stdout.write(`${file}: the configuration\n`);
+  const tells = answers.jobsUrl === null ? '' : ', with JobManagementWs, which was found beside the file transfer';
+  process.stdout.write(`${file}: the configuration${tells}\n`);
 }
 
 function replaceFile(file: string, text: string, mode: number, { force }: InitOptions): void {

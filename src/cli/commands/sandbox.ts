@@ -37,8 +37,7 @@ async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promi
     process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
       const job = await running.submitJob(demoJob());
-      const tasks = job.tasks.map(({ taskId }) => `--task ${taskId}`).join(' ');
-      process.stdout.write(`# Job ${job.jobId} is running: agent watch ${job.jobId} ${tasks}\n`);
+      process.stdout.write(`# Job ${job.jobId} is running: agent watch ${job.jobId}\n`);
     }
     if (!signal.aborted) await once(signal, 'abort');
   } finally {

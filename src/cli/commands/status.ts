@@ -7,6 +7,7 @@ import { printableJson } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
 import { detail, overview } from '../show/status-table.ts';
+import { columnsOfTerminal } from '../show/table.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface StatusOptions extends ConfigOption {
@@ -40,8 +41,6 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
     store.close();
   }
 }
-
-const columnsOfTerminal = () => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY);
 
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */
 async function watchPage(page: () => string, signal: AbortSignal): Promise<void> {

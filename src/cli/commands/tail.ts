@@ -19,6 +19,7 @@ import {
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
 import { untilStopped } from '../process.ts';
+import { JobStateChanges } from '../show/job-state-changes.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
 import { startOfLastLines } from '../show/mirror-reader.ts';
 import { cutToColumns } from '../show/terminal-text.ts';
@@ -48,7 +49,7 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
   shown.addFiles('from the last lines');
   if (shown.isEmpty && !shown.jobIsKnown) {
     throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${config.mirror.directory}`, {
-      hint: `watch it first: agent watch ${jobId} --task ID`,
+      hint: `watch it first: agent watch ${jobId}`,
     });
   }
   try {
@@ -67,6 +68,7 @@ class Shown {
   readonly #added = new Set<string>();
   /** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
   readonly #store: Store | undefined;
+  readonly #states = new JobStateChanges();
   /** The mirror whose unfinished line stands on the terminal, to be written over. */
   #open: string | undefined;
 
@@ -114,6 +116,7 @@ class Shown {
 
   /** Everything that is there now. */
   async toEnd(): Promise<void> {
+    if (this.isEmpty && this.#options.follow !== true) process.stderr.write(`${this.#whyEmpty}\n`);
     while (this.#tail.look()) await drained();
     this.#tail.end();
     this.#endLine();
@@ -130,6 +133,7 @@ class Shown {
       const end = isSlowLook ? this.#endOfJob() : undefined;
       if (isSlowLook) {
         slowLookAt = now;
+        this.#sayState();
         this.addFiles('from the beginning');
       }
       const more = this.#tail.look();
@@ -152,6 +156,19 @@ class Shown {
     if (this.#store === undefined || this.#endOfJob() !== undefined) return;
     if (lockHolder(this.#config.state.directory) === undefined)
       process.stderr.write('no agent is running: nothing new comes until there is one (agent run)\n');
+    else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; what is found is shown from then on\n`);
+  }
+
+  get #whyEmpty(): string {
+    return `no live file of job ${this.#jobId} is known yet (agent status ${this.#jobId})`;
+  }
+
+  /** On the standard error: what is piped has lines of the job and nothing else. */
+  #sayState(): void {
+    const change = this.#states.look(this.#store?.jobInformation.get(this.#jobId));
+    if (change === '') return;
+    this.#endLine();
+    process.stderr.write(change);
   }
 
   /** Why nothing more will come, as far as the state can be read. */

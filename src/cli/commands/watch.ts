@@ -4,23 +4,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
+import { tellsOfJobs } from '../../config/service-address.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
+import { printable } from '../../printable.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { asPeopleExpect } from '../show/status-report.ts';
+import { asPeopleExpect, reportOf } from '../show/status-report.ts';
+import { searchLines } from '../show/told-text.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
   readonly file: readonly LiveFileName[];
   readonly results: boolean;
+  /** For the agent's first look at the job. */
+  readonly wait: boolean;
   readonly foreground?: boolean;
 }
 
-/** How long the running agent is given to make the mirrors. */
+/** How long the running agent is given to make the mirrors, and to find the tasks of a job. */
 const PICKED_UP_MS = 5_000;
+const FIRST_LOOK_MS = 10_000;
 const LOOK_MS = 50;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {
@@ -37,48 +43,72 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
   const owned = openUnlessAgentRuns(config, commandLog());
   const store = owned?.store ?? openSharedStore(config);
+  const registered: Registered = { config, store, order };
   try {
     store.transaction(() => store.jobs.watch(order, Date.now()));
-    const paths = pathsOf(config, store, order);
     if (owned === undefined) {
       store.wake();
-      await pickedUp(paths);
-      print(paths, config, order, 'the running agent follows it');
+      if (options.wait) await firstLook(registered);
+      const paths = pathsOf(registered);
+      await until(() => paths.every((file) => fs.existsSync(file)), PICKED_UP_MS);
+      print(paths, registered, 'the running agent follows it');
     } else {
+      const paths = pathsOf(registered);
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
-      print(paths, config, order, 'no agent is running: it is followed once one is started (agent run)');
+      print(paths, registered, 'no agent is running: it is followed once one is started (agent run)');
     }
   } finally {
     (owned ?? store).close();
   }
 }
 
-/** The running agent has made the mirrors, or takes long. */
-async function pickedUp(paths: readonly string[]): Promise<void> {
-  for (let waitedMs = 0; waitedMs < PICKED_UP_MS; waitedMs += LOOK_MS) {
-    if (paths.every((file) => fs.existsSync(file))) return;
-    await sleep(LOOK_MS);
-  }
+interface Registered {
+  readonly config: Config;
+  readonly store: Store;
+  readonly order: WatchOrder;
 }
 
-/** The mirrors that were asked for now; without a task, those of earlier orders. */
-function pathsOf(config: Config, store: Store, order: WatchOrder): string[] {
+/** The running agent has found a task, or says why it cannot, or takes long. */
+function firstLook({ store, order: { jobId } }: Registered): Promise<void> {
+  const isOver = () =>
+    store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
+  return until(isOver, FIRST_LOOK_MS);
+}
+
+async function until(isSo: () => boolean, limitMs: number): Promise<void> {
+  for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += LOOK_MS) await sleep(LOOK_MS);
+}
+
+/** The mirrors that were asked for now; without a task, those of all that are known. */
+function pathsOf({ config, store, order }: Registered): string[] {
   const { tasks, files } = order;
   const rows = store.liveFiles
     .ofJob(order.jobId)
-    .filter(({ taskId, file }) => tasks === null || (tasks.includes(taskId) && files.includes(file)))
+    .filter(({ taskId, file }) => (tasks === null || tasks.includes(taskId)) && files.includes(file))
     .sort(asPeopleExpect);
   return rows.map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
 }
 
 /** Paths on the standard output, for programs; the rest on the standard error, for people. */
-function print(paths: readonly string[], config: Config, order: WatchOrder, note: string): void {
+function print(paths: readonly string[], registered: Registered, note: string): void {
+  const { config, order } = registered;
   for (const file of paths) process.stdout.write(`${process.stdout.isTTY ? shellWord(file) : file}\n`);
-  process.stderr.write(`job ${order.jobId} is watched; ${note}\n`);
-  if (order.results) process.stderr.write(`results go to ${resultsDirectory(config.mirror.directory, order.jobId)}/\n`);
-  if (paths.length === 0) {
-    process.stderr.write(`no task of it is known yet: they are looked for (agent status ${order.jobId})\n`);
-  } else process.stderr.write(`see them grow: agent tail ${order.jobId} -f, or tail -F with a path from above\n`);
+  const lines = [`job ${order.jobId} is watched; ${note}`];
+  if (order.results) lines.push(`results go to ${resultsDirectory(config.mirror.directory, order.jobId)}/`);
+  if (order.tasks === null) lines.push(...searchOf(registered));
+  if (paths.length > 0) lines.push(`see them grow: agent tail ${order.jobId} -f, or tail -F with a path from above`);
+  process.stderr.write(`${lines.join('\n')}\n`);
+}
+
+/** What is known of its tasks, what is still looked for, and what to do if they are not found. */
+function searchOf({ config, store, order: { jobId } }: Registered): string[] {
+  const [job] = reportOf(config, store, jobId).jobs;
+  if (job === undefined) return [];
+  const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
+  if (job.tasks.found > 0) return [...error, ...searchLines(job)];
+  const better = tellsOfJobs(config.service) ? '' : ', or set service.jobsUrl (agent check says which)';
+  const advice = `agent status ${jobId} shows what is found; if you know a task: agent watch ${jobId} --task ID${better}`;
+  return [...error, ...searchLines(job), advice];
 }
 
 /** A path as a shell takes it, ready to be pasted behind `tail -F`. */

@@ -37,7 +37,7 @@ const LOOK_MS = 50;
 export async function followJob(story: Story): Promise<void> {
   const agent = await startAgent(story);
   const { screen, seconds, job } = story;
-  await command(story, 'watch', job.jobId, ...job.tasks.flatMap(({ taskId }) => ['--task', taskId]));
+  await command(story, 'watch', job.jobId);
   screen.step('The job runs: lines as they arrive in the mirrors');
   screen.say(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
   screen.say();
@@ -99,6 +99,7 @@ async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): 
     if (exit?.code !== 0) throw new JobtailError('internal', `task ${taskId} failed (${exit?.signal ?? exit?.code})`);
   }
   screen.step('The job has ended: one last complete pass');
+  await command(story, 'jobs');
   await command(story, 'unwatch', job.jobId);
   second.signal('SIGTERM');
   const { code } = await until(() => second.exit, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });

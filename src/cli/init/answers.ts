@@ -4,7 +4,7 @@ import { text as textOf } from 'node:stream/consumers';
 
 import { AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
 import { parseLong } from '../../job.ts';
-import { namespaceOf } from '../check/namespace.ts';
+import { jobsUrlBeside, namespaceOf } from '../check/description.ts';
 import type { Answers } from './config-text.ts';
 import { type Ask, askerOf } from './questions.ts';
 
@@ -19,6 +19,8 @@ export interface InitFlags {
   readonly secretFile?: string;
   readonly secretStdin?: boolean;
   readonly service?: boolean;
+  /** Whether the service may be asked. */
+  readonly check: boolean;
 }
 
 /** A secret that was given here, and the file it goes into. */
@@ -53,8 +55,10 @@ export async function answersOf(file: string, flags: InitFlags, signal: AbortSig
   const username = signsIn ? (flags.username ?? (await ask('--username', { text: 'User name' }))) : null;
   const projectId = method === 'cloud-platform' ? (flags.projectId ?? (await askProject(ask))) : null;
   const { key, secret } = await secretOf(file, method, flags, ask);
+  // It is not asked for: people rarely know it, and where it answers, it is the one.
+  const jobsUrl = flags.check ? ((await jobsUrlBeside({ fileTransferUrl, namespace }, signal)) ?? null) : null;
   const answers = {
-    ...{ fileTransferUrl, namespace, baseUrl, method, username, projectId, secret: key },
+    ...{ fileTransferUrl, namespace, jobsUrl, baseUrl, method, username, projectId, secret: key },
     mirrorDirectory: flags.service ? '/srv/agent' : './mirror',
     stateDirectory: flags.service ? '/var/lib/agent/state' : './state',
   };

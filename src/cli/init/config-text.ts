@@ -7,6 +7,8 @@ import { printableJson } from '../../printable.ts';
 export interface Answers {
   readonly fileTransferUrl: string;
   readonly namespace: string;
+  /** Null where none was found. */
+  readonly jobsUrl: string | null;
   /** Null with the method `session-code`, which needs none. */
   readonly baseUrl: string | null;
   readonly method: AuthMethod;
@@ -28,6 +30,7 @@ export function configText(answers: Answers): string {
   const { method, username, projectId, baseUrl, secret } = answers;
   replace(/^ {2}fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(answers.fileTransferUrl)}`]);
   replace(/^ {2}namespace: .*$/m, [`  namespace: ${quoted(answers.namespace)}`]);
+  if (answers.jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*\n.*$/m, [`  jobsUrl: ${quoted(answers.jobsUrl)}`]);
   replace(/^ {2}baseUrl: .*$/m, [baseUrl === null ? '  # baseUrl: null' : `  baseUrl: ${quoted(baseUrl)}`]);
   replace(/^ {2}# method: password .*$/m, [`  method: ${method}`]);
   replace(/^ {2}username: .*$/m, [

@@ -3,11 +3,13 @@ import path from 'node:path';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
+import { tellsOfJobs } from '../../config/service-address.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { bytesPerSecond } from './results-progress.ts';
+import { jobServiceReport, tasksReport, toldReport, watchMineReport } from './told-report.ts';
 
 /** Results with a reason that are reported; the others are counted. */
 const MOST_NOT_SYNCED = 1_000;
@@ -18,8 +20,8 @@ export type JobReport = Report['jobs'][number];
 /** The contract of `--json`: keys are added, never taken away, while the version is 1. */
 export function reportOf(config: Config, store: Store, only: JobId | undefined) {
   const pid = lockHolder(config.state.directory);
-  const jobs = store.jobs
-    .all()
+  const all = store.jobs.all();
+  const jobs = all
     .filter((job) =>
       only === undefined
         ? job.state === 'watched' || job.state === 'ending' || job.state === 'settled'
@@ -29,6 +31,8 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
   return {
     version: 1,
     agent: { running: pid !== undefined, pid: pid ?? null },
+    jobService: jobServiceReport(config, store),
+    watchMine: watchMineReport(store, all),
     jobs: jobs.map((job) => jobReport(config, store, job, only !== undefined)),
   };
 }
@@ -36,12 +40,17 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
 function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const { directory } = config.mirror;
   const files = store.liveFiles.ofJob(job.jobId).sort(asPeopleExpect);
+  const told = store.jobInformation.get(job.jobId);
+  const found = new Set(files.map(({ taskId }) => taskId)).size;
+  const followed = { job, found, told: told?.information.tasks ?? [], tells: tellsOfJobs(config.service) };
   const troubled = whole ? store.results.notSynced(job.jobId, MOST_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
     state: job.state,
     error: job.error,
     source: job.source,
+    ...toldReport(told),
+    tasks: tasksReport(store, followed),
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
     grownAt: job.grownAt,

@@ -1,40 +1,43 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
-import Table from 'cli-table3';
 import pc from 'picocolors';
-import stringWidth from 'string-width';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { wrapToColumns } from './terminal-text.ts';
+import { fitted, pageText } from './table.ts';
+import { agentLines, hintLines, searchLines, showJobState, toldLines } from './told-text.ts';
 
-/** No lines between the rows of a table, except below its head: many files fit on one screen. */
-const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 /** Results with a reason that get a line. */
 const MOST_LINES = 20;
 
 /** One screen for all jobs. `columns` is the width of the terminal, Infinity for none. */
 export function overview(report: Report, columns: number): string {
-  const lines = [agentLine(report)];
-  if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB --task ID');
+  const lines = [agentLine(report), ...agentLines(report)];
+  if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
-    const head = ['job', 'state', 'live files', 'last growth', 'lag', 'results'];
+    // Where nobody tells of states, there is no column for them.
+    const isTold = report.jobs.some(({ toldAt }) => toldAt !== null);
+    const head = ['job', 'state', ...(isTold ? ['job state'] : []), 'live files', 'last growth', 'lag', 'results'];
     const narrow = () => report.jobs.flatMap(overviewLines);
-    lines.push(...fitted({ head, rows: report.jobs.map(overviewRow), narrow }, columns));
-    for (const job of report.jobs) lines.push(...failuresOf(job));
+    const rows = report.jobs.map((job) => overviewRow(job, isTold));
+    lines.push(...fitted({ head, rows, narrow }, columns));
+    for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
   }
-  return text(lines, columns);
+  return pageText(lines, columns);
 }
 
-function overviewRow(job: JobReport): string[] {
-  const live = job.files.length === 0 ? 'none' : `${job.files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
-  return [job.jobId, colouredStateOf(job), live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
+function overviewRow(job: JobReport, isTold: boolean): string[] {
+  const { files, tasks, jobId, jobState } = job;
+  const none = tasks.lookingFor ? 'looking for tasks' : 'none';
+  const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
+  const told = isTold ? [showJobState(jobState)] : [];
+  return [jobId, colouredStateOf(job), ...told, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
 }
 
 /** A job where there is no room for the table. */
 function overviewLines(job: JobReport): string[] {
   return [
-    `${pc.bold(job.jobId)} ${colouredStateOf(job)}`,
+    `${pc.bold(job.jobId)} ${listed(colouredStateOf(job), showJobState(job.jobState))}`,
     `  ${liveOf(job)}${lossesOf(job)}`,
     `  ${listed(`last growth ${ageOf(job.grownAt)}`, named('lag', lagOf(job)))}`,
     `  results ${resultsOf(job)}`,
@@ -67,7 +70,8 @@ export function progressText({ jobs }: Report): string {
   const lines = jobs.map((job) => {
     const results = job.results.directory === null ? '' : `results ${resultsOf(job)}`;
     const failure = job.error === null ? '' : printable(job.error.message);
-    return `job ${job.jobId}: ${listed(liveOf(job), `last growth ${ageOf(job.grownAt)}`, results, failure)}`;
+    const live = job.files.length === 0 && job.tasks.lookingFor ? 'looking for its tasks' : liveOf(job);
+    return `job ${job.jobId}: ${listed(showJobState(job.jobState), live, `last growth ${ageOf(job.grownAt)}`, results, failure)}`;
   });
   return lines.join('; ');
 }
@@ -83,11 +87,12 @@ function failuresOf(job: JobReport): string[] {
 
 /** One screen for one job. */
 export function detail(report: Report, columns: number): string {
-  const lines = [agentLine(report)];
+  const lines = [agentLine(report), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ...ages, named('lag', lagOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
+    lines.push(...toldLines(job), ...searchLines(job));
     if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
@@ -102,7 +107,7 @@ export function detail(report: Report, columns: number): string {
     }
     lines.push(...resultLines(job));
   }
-  return text(lines, columns);
+  return pageText(lines, columns);
 }
 
 function fileRow(file: JobReport['files'][number]): string[] {
@@ -146,30 +151,6 @@ function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: Non
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-interface Fitted {
-  readonly head: readonly string[];
-  readonly rows: readonly string[][];
-  /** Columns that stand right. */
-  readonly numbers?: readonly string[];
-  /** What is shown instead where the table has no room. */
-  readonly narrow: () => readonly string[];
-}
-
-function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): readonly string[] {
-  const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
-  const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS, colAligns });
-  table.push(...rows);
-  const lines = table.toString().split('\n');
-  const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
-  lines.splice(2, 0, below);
-  return stringWidth(lines[0] ?? '') <= columns ? lines : narrow();
-}
-
-const text = (lines: readonly string[], columns: number) =>
-  `${lines.flatMap((line) => (isOfTable(line) ? [line] : wrapToColumns(line, columns))).join('\n')}\n`;
-
-const isOfTable = (line: string) => /[─│]/.test(line);
-
 function agentLine({ agent }: Report): string {
   if (!agent.running) return pc.yellow('no agent is running (agent run)');
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
@@ -187,6 +168,3 @@ function resultsOf({ results }: JobReport): string {
   const others = `${counted(queued, 'waiting')}${counted(inFlux, 'in flux')}${failed > 0 ? pc.red(counted(failed, 'failed')) : ''}`;
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
-
-/** Colours only where the terminal wants them. */
-const plainStyle = () => (pc.isColorSupported ? { head: ['bold'], border: ['gray'] } : { head: [], border: [] });

@@ -1,9 +1,8 @@
 /** Reads the arguments of a call as ASP.NET does: names in any case, numbers of 64 bits, and nothing minds unknown ones. */
 import type { IncomingMessage } from 'node:http';
 import { parseLong } from '../../job.ts';
-import { readBody } from '../exchange.ts';
+import { readBody, readMediaType } from '../exchange.ts';
 import { HttpRefusal } from '../refusals.ts';
-import { readMediaType } from '../soap/request.ts';
 import { tooLong, unreadable } from './problems.ts';
 import type { Release } from './releases.ts';
 

@@ -4,6 +4,7 @@ import { serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Answer, type Exchange, sendText } from '../exchange.ts';
 import type { FaultRule, FaultSubject } from '../faults.ts';
+import { typeOfFile } from '../operations/live-parts.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { userWith } from '../signin/credentials.ts';
@@ -17,14 +18,6 @@ import { maxBytesOf, type RestRequest, readRequest, runOperation } from './opera
 import { AnsweredProblem, languageOf, type Problem, problemOf, RestFailure } from './problems.ts';
 import { type Release, releaseOf } from './releases.ts';
 import { handleSignIn } from './sign-in.ts';
-
-/** The file type of each live file, by the names of docs/interface.md 2.4. */
-const TYPE_NAMES = {
-  log: 'LogFile',
-  progress: 'ProgressFile',
-  stderr: 'StandardErrorFile',
-  stdout: 'StandardOutputFile',
-} as const;
 
 interface RestContext {
   readonly exchange: Exchange;
@@ -62,19 +55,30 @@ async function readTarget(
       ? Arguments.ofQuery(url.searchParams)
       : await Arguments.ofBody(exchange.request, maxBytesOf(operation, release), release);
   const request = readRequest(operation, address, given);
-  const { jobId, name } = request;
-  const entries = request.asked.map(
+  record(request, given.bytes, place);
+  return request;
+}
+
+function record(request: RestRequest, requestBytes: number, { traffic, clock }: SandboxPlace): void {
+  const { operation, jobId, asked, name } = request;
+  const entries = asked.map(
     (part) =>
       part && {
         submittedTaskInfoId: part.taskId,
-        fileType: part.file && TYPE_NAMES[part.file],
+        fileType: part.file && typeOfFile(part.file),
         offset: String(part.offset),
       },
   );
-  const call = { operation, version: 'REST', jobId, requestBytes: given.bytes, atMs: place.clock() } as const;
   const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
-  place.traffic.record({ ...call, ...(isParts && { entries }), ...(name !== undefined && { path: name }) });
-  return request;
+  traffic.record({
+    operation,
+    version: 'REST',
+    jobId,
+    requestBytes,
+    atMs: clock(),
+    ...(isParts && { entries }),
+    ...(name !== undefined && { path: name }),
+  });
 }
 
 async function serve(request: RestRequest, context: RestContext): Promise<void> {

@@ -4,11 +4,10 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
-import { delay, type Exchange, readBody, sendAnswer, spoil } from '../exchange.ts';
+import { delay, type Exchange, readBody, readMediaType, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
-import { readMediaType } from '../soap/request.ts';
 import { userWith } from './credentials.ts';
 
 interface SignInMethod {

@@ -2,32 +2,25 @@
  * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/interface.md 4.1,
  * docs/servers.md 1).
  */
-import type { LiveFileName } from '../../job.ts';
-import { FILE_TYPES, type FileType } from '../../remote/soap/contract.ts';
+import { FILE_TYPES } from '../../remote/soap/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { DecodingOptions } from '../operations/decoding.ts';
 import {
   closeParts,
+  FILE_OF_TYPE,
   hasText,
   type OpenPart,
   openParts,
   relativePathOf,
   textOf,
+  typeOfFile,
   type WantedPart,
   wantedParts,
 } from '../operations/live-parts.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
 import { element, escapeText, memberElement, nilElement, textElement } from './answer.ts';
 import type { TaskFileOffset } from './request-schema.ts';
-
-/** The live file of each type. */
-export const FILE_OF_TYPE: Readonly<Record<FileType, LiveFileName>> = {
-  LogFile: 'log',
-  ProgressFile: 'progress',
-  StandardErrorFile: 'stderr',
-  StandardOutputFile: 'stdout',
-};
 
 /** Hands out the result in pieces, with constant memory. */
 export async function* downloadParts(
@@ -66,14 +59,13 @@ function inServerOrder(
         offset: BigInt(entry.offset ?? 0),
       },
   );
-  const rank = (part: WantedPart) => [typeIndex(part), -job.tasks.indexOf(part.task)] as const;
+  const rank = (part: WantedPart) =>
+    [FILE_TYPES.indexOf(typeOfFile(part.file)), -job.tasks.indexOf(part.task)] as const;
   return wantedParts(asked, job, habits).sort((a, b) => {
     const [left, right] = [rank(a), rank(b)];
     return left[0] - right[0] || left[1] - right[1];
   });
 }
-
-const typeIndex = ({ file }: WantedPart) => FILE_TYPES.findIndex((type) => FILE_OF_TYPE[type] === file);
 
 async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHabits): AsyncGenerator<string> {
   yield '<JobFileContentExt>';
@@ -88,8 +80,7 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
   const path = relativePath === 'none' ? null : `/${relativePathOf(part, job, relativePath)}`;
   yield memberElement('relativePath', path, habits.nullMembers);
   yield offsetElement(part, habits);
-  yield textElement('fileType', FILE_TYPES[typeIndex(part)] ?? '') +
-    textElement('submittedTaskInfoId', part.task.taskId);
+  yield textElement('fileType', typeOfFile(part.file)) + textElement('submittedTaskInfoId', part.task.taskId);
   yield '</JobFileContentExt>';
 }
 

@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { actionOf, SERVICES } from '../../remote/soap/contract.ts';
+import { readMediaType } from '../exchange.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { type RequestedService, readRequest, refused, type SoapRequest } from './request-schema.ts';
 import { readXml, type XmlElement } from './xml-tree.ts';
@@ -34,17 +35,6 @@ export function readHead(headers: IncomingHttpHeaders): SoapCallHead {
   const line = headers['soapaction'];
   const action = typeof line === 'string' ? line.trim().replace(/^"(.*)"$/, '$1') : undefined;
   return { version: '1.1', action };
-}
-
-/** A media type in lower case and its parameters. */
-export function readMediaType(line: string): { type: string; parameters: Map<string, string> } {
-  const [type = '', ...rest] = line.split(/;(?=(?:[^"]*"[^"]*")*[^"]*$)/);
-  const parameters = new Map<string, string>();
-  for (const parameter of rest) {
-    const match = /^\s*([^=\s]+)\s*=\s*(?:"([^"]*)"|([^"\s]*))\s*$/.exec(parameter);
-    if (match) parameters.set((match[1] ?? '').toLowerCase(), match[2] ?? match[3] ?? '');
-  }
-  return { type: type.trim().toLowerCase(), parameters };
 }
 
 /** Reads the body of a call. Throws 400 for malformed XML and a client fault for all else that is wrong. */

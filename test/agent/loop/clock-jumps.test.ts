@@ -1,6 +1,6 @@
 /** A wall clock that is set back or forth: what is due and what is quiet goes by one that does not jump. */
 import { describe, expect, it } from 'vitest';
-import { Pace } from '../../../src/agent/loop/pace.ts';
+import { Settling } from '../../../src/agent/loop/settling.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { JobRow } from '../../../src/store/rows.ts';
 import type { Clock } from '../../../src/system/clock.ts';
@@ -9,7 +9,6 @@ import { ResultsPlace } from '../results/place.ts';
 const MINUTE_MS = 60_000;
 const YEAR_MS = 365 * 24 * 60 * MINUTE_MS;
 const WALL = Date.UTC(2026, 0, 1);
-const LIMITS = { minIntervalMs: 2_000, maxIntervalMs: MINUTE_MS };
 
 /** A job that wants to settle after an hour, and the time that passes for it. */
 function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
@@ -28,7 +27,7 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     revision: 1,
     ...times,
   };
-  const job = new Pace(row, clock, LIMITS);
+  const job = new Settling(row, clock);
   return {
     job,
     pass: (ms: number) => {

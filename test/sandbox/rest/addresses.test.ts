@@ -1,7 +1,7 @@
 /** Which verbs and names each release has (docs/rest.md 1.2), and that it refuses the others. */
 import { describe, expect, it } from 'vitest';
 import { RELEASE_NAMES, type ReleaseName, releaseNamed } from '../../../src/sandbox/rest/releases.ts';
-import { get, partsOf, post, startJob, USERS } from './support.ts';
+import { get, LISTING, partsOf, post, startJob, USERS } from './support.ts';
 
 const FIRST_KEYS = ['POST FileTransfer/GetFileTransferMethod', 'POST FileTransfer/EndFileTransfer'];
 const SECOND_KEYS = ['POST FileTransfer/RequestFileTransfer', 'POST FileTransfer/CloseFileTransfer'];
@@ -75,6 +75,34 @@ describe('addresses', () => {
     expect(sandbox.restUrl).toBe(`${sandbox.baseUrl}/api/v1`);
     expect((await fetch(`${sandbox.baseUrl}/heappe/FileTransfer/RequestFileTransfer`)).status).toBe(404);
   });
+});
+
+describe('a sandbox', () => {
+  it('becomes another release while it runs, as in an upgrade', async () => {
+    const { sandbox, session } = await startJob('3.1');
+    const job = { SubmittedJobInfoId: '501', SessionCode: session };
+    const statuses = async () => [
+      (await post(sandbox, LISTING, job)).status,
+      (await get(sandbox, LISTING, job)).status,
+    ];
+    expect(await statuses()).toEqual([200, 405]);
+    sandbox.setHabits({ release: '4.0' });
+    expect(await statuses()).toEqual([200, 200]);
+    sandbox.setHabits({ release: '6.4' });
+    expect(await statuses()).toEqual([405, 200]);
+    sandbox.setHabits({ releaseHabits: { readAddresses: 'first' } });
+    expect(await statuses()).toEqual([200, 405]);
+  });
+
+  it.each([{ release: '7.0' }, { release: 'toString' }, { releaseHabits: { decoder: 'blocks', colour: 'red' } }])(
+    'is no release that is not known: %j',
+    async (habits) => {
+      const { sandbox } = await startJob('6.3');
+      const before = { ...sandbox.habits };
+      expect(() => sandbox.setHabits(habits as never)).toThrow(expect.objectContaining({ code: 'usage' }));
+      expect(sandbox.habits).toEqual(before);
+    },
+  );
 });
 
 describe('the release of a version', () => {

@@ -151,6 +151,9 @@ describe('failures', () => {
     const { json, ...answer } = await post(sandbox, PARTS, partsOf(session));
     expect(answer).toMatchObject({ status });
     expect(member === 'text' ? json : json[member]).toBe('The SSH connection broke.');
+    sandbox.faults.add({ kind: 'fault', operation: 'SignIn' });
+    expect((await post(sandbox, `${USERS}/AuthenticateUserPassword`, '{}')).status).toBe(status);
+    expect(sandbox.counters).toMatchObject({ signIns: 2, signInsRefused: 1, faults: 2 });
   });
 
   it('of fault rules are of JSON unless they say otherwise', async () => {
@@ -217,6 +220,20 @@ describe('sessions', () => {
     const { sandbox } = await startJob(release);
     const { status: found } = await get(sandbox, LISTING, { submittedJobInfoId: '501' }, { 'X-API-Key': key });
     expect(found).toBe(status);
+  });
+
+  it.each([
+    ['AuthenticateUserOpenId', '2.0'],
+    ['AuthenticateUserOpenId', '6.4'],
+    ['AuthenticateLexisToken', '4.2'],
+  ] as const)('come by %s over %s', async (operation, release) => {
+    const { sandbox, session } = await startJob(release);
+    const path = `${USERS}/${operation}`;
+    const credentials = { username: ALICE.username, openIdAccessToken: ALICE.token };
+    expect(await post(sandbox, path, { credentials })).toMatchObject({ status: 200, json: session });
+    const other = { ...credentials, openIdAccessToken: 'other' };
+    expect((await post(sandbox, path, { credentials: other })).status).toBe(releaseOf(release).wrongSecret);
+    expect(sandbox.counters).toMatchObject({ signIns: 3, signInsRefused: 1 });
   });
 
   it('do not come from a cloud platform', async () => {

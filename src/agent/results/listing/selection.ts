@@ -1,7 +1,7 @@
 /** What is to be done with each listed name: fetched to a path of its own, left out by a pattern, or refused. */
 import path from 'node:path';
-import ignore, { type Ignore } from 'ignore';
 import type { FileCalls } from '../../../system/files.ts';
+import { type Patterns, patterned } from '../../patterns.ts';
 import { resultPath } from './safe-names.ts';
 import { TakenPaths } from './taken-paths.ts';
 
@@ -18,12 +18,6 @@ export interface JudgeOptions extends Patterns {
   readonly reasonAgainst?: ((name: string) => string | undefined) | undefined;
   /** Names that differ by upper and lower case only are one file where the mirrors are. */
   readonly foldsCase: boolean;
-}
-
-export interface Patterns {
-  /** As in .gitignore: a file is fetched if one includes it and none excludes it. */
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
 }
 
 /** Why a pattern leaves a name out; other reasons do not begin like these. */
@@ -50,28 +44,6 @@ export function judgeOf(options: JudgeOptions): Judge {
     if (excludes(relative)) return EXCLUDED;
     const reason = options.reasonAgainst?.(name) ?? taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
-  };
-}
-
-/** Whether one of some patterns is of a path. */
-type Patterned = (relative: string) => boolean;
-
-/** The library keeps what it found of each path, and of each directory above it: so many characters of them, at most. */
-const MOST_REMEMBERED = 4 * 1024 * 1024;
-
-function patterned(patterns: readonly string[]): Patterned {
-  if (patterns.length === 0) return () => false;
-  if (patterns.includes('**') && patterns.every((pattern) => !pattern.startsWith('!'))) return () => true;
-  const fresh = () => ignore({ allowRelativePaths: true, ignorecase: false }).add([...patterns]);
-  let rules: Ignore = fresh();
-  let remembered = 0;
-  return (relative) => {
-    remembered += relative.length * relative.split('/').length;
-    if (remembered > MOST_REMEMBERED) {
-      rules = fresh();
-      remembered = 0;
-    }
-    return rules.ignores(relative);
   };
 }
 

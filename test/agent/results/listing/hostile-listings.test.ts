@@ -1,8 +1,9 @@
 /** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
+import type { Patterns } from '../../../../src/agent/patterns.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
-import { judgeOf, type Patterns } from '../../../../src/agent/results/listing/selection.ts';
+import { judgeOf } from '../../../../src/agent/results/listing/selection.ts';
 import { Stamps } from '../../../../src/agent/results/listing/stamps.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';

@@ -1,0 +1,239 @@
+/**
+ * What the middleware tells of jobs (docs/interface.md 10), asked for all of them together: their tasks, which begin to be
+ * followed, their job states, which lead to their end, and which other jobs the user has.
+ */
+import { BackOff } from '../../back-off.ts';
+import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { type JobInformation, phaseOf } from '../../job-information.ts';
+import { inSlices } from '../../slices.ts';
+import type { Trouble } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
+import { type Commit, troubleFrom } from '../poll/poll.ts';
+import type { JobService, Log } from '../ports.ts';
+import { type FoundTasksOptions, keepFound } from '../tasks/found.ts';
+import { type Failures, STATE } from './failure-log.ts';
+import type { FollowedJob } from './followed-job.ts';
+import { type MineOptions, takeMine } from './mine.ts';
+import { withJitter } from './pace.ts';
+import type { Scheduled, Scheduler } from './scheduler.ts';
+
+export interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
+  readonly service: JobService;
+  readonly store: Store;
+  readonly scheduler: Scheduler;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly failures: Failures;
+  readonly random: () => number;
+  readonly commit: Commit;
+  /** Not oftener than this, however many jobs come to be followed. */
+  readonly minIntervalMs: number;
+  /** Follow this job alone. */
+  readonly only: JobId | undefined;
+  /** The jobs that are followed. */
+  readonly followed: () => readonly FollowedJob[];
+  /** Jobs are to be followed that were not. */
+  readonly onNewJobs: () => void;
+  /** Told how each look went. */
+  readonly onLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
+  readonly signal: AbortSignal;
+}
+
+const SCOPE = 'the service that tells of jobs';
+/** The middleware looks at its cluster so often (docs/servers.md 10.3). */
+const INTERVAL_MS = 30_000;
+/** While no job is active, and none is waited for. */
+const IDLE_INTERVAL_MS = 120_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** Jobs that no list names are asked for one by one: so many in a look, the others in the next ones. */
+const MOST_ASKED = 8;
+/** After so many looks in a row that failed, tasks are searched for as if there were no such service. */
+const LASTING_FAILURES = 2;
+/** That the same was told again is written down so often. */
+const TOLD_AGAIN_MS = 5 * 60_000;
+
+export class JobLooks implements Scheduled {
+  readonly #options: JobLooksOptions;
+  readonly #backOff: BackOff;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #failing: { readonly error: JobtailError; readonly trouble: Trouble } | undefined;
+  #listed = 0;
+  #waiting = 0;
+  /** What a look leaves to be written at its end. */
+  readonly #writes: (() => void)[] = [];
+  /** Jobs that no list names: the one that is asked for next. */
+  #turn = 0;
+
+  constructor(options: JobLooksOptions) {
+    const { clock, random } = options;
+    this.#options = options;
+    const nowMs = () => clock.monotonic();
+    this.#backOff = new BackOff({ firstMs: INTERVAL_MS, maxMs: LONGEST_PAUSE_MS, nowMs, random });
+  }
+
+  get nextDue(): number {
+    return this.#running === undefined ? this.#dueAt : Number.POSITIVE_INFINITY;
+  }
+
+  /** A look is wanted soon: a job is followed, or the rule for jobs of the user is another one. */
+  soon(): void {
+    const { clock, minIntervalMs } = this.#options;
+    if (this.#backOff.remainingMs > 0) return;
+    this.#due(Math.max(0, this.#lookedAt + minIntervalMs - clock.monotonic()));
+  }
+
+  /** Tries at once what failed with something that is mended by now. */
+  tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
+    if (this.#failing !== undefined && isMended(this.#failing.error.policy)) this.#due(0);
+  }
+
+  startDue(): void {
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#running = this.#run().finally(() => {
+      this.#running = undefined;
+      this.#options.scheduler.arrange(this);
+    });
+  }
+
+  /** Resolves when a look that runs has ended. */
+  async ended(): Promise<void> {
+    await this.#running;
+  }
+
+  #due(delayMs: number): void {
+    this.#dueAt = Math.min(this.#dueAt, this.#options.clock.monotonic() + delayMs);
+    this.#options.scheduler.arrange(this);
+  }
+
+  /** One look; never rejects. */
+  async #run(): Promise<void> {
+    const { clock, random, failures, signal, onLook } = this.#options;
+    this.#lookedAt = clock.monotonic();
+    this.#writes.length = 0;
+    try {
+      await this.#look();
+      this.#backOff.reset();
+      this.#failing = undefined;
+      failures.worked(SCOPE);
+      onLook?.('ok');
+    } catch (thrown) {
+      if (signal.aborted) return;
+      this.#failed(asJobtailError(thrown));
+      onLook?.('failed');
+    }
+    const delayMs = this.#failing === undefined ? withJitter(this.#intervalMs, random()) : this.#backOff.remainingMs;
+    this.#due(delayMs);
+    await this.#note(delayMs);
+  }
+
+  async #look(): Promise<void> {
+    const { service, only, signal, store, followed, commit, onNewJobs } = this.#options;
+    const listed = only === undefined ? await service.listJobs(signal) : [];
+    this.#listed = listed.length;
+    const jobs = new Map(followed().map((job) => [job.jobId, job]));
+    const unlisted = new Map(jobs);
+    const settled = new Set(only === undefined ? store.jobs.settled() : []);
+    const resumed: JobInformation[] = [];
+    for await (const information of inSlices(listed)) {
+      const { id, state } = information;
+      unlisted.delete(id);
+      const job = jobs.get(id);
+      if (job !== undefined) await this.#tell(job, information);
+      else if (settled.has(id) && phaseOf(state) === 'active') resumed.push(information);
+    }
+    await this.#askFor([...unlisted.values()]);
+    const mine = only === undefined ? await takeMine({ ...this.#options, listed }) : NONE_TAKEN;
+    this.#waiting = mine.waiting;
+    const writes = this.#writes.splice(0);
+    await commit(() => {
+      for (const write of writes) write();
+      for (const information of resumed) {
+        this.#keep(information);
+        store.jobs.resume(information.id);
+      }
+    });
+    if (resumed.length + mine.taken > 0) onNewJobs();
+  }
+
+  /** Some of the jobs that no list names; one that cannot be had is searched as if nobody told of it. */
+  async #askFor(jobs: readonly FollowedJob[]): Promise<void> {
+    const { service, signal } = this.#options;
+    const begin = jobs.length > MOST_ASKED ? this.#turn % jobs.length : 0;
+    const turn = [...jobs.slice(begin), ...jobs.slice(0, begin)].slice(0, MOST_ASKED);
+    this.#turn = begin + turn.length;
+    for (const job of turn) {
+      try {
+        await this.#tell(job, await service.getJob(job.jobId, signal));
+      } catch (thrown) {
+        const { policy, code } = asJobtailError(thrown);
+        if (!policy.isRefusal && code !== 'session-lost') throw thrown;
+        job.told(undefined);
+      }
+    }
+  }
+
+  /** Tells a followed job what is told of it; the tasks that are new are kept at once, the rest at the end of the look. */
+  async #tell(job: FollowedJob, information: JobInformation): Promise<void> {
+    const { store, clock } = this.#options;
+    const { id: jobId, state: jobState, tasks } = information;
+    this.#writes.push(() => this.#keep(information));
+    const search = store.taskSearches.get(jobId);
+    const ids = tasks.map(({ id }) => id);
+    let found = 0;
+    if (search !== undefined && ids.length > 0) {
+      found = await keepFound({ ...search, foundBy: 'job-service' }, ids, this.#options);
+      const known = { foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
+      if (search.foundBy !== 'job-service' || found > 0)
+        store.transaction(() => store.taskSearches.save({ ...search, ...known, lookedAt: clock.now() }));
+    }
+    job.told({ jobState, namesTasks: ids.length > 0, found });
+  }
+
+  /** Within a transaction. What was told before is written again now and then. */
+  #keep(information: JobInformation): void {
+    const { store, clock } = this.#options;
+    const { id: jobId, state } = information;
+    const { jobInformation } = store;
+    const toldAt = clock.now();
+    const before = jobInformation.get(jobId);
+    const since = before?.information.state === state ? before.since : toldAt;
+    if (before === undefined || JSON.stringify(before.information) !== JSON.stringify(information))
+      jobInformation.save({ jobId, information, since, toldAt });
+    else if (toldAt - before.toldAt >= TOLD_AGAIN_MS) jobInformation.setToldAt(jobId, toldAt);
+  }
+
+  #failed(error: JobtailError): void {
+    const { failures, clock, followed } = this.#options;
+    this.#backOff.lengthen();
+    this.#backOff.pause(error.retryAfterMs ?? 0);
+    const trouble = troubleFrom(error, this.#failing?.trouble ?? null, clock.now());
+    if (trouble !== null) this.#failing = { error, trouble };
+    failures.failed(error.code === 'store' ? STATE : SCOPE, error);
+    if (this.#backOff.failures < LASTING_FAILURES) return;
+    for (const job of followed()) job.told(undefined);
+  }
+
+  /** Oftener while a job may change its state, or new ones are waited for. */
+  get #intervalMs(): number {
+    const { followed, store } = this.#options;
+    const isIdle = followed().length === 0 && store.watchMine.inForce() === undefined;
+    return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
+  }
+
+  /** Keeps how the look went, for `status`. */
+  async #note(delayMs: number): Promise<void> {
+    const { clock, commit, store, signal } = this.#options;
+    const lookedAt = clock.now();
+    const failures = this.#backOff.failures;
+    const error = this.#failing?.trouble ?? null;
+    const counts = { listed: this.#listed, waiting: this.#waiting };
+    const row = { lookedAt, nextLookAt: lookedAt + Math.round(delayMs), failures, error, ...counts };
+    if (!signal.aborted) await commit(() => store.jobInformation.saveLook(row)).catch(() => {});
+  }
+}
+
+const NONE_TAKEN = { taken: 0, waiting: 0 };

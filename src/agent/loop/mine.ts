@@ -1,0 +1,82 @@
+/** Which of the user's jobs are followed without being named, by the rule that is in force. */
+import { LIVE_FILE_NAMES } from '../../job.ts';
+import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
+import { countOf, showCount } from '../../numbers.ts';
+import { inSlices } from '../../slices.ts';
+import type { WatchMineRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
+import { patterned } from '../patterns.ts';
+import type { Log } from '../ports.ts';
+
+export interface MineOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Whether the results of jobs are followed. */
+  readonly results: boolean;
+  /** All jobs of the user. */
+  readonly listed: readonly JobInformation[];
+}
+
+/** Takes as many jobs as the rule allows at a time; how many it took, and how many it would take if it might. */
+export async function takeMine(options: MineOptions): Promise<{ readonly taken: number; readonly waiting: number }> {
+  const { store, clock, log, results, listed } = options;
+  const rule = store.watchMine.inForce();
+  if (rule === undefined) return { taken: 0, waiting: 0 };
+  const known = store.jobs.known();
+  const fresh = listed.filter(({ id }) => !known.has(id));
+  const fitting = await chooseMine(fresh, rule, clock.now());
+  const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+  const waiting = fitting.length - taken.length;
+  if (taken.length === 0) return { taken: 0, waiting };
+  const order = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
+  store.transaction(() => {
+    for (const { id } of taken) store.jobs.watch({ ...order, jobId: id }, clock.now());
+  });
+  const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (watchMine.mostJobs)` : '';
+  log.info({ taken: taken.length, waiting }, `following ${countOf(taken.length, 'more job')} of the user${others}`);
+  return { taken: taken.length, waiting };
+}
+
+/** Running jobs first, then those that will run, then ended ones, the youngest first. */
+const RANKS = ['Running', 'Queued', 'Submitted', 'Configuring'];
+
+/** The jobs that a rule is for, in the order in which they are to be taken. `now` is in milliseconds since 1970. */
+export async function chooseMine(
+  jobs: readonly JobInformation[],
+  rule: WatchMineRow,
+  now: number,
+): Promise<readonly JobInformation[]> {
+  const isIncluded = patterned(rule.include);
+  const isExcluded = patterned(rule.exclude);
+  const chosen: { readonly job: JobInformation; readonly rank: number; readonly endedAt: number }[] = [];
+  for await (const job of inSlices(jobs)) {
+    if (!isRecent(job, rule, now)) continue;
+    const name = asPath(job.name);
+    if (isIncluded(name) && !isExcluded(name)) chosen.push({ job, rank: rankOf(job), endedAt: endOf(job) ?? 0 });
+  }
+  return chosen.sort((a, b) => a.rank - b.rank || b.endedAt - a.endedAt).map(({ job }) => job);
+}
+
+function rankOf({ state }: JobInformation): number {
+  const rank = RANKS.indexOf(state ?? '');
+  if (rank >= 0) return rank;
+  return phaseOf(state) === 'over' ? RANKS.length + 1 : RANKS.length;
+}
+
+/** One that is over is old if it ended before the rule began, and longer ago than the rule says. */
+function isRecent(job: JobInformation, { maxAgeMs, since }: WatchMineRow, now: number): boolean {
+  if (phaseOf(job.state) !== 'over') return true;
+  const endedAt = endOf(job);
+  return endedAt !== undefined && (endedAt >= since || now - endedAt <= maxAgeMs);
+}
+
+/** When a job ended at the latest, in milliseconds since 1970; where that is not told, when it was last heard of. */
+function endOf({ endTime, startTime, submitTime, creationTime }: JobInformation): number | undefined {
+  const time = endTime ?? startTime ?? submitTime ?? creationTime;
+  return time === null ? undefined : latestMsOf(time);
+}
+
+/** A name, which is no path, as one: patterns know nothing else. */
+const asPath = (name: string | null) => (name ?? '').replace(/^[./]+/, '') || '_';

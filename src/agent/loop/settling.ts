@@ -1,0 +1,72 @@
+/**
+ * When a job that is followed may be settled: when the middleware says that it is over and what is flushed late has come;
+ * where no job state is told, when it was quiet for as long as its order says. A settled job had its state at an end, or
+ * was quiet, for all of that time as this process saw it.
+ */
+import type { JobPhase } from '../../job-information.ts';
+import type { JobRow } from '../../store/rows.ts';
+import type { Clock } from '../../system/clock.ts';
+
+/** Files are flushed after the state says that the job is over (docs/servers.md 10.3). */
+const FLUSH_MS = 60_000;
+const FLUSH_POLLS = 2;
+/** A job state that was not told again for so long is none. */
+const TOLD_MS = 10 * 60_000;
+
+export class Settling {
+  readonly #clock: Clock;
+  #settleAfterMs: number | null;
+  /** Since when all visits went through and brought nothing, by the clock that only goes forward, as all times here. */
+  #quietSince: number;
+  #phase: JobPhase | undefined;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  /** Since when the job is over and nothing came. */
+  #overSince = 0;
+  /** Polls that began after that, went through, and brought nothing. */
+  #polls = 0;
+
+  constructor(job: JobRow, clock: Clock) {
+    this.#clock = clock;
+    this.#settleAfterMs = job.settleAfterMs;
+    // The wall clock is asked once, for the time before this start: it may have been set back or forth since.
+    const quietMs = Math.max(0, clock.now() - Math.max(job.grownAt ?? 0, job.watchedAt));
+    this.#quietSince = clock.monotonic() - quietMs;
+  }
+
+  /** Its order may have changed. */
+  renew({ settleAfterMs }: JobRow): void {
+    this.#settleAfterMs = settleAfterMs;
+  }
+
+  /** What the job state means; whether it came to be over just now. */
+  told(phase: JobPhase | undefined): boolean {
+    const isNewlyOver = phase === 'over' && this.#phase !== 'over';
+    if (isNewlyOver) this.#waitAnew();
+    this.#phase = phase;
+    this.#toldAt = this.#clock.monotonic();
+    return isNewlyOver;
+  }
+
+  /** It grew, or a visit failed. */
+  endQuiet(): void {
+    this.#quietSince = this.#clock.monotonic();
+    this.#waitAnew();
+  }
+
+  /** A poll went through that began at `beganAt`, and brought nothing. */
+  polled(beganAt: number): void {
+    if (beganAt >= this.#overSince) this.#polls += 1;
+  }
+
+  get isSettled(): boolean {
+    const now = this.#clock.monotonic();
+    if (this.#phase === 'over') return now - this.#overSince >= FLUSH_MS && this.#polls >= FLUSH_POLLS;
+    if (this.#phase === 'active' && now - this.#toldAt < TOLD_MS) return false;
+    return this.#settleAfterMs !== null && now - this.#quietSince >= this.#settleAfterMs;
+  }
+
+  #waitAnew(): void {
+    this.#overSince = this.#clock.monotonic();
+    this.#polls = 0;
+  }
+}

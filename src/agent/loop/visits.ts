@@ -1,0 +1,121 @@
+/** How the visits of one job end: what fails is said, kept, and tried again after a pause. */
+import { BackOff } from '../../back-off.ts';
+import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { Clock } from '../../system/clock.ts';
+import { type PollContext, troubleFrom } from '../poll/poll.ts';
+import type { Log } from '../ports.ts';
+import { DUE_TASKS, type DueTask } from './due-tasks.ts';
+import { Failures, STATE } from './failure-log.ts';
+import type { IntervalLimits } from './pace.ts';
+
+export interface VisitsContext {
+  readonly poll: PollContext;
+  /** Of the agent as a whole. */
+  readonly failures: Failures;
+  readonly intervals: IntervalLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1), for jitter. */
+  readonly random: () => number;
+}
+
+/** A task that failed the last time. */
+interface Failing {
+  /** How often in a row. */
+  readonly times: number;
+  readonly retryAt: number;
+  readonly error: JobtailError;
+  readonly backOff: BackOff;
+}
+
+/** What a visit that went through brought. */
+export interface VisitEnd {
+  readonly grew: boolean;
+  /** Entries of answers that were refused. */
+  readonly refused?: number;
+  /** How long its end may stay unsaid, in milliseconds; the usual time of a commit if left out. */
+  readonly withinMs?: number;
+}
+
+export class Visits {
+  /** Of this job, its files among them. */
+  readonly failures: Failures;
+  readonly #jobId: JobId;
+  readonly #scope: string;
+  readonly #context: VisitsContext;
+  readonly #failing = new Map<DueTask, Failing>();
+
+  constructor(jobId: JobId, context: VisitsContext) {
+    this.#jobId = jobId;
+    this.#scope = `job ${jobId}`;
+    this.#context = context;
+    this.failures = new Failures(context.log, context.failures);
+  }
+
+  /** Whether a task failed the last time. */
+  isFailing(task: DueTask): boolean {
+    return this.#failing.has(task);
+  }
+
+  /** The tasks that failed with something that is mended by now. */
+  mended(isMended: (policy: ErrorPolicy) => boolean): DueTask[] {
+    return [...this.#failing].flatMap(([task, { error }]) => (isMended(error.policy) ? [task] : []));
+  }
+
+  /** A task failed; how long it waits until it is tried again. */
+  failed(task: DueTask, error: JobtailError): number {
+    const { intervals, clock, random, log } = this.#context;
+    const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
+    const { retryAfterMs = 0 } = error;
+    if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: error.stack }, 'where it happened');
+    const { backOff, times } = this.#failing.get(task) ?? {
+      backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
+      times: 0,
+    };
+    backOff.lengthen();
+    backOff.pause(retryAfterMs);
+    const delayMs = backOff.remainingMs;
+    const retryAt = clock.now() + Math.round(delayMs);
+    this.#failing.set(task, { backOff, times: times + 1, retryAt, error });
+    this.failures.failed(this.#scope, error, retryAfterMs > maxMs ? retryAt : undefined);
+    this.unawaited(this.#note({ grew: false }));
+    return delayMs;
+  }
+
+  /** A task that failed is not tried again. */
+  giveUp(task: DueTask): void {
+    this.#failing.delete(task);
+  }
+
+  /** Tasks went through. Resolves when that is committed. */
+  went(tasks: readonly DueTask[], end: VisitEnd): Promise<void> {
+    for (const task of tasks) this.#failing.delete(task);
+    return this.#note(end);
+  }
+
+  /** Nobody waits for this commit; if it fails, that is said. */
+  unawaited(commit: Promise<void>): void {
+    const { failures } = this.#context;
+    commit.then(
+      () => failures.over(STATE),
+      (thrown: unknown) => failures.failed(STATE, asJobtailError(thrown)),
+    );
+  }
+
+  /** Keeps in the store how a visit ended, and the first of the failures there are. */
+  #note({ grew, refused = 0, withinMs }: VisitEnd): Promise<void> {
+    const jobId = this.#jobId;
+    const { clock, poll } = this.#context;
+    const { store, commit } = poll;
+    const polledAt = clock.now();
+    const [worst] = DUE_TASKS.flatMap((task) => this.#failing.get(task) ?? []);
+    return commit(() => {
+      const before = worst === undefined ? null : (store.jobs.get(jobId)?.error ?? null);
+      const trouble = troubleFrom(worst?.error, before, polledAt);
+      const error = worst === undefined || trouble === null ? null : { ...trouble, retryAt: worst.retryAt };
+      const grownAt = grew ? polledAt : null;
+      store.jobs.endVisit(jobId, { polledAt, grownAt, refused, failures: worst?.times ?? 0, error });
+    }, withinMs);
+  }
+}

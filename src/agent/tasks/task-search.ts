@@ -1,0 +1,171 @@
+/**
+ * The search for the tasks of one job by the file-transfer service alone. It is asked again, rarer and rarer, for a task
+ * without a file yet does not show; and at once when the listing names other specifications.
+ */
+import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
+import type { TaskSearchRow } from '../../store/rows.ts';
+import type { Clock } from '../../system/clock.ts';
+import type { HabitStore } from '../live/text/encoding.ts';
+import type { Remote } from '../ports.ts';
+import { type Clues, candidatesOf, shiftBetween, specificationsIn } from './candidates.ts';
+import { type FoundTasksOptions, keepFound } from './found.ts';
+import { mostCandidates, type Probed, probe, strangersFail } from './probe.ts';
+
+export interface TaskSearchOptions extends FoundTasksOptions {
+  readonly clock: Clock;
+  readonly habits: HabitStore;
+  /** Entries of a call, as far as polls have found out. */
+  readonly batchLimit: { readonly files: number };
+}
+
+export interface LookOptions {
+  readonly remote: Remote;
+  /** Somebody else lists the job's files, and tells. */
+  readonly isListed: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What one look found. */
+export interface LookEnd {
+  readonly found: number;
+  /** Until the next look; null if there is nothing left to be found, as far as is known. */
+  readonly nextMs: number | null;
+}
+
+const SHIFT_HABIT = 'task-shift';
+const FIRST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 10 * 60_000;
+/** So many looks that find nothing, of a job that lists files, are worth a word. */
+const TELLING_LOOKS = 4;
+
+export class TaskSearch {
+  readonly #jobId: JobId;
+  readonly #options: TaskSearchOptions;
+  /** Undefined while there was no listing. */
+  #specifications: readonly bigint[] | undefined;
+  /** How many of the less likely candidates were asked about. */
+  #passed = 0;
+  #looks = 0;
+
+  constructor(jobId: JobId, options: TaskSearchOptions) {
+    this.#jobId = jobId;
+    this.#options = options;
+  }
+
+  /** Takes note of a listing; whether a look is due because it names other specifications. */
+  async listed(names: readonly string[]): Promise<boolean> {
+    const before = this.#specifications;
+    const found = await specificationsIn(names);
+    this.#specifications = found;
+    if (before === undefined) return true;
+    const known = new Set(before);
+    const isAnother = found.length !== known.size || found.some((id) => !known.has(id));
+    if (isAnother) [this.#passed, this.#looks] = [0, 0];
+    return isAnother;
+  }
+
+  /** One look; nothing if tasks are not searched for. @throws JobtailError */
+  async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
+    const { store, habits } = this.#options;
+    const { taskSearches } = store;
+    const jobId = this.#jobId;
+    const nothing = { found: 0, nextMs: null };
+    if (taskSearches.get(jobId) === undefined) return nothing;
+    if (this.#specifications === undefined || !isListed)
+      this.#specifications = await specificationsIn(await remote.listChangedFiles(jobId, signal));
+    const specifications = this.#specifications;
+    const known = taskSearches.knownTasks(jobId);
+    const probed = isComplete(specifications, known)
+      ? NOTHING_PROBED
+      : await this.#probe({ jobId, specifications, shift: shiftOf(habits), known }, remote, signal);
+    // The order may have changed meanwhile.
+    const search = taskSearches.get(jobId);
+    if (search === undefined) return nothing;
+    const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
+    const tasks = taskSearches.knownTasks(jobId);
+    const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
+    if (shift !== undefined) habits.set(SHIFT_HABIT, String(shift));
+    const isOver = isComplete(specifications, tasks);
+    const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
+    const nextMs = !isOver ? pauseAfter(fruitless) : isListed ? null : LONGEST_PAUSE_MS;
+    const isMissing = !isOver && specifications.length > 0;
+    const hint = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= TELLING_LOOKS ? NOT_FOUND : null;
+    this.#keep({ ...search, foundBy: found > 0 ? 'probes' : search.foundBy, fruitless, hint }, nextMs, search.hint);
+    return { found, nextMs };
+  }
+
+  async #probe(clues: Clues, remote: Remote, signal: AbortSignal): Promise<Probed> {
+    const { habits, batchLimit } = this.#options;
+    const { specifications, known } = clues;
+    const missing = specifications.length - known.length;
+    const together = { eachTime: Math.min(EACH_TIME, mostCandidates(habits) / 2), round: Number.POSITIVE_INFINITY };
+    const window = strangersFail(habits) ? BY_ITSELF : together;
+    const probed = await probe(this.#next(candidatesOf(clues), window), {
+      ...{ jobId: this.#jobId, remote, habits, signal },
+      file: this.#fileOfLook(),
+      mostEntries: batchLimit.files,
+      isEnough: (found) => missing > 0 && found.length >= missing,
+    });
+    this.#looks += 1;
+    this.#passed += Math.max(0, probed.asked - window.eachTime);
+    return probed;
+  }
+
+  #keep(search: TaskSearchRow, nextMs: number | null, hintBefore: string | null): void {
+    const { store, clock, log } = this.#options;
+    const { jobId, hint } = search;
+    const now = clock.now();
+    const nextLookAt = nextMs === null ? null : now + nextMs;
+    store.transaction(() => store.taskSearches.save({ ...search, lookedAt: now, nextLookAt }));
+    if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, `tasks of job ${jobId} are not found: ${hint}`);
+  }
+
+  /** The likeliest ones, then those behind what earlier looks asked about; from the beginning again at the end. */
+  *#next<T>(candidates: Iterable<T>, { eachTime, round }: Window): Generator<T, void> {
+    const behind = eachTime + this.#passed;
+    let at = 0;
+    for (const candidate of candidates) {
+      if (at >= round) break;
+      if (at < eachTime || at >= behind) yield candidate;
+      at += 1;
+    }
+    // Not reached where the look had enough of them.
+    this.#passed = 0;
+  }
+
+  /** Most tasks have a standard output first of all; each other look asks for another file. */
+  #fileOfLook(): LiveFileName {
+    const [first, ...others] = LIVE_FILE_NAMES;
+    return this.#looks % 2 === 0 ? first : (others[((this.#looks - 1) / 2) % others.length] ?? first);
+  }
+}
+
+/** Which candidates a look asks about. */
+interface Window {
+  /** The likeliest, in each look: they may have got a file since. */
+  readonly eachTime: number;
+  /** Of all of them, before it begins anew. */
+  readonly round: number;
+}
+
+const EACH_TIME = 20;
+/** Where each one costs a call. */
+const BY_ITSELF: Window = { eachTime: 0, round: 64 };
+
+const NOTHING_PROBED: Probed = { found: [], asked: 0, answersAll: false };
+
+/** As many tasks are known as the listing names specifications. */
+const isComplete = (specifications: readonly bigint[], tasks: readonly TaskId[]) =>
+  tasks.length > 0 && tasks.length >= specifications.length;
+
+const NOT_FOUND =
+  'name them (agent watch JOB --task ID), or set service.jobsUrl: their ids follow no rule that is known';
+const ANSWERS_ALL =
+  'name them (agent watch JOB --task ID), or set service.jobsUrl: the service answers for whatever id';
+
+const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
+
+function shiftOf(habits: HabitStore): bigint | undefined {
+  const text = habits.get(SHIFT_HABIT);
+  return text === undefined ? undefined : BigInt(text);
+}

@@ -1,0 +1,53 @@
+/** What services say of themselves: the description (WSDL) that most servers hand out. */
+import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/http-client.ts';
+
+const LIMIT_MS = 5_000;
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/** As it may stand there: what no namespace can hold is none. */
+const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
+/** An operation that only the service that tells of jobs has. */
+const OF_JOBS = 'ListJobsForCurrentUser';
+
+/** How a service is reached, where that is not directly. */
+export type Way = Omit<HttpClientOptions, 'limits'>;
+
+/** The namespace of a service; undefined if it does not say. */
+export async function namespaceOf(url: string, signal: AbortSignal, way: Way = {}): Promise<string | undefined> {
+  return namespaceIn(await descriptionOf(url, signal, way));
+}
+
+/**
+ * The address of JobManagementWs, which lies beside the file-transfer service (docs/servers.md 10.1); undefined if there
+ * is none of this namespace, or it does not describe itself.
+ */
+export async function jobsUrlBeside(
+  { fileTransferUrl, namespace }: { readonly fileTransferUrl: string; readonly namespace: string },
+  signal: AbortSignal,
+  way: Way = {},
+): Promise<string | undefined> {
+  if (!URL.canParse(fileTransferUrl)) return undefined;
+  const url = new URL(fileTransferUrl);
+  // A name such as FileTransferWs.asmx keeps its ending.
+  url.pathname = url.pathname.replace(/FileTransferWs|[^/.]*(?=\.\w+$)|[^/]*$/, 'JobManagementWs');
+  url.search = '';
+  const text = await descriptionOf(url.href, signal, way);
+  const found = namespaceIn(text);
+  return text?.includes(OF_JOBS) && (found === undefined || found === namespace) ? url.href : undefined;
+}
+
+const namespaceIn = (description: string | undefined) => NAMESPACE.exec(description ?? '')?.[1];
+
+async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promise<string | undefined> {
+  const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
+  const client = new HttpClient({ limits, ...way });
+  try {
+    const answer = await client.request({ method: 'GET', url: `${url}?wsdl`, headers: {}, signal });
+    const text = (await readBody(answer, MOST_BYTES)).toString('utf8');
+    return answer.status === 200 ? text : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,103 @@
+/** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
+import { chooseMine } from '../../agent/loop/mine.ts';
+import type { Config } from '../../config/config.ts';
+import { commandLog } from '../../daemon/command-log.ts';
+import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
+import { countOf, showCount } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import type { WatchMineRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { listJobs, requireJobsUrl } from '../job-service.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+
+export interface WatchMineOptions extends ConfigOption {
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+  /** Milliseconds. */
+  readonly maxAge: number;
+}
+
+/** Followed at a time, unless the configuration says otherwise. */
+const MOST_JOBS = 200;
+
+export async function watchMine({ include, exclude, maxAge, ...options }: WatchMineOptions): Promise<void> {
+  const config = await configurationAsOwner(options);
+  requireJobsUrl(config);
+  makeDirectories(config);
+  await withStore(config, async (store, isRunning) => {
+    const now = Date.now();
+    const rule: WatchMineRow = {
+      source: 'command',
+      include: include.length > 0 ? include : ['**'],
+      exclude,
+      maxAgeMs: maxAge,
+      mostJobs: config.watchMine?.mostJobs ?? MOST_JOBS,
+      since: store.watchMine.of('command')?.since ?? now,
+    };
+    // Before the agent takes them.
+    const count = await countOfTaken(config, store, rule);
+    store.transaction(() => store.watchMine.save(rule));
+    store.wake();
+    process.stdout.write('every job of the user is followed from now on, as it is submitted, until it is settled\n');
+    process.stdout.write(`${count}\n`);
+    if (!isRunning) process.stderr.write('no agent is running: they are followed once one is started (agent run)\n');
+  });
+}
+
+/** How many jobs the rule takes now. The rule is kept even if that cannot be said. */
+async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
+  try {
+    const told = await listJobs(config);
+    const known = store.jobs.known();
+    const fresh = told.filter(({ id }) => !known.has(id));
+    const fitting = await chooseMine(fresh, rule, Date.now());
+    const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+    const running = taken.filter(({ state }) => state === 'Running').length;
+    const counts: readonly (readonly [count: number, what: string])[] = [
+      [told.length - fresh.length, 'were watched before'],
+      [fresh.length - fitting.length, 'are left alone, being too old or named otherwise'],
+      [fitting.length - taken.length, `wait, for at most ${rule.mostJobs} are followed at a time`],
+    ];
+    const others = counts.flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(count)} ${what}`]));
+    const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;
+    return `${countOf(told.length, 'job')} of the user: ${now}${others.join('')}`;
+  } catch (thrown) {
+    const { code, message, hint } = asJobtailError(thrown);
+    if (code === 'aborted') throw thrown;
+    return `how many that are now cannot be said: ${printable(message)}${hint === undefined ? '' : ` (${printable(hint)})`}`;
+  }
+}
+
+export async function unwatchMine(options: ConfigOption): Promise<void> {
+  const config = await configurationAsOwner(options);
+  await withStore(config, async (store) => {
+    const isConfigured = config.watchMine !== null;
+    if (store.watchMine.of('command') === undefined) {
+      const message = 'no command has said that all jobs of the user are to be followed';
+      throw new JobtailError('job-unknown', message, {
+        hint: isConfigured ? `it stands in ${config.file}: set watchMine: false there` : 'agent watch --mine does so',
+      });
+    }
+    store.watchMine.remove('command');
+    store.wake();
+    const followed = store.jobs.followedByRule();
+    process.stdout.write('no new jobs of the user are followed from now on\n');
+    if (followed > 0) {
+      const stay = `${countOf(followed, 'job')} that are followed by now stay so until they are settled`;
+      process.stdout.write(`${stay} (agent unwatch JOB ends one of them)\n`);
+    }
+    if (isConfigured) process.stdout.write(`watchMine still stands in ${config.file}, and is in force again\n`);
+  });
+}
+
+/** The store, while an agent runs or while none does. */
+async function withStore(config: Config, work: (store: Store, isRunning: boolean) => Promise<void>): Promise<void> {
+  const owned = openUnlessAgentRuns(config, commandLog());
+  const store = owned?.store ?? openSharedStore(config);
+  try {
+    await work(store, owned === undefined);
+  } finally {
+    (owned ?? store).close();
+  }
+}

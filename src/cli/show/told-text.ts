@@ -1,0 +1,105 @@
+/** What the middleware tells of jobs, and how their tasks are found, for people. */
+import pc from 'picocolors';
+import { type JobTime, phaseOf } from '../../job-information.ts';
+import { countOf, showAge, showCount } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import type { JobReport, Report } from './status-report.ts';
+import { cutToColumns } from './terminal-text.ts';
+import type { TaskFields } from './told-report.ts';
+
+/** A longer word is none that is known. */
+const MOST_STATE_COLUMNS = 32;
+/** Tasks that get a line. */
+const MOST_TASKS = 20;
+
+const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
+  named: 'named by its order',
+  'job-service': 'told by the middleware',
+  probes: 'found by asking for their files',
+};
+
+/** `2026-03-01 12:00:00`, here; a time without a zone as it was told. */
+export function showTime({ text, ms }: JobTime): string {
+  if (ms === null) return printable(text.replace('T', ' '));
+  const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** The word of the middleware, in the colour of what it means. */
+export function showJobState(jobState: string | null): string {
+  const word = cutToColumns(printable(jobState ?? ''), MOST_STATE_COLUMNS);
+  if (jobState === 'Failed' || jobState === 'Canceled' || jobState === 'Deleted') return pc.red(word);
+  return phaseOf(jobState) === 'active' ? pc.green(word) : word;
+}
+
+/** Why a task failed, or what state it is in. */
+export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields): string {
+  const named = name === null || name === '' ? '' : ` (${printable(name)})`;
+  const why = hasMessage(errorMessage) ? pc.red(`: ${printable(errorMessage)}`) : '';
+  const state = taskState === null ? '' : ` ${showJobState(taskState)}`;
+  return `task ${taskId}${named}${state}${why}`;
+}
+
+export const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
+
+/** Lines of the page of one job: its state, its times and those of its tasks. */
+export function toldLines(job: JobReport): string[] {
+  const { toldAt, jobState, jobStateSince } = job;
+  if (toldAt === null) return [];
+  const since = jobStateSince === null ? '' : ` (first seen ${showAge(Date.now() - jobStateSince)} ago)`;
+  const state = jobState === null ? 'no state is told' : `${showJobState(jobState)}${since}`;
+  const name = job.name === null || job.name === '' ? '' : `"${printable(job.name)}": `;
+  const times = [
+    ['submitted', job.submitTime],
+    ['started', job.startTime],
+    ['ended', job.endTime],
+  ] as const;
+  const shown = times.flatMap(([what, time]) => (time === null ? [] : [`${what} ${showTime(time)}`]));
+  return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...taskLines(job)];
+}
+
+/** Those with a message first; the others only where there are few. */
+function taskLines({ tasks }: JobReport): string[] {
+  const failed = tasks.told.filter(({ errorMessage }) => hasMessage(errorMessage));
+  const others = tasks.told.filter(({ errorMessage }) => !hasMessage(errorMessage));
+  const shown = [...failed, ...others].slice(0, MOST_TASKS);
+  const more = tasks.told.length - shown.length;
+  const lines = shown.map((task) => `  ${taskLine(task)}`);
+  return more > 0 ? [...lines, `  ... and ${showCount(more)} tasks more (agent status JOB --json)`] : lines;
+}
+
+/** How the tasks of a job were found, and what is still looked for. */
+export function searchLines({ tasks }: JobReport): string[] {
+  const { found, by, lookingFor, nextLookAt, hint } = tasks;
+  if (by === 'named') return [];
+  const how = by === null ? '' : `, ${WAYS[by]}`;
+  const next = nextLookAt === null ? '' : `, next look ${inTime(nextLookAt)}`;
+  const what = lookingFor ? `; ${found === 0 ? 'they are' : 'others are'} looked for${next}` : '';
+  const line = `tasks: ${found === 0 ? 'none is known yet' : `${showCount(found)}${how}`}${what}`;
+  return hint === null ? [line] : [line, `  ${pc.yellow(printable(hint))}`];
+}
+
+/** What a person has to do before tasks of a job can be found. */
+export function hintLines({ jobId, tasks }: JobReport): string[] {
+  return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: tasks are not found: ${printable(tasks.hint)}`)];
+}
+
+/** How all jobs of the user are followed, and why the middleware tells nothing. */
+export function agentLines({ jobService, watchMine }: Report): string[] {
+  const lines: string[] = [];
+  if (watchMine !== null) {
+    const { following, waiting, mostJobs } = watchMine;
+    const others = waiting > 0 ? `, ${showCount(waiting)} wait (${showCount(mostJobs)} at a time)` : '';
+    lines.push(`all jobs of the user are followed: ${countOf(following, 'job')} now${others}`);
+  }
+  const error = jobService?.error ?? null;
+  if (error !== null) {
+    lines.push(
+      pc.red(`job states are not told: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
+    );
+    if (error.hint !== null) lines.push(`  ${printable(error.hint)}`);
+  }
+  return lines;
+}
+
+const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Date.now())}`);

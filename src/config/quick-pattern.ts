@@ -1,0 +1,10 @@
+/** Patterns as in .gitignore that a name cannot hold up. */
+
+/**
+ * Whether a pattern has at most two `**` before its end. With more, some names would take seconds each: there are as many
+ * ways to match as there are pairs, triples, ... of their parts.
+ */
+export function isQuickPattern(pattern: string): boolean {
+  const [, ...beforeEnd] = pattern.replace(/\/$/, '').split('/').reverse();
+  return beforeEnd.filter((part) => /^\*\*+$/.test(part)).length <= 2;
+}

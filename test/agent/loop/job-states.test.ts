@@ -1,0 +1,196 @@
+/** What a job state leads to: the job ends by itself, after what is flushed late, and goes on if it is started again. */
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60_000;
+const DOWN = new JobtailError('unavailable', 'it is down');
+
+/** An agent that follows a job by its number, by a clock that the test holds. */
+async function follow({ state = 'Running' as string | null, settleAfterMs = null as number | null } = {}) {
+  const clock = new HeldClock();
+  const remote = new ModelRemote();
+  const service = new ModelJobService();
+  const tell = (told: string | null) => service.set(jobOf(JOB, told, { tasks: tasksOf(TASK) }));
+  tell(state);
+  remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+  const sections = 'results: {enabled: false}\n';
+  const { agent, store, said, warnings, restart, mirrorDirectory } = await startAgent(remote, {
+    ...{ jobService: service, clock, sections },
+  });
+  store.transaction(() =>
+    store.jobs.watch(
+      { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, results: false, settleAfterMs, source: 'command' },
+      clock.now(),
+    ),
+  );
+  agent.refresh();
+  const grow = (text: string) => {
+    const before = remote.files.get(keyText(STDOUT)) ?? Buffer.alloc(0);
+    remote.files.set(keyText(STDOUT), Buffer.concat([before, Buffer.from(text)]));
+  };
+  const mirror = (key: LiveFileKey = STDOUT) => {
+    const file = mirrorPath(mirrorDirectory, JOB, key);
+    return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
+  };
+  const watchState = () => store.jobs.get(JOB)?.state;
+  const toldState = () => store.jobInformation.get(JOB)?.information.state;
+  await clock.passUntil('the first bytes', () => mirror() === 'a line\n');
+  const told = (word: string) => clock.passUntil(`${word} to be told`, () => toldState() === word);
+  return { clock, remote, service, store, said, warnings, tell, told, grow, mirror, watchState, restart };
+}
+
+describe('a job of which the middleware says that it is over', () => {
+  it('is settled only after what is flushed late has come', async () => {
+    const { clock, tell, told, grow, mirror, watchState, said } = await follow();
+    tell('Finished');
+    await told('Finished');
+    await clock.pass(50 * SECOND_MS);
+    grow('flushed late\n');
+    await clock.pass(50 * SECOND_MS);
+    expect(mirror()).toBe('a line\nflushed late\n');
+    expect(watchState()).toBe('watched');
+    await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+    expect(said).toContainEqual(expect.stringContaining(`complete pass over job ${JOB}: settled`));
+    expect(said.filter((line) => line === `job ${JOB} is Finished`)).toHaveLength(1);
+  });
+
+  it('goes on growing for as long as it likes', async () => {
+    const { clock, tell, told, grow, mirror, watchState } = await follow();
+    tell('Canceled');
+    await told('Canceled');
+    for (let line = 0; line < 5; line++) {
+      await clock.pass(45 * SECOND_MS);
+      expect(watchState()).toBe('watched');
+      grow(`line ${line}\n`);
+    }
+    await clock.passUntil('its end', () => watchState() === 'settled');
+    expect(mirror()).toMatch(/line 4\n$/);
+  });
+
+  it.each(['Failed', 'Canceled', 'Deleted'])('by the word %s is settled', async (word) => {
+    const { clock, tell, watchState } = await follow();
+    tell(word);
+    await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  });
+
+  it('has its end in a start that follows a stop, too', async () => {
+    const { clock, tell, told, watchState, restart } = await follow();
+    tell('Finished');
+    await told('Finished');
+    await clock.pass(50 * SECOND_MS);
+    await restart();
+    await clock.pass(50 * SECOND_MS);
+    expect(watchState(), 'its minute begins anew').toBe('watched');
+    await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
+  });
+
+  it('goes on if it is started again before, and after', async () => {
+    const { clock, tell, told, grow, mirror, watchState } = await follow();
+    tell('Finished');
+    await told('Finished');
+    tell('Queued');
+    await told('Queued');
+    await clock.pass(10 * MINUTE_MS);
+    expect(watchState()).toBe('watched');
+    tell('Failed');
+    await clock.passUntil('its end', () => watchState() === 'settled');
+    tell('Running');
+    await clock.passUntil('it to be watched again', () => watchState() === 'watched');
+    grow('once more\n');
+    await clock.passUntil('what came then', () => mirror()?.endsWith('once more\n') === true);
+    await clock.pass(10 * MINUTE_MS);
+    expect(watchState()).toBe('watched');
+  });
+});
+
+describe('a job that is not over', () => {
+  it.each(['WaitingForServiceAccount', 'Running', 'Held by somebody', null])(
+    'but %s, is followed for as long as that is told',
+    async (word) => {
+      const { clock, tell, watchState } = await follow();
+      tell(word);
+      await clock.pass(30 * MINUTE_MS);
+      expect(watchState()).toBe('watched');
+    },
+  );
+
+  it('is not settled because it is quiet, while its state is told', async () => {
+    const { clock, watchState, service } = await follow({ settleAfterMs: 5 * MINUTE_MS });
+    await clock.pass(60 * MINUTE_MS);
+    expect(watchState()).toBe('watched');
+    service.failure = DOWN;
+    await clock.passUntil('its end', () => watchState() === 'settled');
+  });
+
+  it('of which no state is told is settled when it was quiet for long enough', async () => {
+    const { clock, watchState } = await follow({ state: null, settleAfterMs: 5 * MINUTE_MS });
+    await clock.pass(4 * MINUTE_MS);
+    expect(watchState()).toBe('watched');
+    await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  });
+});
+
+describe('while the service that tells of jobs is down', () => {
+  it('all else goes on, and that is said', async () => {
+    const { clock, service, grow, mirror, store, warnings, tell, watchState } = await follow();
+    service.failure = DOWN;
+    await clock.passUntil('the failure to be kept', () => store.jobInformation.lastLook()?.error !== null);
+    expect(store.jobInformation.lastLook()).toMatchObject({ failures: 1, error: { code: 'unavailable' } });
+    expect(warnings).toContainEqual(expect.stringContaining('it is down'));
+    grow('while it was down\n');
+    await clock.passUntil('what came then', () => mirror()?.endsWith('down\n') === true);
+    expect(store.jobs.get(JOB)).toMatchObject({ state: 'watched', error: null });
+    const { lists } = service;
+    await clock.pass(60 * MINUTE_MS);
+    expect(service.lists - lists).toBeLessThan(25);
+    service.failure = undefined;
+    tell('Finished');
+    await clock.passUntil('its end', () => watchState() === 'settled');
+    expect(store.jobInformation.lastLook()).toMatchObject({ failures: 0, error: null });
+  });
+
+  it('a job with tasks that nobody told is searched for them', async () => {
+    const clock = new HeldClock();
+    const remote = new ModelRemote();
+    const service = new ModelJobService();
+    service.failure = DOWN;
+    remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
+    const { agent, store } = await startAgent(remote, { jobService: service, clock, sections: '' });
+    const order = { files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, source: 'command' } as const;
+    store.transaction(() => store.jobs.watch({ ...order, jobId: JOB, tasks: null }, clock.now()));
+    agent.refresh();
+    await clock.passUntil('the task', () => store.taskSearches.knownTasks(JOB).length > 0);
+    expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'probes' });
+  });
+});
+
+it('a quiet job costs no calls but its polls, and one list for all jobs every half minute', async () => {
+  const { clock, remote, service } = await follow();
+  await clock.pass(10 * MINUTE_MS);
+  const before = { calls: remote.calls, lists: service.lists };
+  await clock.pass(10 * MINUTE_MS);
+  // Polls come once a minute, or a tenth oftener.
+  expect(remote.calls - before.calls).toBeLessThanOrEqual(12);
+  expect(service.lists - before.lists).toBeLessThanOrEqual(23);
+  expect(service.questions).toBe(0);
+});
+
+it('a job that no list names is asked for by itself, and its late tasks are followed', async () => {
+  const { clock, service, store, mirror, remote } = await follow();
+  service.unlisted.add(JOB);
+  const late: LiveFileKey = { taskId: '9002' as TaskId, file: 'stderr' };
+  remote.files.set(keyText(late), Buffer.from('late\n'));
+  service.set(jobOf(JOB, 'Running', { tasks: tasksOf(TASK, late.taskId) }));
+  await clock.passUntil('the late task', () => mirror(late) === 'late\n');
+  expect(service.questions).toBeGreaterThan(0);
+  expect(store.taskSearches.get(JOB)).toMatchObject({ foundBy: 'job-service', hint: null });
+});

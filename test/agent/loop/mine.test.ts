@@ -1,0 +1,138 @@
+/** All jobs of the user: which are taken, how many at a time, and what becomes of them. */
+import { describe, expect, it } from 'vitest';
+import { chooseMine } from '../../../src/agent/loop/mine.ts';
+import { keyText, type TaskId } from '../../../src/job.ts';
+import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
+import type { WatchMineRow } from '../../../src/store/rows.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { at, jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const NOW = Date.UTC(2026, 10, 5);
+const ALL = { include: ['**'], exclude: [], maxAgeMs: DAY_MS, mostJobs: 200 };
+
+describe('a job of the user', () => {
+  const choose = async (rule: Partial<WatchMineRow>, ...jobs: JobInformation[]) =>
+    (await chooseMine(jobs, { ...ALL, source: 'config', since: NOW - DAY_MS / 2, ...rule }, NOW)).map(({ id }) => id);
+
+  it('is taken in the order in which there is something to see of it', async () => {
+    const ended = (id: string, ms: number) => jobOf(id, 'Finished', { endTime: at(ms) });
+    const jobs = [
+      ended('1', NOW - 2 * MINUTE_MS),
+      ended('2', NOW - MINUTE_MS),
+      jobOf('3', 'Configuring'),
+      jobOf('4', 'Queued'),
+      jobOf('5', 'Somehow'),
+      jobOf('6', 'Running'),
+    ];
+    expect(await choose({}, ...jobs)).toEqual(['6', '4', '3', '5', '2', '1']);
+  });
+
+  it('that ended before the rule began, and longer ago than it says, is left alone', async () => {
+    const ended = (id: string, ms: number) => jobOf(id, 'Failed', { endTime: at(ms) });
+    const jobs = [ended('1', NOW - DAY_MS - 1), ended('2', NOW - DAY_MS), ended('3', NOW)];
+    expect(await choose({}, ...jobs)).toEqual(['3', '2']);
+    expect(await choose({ since: NOW - 2 * DAY_MS }, ...jobs)).toEqual(['3', '2', '1']);
+    expect(await choose({ maxAgeMs: 1 }, ...jobs)).toEqual(['3']);
+  });
+
+  it('that does not say in which zone its time is, gets the benefit of the doubt, and one without a time none', async () => {
+    const told = (id: string, text: string) => jobOf(id, 'Finished', { endTime: jobTimeOf(text) });
+    const nearly = told('1', '2026-11-03T12:00:00');
+    const old = told('2', '2026-11-03T11:59:59');
+    expect(await choose({}, nearly, old, jobOf('3', 'Finished'), told('4', 'yesterday'))).toEqual(['1']);
+    const created = jobOf('5', 'Finished', { creationTime: at(NOW - 2 * DAY_MS) });
+    expect(await choose({}, created)).toEqual([]);
+  });
+
+  it('is taken by its name', async () => {
+    const named = (id: string, name: string | null) => jobOf(id, 'Running', { name });
+    const jobs = [named('1', 'train-1'), named('2', 'train-test'), named('3', 'Train-3'), named('4', null)];
+    const hostile = ['../x', '/train-5', './', '', '..', 'a/train-6', '\u001b[31m'].map((name, index) =>
+      named(`1${index}`, name),
+    );
+    expect(await choose({ include: ['train-*'], exclude: ['*-test'] }, ...jobs, ...hostile)).toEqual(['1', '11', '15']);
+    expect(await choose({ exclude: ['train-*'] }, ...jobs)).toEqual(['3', '4']);
+    expect(await choose({ include: ['**', '!train-*'] }, ...jobs)).toEqual(['3', '4']);
+  });
+});
+
+/** Three hundred jobs, each third of which runs or waits; the others ended, half of them long ago. */
+async function threeHundred() {
+  const clock = new HeldClock(NOW);
+  const service = new ModelJobService();
+  const remote = new ModelRemote();
+  for (let id = 1; id <= 300; id++) {
+    const tasks = tasksOf(String(10_000 + id));
+    const [kind, endTime] = [id % 3, at(NOW - (id % 2 === 0 ? 30 * DAY_MS : MINUTE_MS))];
+    const state = kind === 0 ? (id % 2 === 0 ? 'Running' : 'Queued') : 'Finished';
+    service.set(jobOf(String(id), state, { tasks, endTime: kind === 0 ? null : endTime }));
+    remote.files.set(keyText({ taskId: String(10_000 + id) as TaskId, file: 'stdout' }), Buffer.from(`of ${id}\n`));
+  }
+  const place = await startAgent(remote, { jobService: service, clock, sections: 'results: {enabled: false}\n' });
+  const { store, agent } = place;
+  const order = (rule: Partial<WatchMineRow> = {}) => {
+    store.watchMine.save({ ...ALL, ...rule, source: 'command', since: clock.now() });
+    agent.refresh();
+  };
+  const inState = (state: string) => store.jobs.all().filter((job) => job.state === state);
+  return { ...place, clock, service, order, inState };
+}
+
+describe('all jobs of the user', () => {
+  it('are followed, running ones first and never more than the rule says, until each is settled', {
+    timeout: 120_000,
+  }, async () => {
+    const { clock, service, order, inState, said, store } = await threeHundred();
+    order({ mostJobs: 60 });
+    await clock.passUntil('the first jobs', () => inState('watched').length === 60, MINUTE_MS);
+    const running = inState('watched').filter(({ jobId }) => service.jobs.get(jobId)?.state === 'Running');
+    expect(running).toHaveLength(50);
+    expect(store.jobInformation.lastLook()).toMatchObject({ listed: 300, waiting: 140 });
+    expect(said).toContainEqual(expect.stringMatching(/^following 60 more jobs of the user; 140 more wait/));
+    for (const [id, job] of service.jobs)
+      service.set({ ...job, state: 'Finished', endTime: at(clock.now()), id: id as never });
+    for (let minute = 0; minute < 15; minute++) {
+      await clock.pass(MINUTE_MS);
+      expect(inState('watched').length).toBeLessThanOrEqual(60);
+    }
+    // All are young now.
+    await clock.passUntil('all of them', () => inState('settled').length === 300);
+    expect(store.jobs.all().every(({ source }) => source === 'mine')).toBe(true);
+  });
+
+  it('are followed once, over starts, and an end by a person counts', async () => {
+    const { clock, order, inState, restart, store } = await threeHundred();
+    order({ maxAgeMs: MINUTE_MS / 2 });
+    await clock.passUntil('the jobs that are active', () => inState('watched').length === 100);
+    const [one] = inState('watched');
+    if (one === undefined) throw new Error('none is watched');
+    store.jobs.unwatch(one.jobId, 'ended');
+    await restart();
+    await clock.pass(5 * MINUTE_MS);
+    expect(inState('watched')).toHaveLength(99);
+    expect(inState('ended')).toHaveLength(1);
+  });
+
+  it('are left as they are when the rule ends; those that came by it stay', async () => {
+    const { clock, service, order, inState, store, agent } = await threeHundred();
+    order({ maxAgeMs: MINUTE_MS / 2 });
+    await clock.passUntil('the jobs that are active', () => inState('watched').length === 100);
+    store.watchMine.remove('command');
+    agent.refresh();
+    service.set(jobOf('999', 'Running'));
+    await clock.pass(5 * MINUTE_MS);
+    expect(inState('watched')).toHaveLength(100);
+  });
+});
+
+it('without a service that tells of jobs, the rule is refused in words that help', async () => {
+  const { store, agent, warnings } = await startAgent(new ModelRemote());
+  store.watchMine.save({ ...ALL, source: 'command', since: NOW });
+  agent.refresh();
+  agent.refresh();
+  expect(warnings).toEqual(['the jobs of the user cannot be followed: nobody tells of them']);
+});

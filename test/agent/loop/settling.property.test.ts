@@ -1,0 +1,132 @@
+/** When a job may be settled, over histories of what is told, what comes, and restarts. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Settling } from '../../../src/agent/loop/settling.ts';
+import type { JobId } from '../../../src/job.ts';
+import type { JobPhase } from '../../../src/job-information.ts';
+import type { JobRow } from '../../../src/store/rows.ts';
+import type { Clock } from '../../../src/system/clock.ts';
+import { numRuns } from '../../support/property-runs.ts';
+
+const MINUTE_MS = 60_000;
+const WALL = Date.UTC(2026, 0, 1);
+const SETTLE_MS = 30 * MINUTE_MS;
+
+type Step =
+  | { readonly kind: 'pass'; readonly ms: number }
+  | { readonly kind: 'told'; readonly phase: JobPhase | undefined }
+  /** A poll that began so long ago. */
+  | { readonly kind: 'poll'; readonly tookMs: number; readonly grew: boolean }
+  | { readonly kind: 'fail' }
+  | { readonly kind: 'restart' };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('pass' as const), ms: fc.oneof(fc.nat(20_000), fc.nat(20 * MINUTE_MS)) }),
+  fc.record({ kind: fc.constant('told' as const), phase: fc.constantFrom('active', 'over', 'over', undefined) }),
+  fc.record({ kind: fc.constant('poll' as const), tookMs: fc.nat(5_000), grew: fc.boolean() }),
+  fc.constant({ kind: 'fail' as const }),
+  fc.constant({ kind: 'restart' as const }),
+);
+
+/** What a test knows without the code: since when the job is over and brought nothing, and the polls since then. */
+class World {
+  now = 0;
+  grownAt: number | null = null;
+  phase: JobPhase | undefined;
+  toldAt = Number.NEGATIVE_INFINITY;
+  overSince = 0;
+  quietSince = 0;
+  polls = 0;
+  settling: Settling;
+
+  constructor() {
+    this.settling = this.start();
+  }
+
+  start(): Settling {
+    const row: JobRow = {
+      ...{ jobId: '501' as JobId, source: 'mine', state: 'watched', results: false, settleAfterMs: SETTLE_MS },
+      ...{ polledAt: null, refused: 0, failures: 0, error: null, revision: 1 },
+      ...{ watchedAt: WALL, grownAt: this.grownAt === null ? null : WALL + this.grownAt },
+    };
+    // A process has a clock of its own, which knows nothing of the time before.
+    const begun = this.now;
+    const clock: Clock = {
+      now: () => WALL + this.now,
+      monotonic: () => this.now - begun,
+      timer: () => () => {},
+    };
+    this.#begun = begun;
+    return new Settling(row, clock);
+  }
+
+  #begun = 0;
+
+  do(step: Step): void {
+    switch (step.kind) {
+      case 'pass':
+        this.now += step.ms;
+        break;
+      case 'told':
+        if (step.phase === 'over' && this.phase !== 'over') this.wait();
+        this.phase = step.phase;
+        this.toldAt = this.now;
+        this.settling.told(step.phase);
+        break;
+      case 'poll': {
+        const beganAt = Math.max(this.#begun, this.now - step.tookMs);
+        if (step.grew) {
+          this.grownAt = this.now;
+          this.wait();
+          this.quietSince = this.now;
+          this.settling.endQuiet();
+        } else {
+          if (beganAt >= this.overSince) this.polls += 1;
+          this.settling.polled(beganAt - this.#begun);
+        }
+        break;
+      }
+      case 'fail':
+        this.wait();
+        this.quietSince = this.now;
+        this.settling.endQuiet();
+        break;
+      case 'restart': {
+        const stored = this.phase;
+        this.settling = this.start();
+        this.quietSince = Math.max(0, this.grownAt ?? 0);
+        this.phase = undefined;
+        this.do({ kind: 'told', phase: stored });
+        break;
+      }
+    }
+  }
+
+  wait(): void {
+    this.overSince = this.now;
+    this.polls = 0;
+  }
+}
+
+it('is only when it was over for a minute and two polls without growth, or quiet for as long as it was to be', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const world = new World();
+      for (const next of steps) {
+        world.do(next);
+        const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2;
+        const wasQuiet = world.now - world.quietSince >= SETTLE_MS;
+        const isTold = world.now - world.toldAt < 10 * MINUTE_MS;
+        if (world.phase === 'over') expect(world.settling.isSettled).toBe(wasOver);
+        else if (world.phase === 'active' && isTold) expect(world.settling.isSettled).toBe(false);
+        else if (world.settling.isSettled) expect(wasQuiet).toBe(true);
+      }
+      // Whatever was before, two polls and a minute lead to its end.
+      world.do({ kind: 'told', phase: 'over' });
+      for (let poll = 0; poll < 2; poll++) world.do({ kind: 'poll', tookMs: 0, grew: false });
+      world.do({ kind: 'pass', ms: MINUTE_MS });
+      expect(world.settling.isSettled).toBe(true);
+    }),
+    numRuns(2_000),
+  );
+});

@@ -1,0 +1,188 @@
+/** The search for tasks by the file-transfer service alone: how many calls it takes, and what is learned by it. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { PartRequest, Parts } from '../../../src/agent/ports.ts';
+import { TaskSearch } from '../../../src/agent/tasks/task-search.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
+import { Store } from '../../../src/store/store.ts';
+import { JOB } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+import { temporaryDirectory } from '../../support/temp-directory.ts';
+
+const { signal } = new AbortController();
+const FAULT = () => new JobtailError('fault', 'no such task');
+
+/** A server with the habits that matter here. */
+class TaskRemote extends ModelRemote {
+  mostEntries = Number.POSITIVE_INFINITY;
+  strangers: 'left-out' | 'fault' | 'answered' = 'left-out';
+  listed: string[] = [];
+  /** Ids that were asked about, call by call. */
+  readonly asked: string[][] = [];
+  listings = 0;
+
+  /** A task with a standard output; listed as that of a specification. */
+  task(taskId: string, specification?: string): void {
+    this.files.set(keyText({ taskId: taskId as TaskId, file: 'stdout' }), Buffer.from('a line\n'));
+    if (specification !== undefined) this.listed.push(`/${specification}/stdout.txt`);
+  }
+
+  override async readParts(jobId: JobId, wanted: readonly PartRequest[], stop: AbortSignal): Promise<Parts> {
+    this.asked.push(wanted.map(({ taskId }) => taskId));
+    if (wanted.length > this.mostEntries) throw FAULT();
+    const tasks = new Set([...this.files.keys()].map((name) => name.split('/')[0]));
+    const strangers = wanted.filter(({ taskId }) => !tasks.has(taskId));
+    if (this.strangers === 'fault' && strangers.length > 0) throw FAULT();
+    if (this.strangers === 'answered')
+      for (const stranger of strangers) this.files.set(keyText(stranger), Buffer.alloc(0));
+    return await super.readParts(jobId, wanted, stop);
+  }
+
+  override async listChangedFiles(): Promise<readonly string[]> {
+    this.listings += 1;
+    return this.listed;
+  }
+}
+
+function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}) {
+  const clock = new HeldClock();
+  const remote = Object.assign(new TaskRemote(), habits);
+  const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: clock.now });
+  onTestFinished(() => store.close());
+  const said: string[] = [];
+  const say = (_: unknown, message: string) => void said.push(message);
+  const log = { debug: () => {}, info: say, warn: say, error: say };
+  const follow = (jobId: JobId) => {
+    const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
+    store.transaction(() => store.jobs.watch({ ...order, jobId, tasks: null }, clock.now()));
+    const search = new TaskSearch(jobId, {
+      ...{ store, log, clock, habits: store.habits },
+      batchLimit: { files: Number.POSITIVE_INFINITY },
+    });
+    const look = (isListed = false) => search.look({ remote, isListed, signal });
+    const tasks = () => store.taskSearches.knownTasks(jobId).toSorted();
+    return { search, look, tasks };
+  };
+  return { clock, remote, store, said, follow, ...follow(JOB) };
+}
+
+describe('a look', () => {
+  it('finds tasks with the numbers of the listing by one call', async () => {
+    const { remote, look, tasks } = setUp();
+    for (const task of ['9001', '9002', '9003']) remote.task(task, task);
+    expect(await look()).toEqual({ found: 3, nextMs: 600_000 });
+    expect(tasks()).toEqual(['9001', '9002', '9003']);
+    expect(remote.asked).toHaveLength(1);
+    expect(remote.held, 'contents that were not given back').toBe(0);
+  });
+
+  it('learns what leads from specifications to tasks, and asks for that first the next time', async () => {
+    const { remote, look, tasks, follow, store } = setUp();
+    remote.task('9031', '9001');
+    expect(await look()).toMatchObject({ found: 1 });
+    expect(tasks()).toEqual(['9031']);
+    expect(store.habits.get('task-shift')).toBe('30');
+    const calls = remote.asked.length;
+    const other = follow('777' as JobId);
+    remote.listed = [];
+    remote.task('900030', '900000');
+    expect(await other.look()).toMatchObject({ found: 1 });
+    expect(remote.asked.length).toBe(calls + 1);
+    expect(remote.asked.at(-1)?.[0]).toBe('900030');
+  });
+
+  it('makes few calls, whether it finds anything or not', async () => {
+    for (const strangers of ['left-out', 'fault'] as const) {
+      for (const mostEntries of [1, 2, 5, 100, 1_000]) {
+        const { remote, look } = setUp({ strangers, mostEntries });
+        remote.listed = ['/70001/a'];
+        for (let count = 0; count < 12; count++) {
+          const before = remote.asked.length;
+          await look();
+          expect(remote.asked.length - before, `${strangers}, ${mostEntries} entries`).toBeLessThanOrEqual(9);
+        }
+      }
+    }
+  });
+
+  it('finds what is near in the end, however few entries a call may have', async () => {
+    for (const mostEntries of [1, 2, 5]) {
+      const { remote, look, tasks } = setUp({ mostEntries });
+      remote.task('70030', '70001');
+      for (let count = 0; count < 60 && tasks().length === 0; count++) await look();
+      expect(tasks()).toEqual(['70030']);
+    }
+  });
+
+  it('finds what is near where ids of others fail a call', async () => {
+    const { remote, look, tasks, store } = setUp({ strangers: 'fault' });
+    remote.task('70004', '70001');
+    remote.task('70005', '70002');
+    for (let count = 0; count < 12 && tasks().length < 2; count++) await look();
+    expect(tasks()).toEqual(['70004', '70005']);
+    expect(store.habits.get('strange-tasks')).toBe('fault');
+  });
+
+  it('believes no server that answers for whatever id', async () => {
+    const { remote, look, tasks, said, store } = setUp({ strangers: 'answered' });
+    remote.task('70001', '70001');
+    expect(await look()).toMatchObject({ found: 0 });
+    expect(tasks()).toEqual([]);
+    expect(store.taskSearches.get(JOB)?.hint).toContain('whatever id');
+    expect(said).toContainEqual(expect.stringContaining('not found'));
+  });
+
+  it('asks for another file each second time, for a task may have none of the usual ones', async () => {
+    const { remote, look, tasks } = setUp();
+    remote.listed = ['/9001/x'];
+    remote.files.set('9001/progress', Buffer.from('50\n'));
+    for (let count = 0; count < 6 && tasks().length === 0; count++) await look();
+    expect(tasks()).toEqual(['9001']);
+  });
+
+  it('that fails for another reason says so, and loses nothing', async () => {
+    const { remote, look, tasks } = setUp();
+    remote.task('9001', '9001');
+    remote.failures.push(new JobtailError('unavailable', 'it is down'));
+    await expect(look()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await look()).toMatchObject({ found: 1 });
+    expect(tasks()).toEqual(['9001']);
+  });
+});
+
+describe('the looks of a job', () => {
+  it('come rarer and rarer while nothing is found, and say what helps', async () => {
+    const { remote, look, said, store } = setUp();
+    remote.listed = ['/70001/a'];
+    const pauses: (number | null)[] = [];
+    for (let count = 0; count < 9; count++) pauses.push((await look()).nextMs);
+    expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
+    expect(said.filter((line) => line.includes('not found'))).toHaveLength(1);
+    expect(store.taskSearches.get(JOB)).toMatchObject({ hint: expect.stringContaining('--task'), foundBy: null });
+  });
+
+  it('make no call once as many tasks are known as the listing names, until it names more', async () => {
+    const { remote, search, look, tasks } = setUp();
+    remote.task('9001', '9001');
+    expect(await search.listed(remote.listed)).toBe(true);
+    expect(await look(true)).toEqual({ found: 1, nextMs: null });
+    const calls = remote.asked.length;
+    expect(await search.listed([...remote.listed, '/9001/more'])).toBe(false);
+    expect(await look(true)).toEqual({ found: 0, nextMs: null });
+    expect([remote.asked.length, remote.listings]).toEqual([calls, 0]);
+    remote.task('9002', '9002');
+    expect(await search.listed(remote.listed)).toBe(true);
+    expect(await look(true)).toEqual({ found: 1, nextMs: null });
+    expect(tasks()).toEqual(['9001', '9002']);
+  });
+
+  it('are over when an order names the tasks', async () => {
+    const { remote, look, store, clock } = setUp();
+    remote.task('9001', '9001');
+    const named = { tasks: ['7' as TaskId], files: LIVE_FILE_NAMES, results: false, settleAfterMs: null } as const;
+    store.transaction(() => store.jobs.watch({ ...named, jobId: JOB, source: 'command' }, clock.now()));
+    expect(await look()).toEqual({ found: 0, nextMs: null });
+    expect(remote.asked).toEqual([]);
+  });
+});

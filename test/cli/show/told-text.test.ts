@@ -1,0 +1,87 @@
+/** What the middleware tells of jobs, in lines and tables for people. */
+import { describe, expect, it } from 'vitest';
+import { JobStateChanges } from '../../../src/cli/show/job-state-changes.ts';
+import { jobsTable, type ListedJob } from '../../../src/cli/show/jobs-table.ts';
+import { showJobState, showTime, taskLine } from '../../../src/cli/show/told-text.ts';
+import type { JobId, TaskId } from '../../../src/job.ts';
+import { type JobInformation, jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
+
+const JOB = '501' as JobId;
+const NEVER = { creationTime: null, submitTime: null, startTime: null, endTime: null };
+
+function taskOf(id: string, errorMessage: string | null = null): TaskInformation {
+  return { id: id as TaskId, name: null, state: null, ...NEVER, errorMessage };
+}
+
+const listed = (job: Partial<ListedJob>): ListedJob => ({
+  ...{ jobId: JOB, name: null, jobState: null, ...NEVER, watchState: null, tasks: [] },
+  ...job,
+});
+
+const shown = (job: Partial<ListedJob>, columns = Number.POSITIVE_INFINITY) => jobsTable([listed(job)], columns);
+
+describe('a time', () => {
+  it('is that of this place, and stays as it was told without a zone', () => {
+    const local = showTime(jobTimeOf('2026-03-01T12:00:00Z'));
+    expect(new Date(local.replace(' ', 'T')).toISOString()).toBe('2026-03-01T12:00:00.000Z');
+    expect(showTime(jobTimeOf('2026-03-01T12:00:00'))).toBe('2026-03-01 12:00:00');
+    expect(showTime(jobTimeOf('soon\u001b[2J'))).toBe('soon\\u{001B}[2J');
+  });
+});
+
+describe('a word of the middleware', () => {
+  it('is shown as text, and no longer than words are', () => {
+    expect(showJobState('Paused\u202e')).toBe('Paused\\u{202E}');
+    expect(showJobState('x'.repeat(4_096)).length).toBeLessThan(40);
+    expect(showJobState(null)).toBe('');
+    const task = { taskId: '7' as TaskId, name: 'a\nb', taskState: 'Failed', ...NEVER, errorMessage: 'c\u0007' };
+    expect(taskLine(task)).toBe('task 7 (a\\u{000A}b) Failed: c\\u{0007}');
+  });
+});
+
+describe('changes of a job state', () => {
+  const row = (state: string | null, tasks: readonly TaskInformation[] = []) => {
+    const information: JobInformation = { id: JOB, name: null, state, ...NEVER, tasks };
+    return { jobId: JOB, information, since: 0, toldAt: 0 };
+  };
+
+  it('are said once each, and the end with its reasons', () => {
+    const changes = new JobStateChanges();
+    expect(changes.look(undefined)).toBe('');
+    expect(changes.look(row(null))).toBe('');
+    expect(changes.look(row('Running', [taskOf('7', 'not yet')]))).toBe('job 501 is Running\n');
+    expect(changes.look(row('Running'))).toBe('');
+    const failed = Array.from({ length: 50 }, (_, index) => taskOf(String(index), 'gone'));
+    const end = changes.look(row('Failed', [taskOf('99'), ...failed])).split('\n');
+    expect(end.slice(0, 2)).toEqual(['job 501 is Failed; what it wrote last may still come', '  task 0: gone']);
+    expect(end.length).toBeLessThan(10);
+    expect(changes.look(row('Queued')), 'it was started again').toBe('job 501 is Queued\n');
+  });
+});
+
+describe('the table of jobs', () => {
+  it('names few tasks, and says how many there are', () => {
+    const task = { name: null, taskState: null, startTime: null, endTime: null, errorMessage: 'x' };
+    const tasks = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ ...task, taskId: String(9_001 + at) as TaskId }));
+    expect(shown({ tasks: tasks(2) })).toContain('│ 9001 9002 │');
+    const many = shown({ tasks: tasks(3_000) });
+    expect(many).toContain('│ 9001 ... 12000 (3000) │');
+    expect(many).toContain('  job 501: 2997 messages more (agent jobs --json)\n');
+    expect(many.length).toBeLessThan(2_000);
+  });
+
+  it('becomes lines where there is no room, and holds no name that is longer than its column', () => {
+    const told = { name: 'n'.repeat(500), jobState: 'Running', startTime: jobTimeOf('2026-03-01T12:00:00') };
+    const narrow = shown({ ...told, watchState: 'watched' }, 60);
+    expect(narrow).toMatch(/^501 Running n+…\n {2}started 2026-03-01 12:00:00\n {2}tasks none; watched\n$/);
+    expect(
+      Math.max(
+        ...shown(told)
+          .split('\n')
+          .map(({ length }) => length),
+      ),
+    ).toBeLessThan(140);
+    expect(jobsTable([], 80)).toBe('the middleware tells of no job\n');
+  });
+});

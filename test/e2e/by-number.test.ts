@@ -1,0 +1,141 @@
+/** A job that is followed by its number alone, as people see it: every command that shows its tasks and its state. */
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { placeWithJob } from '../support/e2e-by-number.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+
+/** What would steer a terminal. */
+const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
+const NAME = 'heat \u001b[31m\u202e│ žluť';
+
+it.concurrent('watch, jobs, status and tail tell what the middleware tells', PATIENCE, async (context) => {
+  const spec = { name: NAME, tasks: [{}, {}] };
+  const { place, sandbox, job, mirrors, look } = await placeWithJob(context, {
+    spec,
+    habits: { specificationIds: 'irregular' },
+  });
+  const { jobId, tasks } = job;
+  const other = await sandbox.submit({ name: 'cold', tasks: [{}], ageSeconds: 90_000 });
+  await sandbox.change(other.jobId, 'fail', { message: 'node 7\u001b[2J is gone' });
+  await place.run();
+
+  // watch: the mirrors of all tasks are there when it returns, and their paths alone are on the standard output.
+  const watched = await place.agent('watch', jobId);
+  expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('tasks: 2, told by the middleware\n') });
+  expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
+  for (const mirror of mirrors()) expect(fs.statSync(mirror).size).toBe(0);
+  expect((await place.agent('watch', jobId, '--file', 'log')).stdout.trim().split('\n')).toEqual(mirrors(['log']));
+
+  // jobs: for people, whatever their names, and for programs.
+  const shown = await place.agent('jobs');
+  expect(shown).toMatchObject({ code: 0, stderr: '' });
+  expect(shown.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
+  expect(shown.stdout).toMatch(new RegExp(`│ ${jobId} +│ heat .* žluť +│ Running +│.*│ watched +│`));
+  expect(shown.stdout).toMatch(new RegExp(`│ ${other.jobId} +│ cold +│ Failed +│.*│ {10}│`));
+  expect(shown.stdout).toMatch(new RegExp(`job ${other.jobId}, task .* Failed: node 7.* is gone`));
+  const listed = await place.agent('jobs', '--json');
+  expect(listed.stdout.replaceAll('\n', '')).not.toMatch(ACTS);
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    version: 1,
+    jobs: [
+      {
+        ...{ jobId, name: NAME, jobState: 'Running', watchState: 'watched', endTime: null },
+        startTime: { text: expect.any(String), ms: expect.any(Number) },
+        tasks: tasks.map(({ taskId }) => ({ taskId, taskState: 'Running', errorMessage: null })),
+      },
+      {
+        jobId: other.jobId,
+        jobState: 'Failed',
+        watchState: null,
+        tasks: [{ errorMessage: 'node 7\u001b[2J is gone' }],
+      },
+    ],
+  });
+
+  // tail takes up a task that comes later, and says the state beside the lines.
+  const tail = place.start(['tail', jobId, '-f']);
+  for (const { files, taskId } of tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
+  await until('the lines', () => tasks.every(({ taskId }) => tail.stdout.includes(`from ${taskId}\n`)));
+  await until('the state', () => tail.stderr.includes(`job ${jobId} is Running\n`));
+  const grown = await sandbox.addTask(jobId, {});
+  const late = grown.tasks[2];
+  fs.writeFileSync(late?.files.stdout ?? '', 'from one that came late\n');
+  await look();
+  await until('a line of the late task', () =>
+    tail.stdout.includes(`${late?.taskId} stdout   | from one that came late\n`),
+  );
+  await sandbox.change(jobId, 'fail', { message: 'out of memory\u0007' });
+  await look();
+  await until('the end', () => tail.stderr.includes(`job ${jobId} is Failed; what it wrote last may still come\n`));
+  expect(tail.stderr).toContain('Failed: out of memory\\u{0007}\n');
+  expect(tail.stdout).not.toContain('Failed');
+  tail.signal('SIGINT');
+
+  const json = JSON.parse((await place.agent('status', jobId, '--json')).stdout);
+  expect(json).toMatchObject({
+    jobService: { failures: 0, error: null, listed: 2 },
+    watchMine: null,
+    jobs: [
+      {
+        ...{ jobId, state: 'watched', source: 'command', name: NAME, jobState: 'Failed' },
+        endTime: { ms: expect.any(Number) },
+        tasks: { found: 3, by: 'job-service', lookingFor: false, hint: null },
+      },
+    ],
+  });
+  expect(json.jobs[0].tasks.told).toHaveLength(3);
+  expect(json.jobs[0].tasks.nextLookAt).toBeGreaterThan(Date.now() - 60_000);
+  const page = (await place.agent('status', jobId)).stdout;
+  expect(page.replaceAll('\n', '')).not.toMatch(ACTS);
+  expect(page).toMatch(/": Failed \(first seen \d+ s ago\), submitted .*, started .*, ended /);
+  expect(page).toContain(`task ${tasks[0]?.taskId} (task 1) Failed: out of memory\\u{0007}\n`);
+  expect(page).toContain('tasks: 3, told by the middleware\n');
+  expect((await place.agent('status')).stdout).toMatch(new RegExp(`│ ${jobId} +│ watched +│ Failed +│ 12, `));
+});
+
+describe.concurrent('watch --foreground', PATIENCE, () => {
+  it.for([true, false])('follows tasks as they are found (untold: %s)', async (untold, context) => {
+    const habits = { specificationIds: 0 } as const;
+    const { place, job } = await placeWithJob(context, { untold, habits });
+    for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
+    const watching = place.start(['watch', job.jobId, '--foreground']);
+    for (const { taskId } of job.tasks)
+      await until('its lines', () => watching.stdout.includes(`${taskId} stdout   | from ${taskId}\n`));
+    expect(watching.stderr).toContain(untold ? 'tasks: 2, found by asking for their files' : 'tasks: 2, told');
+    expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!untold);
+    expect(watching.stdout, 'nothing but lines of the job').toMatch(/^(\d+ stdout {3}\| from \d+\n){2}$/);
+    watching.signal('SIGINT');
+    expect(await watching.ended).toMatchObject({ code: 0 });
+  });
+});
+
+it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
+  const { place, job, mirrors } = await placeWithJob(context, {
+    untold: true,
+    habits: { specificationIds: 'irregular' },
+  });
+  const without = await place.agent('watch', job.jobId);
+  expect(without).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no agent is running') });
+  await place.run();
+  const beganAt = performance.now();
+  const unwaited = await place.agent('watch', job.jobId, '--no-wait');
+  expect(performance.now() - beganAt).toBeLessThan(9_000);
+  for (const { stdout, stderr } of [without, unwaited]) {
+    expect(stdout).toBe('');
+    expect(stderr).toContain('tasks: none is known yet; they are looked for');
+    expect(stderr).toContain(`agent watch ${job.jobId} --task ID, or set service.jobsUrl`);
+  }
+  const tail = place.start(['tail', job.jobId, '-f']);
+  await until('the reason', () => tail.stderr.includes(`no live file of job ${job.jobId} is known yet`));
+  expect((await place.agent('status')).stdout).toContain('│ looking for tasks │');
+  const page = (await place.agent('status', job.jobId)).stdout;
+  expect(page).toMatch(/tasks: none is known yet; they are looked for(, next look (now|in \d+ s))?\n/);
+
+  // --task wins, and the tail goes on with what is found.
+  const [task] = job.tasks;
+  fs.writeFileSync(task?.files.stdout ?? '', 'hello\n');
+  const named = await place.agent('watch', job.jobId, '--task', task?.taskId ?? '');
+  expect(named.stdout.trim().split('\n')).toEqual(mirrors(undefined, job.tasks.slice(0, 1)));
+  await until('its line', () => tail.stdout.includes('hello\n'));
+  expect((await place.agent('status', job.jobId)).stdout).not.toContain('tasks:');
+});

@@ -1,0 +1,65 @@
+/** A clock that a test moves: nothing that waits for it goes on before. */
+import type { Clock } from '../../src/system/clock.ts';
+
+interface Waiting {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** Turns of the event loop in which what a timer began comes to its next wait, unless it waits for the disk. */
+const TURNS = 20;
+const waitsForDisk = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|FileHandle)/.test(name));
+
+export class HeldClock implements Clock {
+  readonly #start: number;
+  readonly #waiting = new Set<Waiting>();
+  #passed = 0;
+
+  constructor(start = Date.UTC(2026, 10, 5)) {
+    this.#start = start;
+  }
+
+  // Bound, for some who use it take single functions out of it.
+  readonly now = (): number => this.#start + Math.floor(this.#passed);
+
+  readonly monotonic = (): number => this.#passed;
+
+  readonly timer = (delayMs: number, callback: () => void): (() => void) => {
+    const waiting = { at: this.#passed + Math.max(0, delayMs), callback };
+    this.#waiting.add(waiting);
+    return () => void this.#waiting.delete(waiting);
+  };
+
+  /** Moves on, timer by timer, and lets what they begin have a few turns. */
+  async pass(ms: number): Promise<void> {
+    const end = this.#passed + ms;
+    for (;;) {
+      for (let turn = 0; turn < TURNS; turn = waitsForDisk() ? 0 : turn + 1)
+        await new Promise((resolve) => setImmediate(resolve));
+      const [next] = [...this.#waiting].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      if (next === undefined) break;
+      this.#waiting.delete(next);
+      this.#passed = Math.max(this.#passed, next.at);
+      next.callback();
+    }
+    this.#passed = end;
+  }
+
+  /** Moves on until the promise is settled. */
+  async passWhile<T>(promise: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settled = () => {
+      isSettled = true;
+    };
+    promise.then(settled, settled);
+    while (!isSettled) await this.pass(100);
+    return await promise;
+  }
+
+  /** Moves on until `look` is true. */
+  async passUntil(what: string, look: () => boolean, mostMs = 60 * 60_000): Promise<void> {
+    for (const end = this.#passed + mostMs; !look(); await this.pass(1_000)) {
+      if (this.#passed >= end) throw new Error(`an hour passed in vain for ${what}`);
+    }
+  }
+}
