@@ -21,19 +21,16 @@ package=''
 for _ in 1 2 3; do
   package=$(timeout --signal=KILL 300 npm pack --silent --pack-destination "$place" | tail -n 1) && [ -n "$package" ] && break
 done
-installed=$place/jobtail
-mkdir "$installed"
-tar -xzf "$place/$package" -C "$installed" --strip-components=1
-npm ci --omit=dev --silent --prefer-offline --no-audit --no-fund --prefix "$installed"
-npm install --global --silent --no-audit --no-fund --prefix "$place/prefix" "$installed"
-node scripts/compare-tree.mjs "$place/prefix/lib/node_modules/jobtail"
+installed=$place/prefix/lib/node_modules/jobtail
+npm install --global --silent --prefer-offline --no-audit --no-fund --prefix "$place/prefix" "$place/$package"
+node scripts/compare-tree.mjs "$installed"
 cd "$place"
 export PATH="$place/prefix/bin:$PATH"
 
 version=$(agent --version)
 agent --help > /dev/null
 agent completion bash | bash -n
-for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/alerts.yaml README.md; do
+for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/alerts.yaml README.md dist/THIRD-PARTY-LICENSES; do
   test -s "$installed/$file"
 done
 test ! -e "$installed/src" && test ! -e "$installed/test" && test ! -e "$installed/docs/alerts.test.yaml"

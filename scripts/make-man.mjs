@@ -1,8 +1,8 @@
-// Prints the man page, in roff, made of the commands of the built program themselves:
-// `npm run build && node scripts/make-man.mjs > docs/agent.1`. A test holds the file against what this prints.
-const dist = (file) => import(new URL(`../dist/cli/${file}`, import.meta.url));
-const { programOf } = await dist('program.js');
-const { EXIT_CODES } = await dist('help/exit-codes.js');
+// Prints the man page, in roff, made of the commands of the program themselves:
+// `node --import ./scripts/typescript.mjs scripts/make-man.mjs > docs/agent.1`. A test holds the file against what this
+// prints.
+import { EXIT_CODES } from '../src/cli/help/exit-codes.ts';
+import { programOf } from '../src/cli/program.ts';
 
 const program = programOf();
 

@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
+/** Shows what `command` complains about, and not what it lists. */
 function run(command, args) {
-  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
+  const done = spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
   if (done.error !== undefined) throw done.error;
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
@@ -46,11 +47,12 @@ once(`node_modules/.jobtail-setup-node${major}`, ['npm-shrinkwrap.json'], () => 
   process.stderr.write('jobtail: installing packages (the SQLite module may compile for a minute or two)\n');
   run('npm', ['ci', '--no-audit', '--no-fund']);
 });
-once('dist/.jobtail-build', ['tsconfig.json', 'tsconfig.build.json', ...sources], () => {
+const buildInputs = ['rolldown.config.mjs', 'scripts/third-party-licences.mjs', 'npm-shrinkwrap.json', ...sources];
+once('dist/.jobtail-build', buildInputs, () => {
   // Built beside it and renamed: an agent that runs from here keeps a whole program at every moment but one.
   const [dist, built, old] = ['dist', 'dist.new', 'dist.old'].map((name) => path.join(root, name));
   for (const directory of [built, old]) rmSync(directory, { recursive: true, force: true });
-  run(path.join(root, 'node_modules', '.bin', 'tsc'), ['-p', 'tsconfig.build.json', '--outDir', built]);
+  run(path.join(root, 'node_modules', '.bin', 'rolldown'), ['--config', '--dir', built]);
   if (existsSync(dist)) renameSync(dist, old);
   renameSync(built, dist);
   rmSync(old, { recursive: true, force: true });

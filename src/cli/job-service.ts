@@ -6,7 +6,6 @@ import { commandLog } from '../daemon/command-log.ts';
 import { connect } from '../daemon/connection.ts';
 import { JobtailError } from '../errors.ts';
 import type { JobInformation } from '../job-information.ts';
-import type { Secrets } from '../redact.ts';
 import { untilStopped } from './process.ts';
 
 /** Without an address, nobody tells which jobs there are. @throws JobtailError config */
@@ -17,31 +16,15 @@ export function requireJobsUrl({ service, file }: Config): void {
   });
 }
 
-/** What is told of all jobs of the user, without secrets. @throws JobtailError */
+/** What is told of all jobs of the user. @throws JobtailError */
 export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
   requireJobsUrl(config);
-  const { jobService, secrets, close } = await connect(config, commandLog());
+  const { jobService, close } = await connect(config, commandLog());
   try {
-    return await untilStopped(async (signal) => (await listOf(jobService, signal)).map((job) => hidden(job, secrets)));
+    return await untilStopped((signal) => listOf(jobService, signal));
   } finally {
     await close();
   }
 }
 
 const listOf = async (service: JobService | null, signal: AbortSignal) => (await service?.listJobs(signal)) ?? [];
-
-/** A service may quote a session in anything that it says. */
-function hidden(job: JobInformation, secrets: Secrets): JobInformation {
-  const hide = (text: string | null) => (text === null ? null : secrets.hide(text));
-  return {
-    ...job,
-    name: hide(job.name),
-    state: hide(job.state),
-    tasks: job.tasks.map((task) => ({
-      ...task,
-      name: hide(task.name),
-      state: hide(task.state),
-      errorMessage: hide(task.errorMessage),
-    })),
-  };
-}

@@ -4,6 +4,8 @@ import fs from 'node:fs';
 import { CommanderError } from 'commander';
 import { asJobtailError, EXIT } from '../errors.ts';
 import { printableLines } from '../printable.ts';
+import { packageFile } from '../system/package-file.ts';
+import { sourceStack } from '../system/source-stack.ts';
 
 /**
  * Does what ends in order when its signal fires: at the first SIGTERM or SIGINT; a second one
@@ -29,8 +31,7 @@ export async function untilStopped<T>(work: (signal: AbortSignal) => Promise<T>)
 
 /** The version of the program, from its package.json. */
 export function versionOfProgram(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string }).version;
+  return (JSON.parse(fs.readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
 }
 
 /** Ends without a word when nobody reads the output any more (`agent tail 501 | head`). */
@@ -50,7 +51,7 @@ export function reportError(thrown: unknown): number {
   process.stderr.write(`agent: ${printableLines(error.message)}\n`);
   if (error.hint !== undefined) process.stderr.write(`       ${printableLines(error.hint)}\n`);
   if (error.code === 'internal') {
-    const { stack = '' } = error.cause instanceof Error ? error.cause : error;
+    const stack = sourceStack(error.cause instanceof Error ? error.cause : error);
     process.stderr.write(`${printableLines(stack)}\n`);
   }
   return error.policy.exitCode;

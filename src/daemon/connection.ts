@@ -9,6 +9,7 @@ import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.t
 import type { KeptHabits } from '../remote/rest/habits.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
+import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
@@ -96,8 +97,9 @@ export async function connect(
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
   };
-  const services = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
-  return { ...services, session, secrets, close: () => http.close() };
+  const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
+  const told = jobService && hidingSecrets(jobService, secrets);
+  return { remote, jobService: told, session, secrets, close: () => http.close() };
 }
 
 /** Habits that are found out anew by each process. */

@@ -12,6 +12,7 @@ import { programOf } from '../../src/cli/program.ts';
 import { EXIT } from '../../src/errors.ts';
 import { needs } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -55,7 +56,7 @@ describe('the help', () => {
 describe('the man page', () => {
   it('is the one that scripts/make-man.mjs makes', () => {
     expect(fs.readFileSync(`${ROOT}docs/agent.1`, 'utf8')).toBe(
-      execFileSync(process.execPath, [`${ROOT}scripts/make-man.mjs`], { encoding: 'utf8' }),
+      execFileSync(process.execPath, [...READS_TYPESCRIPT, `${ROOT}scripts/make-man.mjs`], { encoding: 'utf8' }),
     );
   });
 

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { MIGRATIONS } from '../../src/store/migrations.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
+import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 const NEWEST = MIGRATIONS.length;
 const open = (directory: string) => new Store({ directory, service: 'x', owner: true, now: Date.now });
@@ -72,14 +73,14 @@ it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
     for (let row = 0; row < 30_000; row++) insert.run(`/${row}/${'x'.repeat(100)}`);
   })();
   db.close();
-  const script = new URL('../../dist/store/store.js', import.meta.url).href;
+  const script = new URL('../../src/store/store.ts', import.meta.url).href;
   const start = `import(${JSON.stringify(script)}).then(({ Store }) => {
     process.send('begun');
     new Store({ directory: ${JSON.stringify(directory)}, service: 'x', owner: true, now: Date.now }).close();
   })`;
   const killer = `
     const { spawn } = require('node:child_process');
-    const child = spawn(process.execPath, ['-e', ${JSON.stringify(start)}], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+    const child = spawn(process.execPath, ${JSON.stringify([...READS_TYPESCRIPT, '-e', start])}, { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     child.once('message', () => setTimeout(() => child.kill('SIGKILL'), Number(process.argv[1])));`;
   for (const delayMs of [0, 3, 8, 15, 30, 60, 120]) {
     execFileSync(process.execPath, ['-e', killer, String(delayMs)]);

@@ -8,6 +8,7 @@ import { CuttableLine, Sshd } from '../direct/sshd.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needs, SSH } from '../support/needs.ts';
 import { ResultsE2e } from '../support/results-place.ts';
+import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 const WORKER = fileURLToPath(new URL('../support/results-lease-worker.mjs', import.meta.url));
 
@@ -175,7 +176,9 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     'killed by SIGKILL at %s, the next start leaves no key open',
     async (step, context) => {
       const e2e = await ResultsE2e.start(context, { sshd });
-      const worker = spawn(process.execPath, [WORKER, e2e.place.configFile, step], { stdio: 'inherit' });
+      const worker = spawn(process.execPath, [...READS_TYPESCRIPT, WORKER, e2e.place.configFile, step], {
+        stdio: 'inherit',
+      });
       const signal = await new Promise((resolve) => worker.once('close', (_, by) => resolve(by)));
       expect(signal).toBe('SIGKILL');
       expect(e2e.sandbox.openKeys).toHaveLength(['lease:open', 'lease:end'].includes(step) ? 1 : 0);

@@ -19,6 +19,41 @@ async function packed(): Promise<string> {
   }
 }
 
+/** The packages of which the built program has code: the bundler says before each module where it is from. */
+function bundledPackages(): string[] {
+  const chunks = fs
+    .readdirSync(`${ROOT}dist`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.js'));
+  const directories = chunks.flatMap((name) => {
+    const text = fs.readFileSync(`${ROOT}dist/${name}`, 'utf8');
+    const modules = text.matchAll(/^[ \t]*\/\/ (node_modules\/(?:.*\/node_modules\/)?(?:@[^/\s]+\/)?[^/\s]+)\/\S+$/gm);
+    return [...modules].map(([, directory = '']) => directory);
+  });
+  return [...new Set(directories)].sort();
+}
+
+it('has the licence of each package that is built in', () => {
+  const entries = fs
+    .readFileSync(`${ROOT}dist/THIRD-PARTY-LICENSES`, 'utf8')
+    .split(/^={80}\n/m)
+    .slice(1);
+  const texts = new Map(entries.map((entry) => [entry.slice(0, entry.indexOf('\n')), entry]));
+  const bundled = bundledPackages().map((directory) => {
+    const { name, version } = JSON.parse(fs.readFileSync(`${ROOT}${directory}/package.json`, 'utf8'));
+    return `${name} ${version}`;
+  });
+  expect(bundled).toEqual(expect.arrayContaining([expect.stringMatching(/^undici /), expect.stringMatching(/^soap /)]));
+  for (const name of bundled) expect(texts.get(name), name).toMatch(/copyright|blue oak/i);
+});
+
+it('asks for native modules only', () => {
+  const { dependencies, optionalDependencies } = JSON.parse(fs.readFileSync(`${ROOT}package.json`, 'utf8'));
+  expect([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]).toEqual([
+    'better-sqlite3',
+    'unix-dgram',
+  ]);
+});
+
 it('holds what is needed to run, and nothing else', { timeout: 240_000 }, async () => {
   const output = await packed();
   const names = [...output.matchAll(/"path": "([^"]+)"/g)].map(([, name = '']) => name);
@@ -30,6 +65,7 @@ it('holds what is needed to run, and nothing else', { timeout: 240_000 }, async 
     'CHANGELOG.md',
     'config.example.yaml',
     'dist/cli/main.js',
+    'dist/THIRD-PARTY-LICENSES',
     'systemd/agent.service',
     'systemd/agent@.service',
     'docs/agent.1',

@@ -9,14 +9,10 @@ const LOOK_MS = 25;
 const LIMIT_MS = 60_000;
 
 /** What `look` finds, as soon as it is neither undefined nor false; `what` says what was waited for if it never comes. */
-export async function until<T>(
-  what: string,
-  look: () => T | Promise<T>,
-  limitMs = LIMIT_MS,
-): Promise<Exclude<T, undefined | false>> {
-  for (const deadline = performance.now() + limitMs; ; await sleep(LOOK_MS)) {
+export async function until<T>(what: string, look: () => T | Promise<T>): Promise<Exclude<T, undefined | false>> {
+  for (const deadline = performance.now() + LIMIT_MS; ; await sleep(LOOK_MS)) {
     const found = await look();
     if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
-    if (performance.now() > deadline) throw new Error(`waited ${limitMs / 1000} s in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${LIMIT_MS / 1000} s in vain for ${what}`);
   }
 }

@@ -1,10 +1,10 @@
-// Takes a lease and gives it back with the built program's own parts, and is killed at the step it is told.
+// Takes a lease and gives it back with the program's own parts, and is killed at the step it is told.
 
-import { Leases } from '../../dist/agent/results/download/leases.js';
-import { loadConfig } from '../../dist/config/load.js';
-import { connect } from '../../dist/daemon/connection.js';
-import { openOwnStore } from '../../dist/daemon/state.js';
-import { systemClock } from '../../dist/system/clock.js';
+import { Leases } from '../../src/agent/results/download/leases.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { connect } from '../../src/daemon/connection.ts';
+import { openOwnStore } from '../../src/daemon/state.ts';
+import { systemClock } from '../../src/system/clock.ts';
 
 const [configFile, killAt] = process.argv.slice(2);
 const nothing = () => {};

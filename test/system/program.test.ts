@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { NotInstalled, type ProgramOptions, printedBy, runProgram } from '../../src/system/program.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
+import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
 const signal = new AbortController().signal;
 
@@ -127,7 +128,7 @@ it('no error tells the arguments', async () => {
 const SHELL = needsThat(fs.existsSync('/bin/sh'), 'too many open files: it needs /bin/sh');
 
 it('a program that finds too many files open is said, and leaves nothing', SHELL, () => {
-  const program = new URL('../../dist/system/program.js', import.meta.url).href;
+  const program = new URL('../../src/system/program.ts', import.meta.url).href;
   const script = `
     import fs from 'node:fs';
     import { getEventListeners } from 'node:events';
@@ -140,9 +141,11 @@ it('a program that finds too many files open is said, and leaves nothing', SHELL
     const { code, message, hint } = await runProgram({ command: 'true', args: [], limit: { totalMs: 60000 }, signal }).catch((error) => error);
     for (const fd of open) fs.closeSync(fd);
     console.log(JSON.stringify({ code, message, hint, listeners: getEventListeners(signal, 'abort').length }));`;
-  const run = 'ulimit -n 64; exec "$0" --input-type=module -e "$1"';
+  const run = 'ulimit -n 64; exec "$0" "$@"';
   const said: unknown = JSON.parse(
-    execFileSync('/bin/sh', ['-c', run, process.execPath, script], { encoding: 'utf8' }),
+    execFileSync('/bin/sh', ['-c', run, process.execPath, ...READS_TYPESCRIPT, '--input-type=module', '-e', script], {
+      encoding: 'utf8',
+    }),
   );
   expect(said).toEqual({
     code: 'local-io',

@@ -139,11 +139,11 @@ export class JobLooks implements Scheduled {
     const settled = new Set(only === undefined ? store.jobs.settled() : []);
     const resumed: JobInformation[] = [];
     for await (const information of inSlices(listed)) {
-      const { id, state } = information;
+      const { id } = information;
       unlisted.delete(id);
       const job = jobs.get(id);
       if (job !== undefined) await this.#tell(job, information);
-      else if (settled.has(id) && phaseOf(state) === 'active') resumed.push(information);
+      else if (settled.has(id) && this.#runsAgain(information)) resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
     const mine = only === undefined ? await takeMine({ ...this.#options, listed }) : NONE_TAKEN;
@@ -157,6 +157,13 @@ export class JobLooks implements Scheduled {
       }
     });
     if (resumed.length + mine.taken > 0) onNewJobs();
+  }
+
+  /** Whether a settled job is active, or was again since: then it has another start. */
+  #runsAgain({ id, state, startTime }: JobInformation): boolean {
+    if (phaseOf(state) === 'active') return true;
+    const before = this.#options.store.jobInformation.get(id)?.information.startTime;
+    return before != null && startTime !== null && before.text !== startTime.text;
   }
 
   /** Some of the jobs that no list names; one that cannot be had is searched as if nobody told of it. */

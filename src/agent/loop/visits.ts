@@ -3,6 +3,7 @@ import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Clock } from '../../system/clock.ts';
+import { sourceStack } from '../../system/source-stack.ts';
 import { type PollContext, troubleFrom } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import { DUE_TASKS, type DueTask } from './due-tasks.ts';
@@ -68,7 +69,7 @@ export class Visits {
     const { intervals, clock, random, log } = this.#context;
     const { minIntervalMs, maxIntervalMs: maxMs } = intervals;
     const { retryAfterMs = 0 } = error;
-    if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: error.stack }, 'where it happened');
+    if (error.code === 'internal') log.debug({ jobId: this.#jobId, stack: sourceStack(error) }, 'where it happened');
     const { backOff, times } = this.#failing.get(task) ?? {
       backOff: new BackOff({ firstMs: 2 * minIntervalMs, maxMs, nowMs: () => clock.monotonic(), random }),
       times: 0,

@@ -3,16 +3,14 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'nod
 import { rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
 import { killAll, TaskProcess } from '../../sandbox/cluster/task-process.ts';
 import { demoJob } from '../../sandbox/demo/demo-job.ts';
 import { configurationFor, secretFile, writeSecrets } from '../../sandbox/description.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
+import { packageFile } from '../../system/package-file.ts';
 import { Screen } from './screen.ts';
-
-const PROGRAM = fileURLToPath(new URL('../main.js', import.meta.url));
 
 /** Files may appear while the directory is removed: a process that was just killed takes a moment to end. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
@@ -59,7 +57,7 @@ export class DemoParts {
   /** Starts `agent COMMAND ARGUMENTS`, in a group of its own: Ctrl-C reaches the demo alone, which then ends it. */
   async startAgent(command: string, ...args: readonly string[]): Promise<TaskProcess> {
     const [directory, output] = [this.directory, this.#outputFile(command)];
-    const line = [process.execPath, PROGRAM, command, ...args, '-c', this.#configFile];
+    const line = [process.execPath, packageFile('dist/cli/main.js'), command, ...args, '-c', this.#configFile];
     const agent = await TaskProcess.start({ command: line, directory, stdout: output, stderr: output });
     this.#agents.push(agent);
     return agent;

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import type { AuthMethod } from '../../auth.ts';
 import { printableJson } from '../../printable.ts';
+import { packageFile } from '../../system/package-file.ts';
 
 /** What `agent init` has to know. Paths as they are to stand in the file. */
 export interface Answers {
@@ -22,7 +23,7 @@ export interface Answers {
 }
 
 export function configText(answers: Answers): string {
-  let text = fs.readFileSync(new URL('../../../config.example.yaml', import.meta.url), 'utf8');
+  let text = fs.readFileSync(packageFile('config.example.yaml'), 'utf8');
   const replace = (line: RegExp, lines: readonly string[]) => {
     if (!line.test(text)) throw new Error(`config.example.yaml has no line like ${line}`);
     text = text.replace(line, () => lines.join('\n'));

@@ -146,9 +146,9 @@ class World {
     // Two generations never agree over a whole overlap, but for one that is the beginning of the other (docs/guarantees.md).
     const begins = before.length === 0 || this.#isTruncated || kept < before.length;
     const letter = begins && added.length > 0 ? (LETTERS[this.#was.length] ?? '') : '';
-    this.#isTruncated = kept < before.length && added.length === 0;
     const bytes = Buffer.concat([before.subarray(0, kept), Buffer.from(letter), ...added]);
     const after = bytes.subarray(0, Math.max(Math.min(kept, before.length), bytes.length - cut));
+    this.#isTruncated = after.length <= kept && (kept < before.length || this.#isTruncated);
     this.#was.push(after);
     this.#remote.files.set(NAME, after);
   }

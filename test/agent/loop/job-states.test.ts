@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { jobTimeOf } from '../../../src/job-information.ts';
 import { startAgent } from '../../support/composed-agent.ts';
 import { JOB, STDOUT, TASK } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
@@ -110,6 +111,20 @@ describe('a job of which the middleware says that it is over', () => {
     await clock.pass(10 * MINUTE_MS);
     expect(watchState()).toBe('watched');
   });
+});
+
+it('a job that was queued again and ended since the last look is followed until its new end', async () => {
+  const { clock, service, grow, mirror, watchState } = await follow();
+  const ended = (startTime: string) =>
+    jobOf(JOB, 'Finished', { tasks: tasksOf(TASK), startTime: jobTimeOf(startTime) });
+  service.set(ended('2026-01-01T00:00:00Z'));
+  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  await clock.pass(10 * MINUTE_MS);
+  expect(watchState()).toBe('settled');
+  grow('of the second run\n');
+  service.set(ended('2026-01-01T01:00:00Z'));
+  await clock.passUntil('what came then', () => mirror()?.endsWith('of the second run\n') === true, 5 * MINUTE_MS);
+  await clock.passUntil('its new end', () => watchState() === 'settled', 5 * MINUTE_MS);
 });
 
 describe('a job that is not over', () => {

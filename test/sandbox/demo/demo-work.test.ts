@@ -75,7 +75,7 @@ describe('the tasks of the demo', () => {
       ['languages', '2'],
       ['progress', '2'],
     ]);
-    const program = tasks[0]?.command?.[1]?.replace(/\.js$/, '.ts') ?? '';
+    const program = tasks[0]?.command?.[1] ?? '';
     expect((await stat(program)).isFile()).toBe(true);
   });
 });

@@ -8,7 +8,7 @@ import { match } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
 import type { Answer, Follow, FollowContext, FollowEnd } from '../steps.ts';
-import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
+import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/code-page.ts';
 import type { Decode } from '../text/explain.ts';
 import { skipAscii, tellFamily } from '../text/family.ts';
@@ -43,7 +43,8 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   if (reading.atEnd()) return 'current';
   if (reading instanceof EncodedReading) return yield* appendEncoded(file, reading, context);
   const isFirstBlock = file.length - answer.offset < HALF_BLOCK_BYTES;
-  if (isFirstBlock || !(reading instanceof Utf8Reading)) return yield* appendUndecodable(file, reading, context);
+  if (isFirstBlock || !(reading instanceof Utf8Reading))
+    return yield* appendUndecodable(file, { ...answer, reading }, context);
 
   // A block edge may have cut the character: a second reading, half a block apart, has it whole.
   const second = answer.second ?? (yield await alignDown(file, answer.offset + HALF_BLOCK_BYTES));
@@ -56,7 +57,7 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   if (reading.atEnd()) await appendCertain(file, other);
   if (other.atEnd()) return 'current';
   if ((await other.peek(1)).length > 0) return 'unclear';
-  return yield* appendUndecodable(file, other, context);
+  return yield* appendUndecodable(file, { offset: second.offset, reading: other }, context);
 }
 
 /** The text goes on with a character of which the code pages, or UTF-16, give no certain bytes. */
@@ -109,9 +110,10 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
   }
 }
 
-/** `text` stands where the mirror ends, and nothing more can be told from it. */
-async function* appendUndecodable(file: LiveFile, text: Reading, context: AppendContext): Follow<FollowEnd> {
+/** The answer stands where the mirror ends, and nothing more can be told from it. */
+async function* appendUndecodable(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
   const { decode, sightings, rawBytes, final } = context;
+  const { reading: text, offset } = answer;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
@@ -125,12 +127,15 @@ async function* appendUndecodable(file: LiveFile, text: Reading, context: Append
 
   // There is nothing but the text: what it cannot say is left open, at its width.
   let rest = text;
+  let mayBeCut = file.length - offset >= WITHIN_BLOCK_BYTES;
   for (let fills = 0; fills < MOST_FILLS; fills++) {
-    const filled = yield* fillInexact(file, rest, decode);
+    const filled = yield* fillInexact(file, rest, { decode, mayBeCut });
     if (typeof filled === 'string') return filled;
     await appendCertain(file, filled);
     if (filled.atEnd()) return 'current';
     rest = filled;
+    // It was asked for from nearby.
+    mayBeCut = false;
   }
   return 'raw';
 }

@@ -20,10 +20,16 @@ const UNCUT_BYTES = 1020;
 
 /**
  * Fills the mirror where `text`, which stands at its end, is uncertain. A reading that stands behind what was filled,
- * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed.
+ * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed. A block
+ * edge may have cut a character where `text` stands (`mayBeCut`).
  */
-export async function* fillInexact(file: LiveFile, text: Reading, decode: Decode): Follow<Reading | FollowEnd> {
-  const measured = yield* measure(file, text, decode);
+export async function* fillInexact(
+  file: LiveFile,
+  text: Reading,
+  context: { readonly decode: Decode; readonly mayBeCut: boolean },
+): Follow<Reading | FollowEnd> {
+  const { decode } = context;
+  const measured = yield* measure(file, text, context);
   if (typeof measured === 'string') return measured;
   const { width, next } = measured;
   if (typeof next === 'string' && width === 0) return next;
@@ -38,7 +44,11 @@ interface Measured {
   readonly next: Reading | FollowEnd;
 }
 
-async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<Measured | FollowEnd> {
+async function* measure(
+  file: LiveFile,
+  text: Reading,
+  { decode, mayBeCut }: { readonly decode: Decode; readonly mayBeCut: boolean },
+): Follow<Measured | FollowEnd> {
   let behind = text;
   let width = 0;
   let misses = 0;
@@ -46,7 +56,7 @@ async function* measure(file: LiveFile, text: Reading, decode: Decode): Follow<M
     const part = yield file.length + width;
     if (part === undefined) return 'absent';
     const reading = decode(part.content);
-    let onward = await goesOnLike(reading, behind);
+    let onward = await goesOnLike(reading, behind, { mayBeCut: mayBeCut && behind === text });
     if (onward === undefined || (await reading.peek(1)).length > 0) {
       // What is undecodable may be taken for a mark, too, and then the text is no longer that of UTF-8.
       const { mark } = yield* findMark(part.content, file.length + width, Buffer.alloc(0));

@@ -49,10 +49,12 @@ export async function agree(left: Reading, right: Reading, enoughBytes: number):
  * How a later answer goes on like an earlier one, each behind the replacement characters at which it may stand; undefined
  * if it does not. alike: with the same bytes. earlier: with a character before them, which a block edge had cut.
  * unmarked: behind the byte-order mark of the other one, for it was asked for at the mark, and that was swallowed.
+ * A block edge may be where the earlier one stands (`mayBeCut`).
  */
 export async function goesOnLike(
   later: Reading,
   earlier: Reading,
+  { mayBeCut = false } = {},
 ): Promise<'alike' | 'earlier' | 'unmarked' | undefined> {
   const [ours, theirs] = [later.fork(), earlier.fork()];
   await ours.skipUncertain();
@@ -66,6 +68,8 @@ export async function goesOnLike(
   const width = widthOfLead((await ours.peek(1))[0] ?? 0);
   if (width === 1 || (await ours.peek(width)).length < width) return undefined;
   ours.advance(width);
+  // More undecodable bytes may follow the character that was cut.
+  if (mayBeCut) await ours.skipUncertain();
   return (await resumes(ours, theirs)) ? 'earlier' : undefined;
 }
 

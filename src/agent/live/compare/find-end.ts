@@ -96,7 +96,8 @@ async function* askForEnd(
   if (rest instanceof EncodedReading && rest.encoder instanceof Utf16)
     return (await isShownBy(rest, reading)) ? { kind: 'same', answer: asked, undetermined } : 'again';
   const onward = await goesOnLike(rest, reading);
-  if (onward === undefined) {
+  // A block edge may have cut a character of this answer that stands whole in the other.
+  if (onward === undefined && (await goesOnLike(reading, rest)) === undefined) {
     const probe = rest.fork();
     await probe.skipUncertain();
     // What shows nothing certain there may be half a character of UTF-16, behind a mark.
@@ -106,7 +107,7 @@ async function* askForEnd(
   // All of these replacement characters stand for bytes of the mirror.
   const isUncut = reading.atEnd() && rest.atEnd() && file.length - answer.offset < WITHIN_BLOCK_BYTES;
   if (isUncut && replaced > mostReplacements(await file.read(at, file.length))) return 'again';
-  const behind = onward === 'earlier' || (onward === 'alike' && uncertain);
+  const behind = onward === undefined || onward === 'earlier' || (onward === 'alike' && uncertain);
   const end: Same = { kind: 'same', answer: behind ? asked : answer, undetermined };
   return (yield* findText(file, { at, undecodable: at + replaced, isUncut }, decode)) ?? end;
 }

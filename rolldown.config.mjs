@@ -1,0 +1,38 @@
+// How dist/ is made: the program and the packages it needs in few files, for to find, read and compile hundreds of them
+// is most of a start; and what was tested is what is installed. Types are left to tsc.
+import { stripVTControlCharacters } from 'node:util';
+import { defineConfig } from 'rolldown';
+import { thirdPartyLicences } from './scripts/third-party-licences.mjs';
+
+/** Two modules of zod that import each other, which Node.js runs in the same order. */
+const HARMLESS = /node_modules\/zod\/v4\/core\/core\.js -> node_modules\/zod\/v4\/core\/util\.js/;
+
+export default defineConfig({
+  input: {
+    'cli/main': 'src/cli/main.ts',
+    // The tasks of the demo run it, as a program of its own.
+    'sandbox/demo/demo-task': 'src/sandbox/demo/demo-task.ts',
+  },
+  platform: 'node',
+  // A native module (the other one, unix-dgram, is loaded by createRequire), and one that is not installed: `debug` asks.
+  external: ['better-sqlite3', 'supports-color'],
+  transform: { target: 'node20.19' },
+  // What a package does when it is loaded, it goes on doing.
+  treeshake: { moduleSideEffects: [{ test: /./, sideEffects: true }] },
+  checks: { circularDependency: true },
+  // An import that leads nowhere, a cycle, a name that is not there: nothing is built.
+  onLog(level, { code, message }) {
+    if (level === 'warn' && !HARMLESS.test(message)) throw new Error(`${code}: ${stripVTControlCharacters(message)}`);
+  },
+  output: {
+    dir: 'dist',
+    cleanDir: true,
+    entryFileNames: '[name].js',
+    // With a hash: an agent that still runs after an upgrade must not load parts of another version.
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    keepNames: true,
+    sourcemap: 'hidden',
+    sourcemapExcludeSources: true,
+  },
+  plugins: [thirdPartyLicences('THIRD-PARTY-LICENSES')],
+});
