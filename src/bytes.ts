@@ -35,6 +35,13 @@ export function widthOfLead(byte: number): number {
   return byte >= 0xc2 ? 2 : 1;
 }
 
+/** Where `bytes` from `start` on can be cut: before a UTF-8 character of which only the first bytes have arrived. */
+export function endOfWholeUtf8(bytes: Buffer, start: number): number {
+  const last = characterStart(bytes, bytes.length - 1);
+  const isCut = last >= start && last + widthOfLead(bytes[last] ?? 0) > bytes.length;
+  return isCut ? last : bytes.length;
+}
+
 /** The index of the first byte in which two buffers differ, or the length of the shorter one. */
 export function commonLength(a: Buffer, b: Buffer): number {
   const length = Math.min(a.length, b.length);

@@ -44,7 +44,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'remote/rest': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   'remote/signin': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   direct: { values: ['system'], types: ['agent/ports.ts'] },
-  config: { values: ['system'] },
+  config: { values: ['system', 'remote/rest/contract.ts'] },
   sandbox: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
   daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system'] },
   cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox'] },

@@ -7,7 +7,7 @@ import PQueue from 'p-queue';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
-import type { JobService, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
+import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
 
 export interface CallLimits {
   /** Calls at a time. */
@@ -170,7 +170,7 @@ export class QueuedRemote implements Remote {
     return this.#calls.run(this.#lane, signal, () => this.#remote.readParts(jobId, wanted, signal));
   }
 
-  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
+  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
     return this.#calls.run(this.#lane, signal, () => this.#remote.listChangedFiles(jobId, signal));
   }
 
@@ -184,6 +184,14 @@ export class QueuedRemote implements Remote {
 
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
     return this.#calls.run(this.#lane, signal, () => this.#remote.endTransfer(jobId, method, signal));
+  }
+
+  reasonAgainst(name: string): string | undefined {
+    return this.#remote.reasonAgainst?.(name);
+  }
+
+  divide(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[] {
+    return this.#remote.divide?.(jobId, wanted) ?? [wanted];
   }
 }
 

@@ -73,16 +73,36 @@ export interface Parts {
  */
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
-/** FileTransferMethodExt (docs/interface.md 2.1). The private key is a secret: it stays in memory. */
+/**
+ * FileTransferMethodExt (docs/interface.md 2.1), with what some services tell besides (docs/rest.md 3.7). The private key
+ * and its passphrase are secrets: they stay in memory.
+ */
 export interface TransferMethod {
   readonly serverHostname: string | null;
   readonly sharedBasepath: string | null;
   readonly protocol: 'NetworkShare' | 'SftpScp' | null;
+  /** Of SSH, unless the host name says it. */
+  readonly port?: number;
   readonly credentials: {
     readonly username: string | null;
     readonly privateKey: string | null;
     readonly publicKey: string | null;
+    /** Of the private key. */
+    readonly passphrase?: string;
+    /** An OpenSSH certificate of the key. */
+    readonly certificate?: string;
   } | null;
+  /** What a service wants back at the end, unchanged, if it is to be had; a secret. */
+  readonly given?: unknown;
+}
+
+/** The names of a listing. */
+export interface Listing extends ReadonlyArray<string> {
+  /**
+   * By name, where the service tells it: when the file was changed. Good for nothing but to see that it is another one
+   * than last time; a file that is rewritten at once may keep it (docs/rest.md 3.3).
+   */
+  readonly stamps?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -93,7 +113,7 @@ export interface Remote {
   /** DownloadPartsOfJobFilesFromCluster; `wanted` names each live file at most once. The caller releases the parts. */
   readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts>;
   /** ListChangedFilesForJob: the names as listed, nil entries left out; empty if the list is nil. */
-  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]>;
+  listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing>;
   /**
    * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once; that they are all is only known once
    * the promise has resolved with their number. A nil result rejects with `not-found`; what `sink` throws ends the call
@@ -104,6 +124,10 @@ export interface Remote {
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   /** EndFileTransfer. */
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
+  /** Why the service will never hand out a file of this name; undefined if it may. Left out: there are no such names. */
+  reasonAgainst?(name: string): string | undefined;
+  /** Divides what is wanted so that each part fits into one request. Left out: a request may want any number. */
+  divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
 }
 
 /**
@@ -164,11 +188,13 @@ export interface DirectTransfer {
 }
 
 /**
- * What a signed-in user shows to the service: a session code in the body, or a token in a header (docs/servers.md 3.1).
+ * What a signed-in user shows to the service: a session code among the arguments, or a token or a key in a header
+ * (docs/servers.md 3.1, docs/rest.md 4.1).
  */
 export type Grant =
   | { readonly kind: 'session'; readonly code: string }
-  | { readonly kind: 'bearer'; readonly token: string };
+  | { readonly kind: 'bearer'; readonly token: string }
+  | { readonly kind: 'api-key'; readonly key: string };
 
 /** The session of this agent's user. */
 export interface Session {

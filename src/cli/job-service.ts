@@ -1,6 +1,7 @@
 /** The service that tells of jobs, for one command. */
 import type { JobService } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
+import { tellsOfJobs } from '../config/service-address.ts';
 import { commandLog } from '../daemon/command-log.ts';
 import { connect } from '../daemon/connection.ts';
 import { JobtailError } from '../errors.ts';
@@ -9,7 +10,7 @@ import { untilStopped } from './process.ts';
 
 /** Without an address, nobody tells which jobs there are. @throws JobtailError config */
 export function requireJobsUrl({ service, file }: Config): void {
-  if (service.jobsUrl !== null) return;
+  if (tellsOfJobs(service)) return;
   throw new JobtailError('config', `service.jobsUrl is not set in ${file}: nobody tells which jobs there are`, {
     hint: 'set it to the address of JobManagementWs (agent check looks for it beside service.fileTransferUrl)',
   });

@@ -1,6 +1,7 @@
 /** The section `auth`: how to sign in, and where the secret of the method is read from. */
 import type * as z from 'zod';
 import {
+  API_KEY,
   AUTH_METHODS,
   type AuthMethod,
   type AuthSettings,
@@ -13,6 +14,7 @@ import { parseLong } from '../job.ts';
 import { isQuickPattern } from './fault-pattern.ts';
 import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
 
+const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;
 
 /** The keys that say where a secret is: `passwordFile` and so on. */
@@ -26,12 +28,10 @@ export function authSection(directory: string) {
   const argv = command(directory).optional();
   const credential = text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found)).optional();
   return section({
-    method: oneOf(AUTH_METHODS).prefault('password'),
+    method: oneOf(METHODS).prefault('password'),
     username: text().optional(),
     projectId: id('the id of a project', parseLong).optional(),
-    path: urlPart('a path such as /service/UserAndLimitationManagement').prefault(
-      '/service/UserAndLimitationManagement',
-    ),
+    path: urlPart('a path such as /service/UserAndLimitationManagement').nullable().prefault(null),
     operation: urlPart('the name of an operation').nullable().prefault(null),
     sessionCodeField: text().nullable().prefault(null),
     sessionFaultPattern: text(PATTERN, isQuickPattern).nullable().prefault(null),
@@ -50,7 +50,13 @@ export function authSection(directory: string) {
     .transform((keys): AuthSettings => {
       const { method, username = '', projectId = '', sessionCodeField, sessionFaultPattern, operation } = keys;
       const secret = secretOf(keys, keys.commandTimeoutSeconds);
-      const rest = { secret, operation, sessionCodeField, sessionFaultPattern, path: slashed(keys.path) };
+      const rest = {
+        secret,
+        operation,
+        sessionCodeField,
+        sessionFaultPattern,
+        path: keys.path === null ? null : slashed(keys.path),
+      };
       if (method === 'session-code') return { ...rest, method };
       return method === 'cloud-platform' ? { ...rest, method, username, projectId } : { ...rest, method, username };
     });
@@ -70,7 +76,7 @@ const slashed = (path: string) => `/${path}`.replaceAll(/\/{2,}/g, '/').replace(
 
 /** What a method needs and what it has no use for. Called with whatever could be read of the section. */
 function checkMethod(keys: AuthKeys, context: z.core.$RefinementCtx<unknown>): void {
-  const method = AUTH_METHODS.find((known) => known === keys.method);
+  const method = METHODS.find((known) => known === keys.method);
   if (method === undefined) return;
   const report = (message: string, key?: string, found?: string) =>
     context.addIssue({ code: 'custom', path: key === undefined ? [] : [key], message, params: { found } });

@@ -1,9 +1,10 @@
 /** Addresses of the configuration over which secrets travel readably. */
 import type { Config } from './config.ts';
+import { addressesOf } from './service-address.ts';
 
 /** Origins that are neither encrypted nor on this machine, whatever proxy lies before them. */
 export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {
-  const urls = [service.fileTransferUrl, service.baseUrl].flatMap((url) => (url === null ? [] : [new URL(url)]));
+  const urls = addressesOf(service).map((url) => new URL(url));
   const plain = urls.filter(({ protocol, hostname }) => protocol !== 'https:' && !isHere(hostname));
   return [...new Set(plain.map(({ origin }) => origin))];
 }

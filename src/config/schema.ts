@@ -3,31 +3,30 @@
  * config.example.yaml explains every key to the person who writes one.
  */
 import * as z from 'zod';
+import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
 import { isQuickPattern } from './quick-pattern.ts';
+import { serviceSection, signInOf } from './service-schema.ts';
 import {
-  contentEncoding,
   duration,
   EVEN_IF_OTHERS_FAIL,
   hostAndPort,
-  httpUrl,
   id,
   inMs,
   listOf,
   oneOf,
+  orEmpty,
   path,
   pathPairs,
   section,
   size,
   text,
   trueOrFalse,
-  value,
   wholeNumber,
 } from './values.ts';
 
-const SOAP_VERSIONS = ['1.1', '1.2'] as const;
 const TRANSFER_WAYS = ['soap', 'direct', 'auto'] as const;
 const HOST_KEY_CHECKS = ['accept-new', 'strict'] as const;
 const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug', 'trace'] as const;
@@ -65,8 +64,14 @@ export function configSchema(directory: string) {
         context.addIssue({ code: 'custom', path: ['service', 'baseUrl'], message });
       }
     }, EVEN_IF_OTHERS_FAIL)
+    .superRefine(({ service, auth }, context) => {
+      if (service?.protocol === 'soap' && auth?.method === API_KEY) {
+        const message = `a method that SOAP has (${AUTH_METHODS.join(', ')}), because ${API_KEY} is one of the protocol rest`;
+        context.addIssue({ code: 'custom', path: ['auth', 'method'], message });
+      }
+    }, EVEN_IF_OTHERS_FAIL)
     .superRefine(({ service, watchMine }, context) => {
-      if (watchMine && service?.jobsUrl === null) {
+      if (watchMine && service?.protocol === 'soap' && service.jobsUrl === null) {
         const message = 'the address of JobManagementWs, because watchMine asks it which jobs there are';
         context.addIssue({ code: 'custom', path: ['service', 'jobsUrl'], message });
       }
@@ -81,54 +86,8 @@ export function configSchema(directory: string) {
         const message = `a directory with files of the cluster and nothing else (${reason})`;
         context.addIssue({ code: 'custom', path: ['results', 'shareRoots', there], message, params: { found: root } });
       }
-    });
-}
-
-/** A section that may be left out, or left empty, as it is when all its keys are commented out. */
-function orEmpty<Section extends z.ZodType>(inner: Section) {
-  return z.preprocess((found) => found ?? {}, inner).prefault({});
-}
-
-function serviceSection(directory: string) {
-  const file = () => path(directory).nullable().prefault(null);
-  const tls = section({ caFile: file(), certFile: file(), keyFile: file() }).superRefine((files, context) => {
-    const [missing, given] = files.certFile === null ? ['certFile', files.keyFile] : ['keyFile', files.certFile];
-    if (typeof given === 'string' && (files.certFile === null || files.keyFile === null)) {
-      context.addIssue({ code: 'custom', path: [missing], message: 'a path (certFile and keyFile go together)' });
-    }
-  }, EVEN_IF_OTHERS_FAIL);
-  return section({
-    /** {file_transfer_url} of docs/interface.md. */
-    fileTransferUrl: httpUrl(),
-    /** {service_namespace} of docs/interface.md. */
-    namespace: text(),
-    /** {jobs_url} of docs/interface.md; null if there is no such service. */
-    jobsUrl: httpUrl().nullable().prefault(null),
-    soapVersion: soapVersion().prefault('1.2'),
-    /** {base_url} of the sign-in, without a slash at its end. Null only with the method `session-code`. */
-    baseUrl: httpUrl()
-      .refine((url) => !url.includes('?'), { error: 'an address without a query (?...)' })
-      .transform((url) => url.replace(/\/+$/, ''))
-      .nullable()
-      .prefault(null),
-    /** Calls at a time. */
-    concurrency: wholeNumber(1, 1000).prefault(4),
-    /** All calls together. */
-    requestsPerMinute: wholeNumber(1, 1_000_000).prefault(600),
-    /** Of one call without progress. */
-    timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
-    /** PEM files, absolute. `certFile` and `keyFile` are both given or both null. */
-    tls: orEmpty(tls),
-    proxy: httpUrl().nullable().prefault(null),
-    contentEncoding: contentEncoding().prefault('auto'),
-  }).transform(inMs);
-}
-
-/** `soapVersion: 1.2` without quotes is a number in YAML; what is meant is plain. */
-function soapVersion() {
-  return value(`"${SOAP_VERSIONS.join('" or "')}"`, (found) =>
-    SOAP_VERSIONS.find((version) => version === found || Number(version) === found),
-  );
+    })
+    .transform((config) => ({ ...config, auth: signInOf(config) }));
 }
 
 function pollSection() {

@@ -24,6 +24,11 @@ export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
+/** A section that may be left out, or left empty, as it is when all its keys are commented out. */
+export function orEmpty<Section extends z.ZodType>(inner: Section) {
+  return z.preprocess((found) => found ?? {}, inner).prefault({});
+}
+
 /** A section whose durations, which are milliseconds, are called so. */
 export function inMs<Values extends object>(section: Values): InMs<Values> {
   const entries = Object.entries(section).map(([key, found]) => [

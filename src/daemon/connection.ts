@@ -1,4 +1,4 @@
-/** The way to the service, put together for one configuration: HTTP, the sign-in and SOAP over it. */
+/** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
 import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
@@ -6,21 +6,20 @@ import { loadTls } from '../config/load.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/spill-file.ts';
 import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import type { KeptHabits } from '../remote/rest/habits.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
-import { SoapRemote } from '../remote/soap/client.ts';
-import { SoapJobService } from '../remote/soap/job-service.ts';
 import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
+import { servicesOver } from './services.ts';
 import { spillDirectory } from './state.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
 const CONNECT_MS = 10_000;
 /** A small operation as a whole, in multiples of `service.timeoutSeconds`. */
 const TOTAL_TIMEOUTS = 3;
-const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 /** A longer text waits in a temporary file. */
 const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 
@@ -51,12 +50,19 @@ export interface ConnectOptions {
   readonly newClient?: (options: HttpClientOptions) => HttpClient;
   /** Those that are known already. */
   readonly secrets?: Secrets;
+  /** What was found out of the service before, and where it is kept. */
+  readonly habits?: KeptHabits;
 }
 
 export async function connect(
   config: Config,
   log: Log,
-  { observer, newClient = (options) => new HttpClient(options), secrets = new Secrets() }: ConnectOptions = {},
+  {
+    observer,
+    newClient = (options) => new HttpClient(options),
+    secrets = new Secrets(),
+    habits = forgottenHabits(),
+  }: ConnectOptions = {},
 ): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
@@ -81,8 +87,6 @@ export async function connect(
     },
   });
   const calls = {
-    namespace: service.namespace,
-    soapVersion: service.soapVersion,
     http,
     session,
     secrets,
@@ -93,15 +97,15 @@ export async function connect(
       log.debug({ operation, durationMs: Math.round(durationMs), outcome, bytes }, 'call');
     },
   };
-  const remote = new SoapRemote({
-    ...calls,
-    url: service.fileTransferUrl,
-    spill: spillPlace(config),
-    maxSmallAnswerBytes: SMALL_ANSWER_BYTES,
-  });
-  const jobService = service.jobsUrl === null ? null : new SoapJobService({ ...calls, url: service.jobsUrl });
+  const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
   const told = jobService && hidingSecrets(jobService, secrets);
   return { remote, jobService: told, session, secrets, close: () => http.close() };
+}
+
+/** Habits that are found out anew by each process. */
+function forgottenHabits(): KeptHabits {
+  const known = new Map<string, string>();
+  return { get: (name) => known.get(name), set: (name, value) => void known.set(name, value) };
 }
 
 /** Where answers wait that are too long for the memory, and what they leave free there. */

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
+import { serviceAddress } from '../config/service-address.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
@@ -111,7 +112,7 @@ export function sharedStoreIfReadable(config: Config): Store | undefined {
 
 const storeOf = (config: Config) => ({
   directory: config.state.directory,
-  service: config.service.fileTransferUrl,
+  service: serviceAddress(config.service),
   now: systemClock.now,
 });
 

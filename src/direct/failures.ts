@@ -4,7 +4,7 @@ import { JobtailError } from '../errors.ts';
 /** The service, or a host that it names, is not to be trusted in this, or not understood. */
 export function unacceptable(message: string): JobtailError {
   return new JobtailError('unexpected-answer', message, {
-    hint: 'report it to the operators of the service; results come by SOAP',
+    hint: 'report it to the operators of the service; results come by the service itself',
   });
 }
 

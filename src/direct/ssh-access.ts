@@ -8,6 +8,7 @@ import type { DirectOrder, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled, printedBy } from '../system/program.ts';
 import { unacceptable } from './failures.ts';
+import { unlockKey } from './passphrase.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 
 export interface SshOptions {
@@ -25,6 +26,10 @@ export interface SshAccess {
   readonly port: number;
   readonly username: string;
   readonly privateKey: string;
+  /** Of the private key; undefined if it is not locked. */
+  readonly passphrase: string | undefined;
+  /** An OpenSSH certificate of the key. */
+  readonly certificate: string | undefined;
   /** The job's directory on the host, without a slash at its end. */
   readonly basePath: string;
 }
@@ -42,19 +47,24 @@ const ALIVE_SECONDS = 15;
 /** For a question to a program of this machine. */
 const ANSWER_MS = 10_000;
 
+const USUAL_PORT = 22;
+/** One line of a public key that somebody signed. */
+const CERTIFICATE = /^[a-z0-9@.-]+-cert-v01@openssh\.com AAAA[A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?\r?\n?$/;
+
 /** The access of a method. @throws JobtailError `unexpected-answer` if it is not complete, or not safe to use */
-export function accessOf({ serverHostname, sharedBasepath, credentials }: TransferMethod): SshAccess {
+export function accessOf({ serverHostname, sharedBasepath, port: given, credentials }: TransferMethod): SshAccess {
   const found = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9][A-Za-z0-9._-]*))(?::([0-9]{1,5}))?$/.exec(serverHostname ?? '');
   const plainV6 = /^[0-9A-Fa-f]*(?::[0-9A-Fa-f]*){2,7}$/.test(serverHostname ?? '') ? serverHostname : undefined;
   const host = found?.[1] ?? found?.[2] ?? plainV6;
-  const port = Number(found?.[3] ?? 22);
+  const port = Number(found?.[3] ?? given ?? USUAL_PORT);
   if (host === undefined || host === null || port < 1 || port > 65_535) throw unusable('host name');
-  const { username, privateKey } = credentials ?? {};
+  const { username, privateKey, passphrase, certificate } = credentials ?? {};
   if (typeof username !== 'string' || !/^[A-Za-z0-9_][A-Za-z0-9._@+-]*\$?$/.test(username)) throw unusable('user name');
   if (typeof privateKey !== 'string' || !privateKey.includes('PRIVATE KEY-----')) throw unusable('private key');
+  if (certificate !== undefined && !CERTIFICATE.test(certificate)) throw unusable('certificate');
   const basePath = sharedBasepath ?? '';
   if (basePath === '' || /^[-:]|\p{Cc}/u.test(basePath)) throw unusable('base path');
-  return { host, port, username, privateKey, basePath: basePath.replace(/\/+$/, '') };
+  return { host, port, username, privateKey, passphrase, certificate, basePath: basePath.replace(/\/+$/, '') };
 }
 
 function unusable(what: string): JobtailError {
@@ -85,16 +95,20 @@ export async function withConfiguration<T>(
   options: SshOptions & { readonly directory: PrivateDirectory; readonly signal: AbortSignal },
   work: (configFile: string) => Promise<T>,
 ): Promise<T> {
-  const { host, port, privateKey } = access;
+  const { host, port, privateKey, passphrase, certificate } = access;
   const ciphers = await ciphersOf(options.signal);
-  const hostPattern = port === 22 ? host : `[${host}]:${port}`;
+  const hostPattern = port === USUAL_PORT ? host : `[${host}]:${port}`;
   return options.directory.withFiles(
     (directory) => ({
       key: `${privateKey.replaceAll('\r', '').trimEnd()}\n`,
+      ...(certificate === undefined ? {} : { certificate: `${certificate.trim()}\n` }),
       pinned: options.pinnedKeys.map((key) => `${hostPattern} ${key}\n`).join(''),
       config: configuration(access, { ...options, ciphers, directory }),
     }),
-    (directory) => work(path.join(directory, 'config')),
+    async (directory) => {
+      if (passphrase !== undefined) await unlockKey(path.join(directory, 'key'), passphrase, options.signal);
+      return await work(path.join(directory, 'config'));
+    },
   );
 }
 
@@ -104,7 +118,7 @@ interface ConfigurationOptions extends SshOptions {
   readonly directory: string;
 }
 
-function configuration({ host, port, username }: SshAccess, options: ConfigurationOptions): string {
+function configuration({ host, port, username, certificate }: SshAccess, options: ConfigurationOptions): string {
   const { directory } = options;
   const isPinned = options.pinnedKeys.length > 0;
   const knownHosts = isPinned ? path.join(directory, 'pinned') : options.knownHostsFile;
@@ -113,6 +127,7 @@ function configuration({ host, port, username }: SshAccess, options: Configurati
     Port: port,
     User: username,
     IdentityFile: quoted(path.join(directory, 'key')),
+    ...(certificate === undefined ? {} : { CertificateFile: quoted(path.join(directory, 'certificate')) }),
     IdentitiesOnly: 'yes',
     IdentityAgent: 'none',
     PreferredAuthentications: 'publickey',

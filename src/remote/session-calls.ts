@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
+import { secretOf } from './grants.ts';
 
 /** One request and its answer, for logs and metrics. */
 export interface CallEvent {
@@ -45,7 +46,7 @@ export class SessionCalls {
 
   async #reported<T>(operation: string, attempt: Attempt<T>, grant: Grant): Promise<T> {
     const { secrets, onCall } = this.#options;
-    secrets.add('session', grant.kind === 'session' ? grant.code : grant.token);
+    secrets.add('session', secretOf(grant));
     const count = { bytes: 0 };
     const startedMs = performance.now();
     const report = (outcome: CallEvent['outcome']) =>

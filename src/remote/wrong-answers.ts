@@ -29,3 +29,26 @@ export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   503: DOWN,
   504: DOWN,
 };
+
+/** What was seen of releases that do not know a session any more (docs/servers.md 3.3). */
+const SESSION_LOST =
+  /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
+
+/** What a refusal means stands at its beginning. */
+const MAX_EXAMINED = 2048;
+
+/** Whether an answer that is no success says that the session is lost. It is only a guess (docs/servers.md 3.3). */
+export function isSessionLost(status: number, words: string, isSessionFault: (words: string) => boolean): boolean {
+  const beginning = words.slice(0, MAX_EXAMINED);
+  return status === 401 || status === 403 || SESSION_LOST.test(beginning) || isSessionFault(beginning);
+}
+
+export const LOST: StatusMeaning = {
+  code: 'session-lost',
+  hint: 'signing in again did not help: a job of another user and a wrong job id look the same as a lost session',
+};
+
+export const FAULT: StatusMeaning = {
+  code: 'fault',
+  hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
+};

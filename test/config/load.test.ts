@@ -15,6 +15,7 @@ describe('a configuration that is fine', () => {
     expect(await loadConfig(file)).toEqual({
       file,
       service: {
+        protocol: 'soap',
         fileTransferUrl: 'https://m.example.org/FileTransferWs',
         namespace: 'http://m.example.org/',
         soapVersion: '1.2',

@@ -108,7 +108,7 @@ const WRONG_VALUES: Case[] = [
   [
     'auth',
     'method: passwort',
-    'auth.method: expected one of openid, external-token, cloud-platform, password, session-code, found "passwort" (text)',
+    'auth.method: expected one of openid, external-token, cloud-platform, password, session-code, api-key, found "passwort" (text)',
   ],
   ['auth', 'username: 12345', 'auth.username: expected a text that is not empty, found 12345 (number)'],
   [

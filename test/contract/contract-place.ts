@@ -1,15 +1,17 @@
 /** Where a test of the contract stands: one server that serves one job, and the client under test. */
 import { tmpdir } from 'node:os';
 import { expect, onTestFinished } from 'vitest';
-import type { Grant, Part } from '../../src/agent/ports.ts';
+import type { Grant, Part, Remote } from '../../src/agent/ports.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
 import { Secrets } from '../../src/redact.ts';
 import { HttpClient } from '../../src/remote/http/http-client.ts';
-import { SoapRemote } from '../../src/remote/soap/client.ts';
+import { RestRemote } from '../../src/remote/rest/client.ts';
+import { RestHabits } from '../../src/remote/rest/habits.ts';
+import { SoapRemote, type SoapRemoteOptions } from '../../src/remote/soap/client.ts';
 import { GivenSession, spillTo } from '../support/wire-remote.ts';
-import type { ContractService, ServedJob, Version } from './service.ts';
+import type { ContractService, Dialect, ServedJob, UnderstoodCall } from './service.ts';
 
 /** Far beyond what anything here takes. */
 const LIMIT_MS = 60_000;
@@ -24,7 +26,7 @@ export interface PlaceOptions {
 
 export interface Place<Service extends ContractService = ContractService> {
   readonly service: Service;
-  readonly remote: SoapRemote;
+  readonly remote: Remote;
   readonly session: GivenSession;
   readonly grant: Grant;
   readonly jobId: JobId;
@@ -37,11 +39,11 @@ export type Serve = (job: ServedJob, options?: PlaceOptions) => Promise<Place>;
 
 export async function makePlace<Job extends ServedJob, Service extends ContractService>(
   service: Service & ContractService<Job>,
-  version: Version,
+  dialect: Dialect,
   job: Job,
   options: PlaceOptions = {},
 ): Promise<Place<Service>> {
-  await service.serve(job);
+  await service.serve(job, dialect);
   const grant = await service.grant(options.grant ?? 'session');
   const { codes = [], only = false } = options.stale ?? {};
   const stale = codes.map((code): Grant => ({ kind: 'session', code }));
@@ -50,10 +52,7 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
     limits: { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS },
   });
   onTestFinished(() => http.close());
-  const remote = new SoapRemote({
-    namespace: service.namespace,
-    url: service.url,
-    soapVersion: version,
+  const shared = {
     http,
     session,
     secrets: new Secrets(),
@@ -61,7 +60,8 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
     isSessionFault: () => false,
     onCall: () => undefined,
     maxSmallAnswerBytes: 4 * 1024 * 1024,
-  });
+  };
+  const remote = remoteOf(service, dialect, shared);
   const understood: Place['understood'] = async (operation, fields = {}) => {
     const sent: Readonly<Record<string, unknown>> = {
       submittedJobInfoId: job.jobId,
@@ -70,14 +70,39 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
     };
     const told = Object.entries(sent).filter(([field]) => service.tells(field));
     const authorization = grant.kind === 'bearer' ? `Bearer ${grant.token}` : undefined;
-    expect((await service.calls()).at(-1)).toEqual({
+    expect(lastOf(await service.calls(), dialect)).toEqual({
       operation,
-      version,
+      version: dialect.protocol === 'rest' ? 'REST' : dialect.version,
       request: Object.fromEntries(told),
       authorization: service.tells('authorization') ? authorization : undefined,
     });
   };
   return { service, remote, session, grant, jobId: jobIdOf(job.jobId), understood };
+}
+
+/** The last call; over REST, requests for parts are short, and together they are what was asked for. */
+function lastOf(calls: readonly UnderstoodCall[], { protocol }: Dialect): UnderstoodCall | undefined {
+  const last = calls.at(-1);
+  const offsets = 'taskFileOffsets';
+  if (protocol === 'soap' || last?.request[offsets] === undefined) return last;
+  return { ...last, request: { ...last.request, [offsets]: calls.flatMap(({ request }) => request[offsets] ?? []) } };
+}
+
+type SharedOptions = Omit<SoapRemoteOptions, 'namespace' | 'url' | 'soapVersion'>;
+
+/** The client; of a server that speaks REST, it knows nothing yet. */
+function remoteOf(service: ContractService, { protocol, version }: Dialect, shared: SharedOptions): Remote {
+  if (protocol === 'soap') {
+    const soapVersion = version === '1.1' ? '1.1' : '1.2';
+    return new SoapRemote({ ...shared, namespace: service.namespace, url: service.url, soapVersion });
+  }
+  const kept = new Map<string, string>();
+  const habits = new RestHabits({
+    kept: { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) },
+    onChange: () => undefined,
+    now: () => 0,
+  });
+  return new RestRemote({ ...shared, habits, url: `${new URL(service.url).origin}/heappe` });
 }
 
 export function jobIdOf(text: string): JobId {

@@ -5,11 +5,15 @@ import { faultContract } from './fault-contract.ts';
 import { fileContract } from './file-contract.ts';
 import { listingContract } from './listing-contract.ts';
 import { partsContract } from './parts-contract.ts';
-import { type ContractService, VERSIONS } from './service.ts';
+import { type ContractService, type Dialect, soapDialect, VERSIONS } from './service.ts';
 import { transferContract } from './transfer-contract.ts';
 
-/** The tests of the contract; `start` makes the server that they run against. */
-export function contractOf(name: string, start: () => Promise<ContractService>): void {
+/** The tests of the contract, in each of the dialects; `start` makes the server that they run against. */
+export function contractOf(
+  name: string,
+  start: () => Promise<ContractService>,
+  dialects: readonly Dialect[] = VERSIONS.map(soapDialect),
+): void {
   describe(name, () => {
     let service: ContractService | undefined;
     beforeAll(async () => {
@@ -18,16 +22,16 @@ export function contractOf(name: string, start: () => Promise<ContractService>):
     afterAll(async () => {
       await service?.close();
     });
-    describe.each(VERSIONS)('over SOAP %s', (version) => {
+    describe.each(dialects.map((dialect) => [dialect.name, dialect] as const))('over %s', (_, dialect) => {
       const serve: Serve = async (job, options) => {
         if (service === undefined) throw new Error('the server did not start');
-        return await makePlace(service, version, job, options);
+        return await makePlace(service, dialect, job, options);
       };
-      describe('DownloadPartsOfJobFilesFromCluster', () => partsContract(serve));
-      describe('ListChangedFilesForJob', () => listingContract(serve));
-      describe('DownloadFileFromCluster', () => fileContract(serve));
-      describe('GetFileTransferMethod and EndFileTransfer', () => transferContract(serve));
-      describe('faults and sessions', () => faultContract(serve, version));
+      describe('DownloadPartsOfJobFilesFromCluster', () => partsContract(serve, dialect));
+      describe('ListChangedFilesForJob', () => listingContract(serve, dialect));
+      describe('DownloadFileFromCluster', () => fileContract(serve, dialect));
+      describe('GetFileTransferMethod and EndFileTransfer', () => transferContract(serve, dialect));
+      describe('faults and sessions', () => faultContract(serve, dialect));
     });
   });
 }

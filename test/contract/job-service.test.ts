@@ -10,7 +10,7 @@ import { GivenSession } from '../support/wire-remote.ts';
 import { signal } from './contract-place.ts';
 import { PhpService, type ServedInformation } from './php-service.ts';
 import { SandboxService } from './sandbox-service.ts';
-import { type ContractService, LONG_MAX, LONG_MIN, VERSIONS, type Version } from './service.ts';
+import { type ContractService, LONG_MAX, LONG_MIN, soapDialect, VERSIONS, type Version } from './service.ts';
 
 const idOf = (text: string) => parseJobId(text) ?? expect.fail(`${text} is no id`);
 
@@ -83,13 +83,16 @@ describe("PHP's SoapServer", needs('php', 'php-soap'), () => {
 test.each(VERSIONS)('the sandbox over SOAP %s tells of the job that it has', async (version) => {
   const sandbox = await SandboxService.start();
   onTestFinished(() => sandbox.close());
-  await sandbox.serve({
-    jobId: '501',
-    tasks: [
-      { taskId: '9001', live: {} },
-      { taskId: LONG_MAX, live: {} },
-    ],
-  });
+  await sandbox.serve(
+    {
+      jobId: '501',
+      tasks: [
+        { taskId: '9001', live: {} },
+        { taskId: LONG_MAX, live: {} },
+      ],
+    },
+    soapDialect(version),
+  );
   const { service } = await clientOf(sandbox, version);
   const job = await service.getJob(idOf('501'), signal);
   expect(job).toMatchObject({ id: '501', name: 'job 501', tasks: [{ id: '9001' }, { id: LONG_MAX }] });

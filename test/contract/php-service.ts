@@ -110,7 +110,7 @@ export class PhpService implements ContractService<PhpJob> {
   }
 
   async grant(kind: Grant['kind']): Promise<Grant> {
-    return kind === 'session' ? { kind, code: SESSION_CODE } : { kind, token: TOKEN };
+    return kind === 'session' ? { kind, code: SESSION_CODE } : { kind: 'bearer', token: TOKEN };
   }
 
   async calls(): Promise<readonly UnderstoodCall[]> {

@@ -17,7 +17,7 @@ import {
 } from './contract-place.ts';
 import { type PhpJob, PhpService } from './php-service.ts';
 import { validateRequests } from './python.ts';
-import { LONG_MAX, LONG_MIN, VERSIONS, type Version } from './service.ts';
+import { LONG_MAX, LONG_MIN, soapDialect, VERSIONS, type Version } from './service.ts';
 import { HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
 import { asSent } from './transfer-contract.ts';
 
@@ -66,7 +66,7 @@ describe("PHP's SoapServer", needs('php', 'php-soap'), () => {
       await service?.close();
     });
     describe.each(VERSIONS)('over SOAP %s', (version) => {
-      const serve: ServePhp = (job, options) => makePlace(service, version, job, options);
+      const serve: ServePhp = (job, options) => makePlace(service, soapDialect(version), job, options);
       ownAnswers(serve);
       requestsAsTheyArrive(serve, version);
     });

@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Grant } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
+import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import type { ReleaseName } from '../../src/sandbox/rest/releases.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { RecordedCall } from '../../src/sandbox/traffic.ts';
-import { type ContractService, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
+import { type ContractService, type Dialect, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
 
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };
 
@@ -50,7 +52,10 @@ export class SandboxService implements ContractService {
     return TOLD.includes(field);
   }
 
-  async serve({ jobId, tasks = [], files = new Map(), held = false, fault, habits }: ServedJob): Promise<void> {
+  async serve(
+    { jobId, tasks = [], files = new Map(), held = false, fault, habits }: ServedJob,
+    dialect: Dialect,
+  ): Promise<void> {
     await this.#sandbox?.close();
     const real = [...files].filter(([name]) => isReal(name));
     const extraFiles = Object.fromEntries(
@@ -60,7 +65,7 @@ export class SandboxService implements ContractService {
       directory: join(this.#directory, String(++this.#served)),
       users: [USER],
       // Made in no time, unlike RSA keys.
-      habits: { ...SERVED_HABITS, ...habits, extraFiles, keyFormat: 'ec-pem' },
+      habits: { ...SERVED_HABITS, ...habits, extraFiles, keyFormat: 'ec-pem', ...releaseOf(dialect) },
     });
     this.#sandbox = sandbox;
     const specs = [...tasks.map(({ taskId }) => ({ taskId })), ...(real.length > 0 ? [FILES_TASK] : [])];
@@ -94,7 +99,7 @@ export class SandboxService implements ContractService {
     });
     if (response.status !== 200) throw new Error(`the sandbox refused the sign-in with ${response.status}`);
     const code = (await response.json()) as string;
-    return kind === 'session' ? { kind, code } : { kind, token };
+    return kind === 'session' ? { kind, code } : { kind: 'bearer', token };
   }
 
   async calls(): Promise<readonly UnderstoodCall[]> {
@@ -119,6 +124,9 @@ function understoodCall({ operation, version, jobId, entries, path }: RecordedCa
   };
   return { operation, version, request };
 }
+
+const releaseOf = ({ protocol, version }: Dialect): Partial<SandboxHabits> =>
+  protocol === 'rest' ? { release: version as ReleaseName } : {};
 
 /** Whether the name can be the one of a real file of the task with whole files. */
 function isReal(name: string): boolean {

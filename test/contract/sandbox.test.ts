@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { contractOf } from './contract.ts';
 import { makePlace, readPart, signal, taskIdOf } from './contract-place.ts';
 import { SandboxService } from './sandbox-service.ts';
-import { VERSIONS } from './service.ts';
+import { soapDialect, VERSIONS } from './service.ts';
 
 contractOf('the sandbox', () => SandboxService.start());
 
@@ -14,7 +14,7 @@ test.each(VERSIONS)('over SOAP %s control characters come through', async (versi
   try {
     const tasks = [{ taskId: '9001', live: { stdout } }];
     const job = { jobId: '501', tasks, files: new Map([[name, Buffer.from('x')]]) };
-    const { remote, jobId } = await makePlace(service, version, job);
+    const { remote, jobId } = await makePlace(service, soapDialect(version), job);
     const wanted = [{ taskId: taskIdOf('9001'), file: 'stdout', offset: 0 }] as const;
     const { parts } = await remote.readParts(jobId, wanted, signal);
     expect((await Promise.all(parts.map(readPart))).map(({ text }) => text)).toEqual([stdout]);

@@ -7,6 +7,36 @@ import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 export const VERSIONS = ['1.1', '1.2'] as const;
 export type Version = (typeof VERSIONS)[number];
 
+/** The releases of the REST interface that are held against the contract (docs/rest.md). */
+export const RELEASES = ['2.0', '2.2', '3.1', '4.0', '4.1', '4.2', '4.3', '5.0', '6.0', '6.2', '6.3', '6.4'] as const;
+
+/** A protocol with its version or release: what a scenario may ask of it. */
+export interface Dialect {
+  /** `SOAP 1.2`, `REST 6.3` */
+  readonly name: string;
+  readonly protocol: 'soap' | 'rest';
+  readonly version: Version | (typeof RELEASES)[number];
+  /** A token may stand in the place of a session code. */
+  readonly tokens: boolean;
+  /** Job ids may have 64 bits in every request. */
+  readonly longIds: boolean;
+  /** A byte-order mark at the offset is swallowed. */
+  readonly swallowsMarks: boolean;
+}
+
+export const soapDialect = (version: Version): Dialect => ({
+  ...{ name: `SOAP ${version}`, protocol: 'soap', version },
+  ...{ tokens: true, longIds: true, swallowsMarks: false },
+});
+
+export const restDialect = (version: (typeof RELEASES)[number]): Dialect => ({
+  ...{ name: `REST ${version}`, protocol: 'rest', version },
+  tokens: Number(version) >= 6.2,
+  // Of 80 bytes, a session code leaves room for four digits.
+  longIds: version !== '2.0',
+  swallowsMarks: Number(version) >= 6.4,
+});
+
 export const LONG_MAX = '9223372036854775807';
 export const LONG_MIN = '-9223372036854775808';
 
@@ -82,8 +112,8 @@ export interface ContractService<Job extends ServedJob = ServedJob> {
   readonly jobsUrl: string;
   /** Whether it tells this field of a request. */
   tells(field: string): boolean;
-  /** Serves `job` and no other one from now on; forgets the calls so far. */
-  serve(job: Job): Promise<void>;
+  /** Serves `job` and no other one from now on, as the dialect has it; forgets the calls so far. */
+  serve(job: Job, dialect: Dialect): Promise<void>;
   /** What a client has to show. */
   grant(kind: Grant['kind']): Promise<Grant>;
   calls(): Promise<readonly UnderstoodCall[]>;

@@ -6,7 +6,7 @@ import type { Operation } from '../../src/operations.ts';
 import { needs } from '../support/needs.ts';
 import { ZeepClient, type ZeepOutcome } from './python.ts';
 import { SandboxService } from './sandbox-service.ts';
-import { LONG_MAX, LONG_MIN, SERVED_HABITS, VERSIONS } from './service.ts';
+import { LONG_MAX, LONG_MIN, SERVED_HABITS, soapDialect, VERSIONS } from './service.ts';
 import { allBytes, blocksOfText, HOSTILE_NAMES, HOSTILE_TEXTS, IMPOSSIBLE_NAMES } from './texts.ts';
 
 const JOB = LONG_MAX;
@@ -52,7 +52,7 @@ describe('zeep as a client of the sandbox', needs('zeep'), () => {
         [BINARY, allBytes(256)],
         [EMPTY, Buffer.alloc(0)],
       ]);
-      await service.serve({ jobId: JOB, tasks: TASKS, files: contents });
+      await service.serve({ jobId: JOB, tasks: TASKS, files: contents }, soapDialect('1.2'));
       grant = (await service.grant('session')) as typeof grant;
       zeep = new ZeepClient(`${service.url}?wsdl`);
     });

@@ -1,4 +1,5 @@
 /** Direct transfer by SSH against a real sshd: what the key may do, cuts, host keys, and where the private key is. */
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -33,6 +34,54 @@ describe('a transfer by SSH', needs(...SSH), () => {
     const privateKey = credentials?.privateKey?.trimEnd().replaceAll('\n', '\r\n') ?? '';
     const sent = { ...lent, credentials: { username: null, publicKey: null, ...credentials, privateKey } };
     await place.fetch(place.transfer(), sent, ['11/a']);
+    expect(place.came.get('11/a')?.toString()).toBe('a');
+  });
+
+  it.each(['rsa-pem', 'ec-pem', 'ed25519-openssh'] as const)('takes keys that are locked: %s', async (format) => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const lent = await method(place, { format });
+    const passphrase = 'pass "phrase" $HOME č';
+    const file = path.join(place.directory, 'locked');
+    fs.writeFileSync(file, lent.credentials?.privateKey ?? '', { mode: 0o600 });
+    execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', passphrase, '-f', file], { stdio: 'ignore' });
+    const credentials = {
+      username: null,
+      publicKey: null,
+      ...lent.credentials,
+      privateKey: fs.readFileSync(file, 'utf8'),
+    };
+    await place.fetch(place.transfer(), { ...lent, credentials: { ...credentials, passphrase } }, ['11/a']);
+    expect(place.came.get('11/a')?.toString()).toBe('a');
+    const wrong = { ...lent, credentials: { ...credentials, passphrase: 'another' } };
+    await expect(place.fetch(place.transfer(), wrong, ['11/a'])).rejects.toMatchObject({
+      message: 'the passphrase of the service does not unlock its private key',
+    });
+  });
+
+  it('finds the port in a member of its own, unless the host names one', async () => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const lent = await method(place);
+    const [host = '', port = ''] = sshd.host.split(':');
+    await place.fetch(place.transfer(), { ...lent, serverHostname: host, port: Number(port) }, ['11/a']);
+    await place.fetch(place.transfer(), { ...lent, port: 1 }, ['11/a']);
+    expect(place.came.get('11/a')?.toString()).toBe('a');
+  });
+
+  it('shows the certificate of a key where only signed keys are let in', async () => {
+    const place = new SshPlace();
+    place.put('11/a', 'a');
+    const lent = await method(place, { allow: false });
+    const at = (name: string) => path.join(place.directory, name);
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', at('ca')], { stdio: 'ignore' });
+    fs.writeFileSync(at('key.pub'), `${lent.credentials?.publicKey}\n`);
+    const user = lent.credentials?.username ?? '';
+    execFileSync('ssh-keygen', ['-q', '-s', at('ca'), '-I', 'x', '-n', user, at('key.pub')], { stdio: 'ignore' });
+    sshd.allow(`cert-authority ${fs.readFileSync(at('ca.pub'), 'utf8').trim()}`);
+    const credentials = { username: null, publicKey: null, privateKey: null, ...lent.credentials };
+    const certificate = fs.readFileSync(at('key-cert.pub'), 'utf8');
+    await place.fetch(place.transfer(), { ...lent, credentials: { ...credentials, certificate } }, ['11/a']);
     expect(place.came.get('11/a')?.toString()).toBe('a');
   });
 

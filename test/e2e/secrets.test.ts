@@ -242,7 +242,7 @@ it.concurrent('with a transfer method that quotes them', PATIENCE, async (contex
   const agent = await place.run();
   const isRefused = async () => JSON.stringify(await place.status(job.jobId)).includes('"fallback":"');
   await until('the method to be of no use', isRefused);
-  expect((await place.agent('status', job.jobId)).stdout).toContain('by SOAP, not directly');
+  expect((await place.agent('status', job.jobId)).stdout).toContain('by the service, not directly');
   await agent.kill();
   // The path has to be given back as it came, so the state has it, but never the key.
   const found = traces(place, agent);

@@ -34,7 +34,7 @@ const LIST: Operation = 'ListChangedFilesForJob';
 type Headers = Readonly<Record<string, string | number>>;
 
 /** An answer with its proper length. */
-function answered(status: number, type: string, body: string | Buffer, headers: Headers = {}): Broken['serve'] {
+export function answered(status: number, type: string, body: string | Buffer, headers: Headers = {}): Broken['serve'] {
   return (socket) => {
     const typed = type === '' ? {} : { 'content-type': type };
     socket.write(head(status, { ...typed, 'content-length': Buffer.byteLength(body), ...headers }));
@@ -42,7 +42,7 @@ function answered(status: number, type: string, body: string | Buffer, headers: 
   };
 }
 
-function head(status: number, headers: Headers): string {
+export function head(status: number, headers: Headers): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} Status\r\n${lines.join('')}\r\n`;
 }
@@ -50,16 +50,16 @@ function head(status: number, headers: Headers): string {
 const XML = 'text/xml; charset=utf-8';
 const HTML = 'text/html';
 const xml = (body: string | Buffer) => answered(200, XML, body);
-const status = (code: number, headers: Headers = {}) => answered(code, '', '', headers);
+export const status = (code: number, headers: Headers = {}) => answered(code, '', '', headers);
 
 /** Writes `bytes` and then does nothing more. */
-const only =
+export const only =
   (bytes: string): Broken['serve'] =>
   (socket) =>
     void socket.write(bytes);
 
 /** Writes `start` and then `piece` again and again, with a pause if `everyMs` is given, until the client gives up. */
-function forever(start: string, piece: string, everyMs = 0): Broken['serve'] {
+export function forever(start: string, piece: string, everyMs = 0): Broken['serve'] {
   return (socket) => {
     socket.write(start);
     const timer = setInterval(() => {
@@ -70,9 +70,10 @@ function forever(start: string, piece: string, everyMs = 0): Broken['serve'] {
 }
 
 const chunkedHead = head(200, { 'content-type': XML, 'transfer-encoding': 'chunked' });
-const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+export const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 const LONG = head(200, { 'content-type': XML, 'content-length': 1_000_000_000 });
-const page = (size: number) => `<!DOCTYPE html><html><head><title>Sign in</title></head>${'<p>text '.repeat(size / 8)}`;
+export const page = (size: number) =>
+  `<!DOCTYPE html><html><head><title>Sign in</title></head>${'<p>text '.repeat(size / 8)}`;
 
 const good = partsResponse(entry('x'));
 const [beforeContent = '', afterContent = ''] = partsResponse(entry('|')).split('|');

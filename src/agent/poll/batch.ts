@@ -77,7 +77,8 @@ export class BatchReader {
       for (const part of parts) batch.parts.set(keyText(part), part);
       batch.refused += refused;
     };
-    const call: Call = { readOnce, batch };
+    const divide: Call['divide'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
+    const call: Call = { readOnce, divide, batch };
     try {
       if (this.#turn === undefined || !begins) await this.#readSlices(call, wanted);
       else await this.#readBroken(call, wanted, this.#turn);
@@ -116,7 +117,7 @@ export class BatchReader {
   async #readSlices(call: Call, wanted: readonly PartRequest[]): Promise<void> {
     const alone = wanted.filter((request) => this.#poisoned.has(keyText(request)));
     const together = wanted.filter((request) => !alone.includes(request));
-    const slices = [...inSlices(together, this.#limit.files), ...inSlices(alone, 1)];
+    const slices = [...inSlices(together, this.#limit.files).flatMap(call.divide), ...inSlices(alone, 1)];
     for (const slice of slices) await this.#divide(call, slice);
   }
 
@@ -146,6 +147,8 @@ export class BatchReader {
 interface Call {
   /** One call to the service; what it brings goes into the batch. */
   readonly readOnce: (wanted: readonly PartRequest[]) => Promise<void>;
+  /** What each call may want at most. */
+  readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
 }
 

@@ -12,6 +12,7 @@ import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { flushAll } from '../../system/flush.ts';
 import type { FileDigest } from '../../system/new-file.ts';
+import type { Stamps } from './listing/stamps.ts';
 import type { Progress } from './progress.ts';
 
 /** Of one transaction, and so many are not kept waiting. */
@@ -30,6 +31,8 @@ export interface LedgerOptions {
   readonly intervalMs: number;
   /** Told of each file that is done. */
   readonly progress: Progress;
+  /** Told of each file that came. */
+  readonly stamps: Stamps;
 }
 
 export class Ledger {
@@ -74,6 +77,7 @@ export class Ledger {
   fetched(row: ResultRow, { bytes, sha256 }: FileDigest, target?: string): void {
     const now = this.#options.clock.now();
     const same = row.sha256 === sha256;
+    this.#options.stamps.fetch(row.name, same);
     const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : this.#options.intervalMs;
     const state = same || row.sha256 === null ? 'synced' : 'in-flux';
     const due = { intervalMs, dueAt: now + intervalMs };

@@ -10,6 +10,7 @@ import { partsOf } from '../path-parts.ts';
 import type { Ledger } from './ledger.ts';
 import type { Judge } from './listing/selection.ts';
 import { type Refusals, SkippedNames } from './listing/skipped-names.ts';
+import type { Stamps } from './listing/stamps.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
 /** A result that is to be fetched. Little is kept of each, for there may be many. */
@@ -54,6 +55,7 @@ export interface PlanOptions {
   readonly judge: Judge;
   /** `results/` of the job. */
   readonly directory: string;
+  readonly stamps: Stamps;
   /** Every file is fetched, whether it is due or not. */
   readonly final: boolean;
 }
@@ -140,12 +142,12 @@ class Planning {
   }
 
   #plan(row: ResultRow, parts: readonly string[]): void {
-    const { ledger, links, final, directory } = this.#options;
+    const { ledger, links, stamps, final, directory } = this.#options;
     const live = links.proven(row, parts, final);
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
-    } else if (isDue(row, ledger.startedAt, final)) {
+    } else if (isDue(row, ledger.startedAt, final) && (final || !isSpared(row, stamps))) {
       const weight = links.candidates(parts).reduce((most, { position }) => Math.max(most, position), -1);
       const alike = this.#due.get(weight) ?? [];
       alike.push(new DueResult(row, directory));
@@ -174,6 +176,9 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
   const more = live.length > MOST_NAMED ? `, and ${live.length - MOST_NAMED} more` : '';
   return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
+
+/** Nothing of it would be new. */
+const isSpared = ({ name, state }: ResultRow, stamps: Stamps) => state === 'synced' && stamps.isUnchanged(name);
 
 function isDue(row: ResultRow, now: number, final: boolean): boolean {
   // Further away than its interval: the clock was set back since.

@@ -20,6 +20,7 @@ import { Downloads } from './download/downloads.ts';
 import { Ledger } from './ledger.ts';
 import { ignoresCase, judgeOf } from './listing/selection.ts';
 import type { Refusals } from './listing/skipped-names.ts';
+import { Stamps } from './listing/stamps.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { Placement } from './place/place-files.ts';
 import { clearPartials } from './place/temporary-files.ts';
@@ -93,6 +94,7 @@ export class Results {
   readonly #calls: FileCalls;
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
+  readonly #stamps = new Map<JobId, Stamps>();
 
   constructor(options: ResultsOptions) {
     this.#options = options;
@@ -115,7 +117,12 @@ export class Results {
     await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
-    const judge = judgeOf({ ...rules, foldsCase: await ignoresCase(calls, directory) });
+    const stamps = this.#stamps.get(jobId) ?? new Stamps();
+    this.#stamps.set(jobId, stamps);
+    stamps.list(listed.stamps);
+    // What the service refuses for ever may come directly.
+    const reasonAgainst = direct === null ? (name: string) => remote.reasonAgainst?.(name) : undefined;
+    const judge = judgeOf({ ...rules, reasonAgainst, foldsCase: await ignoresCase(calls, directory) });
     const left = await distinct(listed);
     const links = new LiveLinks({
       ...{ mirrorDirectory, calls },
@@ -125,8 +132,8 @@ export class Results {
     // Why the direct way is closed stays to be seen until it works again, however many syncs come by SOAP.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
-    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress });
-    const plan = await planSync({ left, ledger, links, judge, directory, final });
+    const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
+    const plan = await planSync({ left, ledger, links, judge, stamps, directory, final });
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     progress.begin(plan.links.length + plan.due.length);
@@ -156,6 +163,7 @@ export class Results {
   /** A job that is given up. */
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
+    this.#stamps.delete(jobId);
     this.#options.direct?.forgetJob(jobId);
   }
 

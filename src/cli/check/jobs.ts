@@ -22,10 +22,11 @@ export async function checkJobs(
     const jobs = await jobService.listJobs(signal);
     const running = jobs.filter(({ state }) => state === 'Running').length;
     const took = `${Math.round(performance.now() - startedAt)} ms`;
-    const told = `JobManagementWs tells of ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
+    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement'} tells of ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
     return [ok(`${told}: tasks and job states come from it`)];
   }
-  const found = await jobsUrlBeside(config.service, signal, await wayOf(config));
+  const { service } = config;
+  const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, await wayOf(config)) : undefined;
   if (found !== undefined)
     return [{ mark: 'note', text: BY_FILES, hint: `JobManagementWs answers: set service.jobsUrl to ${found}` }];
   const hint = 'if there is a JobManagementWs elsewhere, set service.jobsUrl to its address';

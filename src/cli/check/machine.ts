@@ -67,7 +67,7 @@ export async function checkShares(config: Config, store: Store | undefined): Pro
     found.push(finding);
   }
   if (found.length === 0)
-    found.push(note('none in results.shareRoots: what a service offers by a share comes by SOAP'));
+    found.push(note('none in results.shareRoots: what a service offers by a share comes by the service itself'));
   for (const basePath of store === undefined ? [] : namedBy(store)) {
     if (coveringRoot(basePath, roots) === undefined) found.push(asWarning(notCovered(printable(basePath))));
   }

@@ -7,6 +7,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
+import { addressesOf } from '../../config/service-address.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
@@ -56,8 +57,8 @@ export async function checkWay(findings: Findings, config: Config): Promise<bool
 }
 
 function placesOf({ service }: Config): Place[] {
-  const urls = service.proxy === null ? [service.fileTransferUrl, service.baseUrl] : [service.proxy];
-  const places = urls.flatMap((url) => (url === null ? [] : [placeOf(new URL(url))]));
+  const urls = service.proxy === null ? addressesOf(service) : [service.proxy];
+  const places = urls.map((url) => placeOf(new URL(url)));
   return places.filter((place, index) => index === places.findIndex(({ url }) => url.origin === place.url.origin));
 }
 
@@ -120,6 +121,7 @@ function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promi
 
 /** Whether the configuration has the namespace that the service itself names; a slash at its end counts. */
 export async function checkNamespace(config: Config, signal: AbortSignal): Promise<Finding[]> {
+  if (config.service.protocol === 'rest') return [note('nothing to compare: REST has no namespace')];
   const { fileTransferUrl, namespace } = config.service;
   const found = await namespaceOf(fileTransferUrl, signal, await wayOf(config));
   if (found === undefined) return [note('not compared: the service hands out no description (WSDL)')];

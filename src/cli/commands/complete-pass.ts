@@ -88,7 +88,7 @@ async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: 
   ]);
   const log = commandLog();
   if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-  const connection = await connect(config, log, { secrets: transfers.secrets });
+  const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
   try {
     await findTasks(jobId, { ...connection, store, log, signal });
     const { polls, pass } = buildEngine({

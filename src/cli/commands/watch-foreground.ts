@@ -29,7 +29,7 @@ async function followUntil(signal: AbortSignal, config: Config, order: WatchOrde
   warnOfPlainHttp(config, log);
   const owned = openOwnStore(config, log);
   try {
-    const connection = await connect(config, log, { secrets: owned.transfers.secrets });
+    const connection = await connect(config, log, { secrets: owned.transfers.secrets, habits: owned.store.habits });
     try {
       await follow(order, { config, log, ...owned, ...connection, signal });
     } finally {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
+import { tellsOfJobs } from '../../config/service-address.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
@@ -105,7 +106,7 @@ function searchOf({ config, store, order: { jobId } }: Registered): string[] {
   if (job === undefined) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];
-  const better = config.service.jobsUrl === null ? ', or set service.jobsUrl (agent check says which)' : '';
+  const better = tellsOfJobs(config.service) ? '' : ', or set service.jobsUrl (agent check says which)';
   const advice = `agent status ${jobId} shows what is found; if you know a task: agent watch ${jobId} --task ID${better}`;
   return [...error, ...searchLines(job), advice];
 }

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
+import { tellsOfJobs } from '../../config/service-address.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
@@ -41,7 +42,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const files = store.liveFiles.ofJob(job.jobId).sort(asPeopleExpect);
   const told = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
-  const followed = { job, found, told: told?.information.tasks ?? [], jobsUrl: config.service.jobsUrl };
+  const followed = { job, found, told: told?.information.tasks ?? [], tells: tellsOfJobs(config.service) };
   const troubled = whole ? store.results.notSynced(job.jobId, MOST_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,

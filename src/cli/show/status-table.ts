@@ -130,7 +130,7 @@ function resultLines({ results }: JobReport): string[] {
     const when = endedAt === null ? 'now' : ageOf(updatedAt);
     const rate = `${showBytes(lastLook.bytesPerSecond)}/s by ${lastLook.way ?? 'nothing'}`;
     lines.push(`  last look (${when}): ${done} of ${wanted} files that were due, ${showBytes(bytes)}, ${rate}`);
-    if (fallback !== null) lines.push(pc.yellow(`  by SOAP, not directly: ${printable(fallback)}`));
+    if (fallback !== null) lines.push(pc.yellow(`  by the service, not directly: ${printable(fallback)}`));
   }
   if (transferMethod !== null && transferMethod.state !== 'ended') {
     const { state, host, askedAt, reason } = transferMethod;

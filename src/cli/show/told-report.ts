@@ -1,5 +1,6 @@
 /** What the middleware tells of jobs, and how their tasks are found, as it is printed by `--json`. */
 import type { Config } from '../../config/config.ts';
+import { tellsOfJobs } from '../../config/service-address.ts';
 import type { JobInformation, TaskInformation } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -39,16 +40,17 @@ export interface FollowedTasks {
   /** Tasks whose live files are followed. */
   readonly found: number;
   readonly told: readonly TaskInformation[];
-  readonly jobsUrl: string | null;
+  /** There is a service that tells of jobs. */
+  readonly tells: boolean;
 }
 
 /** How the tasks of a followed job are found, and what is told of them. */
-export function tasksReport(store: Store, { job, found, told, jobsUrl }: FollowedTasks) {
+export function tasksReport(store: Store, { job, found, told, tells }: FollowedTasks) {
   const search = store.taskSearches.get(job.jobId);
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
   // While no look of its own is planned, tasks come with what is told of all jobs.
-  const nextTold = jobsUrl === null ? null : (store.jobInformation.lastLook()?.nextLookAt ?? null);
+  const nextTold = tells ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
   return {
     found,
     by: search === undefined ? ('named' as const) : search.foundBy,
@@ -62,7 +64,7 @@ export function tasksReport(store: Store, { job, found, told, jobsUrl }: Followe
 
 /** How the last look at the service that tells of jobs went; null where there is none. */
 export function jobServiceReport({ service }: Config, store: Store) {
-  if (service.jobsUrl === null) return null;
+  if (!tellsOfJobs(service)) return null;
   const look = store.jobInformation.lastLook();
   return {
     lookedAt: look?.lookedAt ?? null,

@@ -15,6 +15,13 @@ export interface PartEntry {
   readonly relativePath: string | null;
 }
 
+/** An absent content says as little as an empty one. */
+export const NO_CONTENT: Content = {
+  length: 0,
+  read: async () => Buffer.alloc(0),
+  release: async () => undefined,
+};
+
 /**
  * The parts for `wanted` in the answer that `read` reads: it puts the texts into what it is given, as far as that wants
  * them, and returns the entries. Contents of entries that were not asked for are released, and all of them if it throws.

@@ -11,6 +11,9 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 /** Enough of an error page to quote it; how long it is does not matter. */
 const MAX_QUOTED_BYTES = 8192;
 
+/** Between {base_url} and the operation (docs/interface.md 4.2). */
+const USUAL_PATH = '/service/UserAndLimitationManagement';
+
 const OPERATION_NAMES = {
   openid: 'AuthenticateUserOpenId',
   'external-token': 'AuthenticateExternalToken',
@@ -35,8 +38,9 @@ export async function callOperation(auth: OperationSettings, options: OperationO
   const { baseUrl, http, secret, secretPlace, secrets, signal } = options;
   if (baseUrl === null) throw new JobtailError('config', 'service.baseUrl is missing', { hint: 'set service.baseUrl' });
   const { method, path, operation, sessionCodeField } = auth;
-  const url = `${baseUrl.replace(/\/+$/, '')}${path}/${operation ?? OPERATION_NAMES[method]}`;
-  const headers = { accept: 'application/json', 'Content-Type': 'application/json' };
+  const url = `${baseUrl.replace(/\/+$/, '')}${path ?? USUAL_PATH}/${operation ?? OPERATION_NAMES[method]}`;
+  // Texts of refusals are to be understood.
+  const headers = { accept: 'application/json', 'accept-language': 'en', 'Content-Type': 'application/json' };
   const answer = await http.request({ method: 'POST', url, headers, body: bodyOf(auth, secret), signal });
   const { status, contentType, retryAfterMs } = answer;
   if (status < 200 || status > 299) {

@@ -1,6 +1,7 @@
 /** What an answer that is no success means: the error for each status. */
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
+import { problemOf } from '../problem.ts';
 import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
 
 export interface Refusal {
@@ -17,6 +18,9 @@ export interface RefusalContext {
   /** `the password in the file /etc/agent/password` */
   readonly secretPlace: string;
 }
+
+/** What a refusal means stands at its beginning. */
+const MAX_EXAMINED = 2048;
 
 interface Meaning extends StatusMeaning {
   readonly said: string;
@@ -55,7 +59,11 @@ const SAID: Partial<Record<ErrorCode, string>> = {
   unavailable: 'the sign-in is out of order',
 };
 
-function meaningOf(status: number): Meaning {
+/** What some releases say of a wrong password with a status of another meaning (docs/rest.md 4.3). */
+const WRONG_SECRET = /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b/i;
+
+function meaningOf(status: number, words: string): Meaning {
+  if (status >= 500 && WRONG_SECRET.test(words)) return REFUSED;
   const shared = MEANING_OF_STATUS[status];
   if (shared !== undefined) return { ...shared, said: SAID[shared.code] ?? OTHER.said };
   return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
@@ -63,29 +71,12 @@ function meaningOf(status: number): Meaning {
 
 /** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
-  const meaning = meaningOf(status);
-  const words = context.secrets.safeText(wordsOf(text));
+  const said = problemOf(text).words;
+  const meaning = meaningOf(status, said.slice(0, MAX_EXAMINED));
+  const words = context.secrets.safeText(said);
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,
     retryAfterMs,
   });
-}
-
-/** What the body says to a person: itself, or the usual fields of an error object; nothing of a page of HTML. */
-function wordsOf(text: string): string {
-  if (text.trimStart().startsWith('<')) return '';
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return text;
-  }
-  if (typeof value === 'string') return value;
-  if (typeof value !== 'object' || value === null) return text;
-  const fields = new Map(Object.entries(value).map(([key, inner]: [string, unknown]) => [key.toLowerCase(), inner]));
-  const words = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'].map((name) =>
-    fields.get(name),
-  );
-  return words.find((inner): inner is string => typeof inner === 'string' && inner !== '') ?? text;
 }

@@ -1,6 +1,6 @@
 /** The session of this agent's user: signs in when it is needed, once for all who wait, and not again and again. */
 import type { Grant, Session } from '../../agent/ports.ts';
-import { type AuthSettings, secretNameOf } from '../../auth.ts';
+import { API_KEY, type AuthSettings, secretNameOf } from '../../auth.ts';
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
@@ -116,6 +116,7 @@ export class SignIn implements Session {
     const secret = await this.#secret.read(signal);
     this.#options.secrets.add('sign-in', secret);
     if (auth.method === 'session-code') return { kind: 'session', code: secret };
+    if (auth.method === API_KEY) return { kind: 'api-key', key: `${auth.username}:${secret}` };
     try {
       const { baseUrl, http, secrets } = this.#options;
       return await callOperation(auth, { baseUrl, http, secret, secretPlace: this.#secret.place, secrets, signal });

@@ -15,17 +15,6 @@ export function inSession(fields: Fields, grant: Grant): Fields {
   return grant.kind === 'session' ? { ...fields, sessionCode: secretArgument(grant.code) } : fields;
 }
 
-/** The header of a grant that is a token. */
-export function authorizationOf(grant: Grant): Readonly<Record<string, string>> {
-  if (grant.kind === 'session') return {};
-  if (!/^[\x21-\x7e]+$/.test(grant.token)) {
-    throw new JobtailError('config', 'the token holds characters that no HTTP header can hold', {
-      hint: 'look at what auth.tokenFile or auth.tokenCommand yields',
-    });
-  }
-  return { authorization: `Bearer ${grant.token}` };
-}
-
 /** ArrayOfTaskFileOffsetExt (docs/interface.md 2.5). @throws JobtailError usage */
 export function taskFileOffsets(wanted: readonly PartRequest[]): Fields {
   return {

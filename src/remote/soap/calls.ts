@@ -3,8 +3,9 @@ import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
+import { grantHeaders } from '../grants.ts';
 import { SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
-import { authorizationOf, type Fields, inSession } from './arguments.ts';
+import { type Fields, inSession } from './arguments.ts';
 import { Envelopes, type EnvelopesOptions } from './envelope.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 
@@ -45,7 +46,7 @@ export class SoapCalls {
 
   async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
     const { operation, fields, lifted, bulky, signal } = call;
-    const headers = { 'user-agent': 'jobtail', ...authorizationOf(grant) };
+    const headers = { 'user-agent': 'jobtail', ...grantHeaders(grant) };
     const envelope = await this.#envelopes.write(operation, inSession(fields, grant));
     const rest = await this.#transport.send({
       ...{ operation, lifted, count, signal },

@@ -3,16 +3,10 @@ import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
-import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
+import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
 import { type ServiceName, serviceOf } from './contract.ts';
 
 const MAX_WORDS = 500;
-/** What a fault means stands at its beginning. */
-const MAX_EXAMINED = 2048;
-
-/** What was seen of releases that do not know a session any more (docs/servers.md 3.3). */
-const SESSION_LOST =
-  /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
 const URL_KEYS: Readonly<Record<ServiceName, string>> = {
   FileTransferWs: 'service.fileTransferUrl',
@@ -51,8 +45,7 @@ export function faultError(
   { isFault, words }: Fault,
   { secrets, isSessionFault }: FaultReading,
 ): JobtailError {
-  const beginning = words.slice(0, MAX_EXAMINED);
-  const isLost = status === 401 || status === 403 || SESSION_LOST.test(beginning) || isSessionFault(beginning);
+  const isLost = isSessionLost(status, words, isSessionFault);
   const { code, hint } = isLost ? LOST : meaningOf(status, isFault, urlKeyOf(operation));
   const how = isFault
     ? `a fault${status === 200 || status === 500 ? '' : ` and status ${status}`}`
@@ -61,16 +54,6 @@ export function faultError(
   const message = `the service answered ${operation} with ${how}${said === '' ? '' : `: ${said}`}`;
   return new JobtailError(code, message, { hint, retryAfterMs });
 }
-
-const LOST: StatusMeaning = {
-  code: 'session-lost',
-  hint: 'signing in again did not help: a job of another user and a wrong job id look the same as a lost session',
-};
-
-const FAULT: StatusMeaning = {
-  code: 'fault',
-  hint: 'these are the words of the service itself: look at the job id, and whether the job belongs to auth.username',
-};
 
 const hintsOfStatus = (urlKey: string): Readonly<Record<number, string>> => ({
   404: `nothing is at this address: look at ${urlKey}`,

@@ -3,25 +3,22 @@ import type { JobService } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobInformation } from '../../job-information.ts';
+import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';
 import { SoapCalls, type SoapCallsOptions } from './calls.ts';
 import { unexpected } from './faults.ts';
-import { JobRecords, type RecordLimits } from './job-records.ts';
 
-const LIMITS: RecordLimits = { jobs: 100_000, tasksOfJob: 10_000, bytes: 128 * 1024 * 1024 };
-/** Most of an answer says what is not kept: a list of so many jobs may be long. */
-const MAX_ANSWER_BYTES = 512 * 1024 * 1024;
-
+const TASK = 'SubmittedTaskInfoExt';
 export class SoapJobService implements JobService {
   readonly #calls: SoapCalls;
 
   /** `url` is {jobs_url}. @throws JobtailError config for a namespace that no request can carry */
   constructor(options: Omit<SoapCallsOptions, 'service' | 'maxSmallAnswerBytes'>) {
-    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallAnswerBytes: MAX_ANSWER_BYTES });
+    this.#calls = new SoapCalls({ ...options, service: 'JobManagementWs', maxSmallAnswerBytes: MAX_JOBS_BYTES });
   }
 
   async getJob(jobId: JobId, signal: AbortSignal): Promise<JobInformation> {
     const operation = 'GetCurrentInfoForJob';
-    const lifted = new JobRecords(LIMITS, jobId);
+    const lifted = new JobRecords({ task: TASK, asked: jobId });
     await this.#calls.call({ operation, fields: { submittedJobInfoId: jobId }, lifted, signal });
     const [job] = lifted.jobs;
     if (job === undefined) {
@@ -34,7 +31,7 @@ export class SoapJobService implements JobService {
   }
 
   async listJobs(signal: AbortSignal): Promise<readonly JobInformation[]> {
-    const lifted = new JobRecords(LIMITS);
+    const lifted = new JobRecords({ task: TASK });
     await this.#calls.call({ operation: 'ListJobsForCurrentUser', fields: {}, lifted, bulky: true, signal });
     return lifted.jobs;
   }

@@ -5,7 +5,7 @@
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseTaskId } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
-import type { PartEntry } from '../content/held-parts.ts';
+import { NO_CONTENT, type PartEntry } from '../content/held-parts.ts';
 import { malformed } from '../wrong-answers.ts';
 import { type FileType, PROTOCOLS } from './contract.ts';
 
@@ -74,13 +74,6 @@ function contentOf(index: unknown, texts: readonly Content[]): Content {
   if (content === undefined) throw malformed('an entry with more than one content');
   return content;
 }
-
-/** An absent content says as little as an empty one. */
-const NO_CONTENT: Content = {
-  length: 0,
-  read: async () => Buffer.alloc(0),
-  release: async () => undefined,
-};
 
 function protocolOf(value: unknown): TransferMethod['protocol'] {
   const text = textOf(value);

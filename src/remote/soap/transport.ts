@@ -5,7 +5,9 @@
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
+import { scanAnswer } from '../content/scan-answer.ts';
 import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
+import { isWebPage, titleOf, webPage } from '../web-page.ts';
 import { malformed } from '../wrong-answers.ts';
 import { AnswerScanner, type Rest } from './answer/scanner.ts';
 import type { Envelope } from './envelope.ts';
@@ -13,7 +15,6 @@ import { type Fault, type FaultReading, faultError, unexpected, urlKeyOf } from 
 
 /** How much of an answer that is no success is looked at. */
 const MAX_REFUSAL_BYTES = 256 * 1024;
-const MAX_TITLE_LENGTH = 100;
 
 export interface TransportOptions extends FaultReading {
   readonly http: HttpClient;
@@ -73,17 +74,15 @@ export class Transport {
     const scanner = this.#scanner(operation, lifted);
     let head: Buffer | undefined;
     try {
-      for await (const chunk of answer.body) {
-        head ??= chunk;
-        count.bytes += chunk.length;
-        scanner.push(chunk);
-        await lifted?.flush();
-        if (lifted?.hasEnough) return undefined;
-      }
-      return scanner.finish();
+      const onHead = (bytes: Buffer) => {
+        head = bytes;
+      };
+      return (await scanAnswer(answer.body, scanner, { lifted, count, onHead }))?.rest;
     } catch (error) {
       const isDamage = error instanceof JobtailError && error.code === 'malformed';
-      throw isDamage && head !== undefined && isWebPage(answer, head) ? this.#webPage(operation, head) : error;
+      throw isDamage && head !== undefined && isWebPage(answer, head)
+        ? webPage(head, urlKeyOf(operation), this.#options.secrets)
+        : error;
     }
   }
 
@@ -91,7 +90,7 @@ export class Transport {
     const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
     count.bytes += head.length;
     if (head.length === 0) return unexpected(operation, 'it is empty');
-    if (isWebPage(answer, head)) return this.#webPage(operation, head);
+    if (isWebPage(answer, head)) return webPage(head, urlKeyOf(operation), this.#options.secrets);
     return malformed(`it is ${this.#options.secrets.safeText(answer.contentType)} and no SOAP envelope`);
   }
 
@@ -116,25 +115,9 @@ export class Transport {
     const { namespace, secrets, maxSmallAnswerBytes } = this.#options;
     return new AnswerScanner({ operation, namespace, lifted, maxBytes: maxSmallAnswerBytes, secrets });
   }
-
-  #webPage(operation: Operation, head: Buffer): JobtailError {
-    const title = this.#options.secrets.safeText(titleOf(head), MAX_TITLE_LENGTH);
-    return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
-      hint: `a proxy or sign-in page stands in the way, or ${urlKeyOf(operation)} is the address of something else`,
-    });
-  }
 }
 
 /** Some servers send no content type; then the text itself must show that it is XML. */
 function isXml({ contentType }: HttpAnswer): boolean {
   return /^(?:|text\/xml|application\/xml|application\/soap\+xml)$/.test(contentType);
-}
-
-function isWebPage({ contentType }: HttpAnswer, head: Buffer): boolean {
-  if (contentType === 'text/html' || contentType === 'application/xhtml+xml') return true;
-  return /^\s*<(?:!doctype\s+html|html)\b/i.test(head.toString('latin1', 0, 1024));
-}
-
-function titleOf(head: Buffer): string {
-  return /<title[^<>]{0,200}>([^<]{0,1000})/i.exec(head.toString('utf8', 0, 64 * 1024))?.[1]?.trim() ?? '';
 }

@@ -8,6 +8,7 @@ import type {
   DirectFile,
   DirectOrder,
   DirectTransfer,
+  Listing,
   Parts,
   Remote,
   Sink,
@@ -50,9 +51,19 @@ export class FilesRemote implements Remote {
     throw new JobtailError('fault', 'no live files here');
   }
 
-  async listChangedFiles(): Promise<readonly string[]> {
+  /** By name: what the listing says besides. */
+  readonly stamps = new Map<string, string>();
+  /** Names that the service hands out no file of, with the reason. */
+  readonly reasons = new Map<string, string>();
+
+  async listChangedFiles(): Promise<Listing> {
     this.listings++;
-    return [...this.listedToo, ...this.files.keys()];
+    const names = [...this.listedToo, ...this.files.keys()];
+    return this.stamps.size === 0 ? names : Object.assign(names, { stamps: new Map(this.stamps) });
+  }
+
+  reasonAgainst(name: string): string | undefined {
+    return this.reasons.get(name);
   }
 
   async downloadFile(_jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {

@@ -139,10 +139,16 @@ export class Leases {
     }
   }
 
+  /** The method as it was lent, if the service wants it back so, else as far as the store knows it. */
+  #methodOf(row: LeaseRow): TransferMethod {
+    const held = this.#held.get(row.jobId);
+    return held?.leaseId === row.leaseId && held.method.given !== undefined ? held.method : methodOf(row);
+  }
+
   /** What the service said against it; null if nothing. Rejects if it did not answer. */
   async #endOne(row: LeaseRow, remote: Remote, signal: AbortSignal): Promise<string | null> {
     try {
-      await withGrace(signal, (patient) => remote.endTransfer(row.jobId, methodOf(row), patient));
+      await withGrace(signal, (patient) => remote.endTransfer(row.jobId, this.#methodOf(row), patient));
       return null;
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -157,7 +163,7 @@ export class Leases {
   }
 }
 
-/** The method as it was lent, as far as the store knows it: EndFileTransfer matches the public key. */
+/** What the store knows of a method: EndFileTransfer matches the public key. */
 function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): TransferMethod {
   const hasCredentials = username !== null || publicKey !== null;
   return {

@@ -14,6 +14,8 @@ export interface Skipped {
 export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
 
 export interface JudgeOptions extends Patterns {
+  /** Why a file of this name cannot be had; undefined if it can. */
+  readonly reasonAgainst?: ((name: string) => string | undefined) | undefined;
   /** Names that differ by upper and lower case only are one file where the mirrors are. */
   readonly foldsCase: boolean;
 }
@@ -40,7 +42,7 @@ export function judgeOf(options: JudgeOptions): Judge {
     const relative = parts.join('/');
     if (!includes(relative)) return NOT_INCLUDED;
     if (excludes(relative)) return EXCLUDED;
-    const reason = taken.take(parts);
+    const reason = options.reasonAgainst?.(name) ?? taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
   };
 }

@@ -3,7 +3,7 @@
  * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
  * (docs/servers.md 2.1). In markup (tags, comments, instructions) nobody needs them, and they are refused.
  */
-import { characterStart, widthOfLead } from '../../../bytes.ts';
+import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { malformed } from '../../wrong-answers.ts';
 
 const AMPERSAND = 0x26;
@@ -78,13 +78,6 @@ export function endOfWholeCharacters(bytes: Buffer, start: number): number {
   const tail = bytes.subarray(from, end);
   const reference = tail.lastIndexOf(AMPERSAND);
   return reference === -1 || tail.includes(SEMICOLON, reference) ? end : from + reference;
-}
-
-/** Where `bytes` from `start` on can be cut: before a UTF-8 character of which only the first bytes have arrived. */
-export function endOfWholeUtf8(bytes: Buffer, start: number): number {
-  const last = characterStart(bytes, bytes.length - 1);
-  const isCut = last >= start && last + widthOfLead(bytes[last] ?? 0) > bytes.length;
-  return isCut ? last : bytes.length;
 }
 
 function endOfReference(bytes: Buffer, start: number): number {

@@ -3,10 +3,11 @@
  * place where it shows. Memory is bounded: only the tag, reference or character that a network chunk cut is held.
  */
 import { isUtf8 } from 'node:buffer';
+import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import { malformed } from '../../wrong-answers.ts';
 import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
-import { endOfWholeCharacters, endOfWholeUtf8, NOT_XML } from './xml-text.ts';
+import { endOfWholeCharacters, NOT_XML } from './xml-text.ts';
 
 /** A tag with its attributes may not be longer, nor an instruction. */
 const MAX_TAG_BYTES = 16 * 1024;

@@ -23,7 +23,10 @@ export type Change =
 /** What a person does to a mirror. */
 export type Edit = 'append' | 'change' | 'truncate' | 'delete' | 'replace';
 
-/** How the service makes text of bytes: in blocks, with one decoder to the end, or by a code page. */
+/**
+ * How the service makes text of bytes: in blocks (over REST up to V6.3), with one decoder to the end (from V6.4 on,
+ * docs/rest.md 3.2), or by a code page.
+ */
 export type Decoding = 'blocks' | 'blocks-swallow' | 'stream' | CodePage;
 
 /** A poll, one of a final pass, or a complete pass. */

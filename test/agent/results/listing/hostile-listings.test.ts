@@ -4,6 +4,7 @@ import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.t
 import type { Patterns } from '../../../../src/agent/patterns.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
 import { judgeOf } from '../../../../src/agent/results/listing/selection.ts';
+import { Stamps } from '../../../../src/agent/results/listing/stamps.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
 import { Progress } from '../../../../src/agent/results/progress.ts';
@@ -35,12 +36,13 @@ function fill(place: ResultsPlace, names: readonly string[], row: Partial<Result
 async function planOf(place: ResultsPlace, names: readonly string[], patterns: Patterns = OPTIONS): Promise<Plan> {
   const { store, mirror } = place;
   const clock = { ...systemClock, now: () => place.now };
+  const stamps = new Stamps();
   return planSync({
-    ...{ directory: place.path(), final: false },
+    ...{ directory: place.path(), final: false, stamps },
     left: await distinct(names),
     judge: judgeOf({ ...patterns, foldsCase: false }),
     ledger: new Ledger({
-      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000 },
+      ...{ store, jobId: JOB, clock, onNetwork: false, intervalMs: 60_000, stamps },
       progress: new Progress({ store, jobId: JOB, clock, fallback: null }),
     }),
     links: new LiveLinks({ mirrorDirectory: mirror, calls: fileCalls(false), liveFiles: [], linked: [] }),

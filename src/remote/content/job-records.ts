@@ -1,32 +1,37 @@
 /**
- * SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives: what is wanted of it is kept, within limits, and the rest
- * passed over. Nothing is taken on trust: each element may be missing, nil, or there twice, and then the first counts.
+ * SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by whatever protocol: what is wanted of it is kept, within
+ * limits, and the rest passed over. Nothing is taken on trust: each element may be missing, nil, or there twice, and then
+ * the first counts.
  */
 import { characterStart } from '../../bytes.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
 import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
 import { type JobInformation, type JobTime, jobTimeOf, type TaskInformation } from '../../job-information.ts';
-import type { Lifted } from '../content/lifted.ts';
+import type { Lifted } from './lifted.ts';
 
 const OF_JOB: ReadonlySet<string> = new Set([
   'id',
   'name',
   'state',
-  'creationTime',
-  'submitTime',
-  'startTime',
-  'endTime',
+  'creationtime',
+  'submittime',
+  'starttime',
+  'endtime',
 ]);
-const TASK = 'tasks/SubmittedTaskInfoExt';
-const OF_TASK: ReadonlySet<string> = new Set(
-  ['id', 'name', 'state', 'startTime', 'endTime', 'errorMessage'].map((name) => `${TASK}/${name}`),
-);
+const OF_TASK: ReadonlySet<string> = new Set(['id', 'name', 'state', 'starttime', 'endtime', 'errormessage']);
 
-export interface RecordLimits {
-  readonly jobs: number;
-  readonly tasksOfJob: number;
-  /** Bytes of all that is kept; a text costs some besides its own. */
-  readonly bytes: number;
+const MOST_JOBS = 100_000;
+const MOST_TASKS_OF_JOB = 10_000;
+/** Bytes of all that is kept; a text costs some besides its own. */
+const MOST_BYTES = 128 * 1024 * 1024;
+/** Most of an answer says what is not kept: a list of so many jobs may be long. */
+export const MAX_JOBS_BYTES = 512 * 1024 * 1024;
+
+export interface JobRecordsOptions {
+  /** What each of the `tasks` of a job is called. */
+  readonly task: string;
+  /** The job of which there is to be one record; it need not say so itself. */
+  readonly asked?: JobId;
 }
 
 /** More of a text is cut off. */
@@ -36,8 +41,9 @@ const BYTES_PER_TEXT = 64;
 type Texts = Map<string, string>;
 
 export class JobRecords implements Lifted {
-  readonly #limits: RecordLimits;
   readonly #asked: JobId | undefined;
+  /** The path of a task, in lower case. */
+  readonly #task: string;
   readonly #jobs = new Map<JobId, JobInformation>();
   readonly #path: string[] = [];
   readonly #text = new GrowingBuffer();
@@ -46,10 +52,9 @@ export class JobRecords implements Lifted {
   #tasks = new Map<TaskId, TaskInformation>();
   #bytes = 0;
 
-  /** `asked`: the job of which there is to be one record; it need not say so itself. */
-  constructor(limits: RecordLimits, asked?: JobId) {
-    this.#limits = limits;
+  constructor({ task, asked }: JobRecordsOptions) {
     this.#asked = asked;
+    this.#task = `tasks/${task.toLowerCase()}`;
   }
 
   /** Each job once. */
@@ -62,17 +67,18 @@ export class JobRecords implements Lifted {
     this.#tasks = new Map();
   }
 
+  /** Names count whatever their case. */
   readonly element = {
     open: (name: string): void => {
-      this.#path.push(name);
+      this.#path.push(name.toLowerCase());
       this.#text.clear();
     },
     close: (): void => {
       const at = this.#path.join('/');
       const name = this.#path.pop() ?? '';
-      if (OF_JOB.has(at)) this.#keep(this.#ofJob, name);
-      else if (OF_TASK.has(at)) this.#keep(this.#ofTask, name);
-      else if (at === TASK) this.#endTask();
+      if (at === this.#task) this.#endTask();
+      else if (at === `${this.#task}/${name}` && OF_TASK.has(name)) this.#keep(this.#ofTask, name);
+      else if (OF_JOB.has(at)) this.#keep(this.#ofJob, name);
       this.#text.clear();
     },
   };
@@ -86,15 +92,15 @@ export class JobRecords implements Lifted {
   end(): void {
     const texts = this.#ofJob;
     const id = parseJobId(texts.get('id')) ?? this.#asked;
-    if (id === undefined || this.#jobs.has(id) || this.#isFull || this.#jobs.size >= this.#limits.jobs) return;
+    if (id === undefined || this.#jobs.has(id) || this.#isFull || this.#jobs.size >= MOST_JOBS) return;
     this.#jobs.set(id, {
       id,
       name: texts.get('name') ?? null,
       state: texts.get('state') ?? null,
-      creationTime: timeOf(texts.get('creationTime')),
-      submitTime: timeOf(texts.get('submitTime')),
-      startTime: timeOf(texts.get('startTime')),
-      endTime: timeOf(texts.get('endTime')),
+      creationTime: timeOf(texts.get('creationtime')),
+      submitTime: timeOf(texts.get('submittime')),
+      startTime: timeOf(texts.get('starttime')),
+      endTime: timeOf(texts.get('endtime')),
       tasks: [...this.#tasks.values()],
     });
   }
@@ -102,21 +108,21 @@ export class JobRecords implements Lifted {
   async flush(): Promise<void> {}
 
   get #isFull(): boolean {
-    return this.#bytes >= this.#limits.bytes;
+    return this.#bytes >= MOST_BYTES;
   }
 
   #endTask(): void {
     const texts = this.#ofTask;
     this.#ofTask = new Map();
     const id = parseTaskId(texts.get('id'));
-    if (id === undefined || this.#tasks.has(id) || this.#tasks.size >= this.#limits.tasksOfJob) return;
+    if (id === undefined || this.#tasks.has(id) || this.#tasks.size >= MOST_TASKS_OF_JOB) return;
     this.#tasks.set(id, {
       id,
       name: texts.get('name') ?? null,
       state: texts.get('state') ?? null,
-      startTime: timeOf(texts.get('startTime')),
-      endTime: timeOf(texts.get('endTime')),
-      errorMessage: texts.get('errorMessage') ?? null,
+      startTime: timeOf(texts.get('starttime')),
+      endTime: timeOf(texts.get('endtime')),
+      errorMessage: texts.get('errormessage') ?? null,
     });
   }
 

@@ -1,0 +1,126 @@
+/**
+ * The section `service`: where the service is, and how it is spoken to. What stands there, and what the sign-in is by
+ * default, goes by the protocol.
+ */
+import type * as z from 'zod';
+import type { AuthSettings } from '../auth.ts';
+import { DEFAULT_PATH, SIGN_IN_PATHS } from '../remote/rest/contract.ts';
+import {
+  contentEncoding,
+  duration,
+  EVEN_IF_OTHERS_FAIL,
+  httpUrl,
+  inMs,
+  oneOf,
+  orEmpty,
+  path,
+  section,
+  text,
+  value,
+  wholeNumber,
+} from './values.ts';
+
+const PROTOCOLS = ['soap', 'rest'] as const;
+const SOAP_VERSIONS = ['1.1', '1.2'] as const;
+const DAY_SECONDS = 86_400;
+
+/** Calls at a time: releases that speak REST may share one connection among those of a user (docs/rest.md 4.5). */
+const CONCURRENCY = { soap: 4, rest: 1 } as const;
+
+/** Keys that only one of the protocols has. */
+const ONLY_OF = { soap: ['fileTransferUrl', 'namespace', 'jobsUrl', 'soapVersion'], rest: ['path'] } as const;
+
+const EXPECTED_URL = 'an address that starts with http:// or https://, without a password in it';
+const EXPECTED_TEXT = 'a text that is not empty';
+
+/** The section for a configuration file in `directory`. */
+export function serviceSection(directory: string) {
+  const file = () => path(directory).nullable().prefault(null);
+  const tls = section({ caFile: file(), certFile: file(), keyFile: file() }).superRefine((files, context) => {
+    const [missing, given] = files.certFile === null ? ['certFile', files.keyFile] : ['keyFile', files.certFile];
+    if (typeof given === 'string' && (files.certFile === null || files.keyFile === null)) {
+      context.addIssue({ code: 'custom', path: [missing], message: 'a path (certFile and keyFile go together)' });
+    }
+  }, EVEN_IF_OTHERS_FAIL);
+  return section({
+    protocol: oneOf(PROTOCOLS).prefault('soap'),
+    /** {file_transfer_url} of docs/interface.md. */
+    fileTransferUrl: httpUrl().optional(),
+    /** {service_namespace} of docs/interface.md. */
+    namespace: text().optional(),
+    /** {jobs_url} of docs/interface.md; null if there is no such service. */
+    jobsUrl: httpUrl().nullable().optional(),
+    soapVersion: soapVersion().optional(),
+    /** {base_url} of the sign-in, and of REST, without a slash at its end. */
+    baseUrl: httpUrl()
+      .refine((url) => !url.includes('?'), { error: 'an address without a query (?...)' })
+      .transform((url) => url.replace(/\/+$/, ''))
+      .nullable()
+      .prefault(null),
+    /** Of REST: between `baseUrl` and the operations; starts with a slash or is empty. */
+    path: value('a path such as /heappe', pathOf).optional(),
+    /** Calls at a time. */
+    concurrency: wholeNumber(1, 1000).optional(),
+    /** All calls together. */
+    requestsPerMinute: wholeNumber(1, 1_000_000).prefault(600),
+    /** Of one call without progress. */
+    timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
+    /** PEM files, absolute. `certFile` and `keyFile` are both given or both null. */
+    tls: orEmpty(tls),
+    proxy: httpUrl().nullable().prefault(null),
+    contentEncoding: contentEncoding().prefault('auto'),
+  })
+    .superRefine(checkProtocol, EVEN_IF_OTHERS_FAIL)
+    .transform(({ protocol, concurrency = CONCURRENCY[protocol], ...keys }) => {
+      const { fileTransferUrl = '', namespace = '', jobsUrl = null, soapVersion: version = '1.2', ...both } = keys;
+      const { path: restPath = DEFAULT_PATH, baseUrl, ...others } = both;
+      const rest = inMs({ ...others, concurrency });
+      return protocol === 'soap'
+        ? { ...rest, protocol, fileTransferUrl, namespace, jobsUrl, soapVersion: version, baseUrl }
+        : { ...rest, protocol, baseUrl: baseUrl ?? '', path: restPath };
+    });
+}
+
+/** `soapVersion: 1.2` without quotes is a number in YAML; what is meant is plain. */
+function soapVersion() {
+  return value(`"${SOAP_VERSIONS.join('" or "')}"`, (found) =>
+    SOAP_VERSIONS.find((version) => version === found || Number(version) === found),
+  );
+}
+
+function pathOf(found: unknown): string | undefined {
+  if (typeof found !== 'string' || /[\s?#\p{Cc}]/u.test(found)) return undefined;
+  return `/${found}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
+}
+
+type ServiceKeys = {
+  readonly protocol: (typeof PROTOCOLS)[number];
+  readonly baseUrl: unknown;
+} & { readonly [Key in (typeof ONLY_OF)[keyof typeof ONLY_OF][number]]?: unknown };
+
+/** What a protocol needs and what it has no use for. Called with whatever could be read of the section. */
+function checkProtocol(keys: ServiceKeys, context: z.core.$RefinementCtx<unknown>): void {
+  const protocol = PROTOCOLS.find((known) => known === keys.protocol);
+  if (protocol === undefined) return;
+  const report = (key: string, message: string, found?: unknown) =>
+    context.addIssue({ code: 'custom', path: [key], message, params: { found } });
+  const other = protocol === 'soap' ? 'rest' : 'soap';
+  for (const key of ONLY_OF[other]) {
+    if (keys[key] !== undefined) report(key, `no such key with the protocol ${protocol} (only ${other} has it)`);
+  }
+  if (protocol === 'soap' && keys.fileTransferUrl === undefined) report('fileTransferUrl', EXPECTED_URL);
+  if (protocol === 'soap' && keys.namespace === undefined) report('namespace', EXPECTED_TEXT);
+  if (protocol === 'rest' && keys.baseUrl === null) {
+    report('baseUrl', 'the address of the middleware, which starts with http:// or https://');
+  }
+}
+
+type Service = z.output<ReturnType<typeof serviceSection>>;
+
+/** How to sign in to this service, with what the configuration leaves to the protocol. */
+export function signInOf({ service, auth }: { readonly service: Service; readonly auth: AuthSettings }): AuthSettings {
+  if (service.protocol === 'soap') return { ...auth, path: auth.path ?? '/service/UserAndLimitationManagement' };
+  const [controller = '', operation = null] =
+    auth.method in SIGN_IN_PATHS ? SIGN_IN_PATHS[auth.method as keyof typeof SIGN_IN_PATHS].split('/') : [];
+  return { ...auth, path: auth.path ?? `${service.path}/${controller}`, operation: auth.operation ?? operation };
+}

@@ -1,0 +1,38 @@
+/** What a service says in JSON when it refuses (docs/rest.md 4.2). */
+import { STATUS_CODES } from 'node:http';
+
+/** The usual fields of an error object, those that say most first. */
+const FIELDS = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'];
+
+/** What ASP.NET itself says of a status, and nothing more. */
+const OF_STATUS: ReadonlySet<string> = new Set([
+  ...Object.values(STATUS_CODES).map(String),
+  'An error occurred while processing your request.',
+]);
+
+export interface Problem {
+  /** What it says to a person; all of the text if it is no object with a usual field, '' for HTML. */
+  readonly words: string;
+  readonly title: string;
+  /** The words are the service's own, and not those of the server around it. */
+  readonly isOwn: boolean;
+}
+
+export function problemOf(text: string): Problem {
+  if (text.trimStart().startsWith('<')) return { words: '', title: '', isOwn: false };
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch {
+    return { words: text, title: '', isOwn: false };
+  }
+  if (typeof value === 'string') return { words: value, title: '', isOwn: value !== '' };
+  if (typeof value !== 'object' || value === null) return { words: text, title: '', isOwn: false };
+  const fields = new Map(Object.entries(value).map(([key, inner]: [string, unknown]) => [key.toLowerCase(), inner]));
+  const wordsAt = (name: string) => {
+    const words = fields.get(name);
+    return typeof words === 'string' && words !== '' ? words : undefined;
+  };
+  const words = FIELDS.map(wordsAt).find((found) => found !== undefined);
+  return { words: words ?? text, title: wordsAt('title') ?? '', isOwn: words !== undefined && !OF_STATUS.has(words) };
+}

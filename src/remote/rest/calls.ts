@@ -1,0 +1,88 @@
+/** Calls of a service that speaks REST, in a session; where an operation is, is found out by its answers. */
+import type { Grant } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
+import type { Lifted } from '../content/lifted.ts';
+import { grantHeaders } from '../grants.ts';
+import { SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
+import type { LiftRule } from './answer/scanner.ts';
+import { type Address, REQUEST } from './contract.ts';
+import type { RestHabits } from './habits.ts';
+import { type Json, jsonObject } from './json.ts';
+import { type Outcome, Transport, type TransportOptions } from './transport.ts';
+
+export interface RestCallsOptions extends TransportOptions, SessionCallsOptions {
+  readonly habits: RestHabits;
+}
+
+/** What distinguishes the calls. */
+export interface Call {
+  readonly operation: Operation;
+  /** Without the session; they may differ by the address of the operation. */
+  readonly members: (address: Address) => Readonly<Record<string, Json | undefined>>;
+  readonly rule?: LiftRule;
+  readonly lifted?: Lifted;
+  readonly maxBytes: number;
+  /** The answer may take as long as it makes progress. */
+  readonly bulky?: boolean;
+  /** Told that the service calls the request itself wrong. */
+  readonly onInvalid?: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** What session codes are (docs/rest.md 4.1). */
+const GUID_BYTES = 36;
+
+export type Answered = Exclude<Outcome, { kind: 'refusal' }>;
+
+export class RestCalls {
+  readonly #habits: RestHabits;
+  readonly #sessions: SessionCalls;
+  readonly #transport: Transport;
+  #sessionBytes = GUID_BYTES;
+
+  constructor(options: RestCallsOptions) {
+    this.#habits = options.habits;
+    this.#sessions = new SessionCalls(options);
+    this.#transport = new Transport(options);
+  }
+
+  /** Bytes of the session code in a request, as far as is known; 0 if there is none. */
+  get sessionBytes(): number {
+    return this.#sessionBytes;
+  }
+
+  /** @throws JobtailError */
+  call(call: Call): Promise<Answered> {
+    return this.#sessions.call(call.operation, (grant, count) => this.#attempt(call, grant, count), call.signal);
+  }
+
+  /** An operation that is not where it was is looked for where it may be; what it is then is kept. */
+  async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<Answered> {
+    const { operation } = call;
+    let first: JobtailError | undefined;
+    for (const address of this.#habits.addressesOf(operation)) {
+      const outcome = await this.#send(call, address, grant, count);
+      if (outcome.kind !== 'refusal') {
+        this.#habits.foundAt(operation, address);
+        return outcome;
+      }
+      if (outcome.saysInvalid) call.onInvalid?.();
+      if (!outcome.isWrongAddress) throw outcome.error;
+      first ??= outcome.error;
+    }
+    throw first ?? new JobtailError('internal', `${operation} has no address`);
+  }
+
+  #send(call: Call, address: Address, grant: Grant, count: { bytes: number }): Promise<Outcome> {
+    const { operation, members, rule, lifted, maxBytes, bulky, signal } = call;
+    this.#sessionBytes = grant.kind === 'session' ? Buffer.byteLength(grant.code) : 0;
+    const session = grant.kind === 'session' ? { [REQUEST.sessionCode]: grant.code } : {};
+    return this.#transport.send({
+      ...{ operation, address, rule, lifted, maxBytes, count, signal },
+      headers: grantHeaders(grant),
+      members: jsonObject({ ...members(address), ...session }),
+      totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
+    });
+  }
+}

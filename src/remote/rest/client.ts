@@ -1,0 +1,198 @@
+/** The five operations of the file-transfer service over REST, for all of its releases (docs/rest.md). */
+import type { Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import type { Secrets } from '../../redact.ts';
+import { holdParts } from '../content/held-parts.ts';
+import type { SpillPlace } from '../content/spill-file.ts';
+import { StreamedFile } from '../content/streamed-file.ts';
+import { ITEM } from './answer/scanner.ts';
+import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
+import { PART, REQUEST } from './contract.ts';
+import { divideByBytes, partsBytes, partsMembers } from './divide.ts';
+import type { PathForm, RestHabits } from './habits.ts';
+import { JsonNumber } from './json.ts';
+import { ListedFiles } from './listed-files.ts';
+import { unexpected } from './refusals.ts';
+import { entriesOf, requireLifted, transferMethodOf } from './results.ts';
+import { CLOSE_PATH, givenMethod, secretsOf } from './transfer-method.ts';
+
+/** Bytes of an answer are limited but for the content of files. */
+export interface RestRemoteOptions extends RestCallsOptions {
+  /** Where texts go that are too long for the memory. */
+  readonly spill: SpillPlace;
+  /** Bytes of an answer besides the content of files; of the names of a listing. */
+  readonly maxSmallAnswerBytes: number;
+}
+
+/** The answer with a listing holds more than its names. */
+const LISTING_TIMES = 4;
+
+/** What no release takes in a path (docs/rest.md 3.4). */
+const REFUSED_CHARACTER = /[^A-Za-z0-9_\-./\\ ~]/u;
+
+type MembersOf = Call['members'];
+
+export class RestRemote implements Remote {
+  readonly #options: RestRemoteOptions;
+  readonly #habits: RestHabits;
+  readonly #secrets: Secrets;
+  readonly #calls: RestCalls;
+
+  constructor(options: RestRemoteOptions) {
+    this.#options = options;
+    this.#habits = options.habits;
+    this.#secrets = options.secrets;
+    this.#calls = new RestCalls(options);
+  }
+
+  divide(jobId: JobId, wanted: readonly PartRequest[]): PartRequest[][] {
+    const { sessionBytes } = this.#calls;
+    return divideByBytes(jobId, wanted, { mostBytes: this.#habits.partsBytes, sessionBytes });
+  }
+
+  async readParts(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    const parts: Part[] = [];
+    let refused = 0;
+    try {
+      for (const slice of this.divide(jobId, wanted)) {
+        const read = await this.#readSlice(jobId, slice, signal);
+        parts.push(...read.parts);
+        refused += read.refused;
+      }
+      return { parts, refused };
+    } catch (error) {
+      for (const { content } of parts) await content.release();
+      throw error;
+    }
+  }
+
+  async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<Listing> {
+    const { maxSmallAnswerBytes } = this.#options;
+    const lifted = new ListedFiles(maxSmallAnswerBytes);
+    const answered = await this.#calls.call({
+      ...{ operation: 'ListChangedFilesForJob', members: ofJob(jobId), lifted, signal },
+      rule: { path: [ITEM], as: 'record', orText: true },
+      maxBytes: LISTING_TIMES * maxSmallAnswerBytes,
+    });
+    if (answered.kind === 'answer') requireLifted(answered.rest);
+    return lifted.listing;
+  }
+
+  async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
+    const reason = this.reasonAgainst(path);
+    if (reason !== undefined) throw new JobtailError('usage', `the service cannot be asked for this file: ${reason}`);
+    let first: unknown;
+    for (const form of this.#habits.pathForms) {
+      try {
+        return await this.#download({ jobId, path: pathBy(form, jobId, path), form, sink, signal });
+      } catch (error) {
+        // Which of the forms a release wants, only its answers show.
+        if (!(error instanceof JobtailError && error.policy.isRefusal)) throw error;
+        first ??= error;
+      }
+    }
+    throw first;
+  }
+
+  reasonAgainst(name: string): string | undefined {
+    const { longestPath } = this.#habits;
+    const character = REFUSED_CHARACTER.exec(name)?.[0];
+    if (character !== undefined)
+      return `the service hands out no file with the character ${character} in its name${WAY_AROUND}`;
+    if (slashed(name).length <= longestPath) return undefined;
+    return `the service hands out no file with a path of more than ${longestPath} characters${WAY_AROUND}`;
+  }
+
+  async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
+    const operation = 'GetFileTransferMethod';
+    const answered = await this.#small({ operation, members: ofJob(jobId), signal });
+    const method = transferMethodOf(answered.kind === 'answer' ? answered.rest : null);
+    this.#keepSecrets(method);
+    return method;
+  }
+
+  async endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void> {
+    this.#keepSecrets(method);
+    const publicKey = method.credentials?.publicKey ?? null;
+    const members: MembersOf = ({ path }) => ({
+      [REQUEST.jobId]: new JsonNumber(jobId),
+      ...(path === CLOSE_PATH ? { [REQUEST.publicKey]: publicKey } : { [REQUEST.usedMethod]: givenMethod(method) }),
+    });
+    await this.#small({ operation: 'EndFileTransfer', members, signal });
+  }
+
+  async #readSlice(jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
+    const members: MembersOf = () => partsMembers(jobId, wanted);
+    try {
+      return await holdParts(wanted, this.#options.spill, async (lifted) => {
+        const answered = await this.#calls.call({
+          ...{ operation: 'DownloadPartsOfJobFilesFromCluster', members, lifted, bulky: true, signal },
+          rule: { path: [ITEM, PART.content.toLowerCase()], as: 'text' },
+          maxBytes: this.#options.maxSmallAnswerBytes,
+        });
+        return answered.kind === 'answer' ? entriesOf(answered.rest, lifted.texts) : [];
+      });
+    } catch (error) {
+      const isTooLong = error instanceof JobtailError && error.code === 'request-too-long';
+      if (!isTooLong) throw error;
+      this.#habits.partsTooLong(partsBytes(jobId, wanted, this.#calls.sessionBytes));
+      if (wanted.length === 1) throw error;
+      return await this.readParts(jobId, wanted, signal);
+    }
+  }
+
+  async #download({ jobId, path, form, sink, signal }: Download): Promise<number> {
+    const file = new StreamedFile(sink, signal);
+    const members: MembersOf = () => ({ [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.path]: path });
+    const answered = await this.#calls
+      .call({
+        ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, signal },
+        rule: { path: [], as: 'base64' },
+        maxBytes: this.#options.maxSmallAnswerBytes,
+        onInvalid: () => this.#habits.pathRefused(path.length),
+      })
+      .catch((error: unknown) => {
+        throw file.failure === undefined ? error : file.failure.error;
+      });
+    if (file.length === undefined) {
+      if (answered.kind === 'answer' && answered.rest !== null) throw unexpected('it holds no file');
+      throw new JobtailError('not-found', 'the service has no such file', {
+        hint: 'it may have been removed since it was listed, or the job is not submitted yet',
+      });
+    }
+    this.#habits.worksBy(form);
+    return file.length;
+  }
+
+  #keepSecrets(method: TransferMethod | null): void {
+    for (const secret of secretsOf(method)) this.#secrets.add('transfer-key', secret);
+  }
+
+  #small(call: Omit<Call, 'maxBytes'>) {
+    return this.#calls.call({ ...call, maxBytes: this.#options.maxSmallAnswerBytes });
+  }
+}
+
+/** One attempt. */
+interface Download {
+  readonly jobId: JobId;
+  /** As it is sent. */
+  readonly path: string;
+  readonly form: PathForm;
+  readonly sink: Sink;
+  readonly signal: AbortSignal;
+}
+
+const WAY_AROUND = '; results.transfer: direct or auto brings it by SSH, if the cluster allows it';
+
+const ofJob =
+  (jobId: JobId): MembersOf =>
+  () => ({ [REQUEST.jobId]: new JsonNumber(jobId) });
+
+/** Exactly one slash leads. */
+const slashed = (name: string) => `/${name.replace(/^\/+/, '')}`;
+
+function pathBy(form: PathForm, jobId: JobId, name: string): string {
+  return form === 'listed' ? slashed(name) : `/${jobId}${slashed(name)}`;
+}

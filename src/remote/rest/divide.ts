@@ -1,0 +1,73 @@
+/** Requests for parts, which are short: how what is wanted is divided over them, by bytes (docs/rest.md 2). */
+import type { PartRequest } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import type { JobId, TaskId } from '../../job.ts';
+import { FILE_TYPES, REQUEST } from './contract.ts';
+import { type Json, JsonNumber, jsonObject, writeJson } from './json.ts';
+
+/** The arguments of a request for parts, without the session. @throws JobtailError usage */
+export function partsMembers(jobId: JobId, wanted: readonly PartRequest[]): Readonly<Record<string, Json>> {
+  return { [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.offsets]: wanted.map(entryOf) };
+}
+
+function entryOf({ taskId, file, offset }: PartRequest): Json {
+  if (!Number.isSafeInteger(offset)) throw new JobtailError('usage', `the offset ${offset} is no whole number`);
+  return jsonObject({
+    [REQUEST.taskId]: new JsonNumber(taskId),
+    [REQUEST.fileType]: new JsonNumber(String(FILE_TYPES[file])),
+    [REQUEST.offset]: new JsonNumber(String(offset)),
+  });
+}
+
+export interface RequestLimit {
+  /** Of a whole body. */
+  readonly mostBytes: number;
+  /** Of the session code in it. */
+  readonly sessionBytes: number;
+}
+
+/** The bytes of the body of a request for parts. */
+export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], sessionBytes: number): number {
+  const session = { [REQUEST.sessionCode]: 'x'.repeat(sessionBytes) };
+  return Buffer.byteLength(writeJson(jsonObject({ ...partsMembers(jobId, wanted), ...session })));
+}
+
+/**
+ * As few requests as fit: files of one task stay together, and tasks in their order. Only a task that does not fit into
+ * one is divided, and one file by itself is asked for however long its request is.
+ */
+export function divideByBytes(
+  jobId: JobId,
+  wanted: readonly PartRequest[],
+  { mostBytes, sessionBytes }: RequestLimit,
+): PartRequest[][] {
+  const room = mostBytes - partsBytes(jobId, [], sessionBytes);
+  const slices: PartRequest[][] = [];
+  let left = 0;
+  const add = (together: readonly PartRequest[]) => {
+    const bytes = together.reduce((sum, request) => sum + writeJson(entryOf(request)).length + 1, 0);
+    if (bytes > room && together.length > 1) {
+      for (const request of together) add([request]);
+      return;
+    }
+    if (slices.length === 0 || bytes > left) {
+      slices.push([]);
+      left = room;
+    }
+    slices.at(-1)?.push(...together);
+    left -= bytes;
+  };
+  for (const together of byTask(wanted).values()) add(together);
+  // To want nothing is a call, too.
+  return slices.length === 0 ? [[]] : slices;
+}
+
+function byTask(wanted: readonly PartRequest[]): Map<TaskId, PartRequest[]> {
+  const tasks = new Map<TaskId, PartRequest[]>();
+  for (const request of wanted) {
+    const together = tasks.get(request.taskId);
+    if (together === undefined) tasks.set(request.taskId, [request]);
+    else together.push(request);
+  }
+  return tasks;
+}

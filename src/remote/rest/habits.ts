@@ -1,0 +1,99 @@
+/**
+ * What was found out of a server that speaks REST by its answers, for no operation tells its release (docs/rest.md). It is
+ * kept from start to start, and found out anew when it stops being true: the server may be upgraded at any moment.
+ */
+import type { Operation } from '../../operations.ts';
+import { ADDRESSES, type Address } from './contract.ts';
+
+/** Where it is kept; fulfilled by the store. */
+export interface KeptHabits {
+  get(name: string): string | undefined;
+  set(name: string, value: string): void;
+}
+
+/** What a file is asked for by: its listed name, or that below the id of its job (docs/rest.md 3.4). */
+export const PATH_FORMS = ['listed', 'below the job'] as const;
+export type PathForm = (typeof PATH_FORMS)[number];
+
+const PATH_FORM = 'rest-path';
+const PARTS_BYTES = 'rest-parts-bytes';
+const addressHabit = (operation: Operation) => `rest-address-${operation}`;
+
+/** Characters of a path that every release takes, and that none takes more than (docs/rest.md 3.4). */
+const SHORT_PATH = 50;
+const LONGEST_OF_ALL = 255;
+/** Nothing else shows that long paths are taken by now. */
+const BELIEVED_MS = 24 * 60 * 60_000;
+/** The smallest limit of a release (docs/rest.md 2.1): no request for parts is ever longer. */
+const SMALLEST_PARTS_BYTES = 452;
+
+export interface HabitsOptions {
+  readonly kept: KeptHabits;
+  /** Told when something is not as it was: in words, without a secret. */
+  readonly onChange: (what: string) => void;
+  /** A clock that never jumps, in milliseconds. */
+  readonly now: () => number;
+}
+
+export class RestHabits {
+  readonly #options: HabitsOptions;
+  #longRefusedAt: number | undefined;
+
+  constructor(options: HabitsOptions) {
+    this.#options = options;
+  }
+
+  /** Where an operation may be: where it was last, else where it is on the latest releases, comes first. */
+  addressesOf(operation: Operation): readonly Address[] {
+    const known = this.#options.kept.get(addressHabit(operation));
+    const addresses: readonly Address[] = ADDRESSES[operation];
+    return addresses.toReversed().sort((a, b) => Number(textOf(b) === known) - Number(textOf(a) === known));
+  }
+
+  /** The operation is there. */
+  foundAt(operation: Operation, address: Address): void {
+    if (ADDRESSES[operation].length > 1) this.#learn(addressHabit(operation), textOf(address), operation);
+  }
+
+  /** In the order in which they are to be tried. */
+  get pathForms(): readonly PathForm[] {
+    const known = this.#options.kept.get(PATH_FORM);
+    return PATH_FORMS.toSorted((a, b) => Number(b === known) - Number(a === known));
+  }
+
+  worksBy(form: PathForm): void {
+    this.#learn(PATH_FORM, form, 'the path of a file');
+  }
+
+  /** Characters of the longest path that is worth asking for. */
+  get longestPath(): number {
+    const { now } = this.#options;
+    return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS ? LONGEST_OF_ALL : SHORT_PATH;
+  }
+
+  /** A path of so many characters was called wrong: some releases take only short ones, and do not say so. */
+  pathRefused(length: number): void {
+    if (length > SHORT_PATH) this.#longRefusedAt = this.#options.now();
+  }
+
+  /** Bytes of the longest request for parts. */
+  get partsBytes(): number {
+    return Number(this.#options.kept.get(PARTS_BYTES) ?? SMALLEST_PARTS_BYTES);
+  }
+
+  /** A request for parts of so many bytes was refused for its length. */
+  partsTooLong(bytes: number): void {
+    const half = Math.floor(bytes / 2);
+    if (half < this.partsBytes) this.#learn(PARTS_BYTES, String(half), 'the longest request for parts');
+  }
+
+  #learn(habit: string, value: string, what: string): void {
+    const { kept, onChange } = this.#options;
+    const before = kept.get(habit);
+    if (before === value) return;
+    kept.set(habit, value);
+    if (before !== undefined) onChange(`${what}: ${value}, and no longer ${before}`);
+  }
+}
+
+const textOf = ({ verb, path }: Address) => `${verb} ${path}`;

@@ -1,0 +1,86 @@
+/** Answers that are no success: what they say, and what that means (docs/rest.md 4.2, 4.3). */
+import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
+import type { Secrets } from '../../redact.ts';
+import type { HttpAnswer } from '../http/http-client.ts';
+import { type Problem, problemOf } from '../problem.ts';
+import { titleOf } from '../web-page.ts';
+import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
+
+/** The keys of the configuration that say where the service is. */
+export const URL_KEYS = 'service.baseUrl and service.path';
+
+const MAX_WORDS = 500;
+
+/** Of refusals that are over by themselves (docs/rest.md 4.4). */
+const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
+/** Of a request that is longer than allowed (docs/rest.md 2.3). */
+const TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
+/** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
+const INVALID = /\b(?:not valid|invalid|validation|RelativeFilePath|longer|length)\b/i;
+const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
+
+/** The answer is sound but is not the one to this request; `what` says why. */
+export function unexpected(what: string): JobtailError {
+  return new JobtailError('unexpected-answer', `the answer is not the one asked for: ${what}`, {
+    hint: `compare ${URL_KEYS} with the address of the middleware`,
+  });
+}
+
+export interface RefusalReading {
+  /** Nothing of them goes into a message. */
+  readonly secrets: Secrets;
+  /** Whether words of a service say, in its own way, that a session is lost. */
+  readonly isSessionFault: (words: string) => boolean;
+}
+
+export interface Refusal {
+  readonly error: JobtailError;
+  /** There is no such operation, or not by this verb: it may have another address. */
+  readonly isWrongAddress: boolean;
+  /** It says of the request itself that it is wrong. */
+  readonly saysInvalid: boolean;
+}
+
+/** What an answer with this body means. */
+export function refusalOf(
+  operation: Operation,
+  answer: Pick<HttpAnswer, 'status' | 'retryAfterMs'>,
+  body: Buffer,
+  { secrets, isSessionFault }: RefusalReading,
+): Refusal {
+  const { status, retryAfterMs } = answer;
+  const problem = problemOf(body.toString());
+  const words = problem.words === '' ? titleOf(body) : problem.words;
+  const { code, hint } = isSessionLost(status, `${problem.title} ${words}`, isSessionFault)
+    ? LOST
+    : meaningOf(status, problem);
+  const said = secrets.safeText(
+    problem.title === '' || problem.title === words ? words : `${problem.title}: ${words}`,
+    MAX_WORDS,
+  );
+  const message = `the service answered ${operation} with status ${status}${said === '' ? '' : `: ${said}`}`;
+  return {
+    error: new JobtailError(code, message, { hint, retryAfterMs }),
+    isWrongAddress: status === 405 || (status === 404 && !problem.isOwn),
+    saysInvalid: code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said),
+  };
+}
+
+const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
+const TOO_LONG_MEANING: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
+
+const HINTS: Readonly<Record<number, string>> = {
+  404: `nothing is at this address: look at ${URL_KEYS}`,
+  405: `the address belongs to something else: look at ${URL_KEYS}`,
+  407: 'the proxy wants a sign-in: look at service.proxy',
+};
+
+function meaningOf(status: number, { words, title, isOwn }: Problem): StatusMeaning {
+  if (status === 400 && TOO_LONG.test(`${title} ${words}`)) return TOO_LONG_MEANING;
+  if (status !== 429 && PASSES.test(`${title} ${words}`)) return PASSING;
+  const known = MEANING_OF_STATUS[status];
+  if (known !== undefined) return known;
+  if (isOwn) return FAULT;
+  return { code: 'http-status', hint: HINTS[status] ?? `look at ${URL_KEYS}; the log of the service may say more` };
+}

@@ -1,0 +1,118 @@
+/** Results as they came, checked against the contract (docs/rest.md 3). Nothing is taken on trust. */
+import type { Content, TransferMethod } from '../../agent/ports.ts';
+import { type LiveFileName, parseLong, parseTaskId } from '../../job.ts';
+import { NO_CONTENT, type PartEntry } from '../content/held-parts.ts';
+import { malformed } from '../wrong-answers.ts';
+import { CREDENTIALS, FILE_TYPES, PART, PROTOCOLS, TRANSFER_METHOD } from './contract.ts';
+import { type Json, JsonNumber, JsonObject, LiftedText } from './json.ts';
+import { unexpected } from './refusals.ts';
+
+const FILE_OF = new Map(Object.entries(FILE_TYPES).map(([file, type]) => [String(type), file as LiveFileName]));
+
+const LONGEST_PATH = 4_096;
+const HIGHEST_PORT = 65_535;
+
+/** A list; null is an empty one. @throws JobtailError unexpected-answer */
+export function listOf(rest: Json | undefined): readonly Json[] {
+  if (rest === null) return [];
+  if (!Array.isArray(rest)) throw unexpected('it holds no list');
+  return rest;
+}
+
+/** A list of which everything was lifted, but for null. @throws JobtailError unexpected-answer */
+export function requireLifted(rest: Json | undefined): void {
+  if (listOf(rest).some((item) => item !== null)) throw unexpected('its list holds something else');
+}
+
+/** The entries of parts; each of the lifted texts belongs to the one that names its index. @throws JobtailError malformed */
+export function entriesOf(rest: Json | undefined, texts: readonly Content[]): PartEntry[] {
+  return listOf(rest).flatMap((entry) => {
+    if (entry === null) return [];
+    const fields = objectOf(entry);
+    return {
+      taskId: parseTaskId(numberOf(fields.get(PART.taskId))),
+      file: FILE_OF.get(numberOf(fields.get(PART.fileType)) ?? ''),
+      offset: numberOf(fields.get(PART.offset)),
+      content: contentOf(fields.get(PART.content), texts),
+      relativePath: pathOf(fields.get(PART.relativePath)),
+    };
+  });
+}
+
+/** The method, with the object itself as what the service may want back. @throws JobtailError malformed, unexpected-answer */
+export function transferMethodOf(rest: Json | undefined): TransferMethod | null {
+  if (rest === undefined || rest === null) return null;
+  const fields = objectOf(rest);
+  const credentials = fields.get(TRANSFER_METHOD.credentials);
+  const port = portOf(fields.get(TRANSFER_METHOD.port));
+  return {
+    serverHostname: textOf(fields.get(TRANSFER_METHOD.hostname)),
+    sharedBasepath: textOf(fields.get(TRANSFER_METHOD.basepath)),
+    protocol: protocolOf(fields.get(TRANSFER_METHOD.protocol)),
+    ...(port === undefined ? {} : { port }),
+    credentials: credentials === undefined || credentials === null ? null : credentialsOf(objectOf(credentials)),
+    given: fields,
+  };
+}
+
+function credentialsOf(fields: JsonObject): TransferMethod['credentials'] {
+  const passphrase = textOf(fields.get(CREDENTIALS.passphrase));
+  const certificate = textOf(fields.get(CREDENTIALS.certificate));
+  return {
+    username: textOf(fields.get(CREDENTIALS.username)),
+    privateKey: textOf(fields.get(CREDENTIALS.privateKey)),
+    publicKey: textOf(fields.get(CREDENTIALS.publicKey)),
+    ...(passphrase === null || passphrase === '' ? {} : { passphrase }),
+    ...(certificate === null || certificate === '' ? {} : { certificate }),
+  };
+}
+
+function contentOf(value: Json | undefined, texts: readonly Content[]): Content {
+  if (value === undefined || value === null) return NO_CONTENT;
+  const content = value instanceof LiftedText ? texts[value.index] : undefined;
+  if (content === undefined) throw malformed('a content that is no text');
+  return content;
+}
+
+/** What runs over SSH, on the host of the middleware itself or on another, is one way to this program. */
+function protocolOf(value: Json | undefined): TransferMethod['protocol'] {
+  const number = numberOf(value);
+  if (number === null) return null;
+  if (number === String(PROTOCOLS.NetworkShare)) return 'NetworkShare';
+  if (number === String(PROTOCOLS.SftpScp) || number === String(PROTOCOLS.LocalSftpScp)) return 'SftpScp';
+  throw unexpected('its transfer protocol is none that files can be fetched by');
+}
+
+function portOf(value: Json | undefined): number | undefined {
+  const number = numberOf(value);
+  // No port is 0: that is what a number that nobody set is.
+  if (number === null || number === '0') return undefined;
+  const port = Number(parseLong(number));
+  if (!(port > 0 && port <= HIGHEST_PORT)) throw malformed('a port that is none');
+  return port;
+}
+
+/** One that is longer than any system's is none: it would be held against each listed name. */
+function pathOf(value: Json | undefined): string | null {
+  const path = textOf(value);
+  return path === null || path.length > LONGEST_PATH ? null : path;
+}
+
+function textOf(value: Json | undefined): string | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value !== 'string') throw malformed('something else stands where a text is expected');
+  return value;
+}
+
+/** A number as it was written; servers may put it into quotes. */
+function numberOf(value: Json | undefined): string | null {
+  if (value === undefined || value === null) return null;
+  if (value instanceof JsonNumber) return value.text;
+  if (typeof value !== 'string') throw malformed('something else stands where a number is expected');
+  return value;
+}
+
+function objectOf(value: Json): JsonObject {
+  if (value instanceof JsonObject) return value;
+  throw unexpected('something else stands where an object is expected');
+}

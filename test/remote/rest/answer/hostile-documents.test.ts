@@ -1,0 +1,98 @@
+/**
+ * Documents that are made to keep whoever reads them busy: each is read, or refused, in a time that grows no faster than
+ * the document.
+ */
+import { describe, expect, test } from 'vitest';
+import { AnswerScanner, type LiftRule } from '../../../../src/remote/rest/answer/scanner.ts';
+import { growthOf } from '../../../support/cpu-cost.ts';
+import { FILE_RULE, LIST_RULE, PARTS_RULE } from '../../../support/wire-json.ts';
+
+/** As the network brings them. */
+const CHUNK_BYTES = 64 * 1024;
+
+const repeated = (piece: string, size: number) => piece.repeat(Math.ceil(size / piece.length));
+
+/** What may stand anywhere, by its size. */
+const VALUES: Readonly<Record<string, (size: number) => string>> = {
+  'lists in each other': (size) => '['.repeat(size),
+  'lists that nest again and again': (size) => `[${repeated(`${'['.repeat(50)}${']'.repeat(50)},`, size)}`,
+  'objects that nest again and again': (size) => `[${repeated(`${'{"a":'.repeat(50)}0${'}'.repeat(50)},`, size)}`,
+  'empty objects': (size) => `[${repeated('{},', size)}`,
+  'members of one object': (size) => `{${Array.from({ length: size / 12 }, (_, at) => `"${at}":0`).join(',')}}`,
+  'members of many objects': (size) =>
+    `[${repeated(`{${Array.from({ length: 200 }, (_, at) => `"${at}":0`).join(',')}},`, size)}`,
+  'members of one name': (size) => `{${repeated('"a":0,', size)}`,
+  'long names': (size) => `[${repeated(`{"${'n'.repeat(250)}":0},`, size)}`,
+  'a name without end': (size) => `{"${'n'.repeat(size)}`,
+  'a name of escapes': (size) => `{"${repeated('\\u0041', size)}`,
+  numbers: (size) => `[${repeated('0,', size)}`,
+  'long numbers': (size) => `[${repeated(`${'9'.repeat(60)},`, size)}`,
+  'a number without end': (size) => '9'.repeat(size),
+  'short texts': (size) => `[${repeated('"",', size)}`,
+  quotes: (size) => '"'.repeat(size),
+  backslashes: (size) => `"${'\\'.repeat(size)}"`,
+  commas: (size) => ','.repeat(size),
+  'white space': (size) => repeated(' \n\t\r', size),
+  'a page': (size) => repeated('<p>text ', size),
+};
+
+/** What a text may hold besides. */
+const TEXTS: Readonly<Record<string, (size: number) => string>> = {
+  'plain text': (size) => 'x'.repeat(size),
+  'short escapes': (size) => repeated('\\n', size),
+  'escapes of numbers': (size) => repeated('\\u017e', size),
+  'surrogate pairs': (size) => repeated('\\ud83d\\ude00', size),
+  'escapes far from each other': (size) => repeated(`${'x'.repeat(2000)}\\n`, size),
+  'characters of four bytes': (size) => repeated('😀', size),
+  'control characters': (size) => '\x01'.repeat(size),
+};
+
+const inText = (text: string) => `[{"Content":"${text}"}]`;
+const inRecord = (value: string) => `[{"FileName":${value}}]`;
+
+const hostile: readonly (readonly [what: string, rule: LiftRule, documentOf: (size: number) => string])[] = [
+  ...Object.entries(VALUES).flatMap(([what, of]) => [
+    [`${what} in the rest`, PARTS_RULE, of] as const,
+    [`${what} in a content`, PARTS_RULE, (size: number) => `[{"Content":${of(size)}}]`] as const,
+    [`${what} in a record`, LIST_RULE, (size: number) => inRecord(of(size))] as const,
+  ]),
+  ...Object.entries(TEXTS).flatMap(([what, of]) => [
+    [`${what} in a content`, PARTS_RULE, (size: number) => inText(of(size))] as const,
+    [`${what} in a name of a listing`, LIST_RULE, (size: number) => inRecord(`"${of(size)}"`)] as const,
+    [`${what} in the rest`, PARTS_RULE, (size: number) => `["${of(size)}"]`] as const,
+    [`${what} in base64`, FILE_RULE, (size: number) => `"${of(size)}"`] as const,
+  ]),
+];
+
+/** Reads the document, to the error if there is one. */
+function read(rule: LiftRule, document: Buffer, chunkBytes: number): string {
+  const nothing = { begin: () => {}, bytes: () => {}, end: () => {}, flush: async () => {} };
+  const lifted = { ...nothing, element: { open: () => {}, close: () => {} } };
+  const scanner = new AnswerScanner({ rule, lifted, maxBytes: 32 * 1024 * 1024 });
+  try {
+    for (let at = 0; at < document.length; at += chunkBytes) scanner.push(document.subarray(at, at + chunkBytes));
+    return String(scanner.finish());
+  } catch (error) {
+    return String(error);
+  }
+}
+
+describe('of 128 KiB and of 1 MiB, in a time that grows no faster:', () => {
+  test.each(hostile)('%s', (_, rule, documentOf) => {
+    const growth = growthOf(128 * 1024, (size) => {
+      const document = Buffer.from(documentOf(size));
+      return () => read(rule, document, CHUNK_BYTES);
+    });
+    expect(growth).toMatchObject({ isLinear: true });
+  });
+});
+
+describe('byte by byte, of 2,000 bytes and of 16,000:', () => {
+  test.each([...Object.entries(TEXTS), ...Object.entries(VALUES)])('%s', (_, of) => {
+    const growth = growthOf(2000, (size) => {
+      const document = Buffer.from(inText(of(size)));
+      return () => read(PARTS_RULE, document, 1);
+    });
+    expect(growth).toMatchObject({ isLinear: true });
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import { FILE_RULE, LIST_RULE, PARTS_RULE, scanJson, tryScanJson } from '../../../support/wire-json.ts';
+
+const textOf = (string: string) => scanJson(`[{"Content":${string}}]`, PARTS_RULE).texts.map(String);
+
+describe('a text keeps', () => {
+  test.each([
+    ['white space', '" \\n\\t leading and trailing \\n"', ' \n\t leading and trailing \n'],
+    ['a lone line feed', '"\\n"', '\n'],
+    ['CR and CRLF', '"a\\rb\\r\\nc"', 'a\rb\r\nc'],
+    ['control characters', '"\\u001b[0m\\u0000\\b\\f\x7f"', '\x1b[0m\0\b\f\x7f'],
+    ['every short escape', '"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'],
+    ['characters beyond ASCII, as they are and by number', '"é€😀\\u00e9\\u20AC\\ud83D\\uDE00"', 'é€😀é€😀'],
+    ['noncharacters', '"\\uFFFE\\uffff"', '\uFFFE\uFFFF'],
+    ['U+FFFD', '"\uFFFD\\ufffd"', '\uFFFD\uFFFD'],
+    ['a byte-order mark', '"\uFEFFa\\ufeff"', '\uFEFFa\uFEFF'],
+    ['what looks like JSON', '"{\\"a\\": [1,2]}"', '{"a": [1,2]}'],
+    ['nothing', '""', ''],
+    ['long plain text behind an escape', `"\\n${'x'.repeat(3000)}"`, `\n${'x'.repeat(3000)}`],
+  ])('%s', (_, string, expected) => {
+    expect(textOf(string)).toEqual([expected]);
+    expect(scanJson(`[{"Content":${string}}]`, PARTS_RULE, 1).texts.map(String)).toEqual([expected]);
+  });
+});
+
+describe('a document is wrong with', () => {
+  const long = 'x'.repeat(500);
+  test.each([
+    ['nothing in it', ''],
+    ['white space only', ' \n '],
+    ['a byte-order mark only', '\uFEFF'],
+    ['something behind its value', '[] x'],
+    ['a second value', '[][]'],
+    ['a comma behind its value', '[],'],
+    ['no end', '["a"'],
+    ['an end too many', '[]]'],
+    ['the end of another kind', '[}'],
+    ['a comma before the first item', '[,1]'],
+    ['a comma behind the last item', '[1,]'],
+    ['no comma', '[1 2]'],
+    ['two commas', '[1,,2]'],
+    ['a colon in a list', '["a":1]'],
+    ['a member without a value', '{"a":}'],
+    ['a member without a name', '{:1}'],
+    ['a member without a colon', '{"a" 1}'],
+    ['a comma behind the last member', '{"a":1,}'],
+    ['a name that is no string', '{a:1}'],
+    ['quotes of another kind', "['a']"],
+    ['a comment', '[1/**/]'],
+    ['an unknown word', '[nul]'],
+    ['a word of another case', '[True]'],
+    ['NaN', '[NaN]'],
+    ['a leading zero', '[01]'],
+    ['a leading plus', '[+1]'],
+    ['a number that ends in a dot', '[1.]'],
+    ['a number that begins with a dot', '[.5]'],
+    ['an exponent without digits', '[1e]'],
+    ['a lone minus', '[-]'],
+    ['a hexadecimal number', '[0x1]'],
+    ['a raw line feed in a text', '["a\nb"]'],
+    ['a raw NUL in a text', '["a\0b"]'],
+    ['a raw control character far behind in a text', `["${long}\x1f${long}"]`],
+    ['an unknown escape', '["\\x41"]'],
+    ['a capital U', '["\\U0041"]'],
+    ['an escape of three digits', '["\\u041"]'],
+    ['an escape that is no number', '["\\u00g1"]'],
+    ['a cut escape', '["\\u00'],
+    ['a cut backslash', '["\\'],
+    ['two members of one name', '[{"a":1,"a":2}]'],
+    ['two members whose names differ by case', '[{"Content":"a","content":"b"}]'],
+    ['a name that is too long', `{"${'n'.repeat(300)}":1}`],
+    ['a number that is too long', `[${'1'.repeat(100)}]`],
+    ['a number without end', '1'.repeat(10_000)],
+    ['too much depth', '['.repeat(65)],
+  ])('%s', (_, document) => {
+    expect(tryScanJson(document, PARTS_RULE)).toMatch(/^malformed: /);
+    expect(tryScanJson(document, PARTS_RULE, 1)).toMatch(/^malformed: /);
+  });
+
+  test.each([
+    ['a high one and nothing', '"\\ud83d"'],
+    ['a high one and a character', '"\\ud83dx"'],
+    ['a high one and another escape', '"\\ud83d\\n"'],
+    ['two high ones', '"\\ud83d\\ud83d"'],
+    ['a high one and a character by number', '"\\ud83d\\u0041"'],
+    ['a low one', '"\\ude00"'],
+    ['both in the wrong order', '"\\ude00\\ud83d"'],
+  ])('half of a surrogate pair, which is said: %s', (_, string) => {
+    const document = `[{"Content":${string}}]`;
+    const said = /^malformed: a text of the answer holds half of a surrogate pair/;
+    expect(tryScanJson(document, PARTS_RULE)).toMatch(said);
+    expect(tryScanJson(document, PARTS_RULE, 1)).toMatch(said);
+  });
+});
+
+describe('what is lifted', () => {
+  test('leaves its place in the rest, null leaves itself', () => {
+    const document = '[{"Content":"a","Offset":1},{"Content":null},{"content":"b"},{"Offset":"Content"}]';
+    expect(scanJson(document, PARTS_RULE)).toMatchObject({
+      rest: [
+        { Content: { lifted: 0 }, Offset: 1 },
+        { Content: null },
+        { content: { lifted: 1 } },
+        { Offset: 'Content' },
+      ],
+      texts: [Buffer.from('a'), Buffer.from('b')],
+    });
+  });
+
+  test('stands at its place', () => {
+    const document = '[{"x":{"Content":"a"}},["Content","b"],[{"Content":"c"}],{"Content":["d"]},{"Content":7}]';
+    expect(scanJson(document, PARTS_RULE)).toMatchObject({ rest: JSON.parse(document) as unknown, texts: [] });
+    expect(scanJson('"a"', PARTS_RULE)).toMatchObject({ rest: 'a', texts: [] });
+  });
+
+  test('may be a byte-order mark before all', () => {
+    expect(scanJson('\uFEFF"YQ=="', FILE_RULE, 1).texts.map(String)).toEqual(['a']);
+  });
+
+  test('is a file, even an empty one, or null, or something else', () => {
+    expect(scanJson('"YQ=="', FILE_RULE)).toMatchObject({ rest: undefined, texts: [Buffer.from('a')] });
+    expect(scanJson('""', FILE_RULE)).toMatchObject({ rest: undefined, texts: [Buffer.alloc(0)] });
+    expect(scanJson('null', FILE_RULE)).toMatchObject({ rest: null, texts: [] });
+    expect(scanJson('{"a":"YQ=="}', FILE_RULE)).toMatchObject({ rest: { a: 'YQ==' }, texts: [] });
+  });
+
+  test('is a record, with the path of each of its texts and numbers', () => {
+    const job = '{"Id":9223372036854775807,"Tasks":[{"Id":7,"Name":"a"},{"Id":8,"Name":null}],"Node":{"A":[[true]]}}';
+    const { records, rest } = scanJson(`[${job},"name",null]`, LIST_RULE, 3);
+    expect(records).toEqual([
+      ['id=9223372036854775807', 'tasks/[]/id=7', 'tasks/[]/name=a', 'tasks/[]/id=8', 'node/a/[]/[]=true'],
+      [],
+    ]);
+    expect(rest).toEqual([null]);
+  });
+});
+
+describe('the rest is limited:', () => {
+  test.each([
+    ['values', `[${'0,'.repeat(10_000)}0]`],
+    ['lists in each other', `[${'[],'.repeat(10_000)}0]`],
+    ['entries', `[${'{"Content":""},'.repeat(5000)}{}]`],
+    ['members of an object', `[{${Array.from({ length: 257 }, (_, at) => `"a${at}":0`).join(',')}}]`],
+    ['members of a record', `{${Array.from({ length: 257 }, (_, at) => `"a${at}":0`).join(',')}}`],
+    ['a long text', `["${'x'.repeat(600_000)}"]`],
+    ['long names', `[${`{"${'n'.repeat(250)}":0},`.repeat(3000)}0]`],
+    ['white space', ' '.repeat(10_000_001)],
+  ])('%s', (what, document) => {
+    const rule = what === 'members of a record' ? { path: [], as: 'record' as const } : PARTS_RULE;
+    expect(tryScanJson(document, rule)).toMatch(/^answer-too-large: /);
+    expect(tryScanJson(document, rule, [1000, 70_000])).toMatch(/^answer-too-large: /);
+  });
+
+  test('lifted texts are not', () => {
+    const text = 'x'.repeat(11_000_000);
+    expect(scanJson(`[{"Content":"${text}"}]`, PARTS_RULE, [9, 5_000_000]).texts[0]?.length).toBe(text.length);
+  });
+});

@@ -1,0 +1,404 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { PartRequest } from '../../../src/agent/ports.ts';
+import { LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { GivenSession, JOB, jobId, SESSION_CODE, TASK, taskId } from '../../support/wire-remote.ts';
+import { createRest, type TestRestOptions } from '../../support/wire-rest.ts';
+import { type Answer, type Asked, startRestServer } from '../../support/wire-rest-server.ts';
+
+const signal = new AbortController().signal;
+const closing: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+async function place(answer: (asked: Asked) => Answer, options?: TestRestOptions) {
+  const server = await startRestServer(answer);
+  const made = createRest(server.url, options);
+  closing.push(server, made);
+  return { ...made, server, asked: () => server.asked.map(({ what }) => what) };
+}
+
+const LOST = {
+  title: 'Session Code Authentication Problem',
+  status: 401,
+  detail: `Session code ${SESSION_CODE} expired`,
+};
+const four = (task = TASK): PartRequest[] => LIVE_FILE_NAMES.map((file) => ({ taskId: task, file, offset: 123_456 }));
+
+async function download({ remote }: Awaited<ReturnType<typeof place>>, path: string): Promise<string> {
+  const pieces: Buffer[] = [];
+  await remote.downloadFile(JOB, path, (bytes) => void pieces.push(Buffer.from(bytes)), signal);
+  return String(Buffer.concat(pieces));
+}
+
+describe('parts', () => {
+  test('come with their texts, whatever the order and case of what is said', async () => {
+    const made = await place(({ body }) => {
+      // 64 bits, exact.
+      expect(body).toContain('"SubmittedJobInfoId":9223372036854775807,');
+      return {
+        status: 200,
+        body: [
+          { Content: 'chybí\n\0', RelativePath: 'out.txt', Offset: 3, FileType: 3, SubmittedTaskInfoId: 9001 },
+          null,
+          { submittedTaskInfoId: 9001, fileType: 2, offset: 0, content: null },
+          { Content: 'of nobody', Offset: 3, FileType: 3, SubmittedTaskInfoId: 7 },
+        ],
+      };
+    });
+    const wanted: PartRequest[] = [
+      { taskId: TASK, file: 'stdout', offset: 3 },
+      { taskId: TASK, file: 'stderr', offset: 9 },
+    ];
+    const { parts, refused } = await made.remote.readParts(jobId('9223372036854775807'), wanted, signal);
+    const texts = await Promise.all(parts.map(async ({ content }) => String(await content.read(0, content.length))));
+    expect(parts.map(({ file, offset, relativePath }) => [file, offset, relativePath])).toEqual([
+      ['stdout', 3, 'out.txt'],
+      ['stderr', 9, null],
+    ]);
+    expect([texts, refused]).toEqual([['chybí\n\0', ''], 1]);
+    for (const { content } of parts) await content.release();
+    expect(made.server.asked[0]).toMatchObject({
+      what: 'POST FileTransfer/DownloadPartsOfJobFilesFromCluster',
+      members: {
+        TaskFileOffsets: [
+          { SubmittedTaskInfoId: 9001, FileType: 3, Offset: 3 },
+          { SubmittedTaskInfoId: 9001, FileType: 2, Offset: 9 },
+        ],
+        SessionCode: SESSION_CODE,
+      },
+      headers: { 'content-type': 'application/json', 'accept-language': 'en' },
+    });
+  });
+
+  test('are asked for in requests that every release takes, with the files of a task together', async () => {
+    const made = await place(() => ({ status: 200, body: [] }));
+    const tasks = [1, 22, 333, 4444, 55555, 2n ** 63n - 1n].map((id) => taskId(String(id)));
+    await made.remote.readParts(jobId('9223372036854775807'), tasks.flatMap(four), signal);
+    await made.remote.readParts(JOB, [{ taskId: TASK, file: 'log', offset: 0 }], signal);
+    const sizes = made.server.asked.map(({ bytes }) => bytes);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(452);
+    const asked = made.server.asked.map(({ body }) =>
+      [...body.matchAll(/InfoId":(\d+),"FileType/g)].map(([, id]) => id),
+    );
+    expect(asked.flat()).toEqual([...tasks.flatMap((id) => [id, id, id, id]), TASK]);
+    for (const ids of asked.slice(0, -1)) expect(ids.length % 4).toBe(0);
+  });
+
+  test.each<[string, Answer]>([
+    ['413', { status: 413 }],
+    ['400', { status: 400, body: { title: 'Request body too large', status: 400 } }],
+  ])('too long for the server (%s) are asked for in halves, from then on', async (_, refusal) => {
+    const made = await place(({ bytes }) => (bytes > 300 ? refusal : { status: 200, body: [] }));
+    await made.remote.readParts(JOB, four(), signal);
+    expect(made.session.lostGrants).toEqual([]);
+    const before = made.server.asked.length;
+    await made.remote.readParts(JOB, four(), signal);
+    expect(made.server.asked.slice(before).every(({ bytes }) => bytes <= 300)).toBe(true);
+    const [again] = [createRest(made.server.url, { kept: made.kept })];
+    closing.push(again);
+    expect(again.remote.divide(JOB, four()).length).toBeGreaterThan(1);
+  });
+
+  test('of which a later request fails are given back', async () => {
+    let calls = 0;
+    const entry = { Content: 'x', Offset: 123_456, FileType: 3, SubmittedTaskInfoId: 9001 };
+    const made = await place(() => (calls++ === 0 ? { status: 200, body: [entry] } : { status: 500 }));
+    await expect(made.remote.readParts(JOB, [...four(), ...four(taskId('9002'))], signal)).rejects.toMatchObject({
+      code: 'http-status',
+    });
+    expect(made.server.asked.length).toBe(2);
+  });
+});
+
+describe('where an operation is', () => {
+  const isEarly = ({ what }: Asked) => what.startsWith('POST ') && !/Request|Close/.test(what);
+  const early = (asked: Asked): Answer => (isEarly(asked) ? { status: 200, body: [] } : { status: 405 });
+  const late = (asked: Asked): Answer => (asked.what.startsWith('GET') ? { status: 200, body: [] } : { status: 404 });
+
+  test('is found out once, and kept', async () => {
+    const made = await place(early);
+    for (let again = 0; again < 2; again += 1) await made.remote.listChangedFiles(JOB, signal);
+    const next = createRest(made.server.url, { kept: made.kept });
+    closing.push(next);
+    await next.remote.listChangedFiles(JOB, signal);
+    const [get, post] = ['GET', 'POST'].map((verb) => `${verb} FileTransfer/ListChangedFilesForJob`);
+    expect(made.asked()).toEqual([get, post, post, post]);
+  });
+
+  test('is found out anew when it stops being true, which is told', async () => {
+    let release = early;
+    const made = await place((asked) => release(asked));
+    await made.remote.listChangedFiles(JOB, signal);
+    expect(made.changes).toEqual([]);
+    release = late;
+    await made.remote.listChangedFiles(JOB, signal);
+    expect(made.changes).toEqual([expect.stringMatching(/^ListChangedFilesForJob: GET .*, and no longer POST /)]);
+    await made.remote.listChangedFiles(JOB, signal);
+    expect(
+      made
+        .asked()
+        .slice(-3)
+        .map((what) => what.split(' ')[0]),
+    ).toEqual(['POST', 'GET', 'GET']);
+  });
+
+  test('is not concluded from what the service says of a job', async () => {
+    const made = await place(() => ({ status: 404, body: { title: 'Validation Problem', detail: 'No such job' } }));
+    await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({ code: 'fault' });
+    expect([made.asked().length, made.kept.size]).toEqual([1, 0]);
+  });
+
+  test('is told if it is nowhere', async () => {
+    const made = await place(() => ({ status: 404 }));
+    const error = await made.remote.listChangedFiles(JOB, signal).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'http-status',
+      hint: expect.stringContaining('service.baseUrl and service.path'),
+    });
+  });
+});
+
+describe('a listing', () => {
+  test('is of names, or of names with dates, or nothing', async () => {
+    const bodies: unknown[] = [
+      ['1///a b', null, ''],
+      [
+        { FileName: '/1/a', LastModifiedDate: '2024-05-01T12:00:00' },
+        { fileName: '/1/b' },
+        { LastModifiedDate: 'x' },
+        null,
+      ],
+      null,
+    ];
+    const made = await place(() => ({ status: 200, body: bodies.shift() }));
+    expect([...(await made.remote.listChangedFiles(JOB, signal))]).toEqual(['1///a b', '']);
+    const dated = await made.remote.listChangedFiles(JOB, signal);
+    expect([[...dated], dated.stamps]).toEqual([['/1/a', '/1/b'], new Map([['/1/a', '2024-05-01T12:00:00']])]);
+    expect(await made.remote.listChangedFiles(JOB, signal)).toEqual([]);
+  });
+
+  test('with 204 is empty', async () => {
+    const made = await place(() => ({ status: 204 }));
+    expect(await made.remote.listChangedFiles(JOB, signal)).toEqual([]);
+  });
+});
+
+describe('a whole file', () => {
+  const file =
+    (wanted: string) =>
+    ({ members }: Asked) =>
+      members['RelativeFilePath'] === wanted
+        ? { status: 200, body: Buffer.from(wanted).toString('base64') }
+        : { status: 500, body: { title: 'File not found' } };
+
+  test.each([
+    ['V2.0', '77///a', '/77///a'],
+    ['V4.1', '/77/a', '/77/a'],
+    ['V4.0', '/77/a', '/501/77/a'],
+  ])('is asked for by the path that the release wants: %s', async (_, listed, wanted) => {
+    const made = await place(file(wanted));
+    expect(await download(made, listed)).toBe(wanted);
+    const before = made.server.asked.length;
+    expect(await download(made, listed)).toBe(wanted);
+    expect(made.server.asked.length).toBe(before + 1);
+  });
+
+  test('whose path is wanted otherwise from now on is found, which is told', async () => {
+    let wanted = '/501/77/a';
+    const made = await place((asked) => file(wanted)(asked));
+    await download(made, '/77/a');
+    wanted = '/77/a';
+    expect(await download(made, '/77/a')).toBe('/77/a');
+    expect(made.changes).toEqual(['the path of a file: listed, and no longer below the job']);
+  });
+
+  test('that is not there is asked for twice, and fails as the service says first', async () => {
+    const made = await place(() => ({ status: 400, body: { title: 'x', detail: `call ${made.server.asked.length}` } }));
+    await expect(download(made, '/77/a')).rejects.toMatchObject({
+      code: 'fault',
+      message: expect.stringContaining('call 1'),
+    });
+    expect(made.server.asked.length).toBe(2);
+  });
+
+  test.each(['/1/čau', '/1/a,b', '/1/a+b', `/1/${'x'.repeat(300)}`])(
+    'with a name that is refused for ever is not asked for: %s',
+    async (name) => {
+      const made = await place(() => ({ status: 200, body: '' }));
+      expect(made.remote.reasonAgainst(name)).toContain('results.transfer');
+      await expect(download(made, name)).rejects.toMatchObject({ code: 'usage' });
+      expect([made.server.asked, made.remote.reasonAgainst('/1/A b_-.~c')]).toEqual([[], undefined]);
+    },
+  );
+
+  test.each(['RelativeFilePath is longer than 50 characters', 'The request is not valid: RelativeFilePath'])(
+    'with a name that is too long for the release is refused for a day: %s',
+    async (said) => {
+      let now = 0;
+      const made = await place(
+        ({ members }) =>
+          String(members['RelativeFilePath']).length > 50 ? { status: 400, body: said } : { status: 200, body: '' },
+        { now: () => now },
+      );
+      const long = `/1/${'x'.repeat(60)}`;
+      expect(made.remote.reasonAgainst(long)).toBeUndefined();
+      await expect(download(made, long)).rejects.toMatchObject({ code: 'fault' });
+      expect(made.remote.reasonAgainst(long)).toContain('more than 50 characters');
+      expect(made.remote.reasonAgainst(`/1/${'x'.repeat(40)}`)).toBeUndefined();
+      now = 25 * 60 * 60_000;
+      expect(made.remote.reasonAgainst(long)).toBeUndefined();
+    },
+  );
+
+  test('with a long name that is not there is not refused for its length', async () => {
+    const made = await place(() => ({
+      status: 400,
+      body: { title: 'Invalid Request', detail: 'File was not found.' },
+    }));
+    const long = `/1/${'x'.repeat(60)}`;
+    await expect(download(made, long)).rejects.toMatchObject({ code: 'fault' });
+    expect(made.remote.reasonAgainst(long)).toBeUndefined();
+  });
+});
+
+describe('a key', () => {
+  const METHOD = {
+    ServerHostname: 'login.example',
+    SharedBasepath: '/scratch/501',
+    Protocol: 4,
+    Port: 2222,
+    ProxyConnection: null,
+    Credentials: {
+      Username: 'a',
+      PrivateKey: 'secret key',
+      PublicKey: 'ssh-ed25519 A',
+      Passphrase: 'p',
+      CipherType: 3,
+      PrivateKeyCertificate: 'c',
+    },
+  };
+
+  test('is told with all that is needed to use it', async () => {
+    const made = await place(() => ({ status: 200, body: METHOD }));
+    const method = await made.remote.getTransferMethod(JOB, signal);
+    expect(method).toMatchObject({
+      ...{ serverHostname: 'login.example', sharedBasepath: '/scratch/501', protocol: 'SftpScp', port: 2222 },
+      credentials: {
+        username: 'a',
+        privateKey: 'secret key',
+        publicKey: 'ssh-ed25519 A',
+        passphrase: 'p',
+        certificate: 'c',
+      },
+    });
+  });
+
+  test.each([
+    ['EndFileTransfer', 'UsedTransferMethod', METHOD],
+    ['CloseFileTransfer', 'PublicKey', METHOD.Credentials.PublicKey],
+  ])('is ended by %s', async (name, member, expected) => {
+    const names = name === 'EndFileTransfer' ? ['GetFileTransferMethod', name] : ['RequestFileTransfer', name];
+    const made = await place(({ what }) =>
+      names.some((known) => what.endsWith(known)) ? { status: 200, body: METHOD } : { status: 404 },
+    );
+    const method = await made.remote.getTransferMethod(JOB, signal);
+    if (method === null) throw new Error('no method');
+    await made.remote.endTransfer(JOB, method, signal);
+    expect(made.server.asked.at(-1)?.members).toEqual({
+      SubmittedJobInfoId: 501,
+      [member]: expected,
+      SessionCode: SESSION_CODE,
+    });
+    // After a restart, only what may be kept is left.
+    const { given: _, ...left } = method;
+    await made.remote.endTransfer(
+      JOB,
+      { ...left, credentials: { username: 'a', privateKey: null, publicKey: 'ssh-ed25519 A' } },
+      signal,
+    );
+    expect(JSON.stringify(made.server.asked.at(-1)?.members)).toContain('ssh-ed25519 A');
+  });
+
+  test('may be none', async () => {
+    const answers: Answer[] = [{ status: 204 }, { status: 200, body: null }];
+    const made = await place(() => answers.shift() ?? { status: 500 });
+    expect(await made.remote.getTransferMethod(JOB, signal)).toBeNull();
+    expect(await made.remote.getTransferMethod(JOB, signal)).toBeNull();
+  });
+});
+
+describe('a session', () => {
+  test.each<[string, Answer]>([
+    ['V3.1', { status: 400, body: `Session code ${SESSION_CODE} is not valid.` }],
+    ['V4.0', { status: 500, body: { title: `Session code ${SESSION_CODE} already expired` } }],
+    ['V4.2.1', { status: 401, body: LOST }],
+    ['V6.4', { status: 403, body: { title: 'Access Forbidden' } }],
+  ])('that is lost is renewed once, and the call repeated once: %s', async (_, refusal) => {
+    const session = new GivenSession({ kind: 'session', code: 'old' }, { kind: 'session', code: 'new' });
+    const made = await place(
+      ({ members }) => (members['SessionCode'] === 'old' ? refusal : { status: 200, body: [] }),
+      { session },
+    );
+    expect(await made.remote.listChangedFiles(JOB, signal)).toEqual([]);
+    expect(made.server.asked.map(({ members }) => members['SessionCode'])).toEqual(['old', 'new']);
+  });
+
+  test('that stays lost, as a job of another user looks, is renewed once and not again', async () => {
+    const made = await place(() => ({ status: 401, body: LOST }));
+    const error = await made.remote.listChangedFiles(JOB, signal).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'session-lost' });
+    expect([made.server.asked.length, made.session.lostGrants.length]).toEqual([2, 1]);
+    expect(String(error)).not.toContain(SESSION_CODE);
+  });
+
+  test.each([
+    [{ kind: 'bearer', token: 'abc.def' } as const, { authorization: 'Bearer abc.def' }],
+    [{ kind: 'api-key', key: 'alice:correct horse' } as const, { 'x-api-key': 'alice:correct horse' }],
+  ])('may be shown by a header: %o', async (grant, headers) => {
+    const made = await place(() => ({ status: 200, body: [] }), { session: new GivenSession(grant) });
+    await made.remote.listChangedFiles(JOB, signal);
+    await made.remote.readParts(JOB, four(), signal);
+    for (const asked of made.server.asked) {
+      expect(asked.headers).toMatchObject(headers);
+      expect(Object.keys(asked.members)).not.toContain('SessionCode');
+    }
+  });
+});
+
+describe('jobs', () => {
+  const JOB_TOLD = {
+    Id: 501,
+    Name: 'a',
+    State: 128,
+    SubmitTime: '2024-05-01T12:00:00Z',
+    Tasks: [{ Id: 9001, Name: 't', State: 8 }, null],
+  };
+
+  test('are told with states in words', async () => {
+    const made = await place(({ what }) => ({
+      status: 200,
+      body: what.includes('Current') && !what.includes('User') ? JOB_TOLD : [JOB_TOLD, null],
+    }));
+    const job = await made.jobs.getJob(JOB, signal);
+    expect(job).toMatchObject({
+      id: '501',
+      state: 'WaitingForServiceAccount',
+      tasks: [{ id: '9001', state: 'Running' }],
+    });
+    expect(job.submitTime?.ms).toBe(Date.parse('2024-05-01T12:00:00Z'));
+    expect(await made.jobs.listJobs(signal)).toEqual([job]);
+    expect(made.asked()).toEqual(['GET JobManagement/CurrentInfoForJob', 'GET JobManagement/ListJobsForCurrentUser']);
+  });
+
+  test('are asked for by their earlier names, and nothing is a list without jobs', async () => {
+    const made = await place(({ what }) => (what.startsWith('GET') ? { status: 405 } : { status: 204 }));
+    await expect(made.jobs.getJob(JOB, signal)).rejects.toMatchObject({ code: 'not-found' });
+    expect(await made.jobs.listJobs(signal)).toEqual([]);
+    expect(made.asked().filter((what) => what.startsWith('POST'))).toEqual([
+      'POST JobManagement/GetCurrentInfoForJob',
+      'POST JobManagement/ListJobsForCurrentUser',
+    ]);
+  });
+});

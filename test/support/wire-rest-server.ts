@@ -1,0 +1,43 @@
+/** A small server that speaks REST: it tells what it was asked, and answers what a test says. */
+import type { IncomingMessage } from 'node:http';
+import { bodyOf, startHttpServer, type WireServer } from './wire-server.ts';
+
+export interface Asked {
+  /** `POST FileTransfer/ListChangedFilesForJob` */
+  readonly what: string;
+  /** Of GET as well: what the query says. */
+  readonly members: Readonly<Record<string, unknown>>;
+  /** Of the body. */
+  readonly bytes: number;
+  readonly body: string;
+  readonly headers: IncomingMessage['headers'];
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body?: unknown;
+}
+
+export interface RestServer extends WireServer {
+  readonly asked: Asked[];
+}
+
+export async function startRestServer(answer: (asked: Asked) => Answer): Promise<RestServer> {
+  const asked: Asked[] = [];
+  const server = await startHttpServer(async (request, response) => {
+    const url = new URL(request.url ?? '', 'http://x');
+    const body = await bodyOf(request);
+    const one: Asked = {
+      what: `${request.method} ${url.pathname.replace('/heappe/', '')}`,
+      members: body === '' ? Object.fromEntries(url.searchParams) : (JSON.parse(body) as Record<string, unknown>),
+      bytes: Buffer.byteLength(body),
+      body,
+      headers: request.headers,
+    };
+    asked.push(one);
+    const { status, body: said } = answer(one);
+    const text = said === undefined ? '' : JSON.stringify(said);
+    response.writeHead(status, { ...(text === '' ? {} : { 'content-type': 'application/json' }) }).end(text);
+  });
+  return Object.assign(server, { asked });
+}

@@ -1,0 +1,59 @@
+/** A remote that speaks REST, for the tests of the wire, with what it did written down. */
+import { tmpdir } from 'node:os';
+import { Secrets } from '../../src/redact.ts';
+import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
+import { RestRemote, type RestRemoteOptions } from '../../src/remote/rest/client.ts';
+import { type KeptHabits, RestHabits } from '../../src/remote/rest/habits.ts';
+import { RestJobService } from '../../src/remote/rest/job-service.ts';
+import type { CallEvent } from '../../src/remote/session-calls.ts';
+import { GivenSession, spillTo } from './wire-remote.ts';
+
+export interface TestRest {
+  readonly remote: RestRemote;
+  readonly jobs: RestJobService;
+  readonly session: GivenSession;
+  readonly events: CallEvent[];
+  /** What is known of the server. */
+  readonly kept: Map<string, string>;
+  /** What was told of changes. */
+  readonly changes: string[];
+  close(): Promise<void>;
+}
+
+export interface TestRestOptions extends Partial<RestRemoteOptions> {
+  readonly limits?: HttpLimits;
+  readonly session?: GivenSession;
+  readonly kept?: Map<string, string>;
+  readonly now?: () => number;
+}
+
+const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
+
+export function createRest(url: string, options: TestRestOptions = {}): TestRest {
+  const {
+    limits = TEST_LIMITS,
+    session = new GivenSession(),
+    kept = new Map<string, string>(),
+    now = () => 0,
+    ...rest
+  } = options;
+  const http = new HttpClient({ limits });
+  const events: CallEvent[] = [];
+  const changes: string[] = [];
+  const habits = new RestHabits({ kept: storeOf(kept), onChange: (what) => changes.push(what), now });
+  const all: RestRemoteOptions = {
+    ...{ url: `${new URL(url).origin}/heappe`, http, session, habits },
+    secrets: new Secrets(),
+    spill: spillTo(tmpdir()),
+    maxSmallAnswerBytes: 4 * 1024 * 1024,
+    isSessionFault: () => false,
+    onCall: (event) => events.push(event),
+    ...rest,
+  };
+  const remote = new RestRemote(all);
+  return { remote, jobs: new RestJobService(all), session, events, kept, changes, close: () => http.close() };
+}
+
+function storeOf(kept: Map<string, string>): KeptHabits {
+  return { get: (name) => kept.get(name), set: (name, value) => void kept.set(name, value) };
+}
