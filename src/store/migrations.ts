@@ -202,4 +202,9 @@ export const MIGRATIONS: readonly string[] = [
     since      INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // What the listing said of the time of a result when it was fetched, and whether that spares its next fetch.
+  `
+  ALTER TABLE result_files ADD COLUMN stamp TEXT;
+  ALTER TABLE result_files ADD COLUMN stamp_proven INTEGER NOT NULL DEFAULT 0 CHECK (stamp_proven IN (0, 1));
+  `,
 ];

@@ -16,7 +16,7 @@ export class ResultFiles {
 
   constructor(sql: Sql) {
     this.#sql = sql;
-    this.#table = new Table(sql, 'result_files', {});
+    this.#table = new Table(sql, 'result_files', { stampProven: 'flag' });
   }
 
   /** All rows of a job, in the order of their names. They may be changed meanwhile. */

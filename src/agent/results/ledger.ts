@@ -12,7 +12,7 @@ import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { flushAll } from '../../system/flush.ts';
 import type { FileDigest } from '../../system/new-file.ts';
-import type { Stamps } from './listing/stamps.ts';
+import { NO_STAMP, type Stamps } from './listing/stamps.ts';
 import type { Progress } from './progress.ts';
 
 /** Of one transaction, and so many are not kept waiting. */
@@ -31,7 +31,7 @@ export interface LedgerOptions {
   readonly intervalMs: number;
   /** Told of each file that is done. */
   readonly progress: Progress;
-  /** Told of each file that came. */
+  /** Of the listing, which was asked for before anything is fetched. */
   readonly stamps: Stamps;
 }
 
@@ -58,7 +58,7 @@ export class Ledger {
   /** The row of a name that is listed for the first time. */
   fresh(name: string): ResultRow {
     const { jobId, intervalMs } = this.#options;
-    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null };
+    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, ...NO_STAMP };
     return { jobId, name, state: 'listed', ...nothing, listedAt: this.startedAt, dueAt: this.startedAt, intervalMs };
   }
 
@@ -77,17 +77,24 @@ export class Ledger {
   fetched(row: ResultRow, { bytes, sha256 }: FileDigest, target?: string): void {
     const now = this.#options.clock.now();
     const same = row.sha256 === sha256;
-    this.#options.stamps.fetch(row.name, same);
+    const stamped = this.#options.stamps.fetched(row, same, this.startedAt);
     const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : this.#options.intervalMs;
     const state = same || row.sha256 === null ? 'synced' : 'in-flux';
     const due = { intervalMs, dueAt: now + intervalMs };
     this.#options.progress.done(target === undefined ? 'same' : 'changed');
-    this.add({ ...row, ...due, state, reason: null, live: null, bytes, sha256, fetchedAt: now }, target);
+    this.add({ ...row, ...due, ...stamped, state, reason: null, live: null, bytes, sha256, fetchedAt: now }, target);
   }
 
   /** A link to a live mirror was put at `target`. */
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
-    const linked = { state: 'linked', reason: null, live: keyText(live), bytes: null, sha256: null } as const;
+    const linked = {
+      state: 'linked',
+      reason: null,
+      live: keyText(live),
+      bytes: null,
+      sha256: null,
+      ...NO_STAMP,
+    } as const;
     this.#options.progress.done('linked');
     this.add({ ...row, ...linked, fetchedAt: this.#options.clock.now() }, target);
   }

@@ -10,7 +10,7 @@ import { partsOf } from '../path-parts.ts';
 import type { Ledger } from './ledger.ts';
 import type { Judge } from './listing/selection.ts';
 import { type Refusals, SkippedNames } from './listing/skipped-names.ts';
-import type { Stamps } from './listing/stamps.ts';
+import { NO_STAMP, type Stamps } from './listing/stamps.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
 /** A result that is to be fetched. Little is kept of each, for there may be many. */
@@ -56,6 +56,8 @@ export interface PlanOptions {
   /** `results/` of the job. */
   readonly directory: string;
   readonly stamps: Stamps;
+  /** Whether what was fetched of a file still stands there; asked before a fetch is spared. */
+  readonly stands: (result: DueResult) => Promise<boolean>;
   /** Every file is fetched, whether it is due or not. */
   readonly final: boolean;
 }
@@ -77,11 +79,11 @@ export async function planSync(options: PlanOptions): Promise<Plan> {
   const planning = new Planning(options);
   // Of names that get in each other's way, the one that was there first stays.
   for await (const row of inSlices(ledger.rows())) {
-    planning.know(row);
+    await planning.know(row);
     await ledger.keepUp();
   }
   for await (const name of inSlices(left)) {
-    planning.meet(name);
+    await planning.meet(name);
     await ledger.keepUp();
   }
   const plan = planning.end();
@@ -103,7 +105,7 @@ class Planning {
   }
 
   /** A row of the ledger. */
-  know(row: ResultRow): void {
+  async know(row: ResultRow): Promise<void> {
     const { ledger, left, judge } = this.#options;
     if (this.#skipped.takeFormer(row)) return;
     if (!left.delete(row.name)) {
@@ -111,12 +113,12 @@ class Planning {
       return;
     }
     const verdict = judge(row.name);
-    if (verdict.kind === 'fetch') this.#plan(row, verdict.parts);
+    if (verdict.kind === 'fetch') await this.#plan(row, verdict.parts);
     else if (!this.#skipped.add(row, verdict)) ledger.forget(row);
   }
 
   /** A listed name that is new, or was skipped. */
-  meet(name: string): void {
+  async meet(name: string): Promise<void> {
     const { ledger, links, judge } = this.#options;
     const verdict = judge(name);
     const fresh = ledger.fresh(name);
@@ -132,7 +134,7 @@ class Planning {
     if (former === undefined && live.length > 0)
       row = { ...row, reason: waitsForProof(live), dueAt: dueAt + intervalMs };
     ledger.add(row);
-    this.#plan(row, verdict.parts);
+    await this.#plan(row, verdict.parts);
   }
 
   end(): Plan {
@@ -141,16 +143,19 @@ class Planning {
     return { due, links: this.#links, refusals: this.#skipped.end() };
   }
 
-  #plan(row: ResultRow, parts: readonly string[]): void {
-    const { ledger, links, stamps, final, directory } = this.#options;
+  async #plan(row: ResultRow, parts: readonly string[]): Promise<void> {
+    const { ledger, links, final, directory } = this.#options;
     const live = links.proven(row, parts, final);
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
-    } else if (isDue(row, ledger.startedAt, final) && (final || !isSpared(row, stamps))) {
+    } else if (isDue(row, ledger.startedAt, final) && (final || !(await this.#isSpared(row)))) {
+      const unproven = { ...row, stampProven: false };
+      // Saved before the fetch is begun: killed in it, the agent would spare what it did not bring.
+      if (row.stampProven) ledger.add(unproven);
       const weight = links.candidates(parts).reduce((most, { position }) => Math.max(most, position), -1);
       const alike = this.#due.get(weight) ?? [];
-      alike.push(new DueResult(row, directory));
+      alike.push(new DueResult(unproven, directory));
       this.#due.set(weight, alike);
     }
   }
@@ -165,7 +170,14 @@ class Planning {
     }
     this.#gone += 1;
     const state = row.live === null ? 'synced' : 'linked';
-    if (row.state !== state) ledger.add({ ...row, state, reason: null });
+    // Should it come back, it may be another file with the time of this one.
+    if (row.state !== state || row.stamp !== null) ledger.add({ ...row, ...NO_STAMP, state, reason: null });
+  }
+
+  /** Nothing of it would be new. */
+  async #isSpared(row: ResultRow): Promise<boolean> {
+    const { stamps, stands, directory } = this.#options;
+    return stamps.spares(row) && (await stands(new DueResult(row, directory)));
   }
 }
 
@@ -176,9 +188,6 @@ function waitsForProof(live: readonly LiveFileRow[]): string {
   const more = live.length > MOST_NAMED ? `, and ${live.length - MOST_NAMED} more` : '';
   return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
-
-/** Nothing of it would be new. */
-const isSpared = ({ name, state }: ResultRow, stamps: Stamps) => state === 'synced' && stamps.isUnchanged(name);
 
 function isDue(row: ResultRow, now: number, final: boolean): boolean {
   // Further away than its interval: the clock was set back since.

@@ -24,7 +24,7 @@ import { Stamps } from './listing/stamps.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { Placement } from './place/place-files.ts';
 import { clearPartials } from './place/temporary-files.ts';
-import { distinct, planSync } from './plan.ts';
+import { type DueResult, distinct, planSync } from './plan.ts';
 import { Progress } from './progress.ts';
 
 /** What the configuration says of results. */
@@ -94,7 +94,8 @@ export class Results {
   readonly #calls: FileCalls;
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
-  readonly #stamps = new Map<JobId, Stamps>();
+  /** Of these, this process knows that what earlier ones fetched still stands there. */
+  readonly #looked = new Set<JobId>();
 
   constructor(options: ResultsOptions) {
     this.#options = options;
@@ -117,9 +118,7 @@ export class Results {
     await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
-    const stamps = this.#stamps.get(jobId) ?? new Stamps();
-    this.#stamps.set(jobId, stamps);
-    stamps.list(listed.stamps);
+    const stamps = new Stamps(listed.stamps);
     // What the service refuses for ever may come directly.
     const reasonAgainst = direct === null ? (name: string) => remote.reasonAgainst?.(name) : undefined;
     const judge = judgeOf({ ...rules, reasonAgainst, foldsCase: await ignoresCase(calls, directory) });
@@ -133,7 +132,9 @@ export class Results {
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
-    const plan = await planSync({ left, ledger, links, judge, stamps, directory, final });
+    const stands = (result: DueResult) => (this.#looked.has(jobId) ? Promise.resolve(true) : this.#stands(result));
+    const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final });
+    this.#looked.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     progress.begin(plan.links.length + plan.due.length);
@@ -163,8 +164,14 @@ export class Results {
   /** A job that is given up. */
   forgetJob(jobId: JobId): void {
     this.#cleared.delete(jobId);
-    this.#stamps.delete(jobId);
+    this.#looked.delete(jobId);
     this.#options.direct?.forgetJob(jobId);
+  }
+
+  /** Another directory may be configured by now, or somebody removed the file. */
+  async #stands({ row, target }: DueResult): Promise<boolean> {
+    const stat = await this.#calls.lstat(target);
+    return stat?.isFile() === true && stat.size === row.bytes;
   }
 
   /** Removes what a kill left behind, once. */

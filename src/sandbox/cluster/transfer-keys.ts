@@ -14,7 +14,7 @@ export interface OpenKey {
   readonly issuedAtMs: number;
 }
 
-/** Called with each key, so that a real sshd can be told of it. */
+/** Called with each key once, so that a real sshd can be told of it. */
 export interface KeyHooks {
   /** Makes the certificate of a public key; without it there is none. One line as in a `-cert.pub` file. */
   readonly certify?: ((publicKey: string) => string | Promise<string>) | undefined;
@@ -57,7 +57,7 @@ export class TransferKeys {
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
     const place = { serverHostname, sharedBasepath, protocol };
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
-    const pair = await (this.#habits.accountKeys ? this.#account() : this.#temporary(job, counts));
+    const pair = await (this.#habits.accountKeys ? this.#account(job) : this.#temporary(job, counts));
     const credentials = {
       username: transferUsername ?? userInfo().username,
       ...pair,
@@ -90,8 +90,11 @@ export class TransferKeys {
     return pair;
   }
 
-  #account(): Promise<KeyPair> {
-    this.#accountKey ??= this.#createPair();
+  #account({ jobId }: SubmittedJob): Promise<KeyPair> {
+    this.#accountKey ??= this.#createPair().then(async (pair) => {
+      await this.#hooks.onKeyIssued?.(jobId, pair.publicKey);
+      return pair;
+    });
     return this.#accountKey;
   }
 

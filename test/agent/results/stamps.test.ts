@@ -1,4 +1,5 @@
 /** What a service says of each listed name besides: when the file was changed, and that it hands out none of that name. */
+import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ResultsPlace } from './place.ts';
 
@@ -45,6 +46,44 @@ describe('a file whose listing says when it was changed', () => {
     place.remote.set('/11/a', 'same second');
     expect(await fetches(place, 20)).toBe(2);
     expect(place.read('11', 'a')).toBe('same second');
+  });
+
+  it('is fetched by no later process until that changes, if it was fetched twice', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'first');
+    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
+    expect(await fetches(place, 1)).toBe(1);
+    place.restarted();
+    expect(await fetches(place, 5)).toBe(1);
+    place.restarted();
+    expect(await fetches(place, 5)).toBe(0);
+    place.remote.set('/11/a', 'second');
+    place.remote.stamps.set('/11/a', '2024-05-01T13:00:00');
+    expect(await fetches(place, 1)).toBe(1);
+    expect(place.read('11', 'a')).toBe('second');
+  });
+
+  it('is fetched by the next process if what came of it is not there any more', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'first');
+    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
+    await fetches(place, 3);
+    fs.rmSync(place.path('11', 'a'));
+    place.restarted();
+    expect(await fetches(place, 3)).toBe(1);
+    expect(place.read('11', 'a')).toBe('first');
+  });
+
+  it('is not spared by two fetches within one second', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', 'first');
+    place.remote.stamps.set('/11/a', '2024-05-01T12:00:00');
+    await place.sync();
+    place.now += 500;
+    await place.sync(true);
+    place.remote.set('/11/a', 'the same second');
+    expect(await fetches(place, 5)).toBe(2);
+    expect(place.read('11', 'a')).toBe('the same second');
   });
 
   it('is fetched at its intervals when the listing says it no longer', async () => {

@@ -1,30 +1,35 @@
 /**
- * When the listing said that files of one job were changed, as far as it says so (docs/rest.md 3.3). A file that kept its
- * stamp need not be fetched again, once it was: but one that is rewritten in the moment of the fetch may keep it, so only
- * a second fetch that brought the same shows that the stamp is that of the content. A new process begins anew.
+ * When one listing said that its files were changed, as far as it says so (docs/rest.md 3.3). A file that kept its stamp
+ * need not be fetched again, once it was: but one that is rewritten in the moment of the fetch may keep it, so only a
+ * second fetch that brought the same, a while later, shows that the stamp is that of the content. The stamp is kept in
+ * the row of the file, with the content, and its proof is taken back before the next fetch is begun: a kill then leaves
+ * no stamp that spares another content than is here.
  */
+import type { ResultRow } from '../../../store/rows.ts';
+
+export type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
+
+export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
+
+/** Stamps have whole seconds: what is fetched later than this after a listing cannot be rewritten within its second. */
+const APART_MS = 2_000;
+
 export class Stamps {
-  #listed: ReadonlyMap<string, string> = new Map();
-  /** Of files that were fetched: the stamp they had then, and whether the fetch before brought the same with it. */
-  readonly #fetched = new Map<string, { readonly stamp: string; readonly isProven: boolean }>();
+  readonly #listed: ReadonlyMap<string, string>;
 
-  /** A listing came. */
-  list(stamps: ReadonlyMap<string, string> | undefined): void {
-    this.#listed = stamps ?? new Map();
-    for (const name of this.#fetched.keys()) if (!this.#listed.has(name)) this.#fetched.delete(name);
+  constructor(listed: ReadonlyMap<string, string> = new Map()) {
+    this.#listed = listed;
   }
 
-  /** Whether a fetch would bring what is here. */
-  isUnchanged(name: string): boolean {
-    const fetched = this.#fetched.get(name);
-    return fetched?.isProven === true && fetched.stamp === this.#listed.get(name);
+  /** Whether a fetch would bring what came last. */
+  spares({ name, state, stamp, stampProven }: ResultRow): boolean {
+    return state === 'synced' && stampProven && stamp !== null && stamp === this.#listed.get(name);
   }
 
-  /** A file was fetched; `isSame`: what came is what came before. */
-  fetch(name: string, isSame: boolean): void {
-    const stamp = this.#listed.get(name);
-    const before = this.#fetched.get(name);
-    if (stamp === undefined) this.#fetched.delete(name);
-    else this.#fetched.set(name, { stamp, isProven: isSame && before?.stamp === stamp });
+  /** What is kept of a file that was fetched; `row` is that of before, `listedAt` when the listing came. */
+  fetched({ name, stamp: before, fetchedAt }: ResultRow, isSame: boolean, listedAt: number): Stamped {
+    const stamp = this.#listed.get(name) ?? null;
+    const isApart = fetchedAt !== null && listedAt - fetchedAt >= APART_MS;
+    return { stamp, stampProven: stamp !== null && isSame && isApart && before === stamp };
   }
 }

@@ -4,7 +4,7 @@ import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.t
 import type { Patterns } from '../../../../src/agent/patterns.ts';
 import { Ledger } from '../../../../src/agent/results/ledger.ts';
 import { judgeOf } from '../../../../src/agent/results/listing/selection.ts';
-import { Stamps } from '../../../../src/agent/results/listing/stamps.ts';
+import { NO_STAMP, Stamps } from '../../../../src/agent/results/listing/stamps.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
 import { Progress } from '../../../../src/agent/results/progress.ts';
@@ -27,7 +27,15 @@ const synced = { state: 'synced', bytes: 1, sha256: 'a'.repeat(64), fetchedAt: 1
 
 /** Rows as earlier syncs left them. */
 function fill(place: ResultsPlace, names: readonly string[], row: Partial<ResultRow>): void {
-  const common = { jobId: JOB, state: 'listed', reason: null, bytes: null, sha256: null, live: null } as const;
+  const common = {
+    jobId: JOB,
+    state: 'listed',
+    reason: null,
+    bytes: null,
+    sha256: null,
+    live: null,
+    ...NO_STAMP,
+  } as const;
   const times = { listedAt: 1, fetchedAt: null, dueAt: place.now + 60_000, intervalMs: 60_000 };
   place.store.results.saveAll(names.map((name) => ({ ...common, ...times, name, ...row })));
 }
@@ -38,7 +46,7 @@ async function planOf(place: ResultsPlace, names: readonly string[], patterns: P
   const clock = { ...systemClock, now: () => place.now };
   const stamps = new Stamps();
   return planSync({
-    ...{ directory: place.path(), final: false, stamps },
+    ...{ directory: place.path(), final: false, stamps, stands: async () => true },
     left: await distinct(names),
     judge: judgeOf({ ...patterns, foldsCase: false }),
     ledger: new Ledger({
