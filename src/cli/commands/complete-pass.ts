@@ -25,6 +25,8 @@ interface Pass extends PassOrder {
 const LOOK_MS = 100;
 /** Every so many looks it is made sure that the agent lives, which opens a file. */
 const LOOKS_A_LIFE_SIGN = 10;
+/** So many in a row are missing if it has stopped: one that begins anew, with another configuration, lets go for a moment. */
+const MISSING_LIFE_SIGNS = 2;
 
 /** Has one complete pass done. The kind `unwatch` ends the job with it. */
 export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
@@ -51,17 +53,17 @@ async function askAgent({ config, jobId, kind, progress, signal }: Pass): Promis
       return store.requests.add(jobId, kind, askedAt);
     });
     store.wake();
-    for (let looks = 1; ; looks += 1) {
+    for (let looks = 1, missing = 0; ; looks += 1) {
       await sleep(LOOK_MS, undefined, { signal }).catch(() => {
         throw new JobtailError('aborted', 'it was stopped');
       });
       // Before the answer is looked for: it may be the last thing that the agent does.
-      const lives = looks % LOOKS_A_LIFE_SIGN !== 0 || lockHolder(config.state.directory) !== undefined;
+      if (looks % LOOKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
       const answer = store.requests.get(requestId)?.answer;
       if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
       const pass = store.resultSyncs.get(jobId);
       if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
-      if (!lives) {
+      if (missing >= MISSING_LIFE_SIGNS) {
         throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
       }
     }
