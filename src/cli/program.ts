@@ -201,7 +201,7 @@ function addTryOut(program: Command): void {
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
     .option('--no-jobs', 'without the service that tells of jobs, as on servers that have none')
-    .addOption(protocolOption())
+    .addOption(protocolOption('what the configuration speaks that is printed'))
     .option('--release <version>', 'the release of REST that it is', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
     .action(async (options) => (await loaded(import('./commands/sandbox.ts'))).sandbox(options));
@@ -211,7 +211,9 @@ function addTryOut(program: Command): void {
     .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
     .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
     .option('--all', 'a row for every file in the table, however many there are')
-    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all'))
+    .addOption(protocolOption('what the agent speaks with the sandbox'))
+    .option('--release <version>', 'the release of REST that the sandbox is', '6.3')
+    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest'))
     .action(async (options) => (await loaded(import('./commands/demo.ts'))).demo(options));
 }
 
@@ -225,10 +227,8 @@ async function loaded<Module>(loading: Promise<Module>): Promise<Module> {
 const examples = (...lines: readonly string[]) =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 
-const protocolOption = () =>
-  new Option('--protocol <name>', 'what the configuration speaks that is printed')
-    .choices(['soap', 'rest'] as const)
-    .default('soap' as const);
+const protocolOption = (description: string) =>
+  new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('soap' as const);
 
 const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
