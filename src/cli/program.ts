@@ -4,7 +4,7 @@
  */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
-import { AUTH_METHODS } from '../auth.ts';
+import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
@@ -156,10 +156,13 @@ function addSetup(program: Command): void {
     .command('init')
     .description('ask the few things the agent has to know, write config.yaml, and try it')
     .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
-    .option('--url <url>', 'address of the file-transfer service')
-    .option('--namespace <uri>', 'XML namespace of its operations')
+    .option('--url <url>', 'address of the middleware, or of its file-transfer service')
+    .addOption(
+      new Option('--protocol <name>', 'what it speaks; found out if left out').choices(['soap', 'rest'] as const),
+    )
+    .option('--namespace <uri>', 'XML namespace of its operations, for SOAP')
     .option('--base-url <url>', 'address the sign-in starts from')
-    .addOption(new Option('--method <name>', 'how to sign in').choices(AUTH_METHODS))
+    .addOption(new Option('--method <name>', 'how to sign in').choices([...AUTH_METHODS, API_KEY] as const))
     .option('--username <name>', 'user name')
     .addOption(new Option('--project-id <id>', 'project, for cloud-platform').argParser(projectArgument))
     .option('--secret-file <file>', 'the file that holds the password, token or session code')
@@ -172,7 +175,7 @@ function addSetup(program: Command): void {
       examples(
         'agent init',
         'sudo agent init --service',
-        'pass show cluster | agent init --url https://mw.example.org/FileTransferWs --namespace http://mw.example.org/ \\',
+        'pass show cluster | agent init --url https://mw.example.org \\',
         '    --method password --username alice --secret-stdin',
       ),
     )

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
-import { configText } from '../../src/cli/init/config-text.ts';
+import { type AnsweredService, configText } from '../../src/cli/init/config-text.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 
 async function namespaceIn(wsdl: string): Promise<string | undefined> {
@@ -89,16 +89,27 @@ describe('the configuration that is written', () => {
     ),
   });
 
+  /** What is not there has its default. */
+  function keysOf(service: AnsweredService): Readonly<Record<string, unknown>> {
+    const { protocol, ...keys } = service;
+    if ('path' in keys) return { protocol, baseUrl: keys.baseUrl, ...(keys.path !== '/heappe' && { path: keys.path }) };
+    const { jobsUrl, ...others } = keys;
+    return jobsUrl === null ? others : { ...others, jobsUrl };
+  }
+
   it('holds the answers and nothing else, whatever they are', () => {
     const answers = fc.record({
-      ...{
-        fileTransferUrl: text,
-        namespace: text,
-        jobsUrl: fc.option(text),
-        baseUrl: text,
-        username: text,
-        projectId: text,
-      },
+      service: fc.oneof(
+        fc.record({
+          ...{ protocol: fc.constant('soap' as const), fileTransferUrl: text, namespace: text },
+          ...{ jobsUrl: fc.option(text), baseUrl: text },
+        }),
+        fc.record({
+          ...{ protocol: fc.constant('rest' as const), baseUrl: text },
+          path: fc.oneof(text, fc.constant('/heappe')),
+        }),
+      ),
+      ...{ username: text, projectId: text },
       ...{ mirrorDirectory: text, stateDirectory: text, secret: fc.tuple(fc.constant('tokenFile'), text) },
     });
     fc.assert(
@@ -107,11 +118,9 @@ describe('the configuration that is written', () => {
         expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
         const { value, problems } = readYaml(written);
         expect(problems).toEqual([]);
-        const { fileTransferUrl, namespace, jobsUrl, baseUrl, username, projectId } = given;
-        const { secret, mirrorDirectory, stateDirectory } = given;
-        const told = jobsUrl === null ? {} : { jobsUrl };
+        const { service, username, projectId, secret, mirrorDirectory, stateDirectory } = given;
         expect(value).toEqual({
-          service: { fileTransferUrl, namespace, baseUrl, ...told },
+          service: keysOf(service),
           auth: { method: 'cloud-platform', username, projectId, tokenFile: secret[1] },
           mirror: { directory: mirrorDirectory },
           state: { directory: stateDirectory },

@@ -95,7 +95,7 @@ describe('agent init', () => {
     const file = path.join(place.directory, 'agent', 'config.yaml');
     const flags = ['--output', file, '--url', `${sandbox.baseUrl}/FileTransferWs`, '--method', 'password'];
     const rest = ['--base-url', sandbox.baseUrl, '--username', 'alice', '--secret-file', sandbox.passwordFile];
-    const missing = await place.plain(['init', ...flags]);
+    const missing = await place.plain(['init', ...flags, '--no-check']);
     expect(missing).toMatchObject({ code: 2, stdout: '' });
     expect(missing.stderr).toContain('--namespace is missing');
 
@@ -144,6 +144,32 @@ describe('agent init', () => {
     }
   });
 
+  it.concurrent('finds out by one address what is spoken there, and writes what fits', {
+    timeout: 180_000,
+  }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const user = ['--method', 'password', '--username', 'alice', '--secret-file', sandbox.passwordFile];
+    const serviceFrom = async (url: string, ...flags: readonly string[]) => {
+      const file = path.join(place.directory, 'found.yaml');
+      const made = await place.plain(['init', '--force', '-o', file, '--url', url, ...user, ...flags]);
+      expect(made, url).toMatchObject({ code: 0, stderr: '' });
+      expect(markOf(made.stdout, 'sign-in')).toBe('✓');
+      return parse(fs.readFileSync(file, 'utf8')).service;
+    };
+    const { baseUrl, jobsUrl, restUrl } = sandbox;
+    const namespace = 'http://sandbox.example.org/';
+    const soap = { fileTransferUrl: `${baseUrl}/FileTransferWs`, namespace, jobsUrl, baseUrl };
+    expect(await serviceFrom(`${baseUrl}/`)).toEqual(soap);
+    expect(await serviceFrom(`${baseUrl}/FileTransferWs`)).toEqual(soap);
+    expect(await serviceFrom(restUrl)).toEqual({ protocol: 'rest', baseUrl });
+    expect(await serviceFrom(baseUrl, '--protocol', 'rest')).toEqual({ protocol: 'rest', baseUrl });
+    await sandbox.setHabits({ restPath: '/a/b', release: '2.0' });
+    expect(await serviceFrom(`${baseUrl}/a/b/`)).toEqual({ protocol: 'rest', baseUrl, path: '/a/b' });
+    await sandbox.setHabits({ restPath: '/a/heappe' });
+    expect(await serviceFrom(`${baseUrl}/a`)).toEqual({ protocol: 'rest', baseUrl: `${baseUrl}/a` });
+  });
+
   it.concurrent('asks on a terminal, and never shows the password', {
     timeout: 180_000,
     ...needs('script'),
@@ -155,11 +181,9 @@ describe('agent init', () => {
       await terminal.shows(question);
       terminal.type(`${text}\r`);
     };
-    await answer('Address of the file-transfer service', 'not an address');
-    await answer('it starts with https://', `${sandbox.baseUrl}/FileTransferWs`);
-    await answer('XML namespace', 'http://sandbox.example.org/');
+    await answer('Address of the middleware', 'not an address');
+    await answer('it starts with https://', sandbox.baseUrl);
     await answer('How to sign in', '');
-    await answer('Address the sign-in starts from', '');
     await answer('User name', 'alice');
     await answer('Password (not shown)', sandbox.secrets.password);
     expect(await terminal.ended).toBe(0);
