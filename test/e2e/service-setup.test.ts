@@ -42,6 +42,38 @@ describe('agent check', () => {
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
 
+  it.concurrent.for([
+    ['3.1', 'V2.2 to V4.1', 'POST'],
+    ['6.4', 'V4.3 to V6.5', 'GET'],
+  ] as const)(
+    'tells the habits of release %s, and which releases they fit',
+    {
+      timeout: 180_000,
+    },
+    async ([release, span, verb], context) => {
+      const place = Place.make(context);
+      const sandbox = await place.startSandbox();
+      await sandbox.setHabits({ release });
+      const job = await sandbox.submit({ tasks: [{}] });
+      const { files } = taskOf(job);
+      fs.writeFileSync(files.stdout, 'hello\n');
+      fs.mkdirSync(path.join(path.dirname(files.stdout), 'results'));
+      fs.writeFileSync(path.join(path.dirname(files.stdout), 'results', 'a.bin'), 'x');
+      const directories = { mirror: { directory: place.mirror }, state: { directory: place.state } };
+      place.writeConfig(JSON.stringify({ ...sandbox.configuration('rest'), ...directories }));
+      const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain('JobManagement of REST, with nothing to configure, tells of 1 job');
+      expect(stdout).toMatch(new RegExp(`^✓ habits +what was found fits the releases ${span}`, 'm'));
+      expect(stdout).toContain(`· ${' '.repeat(14)}${verb} FileTransfer/ListChangedFilesForJob`);
+      expect(stdout).toContain('requests for parts have at most 452 bytes');
+      expect(stdout).toContain('the offset comes back as it was asked for');
+      expect(stdout).not.toContain('service.jobsUrl');
+      // It changes nothing.
+      expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
+    },
+  );
+
   it.concurrent('says what is wrong, what to do, and ends with the code of it', {
     timeout: 180_000,
   }, async (context) => {
