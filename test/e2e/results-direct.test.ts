@@ -77,7 +77,9 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     const { lastLook } = (await statusOf(e2e)).results;
     expect(lastLook).toMatchObject({ way: 'soap' });
     expect(lastLook?.fallback).toContain('127.0.0.1 refused the temporary key');
-    expect((await e2e.place.agent('status', '501')).stdout).toContain('by the service, not directly: 127.0.0.1 refused');
+    expect((await e2e.place.agent('status', '501')).stdout).toContain(
+      'by the service, not directly: 127.0.0.1 refused',
+    );
     expect(e2e.sandbox.openKeys).toEqual([]);
   });
 

@@ -128,7 +128,7 @@ function resultLines({ results }: JobReport): string[] {
   if (lastLook !== null) {
     const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastLook;
     const when = endedAt === null ? 'now' : ageOf(updatedAt);
-    const rate = `${showBytes(lastLook.bytesPerSecond)}/s by ${lastLook.way ?? 'nothing'}`;
+    const rate = `${showBytes(lastLook.bytesPerSecond)}/s by ${wayOf(lastLook.way)}`;
     lines.push(`  last look (${when}): ${done} of ${wanted} files that were due, ${showBytes(bytes)}, ${rate}`);
     if (fallback !== null) lines.push(pc.yellow(`  by the service, not directly: ${printable(fallback)}`));
   }
@@ -168,3 +168,6 @@ function resultsOf({ results }: JobReport): string {
   const others = `${counted(queued, 'waiting')}${counted(inFlux, 'in flux')}${failed > 0 ? pc.red(counted(failed, 'failed')) : ''}`;
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
+
+/** Of the two protocols of the service, either is named as the first one was. */
+const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'nothing'));

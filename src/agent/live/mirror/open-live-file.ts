@@ -20,13 +20,15 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
       found = { ...found, inode, modifiedNs };
       options.commit(found);
     }
-    const inexact = regionsBefore(found.inexact, length);
+    // Behind the position, what stands for bytes that cannot be had is only there if what was written is.
+    const isWritten = found.bootId !== null && found.bootId === options.bootId;
+    const inexact = regionsBefore(found.inexact, isWritten ? length : Math.min(length, found.position));
     const liveRow = new LiveRow({ ...found, bootId: null, inexact }, memory, options);
     // A flush failed: no start may take what is not promised for right, whatever the system still shows of it.
     const writer = new MirrorWriter(mirror, length, () => liveRow.commit({ bootId: null }));
     const integrity = integrityOf(found, look, memory.leftIntact === true);
     const file = new LiveFile({ row: liveRow, mirror, writer, integrity }, options);
-    if (found.bootId !== null && found.bootId === options.bootId) await file.promiseWritten();
+    if (isWritten) await file.promiseWritten();
     return file;
   } catch (error) {
     await options.mirrors.giveBack(mirror, { grew: false });

@@ -140,6 +140,26 @@ describe('what could not be had', () => {
   });
 });
 
+test.each([
+  ['this boot', [{ start: 1, length: 2 }]],
+  ['another boot', []],
+])('what stood for bytes that cannot be had is believed on %s after a kill: %j', async (bootId, inexact) => {
+  const place = new LivePlace();
+  await place.during((file) => file.append(Buffer.from('a')));
+  await expect(
+    place.during(async (file) => {
+      await file.appendInexact(2);
+      throw new Error('killed');
+    }),
+  ).rejects.toThrow('killed');
+  expect(place.committed).toMatchObject({ position: 1, inexact: [{ start: 1, length: 2 }] });
+  if (bootId !== 'this boot') fs.writeFileSync(place.path, 'a\0\0');
+  place.kill();
+  const file = await place.open({ bootId });
+  expect(file.row.inexact).toEqual(inexact);
+  await file.close();
+});
+
 describe('a mirror that is opened', () => {
   const row = { ...NEW_ROW, position: 10, inode: '7', modifiedNs: '100' };
   const appending = { ...row, bootId: 'this one' };
