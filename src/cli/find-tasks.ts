@@ -17,7 +17,7 @@ export interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobServic
 
 /** Keeps what it finds; nothing if the order of the job names its tasks. @throws JobtailError of the file transfer */
 export async function findTasks(jobId: JobId, options: FindTasksOptions): Promise<void> {
-  const { store, log, remote, signal } = options;
+  const { store, log, remote, jobService, signal } = options;
   const search = store.taskSearches.get(jobId);
   if (search === undefined) return;
   const told = await toldTasks(jobId, options);
@@ -26,8 +26,12 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
     await keepFound(found, told, { store, log });
     store.transaction(() => store.taskSearches.save({ ...found, lookedAt: systemClock.now() }));
   } else {
-    const parts = { store, log, clock: systemClock, habits: store.habits, batchLimit: new BatchLimit(store.habits) };
-    await new TaskSearch(jobId, parts).look({ remote, isListed: false, signal });
+    const parts = { store, log, clock: systemClock, habits: store.habits, isToldOfJobs: jobService !== null };
+    await new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.habits) }).look({
+      remote,
+      isListed: false,
+      signal,
+    });
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;
   const hint = `if it has some: agent watch ${jobId} --task ID`;

@@ -4,7 +4,7 @@
  */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
-import { AUTH_METHODS } from '../auth.ts';
+import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
@@ -156,10 +156,13 @@ function addSetup(program: Command): void {
     .command('init')
     .description('ask the few things the agent has to know, write config.yaml, and try it')
     .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
-    .option('--url <url>', 'address of the file-transfer service')
-    .option('--namespace <uri>', 'XML namespace of its operations')
+    .option('--url <url>', 'address of the middleware, or of its file-transfer service')
+    .addOption(
+      new Option('--protocol <name>', 'what it speaks; found out if left out').choices(['soap', 'rest'] as const),
+    )
+    .option('--namespace <uri>', 'XML namespace of its operations, for SOAP')
     .option('--base-url <url>', 'address the sign-in starts from')
-    .addOption(new Option('--method <name>', 'how to sign in').choices(AUTH_METHODS))
+    .addOption(new Option('--method <name>', 'how to sign in').choices([...AUTH_METHODS, API_KEY] as const))
     .option('--username <name>', 'user name')
     .addOption(new Option('--project-id <id>', 'project, for cloud-platform').argParser(projectArgument))
     .option('--secret-file <file>', 'the file that holds the password, token or session code')
@@ -172,7 +175,7 @@ function addSetup(program: Command): void {
       examples(
         'agent init',
         'sudo agent init --service',
-        'pass show cluster | agent init --url https://mw.example.org/FileTransferWs --namespace http://mw.example.org/ \\',
+        'pass show cluster | agent init --url https://mw.example.org \\',
         '    --method password --username alice --secret-stdin',
       ),
     )
@@ -201,7 +204,7 @@ function addTryOut(program: Command): void {
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
     .option('--no-jobs', 'without the service that tells of jobs, as on servers that have none')
-    .addOption(protocolOption())
+    .addOption(protocolOption('what the configuration speaks that is printed'))
     .option('--release <version>', 'the release of REST that it is', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
     .action(async (options) => (await loaded(import('./commands/sandbox.ts'))).sandbox(options));
@@ -211,7 +214,9 @@ function addTryOut(program: Command): void {
     .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
     .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
     .option('--all', 'a row for every file in the table, however many there are')
-    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all'))
+    .addOption(protocolOption('what the agent speaks with the sandbox'))
+    .option('--release <version>', 'the release of REST that the sandbox is', '6.3')
+    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest'))
     .action(async (options) => (await loaded(import('./commands/demo.ts'))).demo(options));
 }
 
@@ -225,10 +230,8 @@ async function loaded<Module>(loading: Promise<Module>): Promise<Module> {
 const examples = (...lines: readonly string[]) =>
   `\n${lines.length === 1 ? 'Example' : 'Examples'}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 
-const protocolOption = () =>
-  new Option('--protocol <name>', 'what the configuration speaks that is printed')
-    .choices(['soap', 'rest'] as const)
-    .default('soap' as const);
+const protocolOption = (description: string) =>
+  new Option('--protocol <name>', description).choices(['soap', 'rest'] as const).default('soap' as const);
 
 const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);

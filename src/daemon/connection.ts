@@ -61,7 +61,7 @@ export async function connect(
     observer,
     newClient = (options) => new HttpClient(options),
     secrets = new Secrets(),
-    habits = forgottenHabits(),
+    habits = passingHabits(),
   }: ConnectOptions = {},
 ): Promise<Connection> {
   const { service, auth } = config;
@@ -102,10 +102,10 @@ export async function connect(
   return { remote, jobService: told, session, secrets, close: () => http.close() };
 }
 
-/** Habits that are found out anew by each process. */
-function forgottenHabits(): KeptHabits {
-  const known = new Map<string, string>();
-  return { get: (name) => known.get(name), set: (name, value) => void known.set(name, value) };
+/** Habits that a process finds out for itself; what is kept already is believed, and stays as it is. */
+export function passingHabits(kept?: Pick<KeptHabits, 'get'>): KeptHabits {
+  const found = new Map<string, string>();
+  return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
 }
 
 /** Where answers wait that are too long for the memory, and what they leave free there. */

@@ -10,10 +10,13 @@ import { needsThat } from '../support/needs.ts';
 const OPTIONS = { timeout: 180_000, ...needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc') };
 
 /** A demo whose temporary directory is below a directory of the test. */
-function startDemo({ onTestFinished }: TestContext, seconds = 4) {
+function startDemo({ onTestFinished }: TestContext, seconds = 4, ...flags: readonly string[]) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
-  const demo = new Program(['demo', '--seconds', String(seconds)], { cwd: directory, env: { TMPDIR: directory } });
+  const demo = new Program(['demo', '--seconds', String(seconds), ...flags], {
+    cwd: directory,
+    env: { TMPDIR: directory },
+  });
   /** The path of a file of the demo, as soon as it is there. */
   const found = (...name: string[]) =>
     until(name.join('/'), () => {
@@ -73,6 +76,20 @@ describe.concurrent('the demo', OPTIONS, () => {
     expect(stdout).toMatch(/\nall \d+ files equal \([\d.]+ MiB\), in [\d.]+ s\n$/);
     // What is no terminal gets no escape sequences.
     expect(stdout).not.toContain('\u001b');
+    await expectNothingLeft(directory);
+  });
+
+  // One that loses directories, and one that has all the latest habits.
+  it.for(['4.2', '6.4'])('does the same over REST of release %s', async (release, context) => {
+    const { directory, demo } = startDemo(context, 4, '--protocol', 'rest', '--release', release);
+    const { code, stdout, stderr } = await demo.ended;
+    expect([stderr, code]).toEqual(['', 0]);
+    expect(stdout).toContain(`over REST, as release ${release}`);
+    expect(stdout).toContain('protocol: rest');
+    expect(stdout).toMatch(/process \d+ is dead \(SIGKILL\)/);
+    expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
+    expect(stdout).toContain('8 verified against the raw bytes of the server');
+    expect(stdout).toMatch(/\nall \d+ files equal \([\d.]+ MiB\), in [\d.]+ s\n$/);
     await expectNothingLeft(directory);
   });
 

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { jobsUrlBeside, namespaceOf } from '../../src/cli/check/description.ts';
-import { configText } from '../../src/cli/init/config-text.ts';
+import { type AnsweredService, configText } from '../../src/cli/init/config-text.ts';
+import { serviceAt } from '../../src/cli/init/service.ts';
 import { readYaml } from '../../src/config/yaml.ts';
 
 async function namespaceIn(wsdl: string): Promise<string | undefined> {
@@ -64,6 +65,47 @@ describe('the service that tells of jobs', () => {
   });
 });
 
+describe('the protocol of an address', () => {
+  const SIGN_IN = 'UserAndLimitationManagement/AuthenticateUserPassword';
+  const wsdl = '<definitions targetNamespace="urn:x"><operation name="DownloadPartsOfJobFilesFromCluster"/>';
+
+  /** A server that answers each path with a status and a text. */
+  async function found(answer: (path: string) => readonly [number, string?], path = ''): Promise<unknown> {
+    const server = http.createServer(({ url = '' }, response) => {
+      const [status, text] = answer(url);
+      response.writeHead(status).end(text);
+    });
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const service = await serviceAt(`${origin}${path}`, new AbortController().signal);
+    return service && JSON.parse(JSON.stringify(service).replaceAll(origin, ''));
+  }
+
+  it('is SOAP where the file transfer describes itself', async () => {
+    const soap = { protocol: 'soap', fileTransferUrl: '/ws/FileTransferWs', namespace: 'urn:x' };
+    expect(await found((url) => (url === '/ws/FileTransferWs?wsdl' ? [200, wsdl] : [404]), '/ws/')).toEqual(soap);
+    expect(await found((url) => (url === '/ws/FileTransferWs?wsdl' ? [200, wsdl.replace('Parts', '')] : [404]))).toBe(
+      undefined,
+    );
+  });
+
+  it.each([
+    ['', '/heappe', { baseUrl: '', path: '/heappe' }],
+    ['/heappe/', '/heappe', { baseUrl: '', path: '/heappe' }],
+    ['/a/heappe', '/a/heappe', { baseUrl: '/a', path: '/heappe' }],
+    ['/a', '/a', { baseUrl: '', path: '/a' }],
+    ['/swagger/index.html', '/heappe', { baseUrl: '', path: '/heappe' }],
+  ])('at %j is REST where the sign-in at %s wants another verb', async (given, path, service) => {
+    const answer = (url: string) => [url === `${path}/${SIGN_IN}` ? 405 : 404] as const;
+    expect(await found(answer, given)).toEqual({ protocol: 'rest', ...service });
+  });
+
+  it('is none where every address gets the same answer', async () => {
+    for (const status of [200, 401, 404, 405, 500]) expect(await found(() => [status, 'Welcome'])).toBeUndefined();
+  });
+});
+
 describe('the configuration that is written', () => {
   const text = fc.string({
     unit: fc.oneof(
@@ -89,16 +131,27 @@ describe('the configuration that is written', () => {
     ),
   });
 
+  /** What is not there has its default. */
+  function keysOf(service: AnsweredService): Readonly<Record<string, unknown>> {
+    const { protocol, ...keys } = service;
+    if ('path' in keys) return { protocol, baseUrl: keys.baseUrl, ...(keys.path !== '/heappe' && { path: keys.path }) };
+    const { jobsUrl, ...others } = keys;
+    return jobsUrl === null ? others : { ...others, jobsUrl };
+  }
+
   it('holds the answers and nothing else, whatever they are', () => {
     const answers = fc.record({
-      ...{
-        fileTransferUrl: text,
-        namespace: text,
-        jobsUrl: fc.option(text),
-        baseUrl: text,
-        username: text,
-        projectId: text,
-      },
+      service: fc.oneof(
+        fc.record({
+          ...{ protocol: fc.constant('soap' as const), fileTransferUrl: text, namespace: text },
+          ...{ jobsUrl: fc.option(text), baseUrl: text },
+        }),
+        fc.record({
+          ...{ protocol: fc.constant('rest' as const), baseUrl: text },
+          path: fc.oneof(text, fc.constant('/heappe')),
+        }),
+      ),
+      ...{ username: text, projectId: text },
       ...{ mirrorDirectory: text, stateDirectory: text, secret: fc.tuple(fc.constant('tokenFile'), text) },
     });
     fc.assert(
@@ -107,11 +160,9 @@ describe('the configuration that is written', () => {
         expect(written.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\u2028\u2029]/u);
         const { value, problems } = readYaml(written);
         expect(problems).toEqual([]);
-        const { fileTransferUrl, namespace, jobsUrl, baseUrl, username, projectId } = given;
-        const { secret, mirrorDirectory, stateDirectory } = given;
-        const told = jobsUrl === null ? {} : { jobsUrl };
+        const { service, username, projectId, secret, mirrorDirectory, stateDirectory } = given;
         expect(value).toEqual({
-          service: { fileTransferUrl, namespace, baseUrl, ...told },
+          service: keysOf(service),
           auth: { method: 'cloud-platform', username, projectId, tokenFile: secret[1] },
           mirror: { directory: mirrorDirectory },
           state: { directory: stateDirectory },

@@ -42,6 +42,38 @@ describe('agent check', () => {
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
 
+  it.concurrent.for([
+    ['3.1', 'V2.2 to V4.1', 'POST'],
+    ['6.4', 'V4.3 to V6.5', 'GET'],
+  ] as const)(
+    'tells the habits of release %s, and which releases they fit',
+    {
+      timeout: 180_000,
+    },
+    async ([release, span, verb], context) => {
+      const place = Place.make(context);
+      const sandbox = await place.startSandbox();
+      await sandbox.setHabits({ release });
+      const job = await sandbox.submit({ tasks: [{}] });
+      const { files } = taskOf(job);
+      fs.writeFileSync(files.stdout, 'hello\n');
+      fs.mkdirSync(path.join(path.dirname(files.stdout), 'results'));
+      fs.writeFileSync(path.join(path.dirname(files.stdout), 'results', 'a.bin'), 'x');
+      const directories = { mirror: { directory: place.mirror }, state: { directory: place.state } };
+      place.writeConfig(JSON.stringify({ ...sandbox.configuration('rest'), ...directories }));
+      const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toContain('JobManagement of REST, with nothing to configure, tells of 1 job');
+      expect(stdout).toMatch(new RegExp(`^✓ habits +what was found fits the releases ${span}`, 'm'));
+      expect(stdout).toContain(`· ${' '.repeat(14)}${verb} FileTransfer/ListChangedFilesForJob`);
+      expect(stdout).toContain('requests for parts have at most 452 bytes');
+      expect(stdout).toContain('the offset comes back as it was asked for');
+      expect(stdout).not.toContain('service.jobsUrl');
+      // It changes nothing.
+      expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
+    },
+  );
+
   it.concurrent('says what is wrong, what to do, and ends with the code of it', {
     timeout: 180_000,
   }, async (context) => {
@@ -95,7 +127,7 @@ describe('agent init', () => {
     const file = path.join(place.directory, 'agent', 'config.yaml');
     const flags = ['--output', file, '--url', `${sandbox.baseUrl}/FileTransferWs`, '--method', 'password'];
     const rest = ['--base-url', sandbox.baseUrl, '--username', 'alice', '--secret-file', sandbox.passwordFile];
-    const missing = await place.plain(['init', ...flags]);
+    const missing = await place.plain(['init', ...flags, '--no-check']);
     expect(missing).toMatchObject({ code: 2, stdout: '' });
     expect(missing.stderr).toContain('--namespace is missing');
 
@@ -144,6 +176,32 @@ describe('agent init', () => {
     }
   });
 
+  it.concurrent('finds out by one address what is spoken there, and writes what fits', {
+    timeout: 180_000,
+  }, async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const user = ['--method', 'password', '--username', 'alice', '--secret-file', sandbox.passwordFile];
+    const serviceFrom = async (url: string, ...flags: readonly string[]) => {
+      const file = path.join(place.directory, 'found.yaml');
+      const made = await place.plain(['init', '--force', '-o', file, '--url', url, ...user, ...flags]);
+      expect(made, url).toMatchObject({ code: 0, stderr: '' });
+      expect(markOf(made.stdout, 'sign-in')).toBe('✓');
+      return parse(fs.readFileSync(file, 'utf8')).service;
+    };
+    const { baseUrl, jobsUrl, restUrl } = sandbox;
+    const namespace = 'http://sandbox.example.org/';
+    const soap = { fileTransferUrl: `${baseUrl}/FileTransferWs`, namespace, jobsUrl, baseUrl };
+    expect(await serviceFrom(`${baseUrl}/`)).toEqual(soap);
+    expect(await serviceFrom(`${baseUrl}/FileTransferWs`)).toEqual(soap);
+    expect(await serviceFrom(restUrl)).toEqual({ protocol: 'rest', baseUrl });
+    expect(await serviceFrom(baseUrl, '--protocol', 'rest')).toEqual({ protocol: 'rest', baseUrl });
+    await sandbox.setHabits({ restPath: '/a/b', release: '2.0' });
+    expect(await serviceFrom(`${baseUrl}/a/b/`)).toEqual({ protocol: 'rest', baseUrl, path: '/a/b' });
+    await sandbox.setHabits({ restPath: '/a/heappe' });
+    expect(await serviceFrom(`${baseUrl}/a`)).toEqual({ protocol: 'rest', baseUrl: `${baseUrl}/a` });
+  });
+
   it.concurrent('asks on a terminal, and never shows the password', {
     timeout: 180_000,
     ...needs('script'),
@@ -155,11 +213,9 @@ describe('agent init', () => {
       await terminal.shows(question);
       terminal.type(`${text}\r`);
     };
-    await answer('Address of the file-transfer service', 'not an address');
-    await answer('it starts with https://', `${sandbox.baseUrl}/FileTransferWs`);
-    await answer('XML namespace', 'http://sandbox.example.org/');
+    await answer('Address of the middleware', 'not an address');
+    await answer('it starts with https://', sandbox.baseUrl);
     await answer('How to sign in', '');
-    await answer('Address the sign-in starts from', '');
     await answer('User name', 'alice');
     await answer('Password (not shown)', sandbox.secrets.password);
     expect(await terminal.ended).toBe(0);

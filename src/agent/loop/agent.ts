@@ -30,6 +30,7 @@ export interface AgentOptions
 /** Many jobs that start together are spread over this time. */
 const SPREAD_MS = 1_000;
 const FEW_JOBS = 16;
+/** Over SOAP: over REST, it is part of the others. */
 const NO_SERVICE = 'set service.jobsUrl to the address of JobManagementWs';
 
 export class Agent {

@@ -29,7 +29,7 @@ export interface JobContext extends VisitsContext {
   readonly remote: Remote;
   readonly results: Results;
   readonly passes: RequestedPasses;
-  readonly search: TaskSearchOptions;
+  readonly search: Omit<TaskSearchOptions, 'isToldOfJobs'>;
   readonly resultsIntervalMs: number;
   /** Told how many bytes were appended to the live mirrors of a job. */
   readonly onAppended?: ((bytes: number) => void) | undefined;
@@ -80,7 +80,7 @@ export class FollowedJob {
     this.#tasks = new DueTasks({ clock, scheduler, run: (task) => this.#run(task), onIdle: () => this.#idle() });
     this.#polls = new JobPolls(jobId, poll);
     this.#visits = new Visits(jobId, context);
-    this.#search = new TaskSearch(jobId, search);
+    this.#search = new TaskSearch(jobId, { ...search, isToldOfJobs });
     this.#pace = new Pace(intervals);
     this.#isSearched = !isToldOfJobs;
   }

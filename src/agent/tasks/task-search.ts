@@ -16,6 +16,8 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly habits: HabitStore;
   /** Entries of a call, as far as polls have found out. */
   readonly batchLimit: { readonly files: number };
+  /** There is a service that tells of jobs: what it does not tell, no configuration brings. */
+  readonly isToldOfJobs: boolean;
 }
 
 export interface LookOptions {
@@ -66,7 +68,7 @@ export class TaskSearch {
 
   /** One look; nothing if tasks are not searched for. @throws JobtailError */
   async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
-    const { store, habits } = this.#options;
+    const { store, habits, isToldOfJobs } = this.#options;
     const { taskSearches } = store;
     const jobId = this.#jobId;
     const nothing = { found: 0, nextMs: null };
@@ -89,7 +91,8 @@ export class TaskSearch {
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
     const nextMs = !isOver ? pauseAfter(fruitless) : isListed ? null : LONGEST_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
-    const hint = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= TELLING_LOOKS ? NOT_FOUND : null;
+    const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= TELLING_LOOKS ? NOT_FOUND : null;
+    const hint = reason === null ? null : adviceFor(reason, isToldOfJobs);
     this.#keep({ ...search, foundBy: found > 0 ? 'probes' : search.foundBy, fruitless, hint }, nextMs, search.hint);
     return { found, nextMs };
   }
@@ -158,10 +161,11 @@ const NOTHING_PROBED: Probed = { found: [], asked: 0, answersAll: false };
 const isComplete = (specifications: readonly bigint[], tasks: readonly TaskId[]) =>
   tasks.length > 0 && tasks.length >= specifications.length;
 
-const NOT_FOUND =
-  'name them (agent watch JOB --task ID), or set service.jobsUrl: their ids follow no rule that is known';
-const ANSWERS_ALL =
-  'name them (agent watch JOB --task ID), or set service.jobsUrl: the service answers for whatever id';
+const NOT_FOUND = 'their ids follow no rule that is known';
+const ANSWERS_ALL = 'the service answers for whatever id';
+
+const adviceFor = (reason: string, isToldOfJobs: boolean) =>
+  `name them (agent watch JOB --task ID)${isToldOfJobs ? '' : ', or set service.jobsUrl'}: ${reason}`;
 
 const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 

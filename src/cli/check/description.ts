@@ -6,6 +6,8 @@ const MOST_BYTES = 4 * 1024 * 1024;
 
 /** As it may stand there: what no namespace can hold is none. */
 const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
+/** An operation that only the file-transfer service has. */
+const OF_FILES = 'DownloadPartsOfJobFilesFromCluster';
 /** An operation that only the service that tells of jobs has. */
 const OF_JOBS = 'ListJobsForCurrentUser';
 
@@ -15,6 +17,12 @@ export type Way = Omit<HttpClientOptions, 'limits'>;
 /** The namespace of a service; undefined if it does not say. */
 export async function namespaceOf(url: string, signal: AbortSignal, way: Way = {}): Promise<string | undefined> {
   return namespaceIn(await descriptionOf(url, signal, way));
+}
+
+/** The namespace of the file-transfer service at an address; undefined if none describes itself there. */
+export async function serviceIn(url: string, signal: AbortSignal): Promise<string | undefined> {
+  const text = await descriptionOf(url, signal, {});
+  return text?.includes(OF_FILES) ? namespaceIn(text) : undefined;
 }
 
 /**
@@ -39,12 +47,22 @@ export async function jobsUrlBeside(
 const namespaceIn = (description: string | undefined) => NAMESPACE.exec(description ?? '')?.[1];
 
 async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promise<string | undefined> {
+  const answer = await answerOf(`${url}?wsdl`, signal, way);
+  return answer?.status === 200 ? answer.text : undefined;
+}
+
+/** What is at an address, to somebody who only looks: a GET; undefined if nothing answers. */
+export async function answerOf(
+  url: string,
+  signal: AbortSignal,
+  way: Way = {},
+): Promise<{ readonly status: number; readonly text: string } | undefined> {
   const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
   const client = new HttpClient({ limits, ...way });
   try {
-    const answer = await client.request({ method: 'GET', url: `${url}?wsdl`, headers: {}, signal });
+    const answer = await client.request({ method: 'GET', url, headers: {}, signal });
     const text = (await readBody(answer, MOST_BYTES)).toString('utf8');
-    return answer.status === 200 ? text : undefined;
+    return { status: answer.status, text };
   } catch {
     return undefined;
   } finally {

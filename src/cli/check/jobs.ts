@@ -22,7 +22,7 @@ export async function checkJobs(
     const jobs = await jobService.listJobs(signal);
     const running = jobs.filter(({ state }) => state === 'Running').length;
     const took = `${Math.round(performance.now() - startedAt)} ms`;
-    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement'} tells of ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
+    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,'} tells of ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
     return [ok(`${told}: tasks and job states come from it`)];
   }
   const { service } = config;

@@ -6,7 +6,7 @@ import { performance } from 'node:perf_hooks';
 import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { connect } from '../../daemon/connection.ts';
+import { connect, passingHabits } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -15,6 +15,7 @@ import { type HttpAnswer, HttpClient, type HttpRequest } from '../../remote/http
 import type { Store } from '../../store/store.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { checkJobs, taskHabits } from './jobs.ts';
+import { restHabitsOf } from './rest-habits.ts';
 
 /** Of a name. */
 const MOST_SHOWN = 200;
@@ -42,7 +43,11 @@ export async function checkService(findings: Findings, config: Config, options: 
   try {
     await fs.mkdir(path.join(directory, 'spill'));
     let client: OverheardClient | undefined;
+    let listed: readonly string[] = [];
+    // A check changes nothing.
+    const habits = passingHabits(store?.habits);
     const connection = await connect({ ...config, state: { directory } }, commandLog(), {
+      habits,
       newClient: (limits) => {
         client = new OverheardClient(limits);
         return client;
@@ -52,16 +57,26 @@ export async function checkService(findings: Findings, config: Config, options: 
       const { session, remote, jobService, secrets } = connection;
       if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
       await findings.step('jobs', () => checkJobs(config, jobService, signal));
+      const checkHabits = async (names: readonly string[]) => {
+        if (config.service.protocol === 'rest') await findings.step('habits', () => restHabitsOf(habits, names));
+      };
       const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
       if (jobId === undefined) {
         findings.skip('call', 'no job is known (--job ID)');
+        await checkHabits([]);
         return;
       }
       const files = await filesOf(jobId, { ...options, config, jobService });
-      const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
+      const call = {
+        ...{ remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' },
+        onListed: (names: readonly string[]) => {
+          listed = names;
+        },
+      };
       if (await findings.step('call', () => checkListing(call))) {
         await findings.step('live files', () => checkLiveFiles(call));
       }
+      await checkHabits(listed);
       if (store !== undefined) await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
     } finally {
       await connection.close();
@@ -135,12 +150,14 @@ interface CallOptions {
   readonly files: readonly KnownFile[];
   /** The beginning of the last answer, as it was sent. */
   readonly lastAnswer: () => string;
+  readonly onListed: (names: readonly string[]) => void;
   readonly signal: AbortSignal;
 }
 
-async function checkListing({ remote, jobId, secrets, signal }: CallOptions): Promise<Finding[]> {
+async function checkListing({ remote, jobId, secrets, onListed, signal }: CallOptions): Promise<Finding[]> {
   const startedAt = performance.now();
   const names = await remote.listChangedFiles(jobId, signal);
+  onListed(names);
   const took = `${Math.round(performance.now() - startedAt)} ms`;
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;
@@ -199,11 +216,15 @@ function formOf(name: string): string {
   return /^\d+\/{2,}/.test(name) ? 'with a number and several slashes' : 'without a slash';
 }
 
+const AS_ASKED = 'as it was asked for';
+
 /** How an entry of the answer says its offset. */
 function offsetIn(answer: string, asked: number): string {
+  const inJson = /^\s*\[/.test(answer) ? /"offset"\s*:\s*(null|\d+)/i.exec(answer)?.[1] : undefined;
+  if (inJson !== undefined) return inJson === 'null' ? 'nil' : inJson === String(asked) ? AS_ASKED : `as ${inJson}`;
   const found = /<(?:[\w.-]+:)?offset\b([^>]*)>([^<]*)/.exec(answer);
   if (found === null) return 'not at all';
   const [, attributes = '', value = ''] = found;
   if (/nil\s*=\s*["'](true|1)/.test(attributes)) return 'nil';
-  return value.trim() === String(asked) ? 'as it was asked for' : `as ${printable(value.trim()) || 'nothing'}`;
+  return value.trim() === String(asked) ? AS_ASKED : `as ${printable(value.trim()) || 'nothing'}`;
 }

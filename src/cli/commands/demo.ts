@@ -4,6 +4,8 @@ import pc from 'picocolors';
 import { EXIT } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
 import { countOf, showBytes } from '../../numbers.ts';
+import type { Protocol } from '../../sandbox/description.ts';
+import { releaseNamed } from '../../sandbox/rest/releases.ts';
 import { type Comparison, compareSides } from '../demo/comparison.ts';
 import { comparisonTable, differences } from '../demo/comparison-table.ts';
 import { DemoParts } from '../demo/parts.ts';
@@ -19,6 +21,9 @@ export interface DemoOptions {
   readonly seconds: number;
   /** Every file gets a row of its own in the table. */
   readonly all?: boolean;
+  readonly protocol: Protocol;
+  /** Of REST: a version, as `6.3`. */
+  readonly release: string;
 }
 
 export function demo(options: DemoOptions): Promise<void> {
@@ -37,7 +42,8 @@ export function demo(options: DemoOptions): Promise<void> {
 
 async function runAndTidyUp(options: DemoOptions, signal: AbortSignal): Promise<void> {
   const startedAt = performance.now();
-  const parts = new DemoParts();
+  const { protocol } = options;
+  const parts = new DemoParts({ protocol, release: releaseNamed(options.release) });
   const { screen } = parts;
   try {
     const comparison = await runAndCompare(parts, options, signal);
@@ -66,7 +72,8 @@ async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: Abo
   const sandbox = await parts.startSandbox();
   const job = await parts.createJob(sandbox, seconds);
   const [languages, numbers] = job.tasks.map(({ taskId }) => taskId);
-  screen.say(`${sandbox.baseUrl} answers as the real ones do. Job ${job.jobId} is in its queue:`);
+  const spoken = options.protocol === 'rest' ? ` over REST, as release ${sandbox.habits.release}` : '';
+  screen.say(`${sandbox.baseUrl} answers as the real ones do${spoken}. Job ${job.jobId} is in its queue:`);
   screen.say(`task ${languages} writes many languages, in colour, in pieces that cut characters;`);
   screen.say(`task ${numbers} CRLF lines, progress bars, a file that is rewritten, large results.`);
 

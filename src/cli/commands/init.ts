@@ -4,7 +4,7 @@ import path from 'node:path';
 import { loadConfig } from '../../config/load.ts';
 import { JobtailError } from '../../errors.ts';
 import { answersOf, type Complete, type InitFlags } from '../init/answers.ts';
-import { configText } from '../init/config-text.ts';
+import { type AnsweredService, configText } from '../init/config-text.ts';
 import { untilStopped } from '../process.ts';
 import { check } from './check.ts';
 
@@ -40,8 +40,12 @@ async function write(file: string, { answers, secret }: Complete, options: InitO
   replaceFile(file, configText(answers), options.service ? 0o644 : 0o600, options);
   // What the schema refuses is said in its words.
   await loadConfig(file);
-  const tells = answers.jobsUrl === null ? '' : ', with JobManagementWs, which was found beside the file transfer';
-  process.stdout.write(`${file}: the configuration${tells}\n`);
+  process.stdout.write(`${file}: the configuration${foundText(answers.service)}\n`);
+}
+
+function foundText(service: AnsweredService): string {
+  if (service.protocol === 'rest') return ` of the middleware that speaks REST at ${service.baseUrl}${service.path}`;
+  return service.jobsUrl === null ? '' : ', with JobManagementWs, which was found beside the file transfer';
 }
 
 function replaceFile(file: string, text: string, mode: number, { force }: InitOptions): void {

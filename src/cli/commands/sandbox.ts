@@ -1,7 +1,7 @@
 /** `agent sandbox`: the simulated cluster, until it is stopped. */
 import { once } from 'node:events';
 import { JobtailError } from '../../errors.ts';
-import { demoJob } from '../../sandbox/demo/demo-job.ts';
+import { demoJob, demoNames } from '../../sandbox/demo/demo-job.ts';
 import { describeSandbox, type Protocol, writeSecrets } from '../../sandbox/description.ts';
 import { releaseNamed } from '../../sandbox/rest/releases.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
@@ -36,7 +36,7 @@ async function serve(options: SandboxCommandOptions, signal: AbortSignal): Promi
     process.stdout.write(describeSandbox(running, protocol));
     process.stdout.write('\n# Kept as config.yaml, this is all that an agent needs: agent run\n');
     if (options.job === true) {
-      const job = await running.submitJob(demoJob());
+      const job = await running.submitJob(demoJob({ names: demoNames(protocol, habits.release) }));
       process.stdout.write(`# Job ${job.jobId} is running: agent watch ${job.jobId}\n`);
     }
     if (!signal.aborted) await once(signal, 'abort');

@@ -34,7 +34,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     // A running agent gives back what it lent by itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {
       const { connect } = await import('../../daemon/connection.ts');
-      const connection = await connect(config, log);
+      const connection = await connect(config, log, { habits: owned.store.habits });
       await owned.transfers.endAll(connection.remote, new AbortController().signal);
       await connection.close();
     }

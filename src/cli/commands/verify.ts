@@ -7,7 +7,7 @@ import { resultPath } from '../../agent/results/listing/safe-names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { connect } from '../../daemon/connection.ts';
+import { connect, passingHabits } from '../../daemon/connection.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -34,7 +34,7 @@ export async function verify(jobId: JobId, options: VerifyOptions): Promise<void
   const store = openSharedStore(config);
   try {
     requireWatched(store, jobId);
-    const connection = await connect(config, commandLog());
+    const connection = await connect(config, commandLog(), { habits: passingHabits(store.habits) });
     try {
       const verified = await untilStopped((signal) =>
         verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),

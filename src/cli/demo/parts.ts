@@ -6,14 +6,22 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 import type { SubmittedJob } from '../../sandbox/cluster/cluster.ts';
 import { killAll, TaskProcess } from '../../sandbox/cluster/task-process.ts';
-import { demoJob } from '../../sandbox/demo/demo-job.ts';
-import { configurationFor, secretFile, writeSecrets } from '../../sandbox/description.ts';
+import { demoJob, demoNames } from '../../sandbox/demo/demo-job.ts';
+import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../sandbox/description.ts';
+import type { ReleaseName } from '../../sandbox/rest/releases.ts';
 import { Sandbox } from '../../sandbox/sandbox.ts';
 import { packageFile } from '../../system/package-file.ts';
 import { Screen } from './screen.ts';
 
 /** Files may appear while the directory is removed: a process that was just killed takes a moment to end. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
+
+/** What the agent and the cluster speak with each other. */
+export interface Spoken {
+  readonly protocol: Protocol;
+  /** Of REST. */
+  readonly release: ReleaseName;
+}
 
 export class DemoParts {
   readonly screen = new Screen(process.stdout);
@@ -22,26 +30,31 @@ export class DemoParts {
   readonly stateDirectory = path.join(this.directory, 'state');
   readonly #configFile = path.join(this.directory, 'config.yaml');
   readonly #agents: TaskProcess[] = [];
+  readonly #spoken: Spoken;
   #sandbox: Sandbox | undefined;
 
-  constructor() {
+  constructor(spoken: Spoken) {
+    this.#spoken = spoken;
     process.on('exit', this.#removeNow);
   }
 
   async startSandbox(): Promise<Sandbox> {
     const directory = path.join(this.directory, 'cluster');
-    this.#sandbox = await Sandbox.start({ directory, beforeListening: writeSecrets });
+    const habits = { release: this.#spoken.release };
+    this.#sandbox = await Sandbox.start({ directory, habits, beforeListening: writeSecrets });
     return this.#sandbox;
   }
 
   /** A job that does not begin yet. */
   async createJob(sandbox: Sandbox, seconds: number): Promise<SubmittedJob> {
-    return sandbox.submitJob({ ...demoJob({ seconds }), held: true });
+    const { protocol, release } = this.#spoken;
+    return sandbox.submitJob({ ...demoJob({ seconds, names: demoNames(protocol, release) }), held: true });
   }
 
   /** Writes the configuration of the agent; its text. In a hurry, because the job lasts seconds and not days. */
   async configure(sandbox: Sandbox): Promise<string> {
-    const { service, auth } = configurationFor(sandbox, path.relative(this.directory, secretFile(sandbox, 'password')));
+    const passwordFile = path.relative(this.directory, secretFile(sandbox, 'password'));
+    const { service, auth } = configurationFor(sandbox, passwordFile, this.#spoken.protocol);
     const text = stringify({
       service: { ...service, requestsPerMinute: 100_000 },
       auth,

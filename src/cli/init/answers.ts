@@ -2,15 +2,19 @@
 import path from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 
-import { AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
+import { API_KEY, AUTH_METHODS, type AuthMethod, secretNameOf } from '../../auth.ts';
 import { parseLong } from '../../job.ts';
-import { jobsUrlBeside, namespaceOf } from '../check/description.ts';
-import type { Answers } from './config-text.ts';
+import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
+import { jobsUrlBeside } from '../check/description.ts';
+import type { AnsweredService, Answers } from './config-text.ts';
 import { type Ask, askerOf } from './questions.ts';
+import { type FoundService, type Protocol, serviceAt } from './service.ts';
 
 /** The flags of the command. */
 export interface InitFlags {
   readonly url?: string;
+  /** Found out, if left out. */
+  readonly protocol?: Protocol;
   readonly namespace?: string;
   readonly baseUrl?: string;
   readonly method?: AuthMethod;
@@ -37,40 +41,63 @@ export interface Complete {
 /** For the configuration `file`; `usage` where a flag is missing and there is no terminal, `aborted` without an answer. */
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
   const ask = askerOf(signal);
-  const fileTransferUrl =
-    flags.url ?? (await ask('--url', { text: 'Address of the file-transfer service', refuse: refuseUrl }));
-  const namespace =
-    flags.namespace ??
-    (await ask('--namespace', {
-      text: 'XML namespace of its operations (targetNamespace in its WSDL)',
-      suggestion: process.stdin.isTTY ? await namespaceOf(fileTransferUrl, signal) : undefined,
-    }));
-  const method = flags.method ?? (await askMethod(ask));
+  const address = flags.url ?? (await ask('--url', { text: 'Address of the middleware', refuse: refuseUrl }));
+  const found = flags.check ? await serviceAt(address, signal, flags.protocol) : undefined;
+  const method = flags.method ?? (await askMethod(ask, found?.protocol ?? flags.protocol));
   const signsIn = method !== 'session-code';
-  const suggestion = URL.canParse(fileTransferUrl) ? new URL(fileTransferUrl).origin : undefined;
-  const baseUrl = signsIn
-    ? (flags.baseUrl ??
-      (await ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl })))
-    : null;
+  const service = await serviceOf({ address, found, signsIn }, flags, { ask, signal });
   const username = signsIn ? (flags.username ?? (await ask('--username', { text: 'User name' }))) : null;
   const projectId = method === 'cloud-platform' ? (flags.projectId ?? (await askProject(ask))) : null;
   const { key, secret } = await secretOf(file, method, flags, ask);
-  // It is not asked for: people rarely know it, and where it answers, it is the one.
-  const jobsUrl = flags.check ? ((await jobsUrlBeside({ fileTransferUrl, namespace }, signal)) ?? null) : null;
   const answers = {
-    ...{ fileTransferUrl, namespace, jobsUrl, baseUrl, method, username, projectId, secret: key },
+    ...{ service, method, username, projectId, secret: key },
     mirrorDirectory: flags.service ? '/srv/agent' : './mirror',
     stateDirectory: flags.service ? '/var/lib/agent/state' : './state',
   };
   return { answers, secret };
 }
 
-const askMethod = async (ask: Ask) =>
-  (await ask('--method', {
-    text: `How to sign in (${AUTH_METHODS.join(', ')})`,
+interface Place {
+  readonly address: string;
+  /** What answers there, if anything that is known. */
+  readonly found: FoundService | undefined;
+  readonly signsIn: boolean;
+}
+
+/** What was found, where no flag says otherwise; what nobody told is asked for. */
+async function serviceOf(
+  { address, found, signsIn }: Place,
+  flags: InitFlags,
+  { ask, signal }: { readonly ask: Ask; readonly signal: AbortSignal },
+): Promise<AnsweredService> {
+  if (found?.protocol === 'rest') return { ...found, baseUrl: flags.baseUrl ?? found.baseUrl };
+  if (found === undefined && flags.protocol === 'rest') {
+    return { protocol: 'rest', baseUrl: flags.baseUrl ?? withoutPath(address), path: DEFAULT_PATH };
+  }
+  const fileTransferUrl = found?.fileTransferUrl ?? address;
+  const namespace =
+    flags.namespace ??
+    found?.namespace ??
+    (await ask('--namespace', { text: 'XML namespace of its operations (targetNamespace in its WSDL)' }));
+  // It is not asked for: people rarely know it, and where it answers, it is the one.
+  const jobsUrl = flags.check ? ((await jobsUrlBeside({ fileTransferUrl, namespace }, signal)) ?? null) : null;
+  const suggestion = URL.canParse(address) ? new URL(address).origin : undefined;
+  const asked = () => ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl });
+  const baseUrl = signsIn ? (flags.baseUrl ?? (found === undefined ? await asked() : (suggestion ?? null))) : null;
+  return { protocol: 'soap', fileTransferUrl, namespace, jobsUrl, baseUrl };
+}
+
+/** The address without the path that the middleware has by default. */
+const withoutPath = (address: string) => address.replace(/\/+$/, '').replace(new RegExp(`${DEFAULT_PATH}$`), '');
+
+function askMethod(ask: Ask, protocol: Protocol | undefined): Promise<AuthMethod> {
+  const methods: readonly AuthMethod[] = protocol === 'rest' ? [...AUTH_METHODS, API_KEY] : AUTH_METHODS;
+  return ask('--method', {
+    text: `How to sign in (${methods.join(', ')})`,
     suggestion: 'password',
-    refuse: (answer) => (AUTH_METHODS.some((known) => known === answer) ? undefined : 'it is one of those named'),
-  })) as AuthMethod;
+    refuse: (answer) => (methods.some((known) => known === answer) ? undefined : 'it is one of those named'),
+  }) as Promise<AuthMethod>;
+}
 
 const askProject = (ask: Ask) =>
   ask('--project-id', {

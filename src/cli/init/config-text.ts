@@ -2,16 +2,26 @@
 import fs from 'node:fs';
 import type { AuthMethod } from '../../auth.ts';
 import { printableJson } from '../../printable.ts';
+import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { packageFile } from '../../system/package-file.ts';
+import type { RestService } from './service.ts';
+
+/** What the section `service` is to say. */
+export type AnsweredService =
+  | {
+      readonly protocol: 'soap';
+      readonly fileTransferUrl: string;
+      readonly namespace: string;
+      /** Null where none was found. */
+      readonly jobsUrl: string | null;
+      /** Null with the method `session-code`, which needs none. */
+      readonly baseUrl: string | null;
+    }
+  | RestService;
 
 /** What `agent init` has to know. Paths as they are to stand in the file. */
 export interface Answers {
-  readonly fileTransferUrl: string;
-  readonly namespace: string;
-  /** Null where none was found. */
-  readonly jobsUrl: string | null;
-  /** Null with the method `session-code`, which needs none. */
-  readonly baseUrl: string | null;
+  readonly service: AnsweredService;
   readonly method: AuthMethod;
   /** Null with the method `session-code`. */
   readonly username: string | null;
@@ -24,15 +34,12 @@ export interface Answers {
 
 export function configText(answers: Answers): string {
   let text = fs.readFileSync(packageFile('config.example.yaml'), 'utf8');
-  const replace = (line: RegExp, lines: readonly string[]) => {
+  const replace: Replace = (line, lines) => {
     if (!line.test(text)) throw new Error(`config.example.yaml has no line like ${line}`);
     text = text.replace(line, () => lines.join('\n'));
   };
-  const { method, username, projectId, baseUrl, secret } = answers;
-  replace(/^ {2}fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(answers.fileTransferUrl)}`]);
-  replace(/^ {2}namespace: .*$/m, [`  namespace: ${quoted(answers.namespace)}`]);
-  if (answers.jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*\n.*$/m, [`  jobsUrl: ${quoted(answers.jobsUrl)}`]);
-  replace(/^ {2}baseUrl: .*$/m, [baseUrl === null ? '  # baseUrl: null' : `  baseUrl: ${quoted(baseUrl)}`]);
+  const { method, username, projectId, secret } = answers;
+  writeService(answers.service, replace);
   replace(/^ {2}# method: password .*$/m, [`  method: ${method}`]);
   replace(/^ {2}username: .*$/m, [
     ...(username === null ? [] : [`  username: ${quoted(username)}`]),
@@ -56,6 +63,31 @@ export function configText(answers: Answers): string {
     /^#.*\n/,
     '# Configuration of jobtail (the command `agent`), written by `agent init`. Try it with `agent check`.\n',
   );
+}
+
+type Replace = (line: RegExp, lines: readonly string[]) => void;
+
+/** The keys of one protocol; those of the other one would be errors, and are left out with what is said of them. */
+function writeService(service: AnsweredService, replace: Replace): void {
+  if (service.protocol === 'soap') {
+    const { fileTransferUrl, namespace, jobsUrl, baseUrl } = service;
+    replace(/^ {2}fileTransferUrl: .*$/m, [`  fileTransferUrl: ${quoted(fileTransferUrl)}`]);
+    replace(/^ {2}namespace: .*$/m, [`  namespace: ${quoted(namespace)}`]);
+    if (jobsUrl !== null) replace(/^ {2}# jobsUrl: null .*\n.*$/m, [`  jobsUrl: ${quoted(jobsUrl)}`]);
+    replace(/^ {2}baseUrl: .*$/m, [baseUrl === null ? '  # baseUrl: null' : `  baseUrl: ${quoted(baseUrl)}`]);
+    return;
+  }
+  const { baseUrl, path } = service;
+  replace(/^ {2}# The address of the file-transfer[\s\S]*?^ {2}# soapVersion: .*$/m, [
+    '  protocol: rest',
+    '  # The address of the middleware, and what stands between it and the operations.',
+    `  baseUrl: ${quoted(baseUrl)}`,
+    path === DEFAULT_PATH ? `  # path: ${path}` : `  path: ${quoted(path)}`,
+    '',
+  ]);
+  replace(/^ {2}# concurrency: .*$/m, [
+    '  # concurrency: 1                # calls at a time; some releases break those of a user that come together',
+  ]);
 }
 
 /** JSON is YAML, whatever the text holds. */

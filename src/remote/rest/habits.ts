@@ -17,6 +17,7 @@ export type PathForm = (typeof PATH_FORMS)[number];
 
 const PATH_FORM = 'rest-path';
 const PARTS_BYTES = 'rest-parts-bytes';
+const OPERATIONS = Object.keys(ADDRESSES) as Operation[];
 const addressHabit = (operation: Operation) => `rest-address-${operation}`;
 
 /** Characters of a path that every release takes, and that none takes more than (docs/rest.md 3.4). */
@@ -59,6 +60,14 @@ export class RestHabits {
   get pathForms(): readonly PathForm[] {
     const known = this.#options.kept.get(PATH_FORM);
     return PATH_FORMS.toSorted((a, b) => Number(b === known) - Number(a === known));
+  }
+
+  /** What was found, for people: the addresses of operations that have had several, and how files are asked for. */
+  get known(): { addresses: string[]; pathForm: PathForm | undefined; partsBytes: number } {
+    const { kept } = this.#options;
+    const addresses = OPERATIONS.flatMap((operation) => kept.get(addressHabit(operation)) ?? []);
+    const form = kept.get(PATH_FORM);
+    return { addresses, pathForm: PATH_FORMS.find((known) => known === form), partsBytes: this.partsBytes };
   }
 
   worksBy(form: PathForm): void {

@@ -1,11 +1,25 @@
 /** The job of `agent demo`: two tasks, real processes. It needs the built program (`dist`). */
 import { packageFile } from '../../system/package-file.ts';
 import type { JobSpec } from '../cluster/specs.ts';
-import { DEMO_TASKS } from './demo-work.ts';
+import type { Protocol } from '../description.ts';
+import { type ReleaseName, releaseOf } from '../rest/releases.ts';
+import { DEMO_TASKS, type DemoNames } from './demo-work.ts';
+
+export interface DemoJobOptions {
+  readonly seconds?: number;
+  readonly names?: DemoNames;
+}
 
 /** To be given to `Sandbox.submitJob`; its tasks write for about so many seconds. */
-export function demoJob({ seconds = 15 }: { readonly seconds?: number } = {}): JobSpec {
+export function demoJob({ seconds = 15, names = 'any' }: DemoJobOptions = {}): JobSpec {
   const program = packageFile('dist/sandbox/demo/demo-task.js');
-  const tasks = DEMO_TASKS.map((name) => ({ name, command: [process.execPath, program, name, String(seconds)] }));
+  const told = [String(seconds), names];
+  const tasks = DEMO_TASKS.map((name) => ({ name, command: [process.execPath, program, name, ...told] }));
   return { name: 'demo', tasks };
+}
+
+/** Names that the service hands out: over REST not any, and some releases lose directories (docs/rest.md 3.4). */
+export function demoNames(protocol: Protocol, release: ReleaseName): DemoNames {
+  if (protocol === 'soap') return 'any';
+  return releaseOf(release).names === 'whole' ? 'plain' : 'flat';
 }

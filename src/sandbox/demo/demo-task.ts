@@ -1,13 +1,15 @@
-/** The program that a task of the demo runs: `demo-task.js languages|progress SECONDS`. */
+/** The program that a task of the demo runs: `demo-task.js languages|progress SECONDS any|plain|flat`. */
 import { writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DEMO_TASKS, runDemoTask } from './demo-work.ts';
+import { DEMO_NAMES, DEMO_TASKS, runDemoTask } from './demo-work.ts';
 
 const STEP_MS = 100;
 
-const [name, seconds] = process.argv.slice(2);
+const [name, seconds, style] = process.argv.slice(2);
 const task = DEMO_TASKS.find((known) => known === name);
 if (task === undefined) throw new Error(`expected one of ${DEMO_TASKS.join(', ')}`);
+const names = DEMO_NAMES.find((known) => known === style);
+if (names === undefined) throw new Error(`expected one of ${DEMO_NAMES.join(', ')}`);
 await runDemoTask(task, {
   directory: process.cwd(),
   stdout: (bytes) => void writeSync(1, bytes),
@@ -15,4 +17,5 @@ await runDemoTask(task, {
   pause: () => sleep(STEP_MS),
   steps: Math.max(1, Math.round((Number(seconds) * 1000) / STEP_MS)),
   seed: 1,
+  names,
 });

@@ -8,6 +8,13 @@ import { dirname, join } from 'node:path';
 export const DEMO_TASKS = ['languages', 'progress'] as const;
 export type DemoTask = (typeof DEMO_TASKS)[number];
 
+/**
+ * The names of results: in all languages; of characters that every release of REST takes; and of those without
+ * directories (docs/rest.md 3.4).
+ */
+export const DEMO_NAMES = ['any', 'plain', 'flat'] as const;
+export type DemoNames = (typeof DEMO_NAMES)[number];
+
 /** What a task writes to, and how it passes the time. */
 export interface DemoWorld {
   /** The task's directory. */
@@ -19,6 +26,7 @@ export interface DemoWorld {
   readonly pause: () => Promise<void>;
   readonly steps: number;
   readonly seed: number;
+  readonly names: DemoNames;
 }
 
 const SENTENCES = [
@@ -100,10 +108,20 @@ function cutter(random: (below: number) => number, write: (bytes: Buffer) => voi
 }
 
 /** Writes a result anew, or appends to it with the flag `a`. */
-async function writeResult({ directory }: DemoWorld, name: string, bytes: Buffer, flag = 'w'): Promise<void> {
-  const path = join(directory, 'results', name);
+async function writeResult({ directory, names }: DemoWorld, name: string, bytes: Buffer, flag = 'w'): Promise<void> {
+  const path = join(directory, resultName(name, names));
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, bytes, { flag });
+}
+
+/** The path of a result in its task's directory. A letter loses its accents; what is none of ASCII then is `~` and its number. */
+function resultName(name: string, names: DemoNames): string {
+  if (names === 'any') return `results/${name}`;
+  const plain = name
+    .normalize('NFD')
+    .replaceAll(/\p{Mn}/gu, '')
+    .replaceAll(/[^ -~]/gu, (character) => `~${character.codePointAt(0)?.toString(16)}`);
+  return names === 'plain' ? `results/${plain}` : plain.replaceAll('/', ' ');
 }
 
 /** The mulberry32 generator: whole numbers from 0 up to below a bound. */

@@ -45,7 +45,7 @@ class TaskRemote extends ModelRemote {
   }
 }
 
-function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}) {
+function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}, isToldOfJobs = false) {
   const clock = new HeldClock();
   const remote = Object.assign(new TaskRemote(), habits);
   const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: clock.now });
@@ -59,6 +59,7 @@ function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = 
     const search = new TaskSearch(jobId, {
       ...{ store, log, clock, habits: store.habits },
       batchLimit: { files: Number.POSITIVE_INFINITY },
+      isToldOfJobs,
     });
     const look = (isListed = false) => search.look({ remote, isListed, signal });
     const tasks = () => store.taskSearches.knownTasks(jobId).toSorted();
@@ -160,6 +161,18 @@ describe('the looks of a job', () => {
     expect(pauses).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => seconds * 1_000));
     expect(said.filter((line) => line.includes('not found'))).toHaveLength(1);
     expect(store.taskSearches.get(JOB)).toMatchObject({ hint: expect.stringContaining('--task'), foundBy: null });
+  });
+
+  it.each([
+    [false, true],
+    [true, false],
+  ])('name the service that tells of jobs unless there is one (%s)', async (isToldOfJobs, names) => {
+    const { remote, look, store } = setUp({}, isToldOfJobs);
+    remote.listed = ['/70001/a'];
+    for (let count = 0; count < 4; count++) await look();
+    const hint = store.taskSearches.get(JOB)?.hint ?? '';
+    expect(hint).toContain('agent watch JOB --task ID');
+    expect(hint.includes('service.jobsUrl')).toBe(names);
   });
 
   it('make no call once as many tasks are known as the listing names, until it names more', async () => {

@@ -4,11 +4,11 @@ import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { demoJob } from '../../../src/sandbox/demo/demo-job.ts';
-import { type DemoTask, runDemoTask } from '../../../src/sandbox/demo/demo-work.ts';
+import { type DemoNames, type DemoTask, runDemoTask } from '../../../src/sandbox/demo/demo-work.ts';
 import { temporaryDirectory } from '../support.ts';
 
 /** Runs a task; says how often its stdout ended inside of a character. */
-async function run(task: DemoTask, seed: number) {
+async function run(task: DemoTask, seed: number, demoNames: DemoNames = 'any') {
   const directory = join(await temporaryDirectory(), task);
   await mkdir(directory);
   let cuts = 0;
@@ -23,6 +23,7 @@ async function run(task: DemoTask, seed: number) {
     pause: async () => {},
     steps: 30,
     seed,
+    names: demoNames,
   });
   const names = (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
@@ -69,11 +70,26 @@ describe('the tasks of the demo', () => {
     expect(large.reduce((sum, size) => sum + size)).toBeGreaterThanOrEqual(4_000_000);
   });
 
+  it.each([
+    ['plain', /^(?:results\/)?[A-Za-z0-9_./ ~-]+$/],
+    ['flat', /^[A-Za-z0-9_. ~-]+$/],
+  ] as const)('write as many results with %s names, which REST takes', async (names, expected) => {
+    for (const task of ['languages', 'progress'] as const) {
+      const [any, others] = [await run(task, 1), await run(task, 1, names)];
+      expect(others.files.size).toBe(any.files.size);
+      for (const name of others.files.keys()) {
+        expect(name).toMatch(expected);
+        // With the ids of a job and a task before it, the shortest limit is 50 (docs/rest.md 3.4).
+        if (names === 'flat') expect(name.length).toBeLessThanOrEqual(50 - '/501/503///'.length);
+      }
+    }
+  });
+
   it('are two processes of one job', async () => {
     const { tasks } = demoJob({ seconds: 2 });
     expect(tasks.map(({ command }) => command?.slice(2))).toEqual([
-      ['languages', '2'],
-      ['progress', '2'],
+      ['languages', '2', 'any'],
+      ['progress', '2', 'any'],
     ]);
     const program = tasks[0]?.command?.[1] ?? '';
     expect((await stat(program)).isFile()).toBe(true);

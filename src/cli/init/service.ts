@@ -1,0 +1,58 @@
+/** `agent init`: which service is at an address, by what the service itself answers. Nobody is signed in for that. */
+import { DEFAULT_PATH, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
+import { answerOf, serviceIn } from '../check/description.ts';
+
+export interface RestService {
+  readonly protocol: 'rest';
+  readonly baseUrl: string;
+  readonly path: string;
+}
+
+export type FoundService =
+  | { readonly protocol: 'soap'; readonly fileTransferUrl: string; readonly namespace: string }
+  | RestService;
+
+export type Protocol = FoundService['protocol'];
+
+const METHOD_NOT_ALLOWED = 405;
+/** The name that the file-transfer service usually has. */
+const SOAP_NAME = 'FileTransferWs';
+
+/**
+ * The service at an address, or right below it: SOAP, if it describes itself there, else REST under the path of the
+ * address or under /heappe. Undefined if neither answers. `only` leaves the other protocol out.
+ */
+export async function serviceAt(
+  address: string,
+  signal: AbortSignal,
+  only?: Protocol,
+): Promise<FoundService | undefined> {
+  if (!URL.canParse(address)) return undefined;
+  const { origin, pathname, search } = new URL(address);
+  const path = pathname.replace(/\/+$/, '');
+  if (only !== 'rest') {
+    for (const url of [`${origin}${path}${search}`, `${origin}${path}/${SOAP_NAME}`]) {
+      const namespace = await serviceIn(url, signal);
+      if (namespace !== undefined) return { protocol: 'soap', fileTransferUrl: url, namespace };
+    }
+  }
+  if (only !== 'soap') {
+    for (const rest of restPlaces(origin, path)) if (await speaksRest(rest, signal)) return rest;
+  }
+  return undefined;
+}
+
+function restPlaces(origin: string, path: string): RestService[] {
+  const place = (before: string, below: string): RestService => {
+    return { protocol: 'rest', baseUrl: `${origin}${before}`, path: below };
+  };
+  if (path.endsWith(DEFAULT_PATH)) return [place(path.slice(0, -DEFAULT_PATH.length), DEFAULT_PATH)];
+  return [...(path === '' ? [] : [place('', path)]), place(path, DEFAULT_PATH), place('', DEFAULT_PATH)];
+}
+
+/** The sign-in, which all releases have, is there and wants another verb (docs/rest.md 1.1); what nobody has is not. */
+async function speaksRest({ baseUrl, path }: RestService, signal: AbortSignal): Promise<boolean> {
+  const statusOf = async (name: string) => (await answerOf(`${baseUrl}${path}/${name}`, signal))?.status;
+  if ((await statusOf(SIGN_IN_PATHS.password)) !== METHOD_NOT_ALLOWED) return false;
+  return (await statusOf(`${SIGN_IN_PATHS.password}NotThere`)) !== METHOD_NOT_ALLOWED;
+}
