@@ -68,8 +68,8 @@ export async function goesOnLike(
   const width = widthOfLead((await ours.peek(1))[0] ?? 0);
   if (width === 1 || (await ours.peek(width)).length < width) return undefined;
   ours.advance(width);
-  // More undecodable bytes may follow the character that was cut.
-  if (mayBeCut) await ours.skipUncertain();
+  // More undecodable bytes may follow the character that was cut; then what follows these has to show that it was.
+  if (mayBeCut && (await ours.skipUncertain()) > 0 && ours.atEnd()) return undefined;
   return (await resumes(ours, theirs)) ? 'earlier' : undefined;
 }
 
