@@ -4,8 +4,8 @@
  * held.
  */
 import { isUtf8 } from 'node:buffer';
-import { BYTE_ORDER_MARK } from '../../../bytes.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
+import { Chunks } from '../../content/chunks.ts';
 import { malformed } from '../../wrong-answers.ts';
 import { QUOTE, readCharacters } from './json-text.ts';
 
@@ -49,12 +49,12 @@ type Next = 'value' | 'first item' | 'name' | 'first name' | 'colon' | 'comma' |
 export class JsonTokenizer {
   readonly #events: JsonEvents;
   readonly #open: ('object' | 'list')[] = [];
-  /** What a network chunk cut. */
-  readonly #held = new GrowingBuffer();
+  readonly #chunks = new Chunks();
+  readonly #take = (bytes: Buffer, at: number) =>
+    this.#inside === undefined ? this.#step(bytes, at) : this.#characters(bytes, at, this.#inside);
   readonly #name = new GrowingBuffer();
   #inside: 'name' | 'text' | undefined;
   #next: Next = 'value';
-  #begun = false;
   #space = Buffer.alloc(0);
 
   constructor(events: JsonEvents) {
@@ -63,35 +63,14 @@ export class JsonTokenizer {
 
   /** Takes the next bytes. @throws JobtailError malformed */
   push(chunk: Buffer): void {
-    const isHeld = this.#held.length > 0;
-    if (isHeld) this.#held.append(chunk);
-    const bytes = isHeld ? this.#held.view() : chunk;
-    let at = this.#begin(bytes);
-    while (this.#begun && at < bytes.length) {
-      const next = this.#inside === undefined ? this.#step(bytes, at) : this.#characters(bytes, at, this.#inside);
-      if (next === at) break;
-      at = next;
-    }
-    if (isHeld && at === 0) return;
-    const rest = Buffer.from(bytes.subarray(at));
-    this.#held.clear();
-    this.#held.append(rest);
+    this.#chunks.push(chunk, this.#take);
   }
 
   /** Says that no more bytes come. @throws JobtailError malformed if the document is not complete */
   finish(): void {
     // A number at its end is only complete when something else follows.
     this.push(SPACE);
-    if (this.#next !== 'nothing' || this.#held.length > 0) throw malformed('it ends before its last value');
-  }
-
-  /** Skips a byte-order mark; does not begin before it is clear whether there is one. */
-  #begin(bytes: Buffer): number {
-    if (this.#begun) return 0;
-    const start = bytes.subarray(0, BYTE_ORDER_MARK.length);
-    const marked = start.equals(BYTE_ORDER_MARK.subarray(0, start.length));
-    this.#begun = !marked || start.length === BYTE_ORDER_MARK.length;
-    return marked && this.#begun ? BYTE_ORDER_MARK.length : 0;
+    if (this.#next !== 'nothing' || this.#chunks.heldBytes > 0) throw malformed('it ends before its last value');
   }
 
   /** Takes one piece from `at` on, outside of strings, and returns where the next begins; `at` if more bytes are needed. */

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { endOfWholeUtf8 } from '../../../bytes.ts';
-import { GrowingBuffer } from '../../../growing-buffer.ts';
+import { Chunks } from '../../content/chunks.ts';
 import { malformed } from '../../wrong-answers.ts';
 import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
 import { endOfWholeCharacters, NOT_XML } from './xml-text.ts';
@@ -23,7 +23,6 @@ const QUESTION = 0x3f;
 
 const NOT_LOOKED: { readonly length: number; readonly quote: number } = { length: 1, quote: 0 };
 
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 const COMMENT = Buffer.from('<!--');
 const CDATA = Buffer.from('<![CDATA[');
 const INSTRUCTION = /^<\?([A-Za-z_:\u0080-\u{10FFFF}][\w:.\u0080-\u{10FFFF}-]*)(?:[ \t\r\n]|\?>$)/u;
@@ -45,13 +44,12 @@ export class XmlTokenizer {
   /** The names of the open elements, as they were written. */
   readonly #open: string[] = [];
   readonly #namespaces = new Namespaces();
-  /** What a network chunk cut. */
-  readonly #held = new GrowingBuffer();
+  readonly #chunks = new Chunks();
+  readonly #take = (bytes: Buffer, at: number) => this.#step(bytes, at);
   /** How far a held tag or instruction was looked through for its end, and the quote that was open there. */
   #looked = NOT_LOOKED;
   /** Inside of it nothing but its end counts. */
   #section: 'comment' | 'cdata' | undefined;
-  #begun = false;
   #rootSeen = false;
 
   constructor(events: XmlEvents) {
@@ -60,36 +58,15 @@ export class XmlTokenizer {
 
   /** Takes the next bytes. @throws JobtailError malformed */
   push(chunk: Buffer): void {
-    const isHeld = this.#held.length > 0;
-    if (isHeld) this.#held.append(chunk);
-    const bytes = isHeld ? this.#held.view() : chunk;
-    let at = this.#begin(bytes);
-    while (this.#begun && at < bytes.length) {
-      const next = this.#step(bytes, at);
-      if (next === at) break;
-      at = next;
-    }
-    if (!isHeld || at > 0) {
-      this.#held.clear();
-      this.#held.append(bytes.subarray(at));
-    }
-    if (this.#held.length > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
+    this.#chunks.push(chunk, this.#take);
+    if (this.#chunks.heldBytes > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
   }
 
   /** Says that no more bytes come. @throws JobtailError malformed if the document is not complete */
   finish(): void {
-    if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#held.length > 0) {
+    if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#chunks.heldBytes > 0) {
       throw malformed('it ends before its last tag');
     }
-  }
-
-  /** Skips a byte order mark; does not begin before it is clear whether there is one. */
-  #begin(bytes: Buffer): number {
-    if (this.#begun) return 0;
-    const start = bytes.subarray(0, BYTE_ORDER_MARK.length);
-    const marked = start.equals(BYTE_ORDER_MARK.subarray(0, start.length));
-    this.#begun = !marked || start.length === BYTE_ORDER_MARK.length;
-    return marked && this.#begun ? BYTE_ORDER_MARK.length : 0;
   }
 
   /** Takes one piece from `at` on and returns where the next begins; `at` if more bytes are needed. */
