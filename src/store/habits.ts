@@ -22,6 +22,13 @@ export class Habits {
     return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
   }
 
+  /** All that is known of the service. */
+  all(): Pick<HabitRow, 'name' | 'value'>[] {
+    return this.#table
+      .all('WHERE service = ? ORDER BY name', this.#service)
+      .map(({ name, value }) => ({ name, value }));
+  }
+
   set(name: string, value: string): void {
     this.#table.save({ service: this.#service, name, value });
   }

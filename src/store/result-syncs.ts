@@ -15,6 +15,10 @@ export class ResultSyncs {
     return this.#table.get('WHERE job_id = ?', jobId);
   }
 
+  all(): ResultSyncRow[] {
+    return this.#table.all('');
+  }
+
   save(row: ResultSyncRow): void {
     this.#table.save(row);
   }

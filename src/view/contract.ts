@@ -25,6 +25,8 @@
  */
 
 export interface Refusal {
+  /** Of the status, or of a failure (src/errors.ts). */
+  readonly code: string;
   readonly message: string;
   readonly hint?: string;
   /** With 409: what stands there now. */
@@ -45,14 +47,16 @@ export type ContentQuery =
 export type LiveFileName = 'stdout' | 'stderr' | 'log' | 'progress';
 
 /**
- * With `from`: the window begins with the line that byte `from` is in; with `to`: it ends before byte `to`, which begins
- * a window that the page has already; with neither: it ends at the end. At most `bytes` bytes (256 KiB; at least 4 KiB,
+ * With `from`: the window begins with the line that byte `from` is in (to jump). With `at`: exactly there, where another
+ * window ended (to go on); with `to`: it ends exactly there, where another window begins (to go back). With none: it ends
+ * at the end. At most `bytes` bytes (256 KiB; at least 4 KiB,
  * at most 1 MiB). It is cut at line ends ("\n"); within a line only where a line is longer than the window, or than
- * 64 KiB before `from`, and then between characters of UTF-8. Windows that follow each other by `end` = `start` have every
- * byte once.
+ * 64 KiB before `from`, and then between characters of UTF-8. Positions beyond the end
+ * count as the end.
  */
 export interface LinesQuery {
   readonly from?: number;
+  readonly at?: number;
   readonly to?: number;
   readonly bytes?: number;
 }
@@ -104,6 +108,8 @@ export type SearchLine =
   | { readonly at: readonly (readonly [byte: number, length: number])[] }
   /** So far: bytes looked through, of so many, and matches. Several times a second. */
   | { readonly searched: number; readonly of: number; readonly count: number }
+  /** Matches in each of 256 equal parts of the content, for marks beside it; before the last line. */
+  | { readonly marks: readonly number[] }
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
 
