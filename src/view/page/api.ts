@@ -76,7 +76,7 @@ export interface Stretch {
 
 export async function askStretch(
   content: ContentQuery,
-  where: { readonly from?: number; readonly to?: number; readonly bytes: number },
+  where: { readonly from?: number; readonly to?: number; readonly at?: number; readonly bytes: number },
   signal: AbortSignal,
 ): Promise<Stretch> {
   const { headers, ...response } = await withBytes(await ask(address('lines', { ...content, ...where }), { signal }));

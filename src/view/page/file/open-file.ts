@@ -19,6 +19,7 @@ const LONGEST_WAIT_MS = 10_000;
 /** Where the bytes come from. `version` undefined: what stands there now. */
 export interface ByteSource {
   stretch(where: Where, version: string | undefined, signal: AbortSignal): Promise<Stretch>;
+  /** From the first byte, up to the second one or a bit further. */
   bytes(range: readonly [number, number], version: string, signal: AbortSignal): Promise<Uint8Array>;
   /** The number of the line that a byte is in, once it is counted. */
   line(byte: number, version: string, signal: AbortSignal): Promise<number>;
@@ -64,6 +65,8 @@ export class OpenFile {
   readonly following: Signal<boolean>;
   readonly target: Signal<Target | undefined> = signal(undefined);
   readonly standing: Signal<Standing>;
+  /** How long it was when it was last followed. */
+  readonly followedTo: Signal<number> = signal(0);
   readonly #source: ByteSource;
   readonly #closed = new AbortController();
   #jump: number | undefined;
@@ -121,6 +124,7 @@ export class OpenFile {
   }
 
   pause(): void {
+    if (this.following.value) this.followedTo.value = this.standing.value.bytes;
     this.following.value = false;
   }
 
@@ -238,7 +242,9 @@ export class OpenFile {
     this.#wantsBehind = false;
     // What was taken back meanwhile is asked for again.
     if (this.window.end !== from || this.standing.value.version !== version) return;
-    this.window.append(fetched.subarray(0, Math.max(0, this.standing.value.bytes - from)));
+    // Some may have come since; what is told next counts from behind them.
+    this.window.append(fetched);
+    this.#set({ bytes: Math.max(this.standing.value.bytes, this.window.end) });
     this.changes.value++;
   }
 

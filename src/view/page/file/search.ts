@@ -114,8 +114,8 @@ export class Search {
       const last = this.#positions.at(-1);
       // All of them lie before what is on the screen.
       if (this.current.value === undefined && last !== undefined) this.#show(last);
-    } else this.#set({ searched: line.searched, of: line.of, count: line.count });
-    if ('marks' in line) this.#set({ marks: line.marks as readonly number[] });
+    } else if ('marks' in line) this.#set({ marks: line.marks });
+    else this.#set({ searched: line.searched, of: line.of, count: line.count });
   }
 
   #set(change: Partial<Found>): void {
