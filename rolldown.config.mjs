@@ -56,7 +56,10 @@ const page = defineConfig({
   plugins: [
     pageAssets({
       document: 'src/view/page/index.html',
-      styles: ['node_modules/uplot/dist/uPlot.min.css', 'src/view/page/page.css'],
+      styles: [
+        'node_modules/uplot/dist/uPlot.min.css',
+        ...['base', 'pages', 'pane'].map((name) => `src/view/page/styles/${name}.css`),
+      ],
       icon: 'src/view/page/icon.svg',
       directory: 'view/page',
     }),

@@ -61,7 +61,8 @@ function fileText({ taskId, file, at, version }: OpenedFile): string {
 }
 
 function openedFile(text: string): OpenedFile[] {
-  const [, taskId, file, at, version] = /^([0-9]{1,20})\/([a-z]{1,20})(?:@([0-9]{1,16}))?(?::(.{1,200}))?$/.exec(text) ?? [];
+  const [, taskId, file, at, version] =
+    /^([0-9]{1,20})\/([a-z]{1,20})(?:@([0-9]{1,16}))?(?::(.{1,200}))?$/.exec(text) ?? [];
   if (taskId === undefined || file === undefined) return [];
   return [{ taskId, file, at: at === undefined ? undefined : Number(at), version }];
 }

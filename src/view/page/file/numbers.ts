@@ -46,7 +46,8 @@ export class Numbers {
       const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
       for await (const line of askLines<NumbersLine>(to, { signal })) this.#take(line);
     } catch (error) {
-      if (!signal.aborted) this.series.value = { ...this.series.value, isDone: true, problem: (error as Error).message };
+      if (!signal.aborted)
+        this.series.value = { ...this.series.value, isDone: true, problem: (error as Error).message };
     } finally {
       this.#isAsking = false;
     }

@@ -30,7 +30,8 @@ export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
   readonly found: Signal<Found | undefined> = signal(undefined);
   /** Where the match begins that is shown, and its number from 0, if it is one of those that were told. */
-  readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> = signal(undefined);
+  readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> =
+    signal(undefined);
   readonly #content: () => ContentQuery;
   #positions: number[] = [];
   #running = new AbortController();

@@ -20,7 +20,9 @@ export interface FileListProps {
 }
 
 export function FileList({ job, jobId, files, opened, now }: FileListProps) {
-  const tasks = [...new Set([...files.map(({ taskId }) => taskId), ...(job?.taskList.map(({ taskId }) => taskId) ?? [])])];
+  const tasks = [
+    ...new Set([...files.map(({ taskId }) => taskId), ...(job?.taskList.map(({ taskId }) => taskId) ?? [])]),
+  ];
   return (
     <nav class="file-list" aria-label="Live files">
       {tasks.map((taskId) => (

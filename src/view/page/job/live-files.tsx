@@ -19,7 +19,13 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
   );
   return (
     <div class="live-files">
-      <FileList job={live.details.value.get(jobId)} jobId={jobId} files={files ?? []} opened={opened} now={live.now.value} />
+      <FileList
+        job={live.details.value.get(jobId)}
+        jobId={jobId}
+        files={files ?? []}
+        opened={opened}
+        now={live.now.value}
+      />
       <div class={`panes panes-${Math.min(opened.length, 3)}`}>
         {opened.map((file) => (
           <LivePane
@@ -28,7 +34,10 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
             opened={file}
             state={files?.find((one) => one.taskId === file.taskId && one.file === file.file)}
             onShow={(version) => {
-              location.hash = hashOf({ ...route, files: opened.map((one) => (one === file ? without(file, version) : one)) });
+              location.hash = hashOf({
+                ...route,
+                files: opened.map((one) => (one === file ? without(file, version) : one)),
+              });
             }}
             onSelect={(at) => {
               const marked = opened.map((one) => (one === file ? { ...one, at } : one));

@@ -26,7 +26,9 @@ export function JobRow({ job, now }: { job: JobSummary; now: number }) {
         <span class="fine">{counted(job.liveFiles, 'live file')}</span>
       </span>
       <span class="job-lag">{lag(job, now)}</span>
-      <span class="job-results">{job.results === null ? <span class="fine">off</span> : <Results counts={job.results} />}</span>
+      <span class="job-results">
+        {job.results === null ? <span class="fine">off</span> : <Results counts={job.results} />}
+      </span>
       {job.error !== null && <Failure trouble={job.error} />}
     </a>
   );

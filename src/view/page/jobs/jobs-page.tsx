@@ -41,7 +41,11 @@ export function JobsPage() {
           }}
         />
         <span class="fine" role="status">
-          {all === undefined ? 'loading' : filter.value === '' ? counted(all.size, 'job') : `${grouped(shown.length)} of ${counted(all.size, 'job')}`}
+          {all === undefined
+            ? 'loading'
+            : filter.value === ''
+              ? counted(all.size, 'job')
+              : `${grouped(shown.length)} of ${counted(all.size, 'job')}`}
         </span>
       </div>
       {all?.size === 0 ? <Nothing /> : <List jobs={shown} />}
@@ -61,20 +65,25 @@ function List({ jobs }: { jobs: ReturnType<typeof ordered> }) {
   });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <div class="job-list" ref={scroller} tabIndex={0} role="region" aria-label="Jobs">
+    <section class="job-list" ref={scroller} tabIndex={0} aria-label="Jobs">
       <ul style={{ height: `${list.getTotalSize()}px` }}>
         {list.getVirtualItems().map(({ index, key, start }) => {
           const job = jobs[index];
           return (
             job !== undefined && (
-              <li key={key} data-index={index} ref={list.measureElement} style={{ transform: `translateY(${start}px)` }}>
+              <li
+                key={key}
+                data-index={index}
+                ref={list.measureElement}
+                style={{ transform: `translateY(${start}px)` }}
+              >
                 <JobRow job={job} now={live.now.value} />
               </li>
             )
           );
         })}
       </ul>
-    </div>
+    </section>
   );
 }
 

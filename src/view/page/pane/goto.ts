@@ -9,5 +9,7 @@ export function destination(typed: string, total: number): Destination | undefin
   const [, byte] = /^(?:@|b|byte)([0-9]{1,15})$/i.exec(text) ?? [];
   if (byte !== undefined) return { byte: Math.min(Number(byte), Math.max(0, total - 1)) };
   const [, percent] = /^([0-9]{1,3}(?:\.[0-9]+)?)%$/.exec(text) ?? [];
-  return percent === undefined ? undefined : { byte: Math.min(Math.max(0, total - 1), Math.floor((Number(percent) / 100) * total)) };
+  return percent === undefined
+    ? undefined
+    : { byte: Math.min(Math.max(0, total - 1), Math.floor((Number(percent) / 100) * total)) };
 }

@@ -18,12 +18,14 @@ export function highlight(element: HTMLElement | null, needle: RegExp | undefine
 
 function rangesIn(row: Element, needle: RegExp): Range[] {
   const text = row.textContent;
-  return [...text.matchAll(needle)].filter(([match]) => match !== '').map(({ 0: match, index }) => {
-    const range = new Range();
-    range.setStart(...placeOf(row, index));
-    range.setEnd(...placeOf(row, index + match.length));
-    return range;
-  });
+  return [...text.matchAll(needle)]
+    .filter(([match]) => match !== '')
+    .map(({ 0: match, index }) => {
+      const range = new Range();
+      range.setStart(...placeOf(row, index));
+      range.setEnd(...placeOf(row, index + match.length));
+      return range;
+    });
 }
 
 /** The node that holds a character of the row, and its place in there. */
@@ -39,7 +41,12 @@ function placeOf(row: Element, index: number): [Node, number] {
 }
 
 /** What a search looks for, as it is found in text that is shown; undefined for regular expressions, which the server runs. */
-export function needleOf(query: { text: string; matchesCase: boolean; word: boolean; regex: boolean }): RegExp | undefined {
+export function needleOf(query: {
+  text: string;
+  matchesCase: boolean;
+  word: boolean;
+  regex: boolean;
+}): RegExp | undefined {
   if (query.text === '' || query.regex) return undefined;
   const literal = query.text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
   const edge = '[\\p{L}\\p{N}_]';

@@ -1,6 +1,7 @@
 /** What somebody has to know of the rows below: that they are old, that more came, that something failed. */
-import type { OpenFile } from '../file/open-file.ts';
+
 import type { Refused } from '../api.ts';
+import type { OpenFile } from '../file/open-file.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes } from '../text/units.ts';
@@ -12,7 +13,9 @@ export function Notices({ file }: { file: OpenFile }) {
   const came = total - followedTo;
   return (
     <>
-      {problem !== undefined && <Failure trouble={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />}
+      {problem !== undefined && (
+        <Failure trouble={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />
+      )}
       {isFormer && (
         <p class="notice">
           The file was rewritten; this is what it was before.

@@ -58,7 +58,10 @@ export function Pane({ content, opening, label, watch, onSelect, children }: Pan
       file.close();
     };
   }, [file, search, watch]);
-  useEffect(() => selection.subscribe((chosen) => chosen !== undefined && onSelect?.(chosen.from)), [selection, onSelect]);
+  useEffect(
+    () => selection.subscribe((chosen) => chosen !== undefined && onSelect?.(chosen.from)),
+    [selection, onSelect],
+  );
 
   const step = async (isBack: boolean) => {
     const byte = await search.step(isBack, seen.value.from).catch(() => undefined);
@@ -105,7 +108,12 @@ export function Pane({ content, opening, label, watch, onSelect, children }: Pan
         downloads={address('raw', now())}
       />
       {isSearching.value && (
-        <SearchBar search={search} near={() => seen.value.from} onStep={(isBack) => void step(isBack)} onClose={closeSearch} />
+        <SearchBar
+          search={search}
+          near={() => seen.value.from}
+          onStep={(isBack) => void step(isBack)}
+          onClose={closeSearch}
+        />
       )}
       {kinds.value !== undefined && (
         <PlotPanel content={now} kinds={kinds.value} bytes={bytes} onClose={() => (kinds.value = undefined)} />

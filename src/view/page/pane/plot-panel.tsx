@@ -1,11 +1,11 @@
 /** The lines of numbers of a file, as curves that grow with it. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
+import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract.ts';
 import { Numbers } from '../file/numbers.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
-import { printable } from '../../../printable.ts';
 import { grouped } from '../text/units.ts';
 
 /** A kind of lines: what its lines have around their numbers, and where one of them is. */
@@ -38,10 +38,19 @@ export function PlotPanel({ content, kinds, bytes, onClose }: PlotPanelProps) {
   return (
     <section class="plot-panel" aria-label="Plot">
       <div class="plot-bar">
-        <Choice label="Lines" value={chosen.value} names={kinds.map(({ words }) => words)} onChange={(value) => (chosen.value = value)} />
+        <Choice
+          label="Lines"
+          value={chosen.value}
+          names={kinds.map(({ words }) => words)}
+          onChange={(value) => (chosen.value = value)}
+        />
         <Choice label="over" value={x} names={names} onChange={(value) => (over.value = value)} />
         <label class="check">
-          <input type="checkbox" checked={isLogarithmic.value} onChange={() => (isLogarithmic.value = !isLogarithmic.value)} />
+          <input
+            type="checkbox"
+            checked={isLogarithmic.value}
+            onChange={() => (isLogarithmic.value = !isLogarithmic.value)}
+          />
           logarithmic
         </label>
         <span class="fine" role="status">

@@ -58,8 +58,15 @@ export function Rows({ file, label, wraps, selection, found, needle, onSeen }: R
     selection.value = selected(selection.value, start, isExtended);
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <div class={`rows ${wraps ? 'wraps' : ''}`} ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={label}>
+    <div
+      class={`rows ${wraps ? 'wraps' : ''}`}
+      ref={scroller}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
+      tabIndex={0}
+      role="log"
+      aria-live="off"
+      aria-label={label}
+    >
       <div class="rows-all" style={{ height: `${list.getTotalSize()}px` }}>
         <div class="rows-shown" style={{ transform: `translateY(${items[0]?.start ?? 0}px)` }}>
           {items.map(({ index, key }) => {

@@ -35,7 +35,12 @@ export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
         onInput={(event) => change({ text: event.currentTarget.value })}
         onKeyDown={onKeyDown}
       />
-      <Flag label="Match case" sign="Aa" isOn={query.matchesCase} onClick={() => change({ matchesCase: !query.matchesCase })} />
+      <Flag
+        label="Match case"
+        sign="Aa"
+        isOn={query.matchesCase}
+        onClick={() => change({ matchesCase: !query.matchesCase })}
+      />
       <Flag label="Whole words" sign="ab" isOn={query.word} onClick={() => change({ word: !query.word })} />
       <Flag label="Regular expression" sign=".*" isOn={query.regex} onClick={() => change({ regex: !query.regex })} />
       <Count search={search} />

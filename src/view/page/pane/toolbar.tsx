@@ -91,7 +91,12 @@ function CopyButton({ onCopy }: Pick<ToolbarProps, 'onCopy'>) {
   };
   return (
     <>
-      <IconButton icon="copy" label="Copy the chosen lines, or those on the screen" keyName="c" onClick={() => void copy()} />
+      <IconButton
+        icon="copy"
+        label="Copy the chosen lines, or those on the screen"
+        keyName="c"
+        onClick={() => void copy()}
+      />
       <span class="said" role="status">
         {said.value}
       </span>

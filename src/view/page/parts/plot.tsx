@@ -47,8 +47,15 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
   const { names, isTime = false, isLogarithmic = false, height = DEFAULT_HEIGHT, format } = props;
   const styles = getComputedStyle(element);
   const token = (name: string) => styles.getPropertyValue(name).trim();
-  const axis = { stroke: token('--fine'), grid: { stroke: token('--line'), width: 1 }, ticks: { stroke: token('--line'), width: 1 } };
-  const values = format === undefined ? {} : { values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : format(one))) };
+  const axis = {
+    stroke: token('--fine'),
+    grid: { stroke: token('--line'), width: 1 },
+    ticks: { stroke: token('--line'), width: 1 },
+  };
+  const values =
+    format === undefined
+      ? {}
+      : { values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : format(one))) };
   return {
     width: element.clientWidth,
     height,
@@ -63,7 +70,9 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
             width: 1.5,
             spanGaps: true,
             points: { show: (columnsLength(props) ?? 0) < 3 },
-            ...(format === undefined ? {} : { value: (_: uPlot, value: number | null) => (value === null ? '' : format(value)) }),
+            ...(format === undefined
+              ? {}
+              : { value: (_: uPlot, value: number | null) => (value === null ? '' : format(value)) }),
           },
     ),
     cursor: { points: { size: 7 } },

@@ -1,6 +1,7 @@
 /** Text from outside, states and failures, as they stand anywhere on the page. */
-import type { JobSummary, Trouble } from '../../contract.ts';
+
 import { printable } from '../../../printable.ts';
+import type { JobSummary, Trouble } from '../../contract.ts';
 import { Icon } from './icon.tsx';
 
 /** A name or a message: one line of text that nothing in it turns round. */
@@ -29,7 +30,13 @@ export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'
 export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state'> }) {
   const { jobState, phase, state } = job;
   const word = jobState ?? state;
-  const kind = /fail|cancel|error/i.test(word) ? 'bad' : phase === 'active' ? 'active' : phase === 'over' ? 'over' : 'plain';
+  const kind = /fail|cancel|error/i.test(word)
+    ? 'bad'
+    : phase === 'active'
+      ? 'active'
+      : phase === 'over'
+        ? 'over'
+        : 'plain';
   return (
     <span class="states">
       <span class={`state ${kind}`}>

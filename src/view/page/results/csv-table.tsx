@@ -1,12 +1,12 @@
 /** The first rows of a table of values that commas, semicolons or tabs divide. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract.ts';
 import { askStretch } from '../api.ts';
 import { Failure } from '../parts/words.tsx';
-import { decode } from '../text/decode.ts';
-import { printable } from '../../../printable.ts';
 import { csvRows } from '../text/csv.ts';
+import { decode } from '../text/decode.ts';
 import { grouped } from '../text/units.ts';
 
 const BYTES = 128 * 1024;
@@ -34,7 +34,7 @@ export function CsvTable({ content }: { content: ContentQuery }) {
   const [head = [], ...body] = rows.value ?? [];
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
-    <div class="csv" tabIndex={0} role="region" aria-label="Table">
+    <section class="csv" tabIndex={0} aria-label="Table">
       <table>
         <thead>
           <tr>
@@ -59,6 +59,6 @@ export function CsvTable({ content }: { content: ContentQuery }) {
         </tbody>
       </table>
       {isCut.value && <p class="fine">The first {grouped(body.length)} rows; all of it as text.</p>}
-    </div>
+    </section>
   );
 }

@@ -114,12 +114,7 @@ const STATE_KINDS: Readonly<Record<ResultState, string>> = {
 function File({ under, file, opened, onOpen }: DirectoryProps & { file: ResultFile }) {
   return (
     <div class={`entry ${opened === file.name ? 'open' : ''}`}>
-      <button
-        type="button"
-        class="entry-name"
-        aria-pressed={opened === file.name}
-        onClick={() => onOpen(file)}
-      >
+      <button type="button" class="entry-name" aria-pressed={opened === file.name} onClick={() => onOpen(file)}>
         <Icon name="file" />
         <Outside text={shortName(file.name, under)} />
       </button>

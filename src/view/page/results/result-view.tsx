@@ -85,9 +85,16 @@ function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
   return (
     <>
       <label class="check">
-        <input type="checkbox" checked={asText.value} onChange={() => (asText.value = !asText.value)} /> as text, with plots
+        <input type="checkbox" checked={asText.value} onChange={() => (asText.value = !asText.value)} /> as text, with
+        plots
       </label>
-      {asText.value ? text : file.preview === 'csv' ? <CsvTable content={content} /> : <Frame jobId={jobId} file={file} />}
+      {asText.value ? (
+        text
+      ) : file.preview === 'csv' ? (
+        <CsvTable content={content} />
+      ) : (
+        <Frame jobId={jobId} file={file} />
+      )}
     </>
   );
 }

@@ -16,10 +16,14 @@ export function ResultsPage({ jobId }: { jobId: string }) {
   const live = useLive();
   const opened = useSignal<ResultFile | undefined>(undefined);
   const job = live.details.value.get(jobId);
-  const open = useCallback((file: ResultFile) => {
-    opened.value = file;
-  }, [opened]);
-  if (job?.results === null) return <p class="empty">Results of this job are not fetched (`agent watch --no-results`).</p>;
+  const open = useCallback(
+    (file: ResultFile) => {
+      opened.value = file;
+    },
+    [opened],
+  );
+  if (job?.results === null)
+    return <p class="empty">Results of this job are not fetched (`agent watch --no-results`).</p>;
   return (
     <div class={`results ${opened.value === undefined ? '' : 'has-open'}`}>
       <section class="tree" aria-label="Results">

@@ -7,7 +7,7 @@ import { Shares } from '../parts/bar.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
-import { callCurves, countCurves, type Curves, failureCurves, latencyCurves, rateCurves } from './curves.ts';
+import { type Curves, callCurves, countCurves, failureCurves, latencyCurves, rateCurves } from './curves.ts';
 
 export function ServicePage() {
   const live = useLive();
@@ -32,11 +32,19 @@ function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWit
   if (figures.length < 2) return <p class="empty">Figures come each ten seconds.</p>;
   return (
     <div class="cards plots">
-      <Card title="Bytes mirrored a second" curves={rateCurves(figures)} format={(value) => `${bytes(Math.round(value))}/s`} />
+      <Card
+        title="Bytes mirrored a second"
+        curves={rateCurves(figures)}
+        format={(value) => `${bytes(Math.round(value))}/s`}
+      />
       {isWithinAgent ? (
         <>
           <Card title="Calls a minute" curves={callCurves(figures)} />
-          <Card title="Latency of a call" curves={latencyCurves(figures)} format={(value) => `${Math.round(value)} ms`} />
+          <Card
+            title="Latency of a call"
+            curves={latencyCurves(figures)}
+            format={(value) => `${Math.round(value)} ms`}
+          />
           <Card title="Failures a minute" curves={failureCurves(figures)} />
         </>
       ) : (

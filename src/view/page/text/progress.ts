@@ -13,7 +13,12 @@ const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из|\/\s*)\s
 
 /** Undefined if the last line that says anything does not say it. */
 export function progressOf(text: string): Progress | undefined {
-  const says = text.trimEnd().split(/[\r\n]/).at(-1)?.trim() ?? '';
+  const says =
+    text
+      .trimEnd()
+      .split(/[\r\n]/)
+      .at(-1)
+      ?.trim() ?? '';
   const percent = [...says.matchAll(PERCENT)].at(-1);
   if (percent !== undefined) return within(Number(percent[1]?.replace(',', '.')) / 100, says);
   for (const [, done = '', of = ''] of [...says.matchAll(COUNT)].reverse()) {
@@ -23,4 +28,5 @@ export function progressOf(text: string): Progress | undefined {
   return undefined;
 }
 
-const within = (done: number, says: string): Progress | undefined => (done >= 0 && done <= 1 ? { done, says } : undefined);
+const within = (done: number, says: string): Progress | undefined =>
+  done >= 0 && done <= 1 ? { done, says } : undefined;

@@ -58,7 +58,10 @@ function paint(painter: Anser, text: string): Run[] {
 
 /** The newer form with colons, as the older one that everybody reads. */
 const plainColours = (sequence: string) =>
-  sequence.replaceAll(/\b4:[0-9]/g, '4').replaceAll(/([34]8:2):[0-9]*(?=:[0-9]+:[0-9]+:[0-9]+)/g, '$1').replaceAll(':', ';');
+  sequence
+    .replaceAll(/\b4:[0-9]/g, '4')
+    .replaceAll(/([34]8:2):[0-9]*(?=:[0-9]+:[0-9]+:[0-9]+)/g, '$1')
+    .replaceAll(':', ';');
 
 /** Parts of a line, where each second one moves the place of the next character. */
 function overwritten(painter: Anser, [colours = '', ...parts]: readonly string[]): Run[] {
