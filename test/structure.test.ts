@@ -47,6 +47,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   config: { values: ['system', 'remote/rest/contract.ts'] },
   sandbox: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
   daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system'] },
+  'view/page': { types: ['view/contract.ts'] },
   cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox'] },
 };
 
@@ -76,7 +77,7 @@ function importsIn(from: string, text: string): Import[] {
 
 const files = fs
   .readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts'))
+  .filter((file) => /\.tsx?$/.test(file))
   .map((file) => file.split(path.sep).join('/'));
 const imports = files.flatMap((file) => importsIn(file, fs.readFileSync(path.join(SRC, file), 'utf8')));
 
@@ -152,7 +153,7 @@ describe('the reading of imports', () => {
   it('finds files and imports, each of which exists', () => {
     expect(files.length).toBeGreaterThan(50);
     expect(imports.length).toBeGreaterThan(200);
-    expect(lines(imports.filter((one) => one.to.endsWith('.ts') && !isOfProject(one)))).toEqual([]);
+    expect(lines(imports.filter((one) => /\.tsx?$/.test(one.to) && !isOfProject(one)))).toEqual([]);
   });
 
   it('finds a cycle', () => {
