@@ -190,7 +190,7 @@ export class ViewPlace {
       Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     );
     const request = http.request(
-      { port: this.view.port, path: target, method, headers: sent, agent: false },
+      { host: '127.0.0.1', port: this.view.port, path: target, method, headers: sent, agent: false },
       onResponse,
     );
     request.end();
