@@ -65,7 +65,7 @@ function Card({ title, curves, format }: { title: string; curves: Curves; format
       {isEmpty ? (
         <p class="fine">None so far.</p>
       ) : (
-        <Plot label={title} {...curves} isTime height={180} {...(format === undefined ? {} : { format })} />
+        <Plot label={title} {...curves} isTime fromZero height={180} {...(format === undefined ? {} : { format })} />
       )}
     </section>
   );
