@@ -23,3 +23,8 @@ export class ResultSyncs {
     this.#table.save(row);
   }
 }
+
+/** Of a sync, from its beginning. */
+export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
+  return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
+}

@@ -2,7 +2,7 @@
  * What passes between the server of the view and its page. Types only.
  *
  * Every address is relative to that of the page (`./`), so that a reverse proxy may put a path before it; the page keeps
- * where it is behind `#`. Only GET and HEAD. Times are milliseconds since 1970 of the server's clock, lengths and
+ * where it is behind `#`. Only GET. Times are milliseconds since 1970 of the server's clock, lengths and
  * positions are bytes, ids are decimal text (64 bits). All text is as it came from outside: the page shows it as text,
  * never as anything else.
  *
@@ -171,6 +171,8 @@ export interface Events {
   readonly jobs: JobsChange;
   readonly job: JobDetail;
   readonly files: FilesChange;
+  /** Such a job was never followed. */
+  readonly missing: { readonly jobId: string };
   readonly length: FileLength;
   readonly service: ServiceState;
   readonly figures: Figures;

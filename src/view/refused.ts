@@ -1,13 +1,14 @@
 /** Why a request gets nothing: what the page is told. */
 import type { Refusal } from './contract.ts';
 
-export type RefusedStatus = 400 | 401 | 403 | 404 | 409 | 415 | 416 | 429 | 503;
+export type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 | 503;
 
 const CODES: Readonly<Record<RefusedStatus, string>> = {
   400: 'wrong-query',
   401: 'no-token',
   403: 'foreign',
   404: 'not-there',
+  405: 'wrong-method',
   409: 'changed',
   415: 'no-preview',
   416: 'wrong-range',

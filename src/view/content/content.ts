@@ -27,22 +27,26 @@ export class Content implements Source {
   readonly name: string;
   readonly bytes: number;
   readonly modifiedAt: number;
+  readonly inode: number;
   readonly #file: number;
   readonly #versionNow: () => string;
   #isClosed = false;
 
   constructor({ file, version, name, versionNow }: ContentOptions) {
-    const { size, mtimeMs } = fs.fstatSync(file);
+    const { size, mtimeMs, ino } = fs.fstatSync(file);
     this.version = version;
     this.name = name;
     this.bytes = size;
     this.modifiedAt = mtimeMs;
+    this.inode = ino;
     this.#file = file;
     this.#versionNow = versionNow;
   }
 
   /** @throws Refused (409) if they are no longer those of this version */
   read(start: number, end: number): Buffer {
+    // Its number may be that of another file by now.
+    if (this.#isClosed) throw new Error('read after it was closed');
     const bytes = Buffer.allocUnsafeSlow(end - start);
     let filled = 0;
     while (filled < bytes.length) {
@@ -62,11 +66,7 @@ export class Content implements Source {
   }
 }
 
-/** The bytes [start, end) piece by piece, as they are asked for; the content is closed at the end. */
-export function* piecesOf(content: Content, start: number, end: number): Generator<Buffer> {
-  try {
-    for (let at = start; at < end; at += SLICE_BYTES) yield content.read(at, Math.min(end, at + SLICE_BYTES));
-  } finally {
-    content.close();
-  }
+/** The bytes [start, end) piece by piece, as they are asked for. */
+export function* piecesOf(source: Source, start: number, end: number): Generator<Buffer> {
+  for (let at = start; at < end; at += SLICE_BYTES) yield source.read(at, Math.min(end, at + SLICE_BYTES));
 }

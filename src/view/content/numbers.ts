@@ -13,7 +13,7 @@ import { NEWLINE } from './window.ts';
  * `v1.2.3`, `a_1`).
  */
 const NUMBER =
-  /(?<![\p{L}\p{N}_.]|\p{L}-)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?|nan|inf(?:inity)?)(?=\p{L}{0,3}(?![\p{L}\p{N}_]|\.[0-9]))/giu;
+  /(?<![\p{L}\p{N}_.]|\p{L}-)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?(?=\p{L}{0,3}(?![\p{L}\p{N}_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![\p{L}\p{N}_]))/giu;
 /** The time of a line is no number of it. */
 const TIME =
   /\b(?:\d{4}[-/]\d\d[-/]\d\d[T ]?)?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b\d{4}[-/]\d\d[-/]\d\d\b/g;
