@@ -33,7 +33,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
           <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
             Live
           </Tab>
-          <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId, under: '', open: undefined }}>
+          <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId }}>
             Results
             {job?.results != null && <span class="badge">{grouped(job.results.listed)}</span>}
           </Tab>
