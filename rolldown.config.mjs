@@ -18,6 +18,8 @@ const program = defineConfig({
     'cli/main': 'src/cli/main.ts',
     // The tasks of the demo run it, as a program of its own.
     'sandbox/demo/demo-task': 'src/sandbox/demo/demo-task.ts',
+    // A thread of its own within the agent.
+    'view/worker': 'src/view/worker.ts',
   },
   platform: 'node',
   // A native module (the other one, unix-dgram, is loaded by createRequire), and one that is not installed: `debug` asks.

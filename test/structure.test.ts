@@ -46,9 +46,13 @@ const RULES: Readonly<Record<string, Allowed>> = {
   direct: { values: ['system'], types: ['agent/ports.ts'] },
   config: { values: ['system', 'remote/rest/contract.ts'] },
   sandbox: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
-  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system'] },
+  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'view'] },
+  view: { values: ['view/content', 'view/events', 'view/http', 'store', 'system'] },
+  'view/content': { values: ['view', 'system'], types: ['store'] },
+  'view/events': { values: ['view', 'view/content', 'store', 'system'] },
+  'view/http': { values: ['view', 'view/content', 'view/events', 'store', 'system'] },
   'view/page': { types: ['view/contract.ts'] },
-  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox'] },
+  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox', 'view'] },
 };
 
 /** Packages that one folder wraps. */
@@ -59,6 +63,9 @@ const WRAPPED: Readonly<Record<string, string>> = {
   chokidar: 'daemon',
   pino: 'daemon',
   'sonic-boom': 'daemon',
+  hono: 'view/http',
+  '@hono/node-server': 'view',
+  'client-zip': 'view/http',
 };
 
 // `import ... from 'x'` and `export ... from 'x'` over any lines, `import 'x'`, `import('x')` in code and in types.

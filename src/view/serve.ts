@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import { packageFile } from '../system/package-file.ts';
@@ -16,6 +17,7 @@ import { appOf } from './http/app.ts';
 import { Limits } from './http/limits.ts';
 import { PageFiles } from './http/page-files.ts';
 import { tokenFileOf, tokenOf } from './http/token.ts';
+import { linkOf } from './link.ts';
 import { OpenStore } from './open-store.ts';
 import type { ViewParts } from './parts.ts';
 import type { ViewSettings } from './settings.ts';
@@ -44,9 +46,9 @@ const LOOK_MS = 2_000;
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
 export async function serveView({ settings, agentFigure, onFailure }: ServeOptions): Promise<RunningView> {
   const token = tokenOf(tokenFileOf(settings));
+  const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
   const parts = partsOf(settings, agentFigure);
   let port = settings.listen.port;
-  const page = new PageFiles(packageFile('dist/view/page'));
   const app = appOf({ parts, token, port: () => port, page, onFailure });
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
   const server = http.createServer(limits, getRequestListener(app.fetch, { overrideGlobalObjects: false }));
@@ -94,15 +96,4 @@ function closeParts({ recorder, snapshots, store }: ViewParts): void {
   recorder.close();
   snapshots.close();
   store.close();
-}
-
-/** Where a person finds it, with the token. */
-export function linkOf(
-  { listen, publicUrl }: Pick<ViewSettings, 'listen' | 'publicUrl'>,
-  port: number,
-  token: string,
-): string {
-  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
-  const base = publicUrl ?? `http://${/^(?:0\.0\.0\.0|\[::\])$/.test(host) ? '127.0.0.1' : host}:${port}/`;
-  return `${base}?token=${token}`;
 }

@@ -5,7 +5,7 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { AgentState, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract.ts';
+import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract.ts';
 import type { OpenStore } from '../open-store.ts';
 import type { ViewSettings } from '../settings.ts';
 import { disksOf } from './disks.ts';
@@ -25,6 +25,7 @@ export interface ShownJob {
   readonly text: string;
 }
 
+const COARSE_BYTES = 64 * 1024 * 1024;
 const LOOK_MS = 1_000;
 /** Many jobs are added up less often: a hundred of them take a millisecond. */
 const LOOK_MS_A_JOB = 5;
@@ -119,7 +120,7 @@ export class Snapshots {
               listed: look?.listed ?? null,
             }
           : null,
-        disks: disksOf(this.#options.settings),
+        disks: disksOf(this.#options.settings).map(coarse),
         withinAgent: agentPid !== null,
       };
     });
@@ -166,3 +167,6 @@ export class Snapshots {
     }
   }
 }
+
+/** What is written all the time changes it only now and then; the figures have it exactly. */
+const coarse = (disk: Disk): Disk => ({ ...disk, freeBytes: disk.freeBytes - (disk.freeBytes % COARSE_BYTES) });
