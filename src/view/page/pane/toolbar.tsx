@@ -29,7 +29,8 @@ export function Toolbar(props: ToolbarProps) {
         {isWatched && (
           <IconButton
             icon={following ? 'pause' : 'play'}
-            label={following ? 'Pause' : 'Follow'}
+            label={following ? 'Following' : 'Follow'}
+            title={following ? 'Pause' : 'Follow'}
             keyName="f"
             isPressed={following}
             onClick={() => (following ? file.pause() : file.follow())}

@@ -87,8 +87,11 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
   };
 }
 
-/** `07:35`, as everybody writes it who reads logs. */
-const hours = (_: uPlot, all: number[]) => all.map((at) => clock(at * 1000).slice(11, 16));
+/** `07:35`, as everybody writes it who reads logs; with seconds where these tell the ticks apart. */
+function hours(_: uPlot, all: number[]): string[] {
+  const isShort = (all.at(-1) ?? 0) - (all[0] ?? 0) < 60 * all.length;
+  return all.map((at) => clock(at * 1000).slice(11, isShort ? 19 : 16));
+}
 
 const fromNought = (_: uPlot, __: number, most: number): [number, number] => [0, most > 0 ? most * 1.1 : 1];
 
