@@ -19,4 +19,6 @@ export interface ViewParts {
   readonly recorder: Recorder;
   readonly snapshots: Snapshots;
   readonly limits: Limits;
+  /** Told of what should not happen. */
+  readonly onFailure: (error: unknown) => void;
 }

@@ -47,9 +47,9 @@ const LOOK_MS = 2_000;
 export async function serveView({ settings, agentFigure, onFailure }: ServeOptions): Promise<RunningView> {
   const token = tokenOf(tokenFileOf(settings));
   const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
-  const parts = partsOf(settings, agentFigure);
+  const parts = partsOf({ settings, agentFigure, onFailure });
   let port = settings.listen.port;
-  const app = appOf({ parts, token, port: () => port, page, onFailure });
+  const app = appOf({ parts, token, port: () => port, page });
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
   const server = http.createServer(limits, getRequestListener(app.fetch, { overrideGlobalObjects: false }));
   server.maxConnections = MOST_CONNECTIONS;
@@ -75,7 +75,7 @@ export async function serveView({ settings, agentFigure, onFailure }: ServeOptio
   };
 }
 
-function partsOf(settings: ViewSettings, agentFigure: ServeOptions['agentFigure']): ViewParts {
+function partsOf({ settings, agentFigure, onFailure }: ServeOptions): ViewParts {
   const { mirrorDirectory } = settings;
   const store = new OpenStore(settings);
   const changes = new Changes();
@@ -85,7 +85,7 @@ function partsOf(settings: ViewSettings, agentFigure: ServeOptions['agentFigure'
   const onNetwork = isOnNetworkFileSystem(mirrorDirectory);
   const recorder = new Recorder({ settings, store, agentFigure, onFigure: onChange });
   return {
-    ...{ settings, store, changes, contents, indexes, recorder },
+    ...{ settings, onFailure, store, changes, contents, indexes, recorder },
     lengths: new FileLengths({ mirrorDirectory, onNetwork, contents, indexes, onChange }),
     snapshots: new Snapshots({ settings, store, growth: recorder.growth, onChange }),
     limits: new Limits(),

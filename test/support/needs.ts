@@ -32,6 +32,7 @@ export const PACKAGE_OF = {
   php: 'php-cli',
   'php-soap': 'php-soap',
   promtool: 'prometheus',
+  python3: 'python3-minimal',
   rsync: 'rsync',
   scp: 'openssh-client',
   script: 'bsdutils',

@@ -55,60 +55,59 @@ const bytesOf = (text: string) =>
   [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
 
 const FIND = `
-  expression.lastIndex = from;
-  const found = [];
-  for (const match of text.matchAll(expression)) if (match[0] !== '') found.push(match.index, match[0].length);
-  found`;
+  pieces.map(({ text, from }) => {
+    expression.lastIndex = from;
+    const found = [];
+    for (const match of text.matchAll(expression)) if (match[0] !== '') found.push(match.index, match[0].length);
+    return found;
+  })`;
 
 function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
   const source = wholeWord ? `(?<![\\p{L}\\p{N}_])(?:${text})(?![\\p{L}\\p{N}_])` : text;
   // In another realm: what runs there can be ended.
-  const context = vm.createContext({ source, flags: matchCase ? 'gmu' : 'gimu', text: '', from: 0 });
+  const context = vm.createContext({ source, flags: matchCase ? 'gmu' : 'gimu' });
   try {
     vm.runInContext('var expression = new RegExp(source, flags)', context, { timeout: EXPRESSION_MS });
   } catch {
     throw new Refused(400, 'this is no regular expression');
   }
-  const find = new vm.Script(`{${FIND}}`);
-  const matchesIn = (bytes: Buffer, from: number, timeout: number): Match[] => {
-    // A line with bytes that are no text is read as if each of them were a character.
-    const encoding = isUtf8(bytes) ? 'utf8' : 'latin1';
-    context['text'] = bytes.toString(encoding);
-    context['from'] = bytes.toString(encoding, 0, from).length;
-    return inBytes(find.runInContext(context, { timeout }) as number[], context['text'], encoding);
+  const find = new vm.Script(FIND);
+  return (bytes, from) => {
+    const pieces = textsOf(bytes, from);
+    context['pieces'] = pieces;
+    const found = inTime(() => find.runInContext(context, { timeout: EXPRESSION_MS }) as number[][]);
+    return pieces.flatMap((piece, index) => inBytes(found[index] ?? [], piece));
   };
-  return (bytes, from) =>
-    inTime((timeLeft) =>
-      linesOf(bytes, from).flatMap((line) => {
-        const found = matchesIn(line.bytes, line.from, timeLeft());
-        return found.map(([byte, length]) => [line.start + byte, length] as const);
-      }),
-    );
 }
 
-interface Lines {
+/** Text of bytes from `start` on, in which matches are wanted that begin at or behind `from`. */
+interface Piece {
   readonly start: number;
-  readonly bytes: Buffer;
+  readonly text: string;
+  readonly encoding: 'utf8' | 'latin1';
   readonly from: number;
 }
 
-/** All of it if it is text, else each line by itself. */
-function linesOf(bytes: Buffer, from: number): Lines[] {
-  if (isUtf8(bytes)) return [{ start: 0, bytes, from }];
-  const lines: Lines[] = [];
+/** All of the bytes if they are text, else each line; one that is none, as if each byte were a character. */
+function textsOf(bytes: Buffer, from: number): Piece[] {
+  const piece = (start: number, end: number): Piece => {
+    const encoding = isUtf8(bytes.subarray(start, end)) ? 'utf8' : 'latin1';
+    const before = bytes.toString(encoding, start, Math.max(start, Math.min(from, end)));
+    return { start, encoding, text: bytes.toString(encoding, start, end), from: before.length };
+  };
+  if (isUtf8(bytes)) return [piece(0, bytes.length)];
+  const pieces: Piece[] = [];
   for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf(NEWLINE, start) + 1 || bytes.length;
-    if (end > from) lines.push({ start, bytes: bytes.subarray(start, end), from: Math.max(0, from - start) });
+    if (end > from) pieces.push(piece(start, end));
     start = end;
   }
-  return lines;
+  return pieces;
 }
 
-function inTime<T>(work: (timeLeft: () => number) => T): T {
-  const endsAt = performance.now() + EXPRESSION_MS;
-  const timeLeft = () => Math.max(1, Math.ceil(endsAt - performance.now()));
+function inTime<T>(work: () => T): T {
   try {
-    return work(timeLeft);
+    return work();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     throw new Refused(400, 'this expression takes too long', {
@@ -117,10 +116,10 @@ function inTime<T>(work: (timeLeft: () => number) => T): T {
   }
 }
 
-/** Indexes and lengths in a text, one after the other, as those in its bytes. */
-function inBytes(found: readonly number[], text: string, encoding: 'utf8' | 'latin1'): Match[] {
+/** Indexes and lengths in a text, one after the other, as those in the bytes. */
+function inBytes(found: readonly number[], { start, text, encoding }: Piece): Match[] {
   const matches: Match[] = [];
-  let byte = 0;
+  let byte = start;
   let at = 0;
   for (let each = 0; each < found.length; each += 2) {
     const index = found[each] ?? 0;

@@ -42,7 +42,7 @@ export async function* searchForward(source: Source, pattern: Pattern, start: nu
 /** Where a slice is cut, and up to where it is sure what begins in it: in a cut line, the next slice sees more. */
 function edgesOf(slice: Buffer, isEnd: boolean): { readonly end: number; readonly sure: number } {
   const lines = isEnd ? slice.length : slice.lastIndexOf(NEWLINE) + 1;
-  if (lines > BEFORE_BYTES) return { end: lines, sure: lines };
+  if (isEnd || lines > BEFORE_BYTES) return { end: lines, sure: lines };
   return { end: endOfWholeUtf8(slice, 1), sure: characterStart(slice, slice.length - OVERLAP_BYTES) };
 }
 

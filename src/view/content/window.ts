@@ -1,5 +1,5 @@
 /** Windows of a content that are cut at lines, so that a page never has to hold more than it shows. */
-import { endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
+import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
 import type { Source } from './content.ts';
 
 /** One of the three, or none for the end. Positions beyond the end count as the end. */
@@ -56,8 +56,9 @@ function startOfLine(source: Source, position: number): number {
   const before = source.read(first, position);
   const newline = before.lastIndexOf(NEWLINE);
   if (newline >= 0 || first === 0) return first + newline + 1;
-  const around = source.read(position, Math.min(source.bytes, position + 4));
-  return position + firstCharacter(around);
+  const begin = Math.max(0, position - 3);
+  const around = source.read(begin, Math.min(source.bytes, position + 4));
+  return begin + characterStart(around, position - begin);
 }
 
 function beginsLine(source: Source, start: number): boolean {

@@ -6,6 +6,7 @@ import type { Refusal } from '../contract.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 import { cookieName, HEADERS, isOwnHost, isOwnOrigin, type Origins } from './access.ts';
+import type { ViewApp } from './answers.ts';
 import { addContents } from './content-routes.ts';
 import { addEvents } from './event-routes.ts';
 import type { PageFiles } from './page-files.ts';
@@ -18,14 +19,12 @@ export interface AppOptions {
   /** The port that it listens at. */
   readonly port: () => number;
   readonly page: PageFiles;
-  /** Told of what should not happen. */
-  readonly onFailure: (error: unknown) => void;
 }
 
-export function appOf(options: AppOptions): Hono {
-  const { parts, token, port, page, onFailure } = options;
-  const { settings } = parts;
-  const app = new Hono();
+export function appOf(options: AppOptions): ViewApp {
+  const { parts, token, port, page } = options;
+  const { settings, onFailure } = parts;
+  const app: ViewApp = new Hono();
 
   app.use(async (context, next) => {
     await next();

@@ -1,12 +1,18 @@
 /** The body of an answer that is made while it is sent: the next piece when the one before was taken. */
 
-/**
- * `end` is called once, however it ends: also if nobody ever takes a piece, as when the page went before the answer began.
- */
-export function bodyOf(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, end: () => void): ReadableStream {
+export interface BodyOptions {
+  /** Called once, however it ends: also if nobody ever takes a piece, as when the page went before the answer began. */
+  readonly end: () => void;
+  /** It cannot go on, and what was sent is not all: the connection is to break off. */
+  readonly broken: (error: unknown) => void;
+}
+
+export function bodyOf(
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  { end, broken }: BodyOptions,
+): ReadableStream {
   const iterator = iteratorOf(pieces);
   let isOver = false;
-  let isCancelled = false;
   const endOnce = () => {
     if (!isOver) end();
     isOver = true;
@@ -17,16 +23,14 @@ export function bodyOf(pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
         try {
           const { done = false, value } = await iterator.next();
           if (!done) return controller.enqueue(value);
-          endOnce();
-          controller.close();
         } catch (error) {
-          endOnce();
-          // One that was cancelled has nobody to be told.
-          if (!isCancelled) controller.error(error);
+          // What was cancelled ends anyhow.
+          if (!isOver) broken(error);
         }
+        endOnce();
+        controller.close();
       },
       async cancel() {
-        isCancelled = true;
         endOnce();
         await iterator.return?.();
       },

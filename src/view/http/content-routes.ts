@@ -1,5 +1,4 @@
 /** What is asked of one content: bytes, lines, matches and numbers. */
-import type { Hono } from 'hono';
 import { keyText } from '../../job.ts';
 import { type Content, piecesOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
@@ -10,7 +9,8 @@ import type { LinesHeaders, Place } from '../contract.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 import { PREVIEW_POLICY } from './access.ts';
-import { bodyOf, jsonLines } from './body.ts';
+import { streamed, type ViewApp, type ViewContext } from './answers.ts';
+import { jsonLines } from './body.ts';
 import { attachment, rangeOf } from './downloads.ts';
 import type { Limited } from './limits.ts';
 import { previewTypeOf } from './previews.ts';
@@ -20,9 +20,9 @@ import { thinnedRows } from './thinned-rows.ts';
 
 const WINDOW = { least: 4 * 1024, usual: 256 * 1024, most: 1024 * 1024 } as const;
 const NO_STORE = { 'cache-control': 'no-store' } as const;
-const NDJSON = { ...NO_STORE, 'content-type': 'application/x-ndjson' } as const;
+const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
 
-export function addContents(app: Hono, parts: ViewParts): void {
+export function addContents(app: ViewApp, parts: ViewParts): void {
   const { contents, indexes } = parts;
 
   app.get('/api/generations', (context) => {
@@ -69,8 +69,8 @@ export function addContents(app: Hono, parts: ViewParts): void {
     }
   });
 
-  app.get('/api/search', ({ req }) => {
-    const query = new Query(req.url);
+  app.get('/api/search', (context) => {
+    const query = new Query(context.req.url);
     const pattern = patternOf({
       text: query.text('text') ?? '',
       matchCase: query.flag('case'),
@@ -78,23 +78,22 @@ export function addContents(app: Hono, parts: ViewParts): void {
       isExpression: query.flag('regex'),
     });
     const where = { from: query.number('from'), before: query.number('before'), most: query.number('most') };
-    return streamed(parts, 'searches', query.content(), (content) => matchesOf(content, pattern, where));
+    return looked(parts, context, (content) => matchesOf(content, pattern, where));
   });
 
-  app.get('/api/numbers', ({ req }) => {
-    const query = new Query(req.url);
+  app.get('/api/numbers', (context) => {
+    const query = new Query(context.req.url);
     const like = query.number('like') ?? 0;
     const from = query.number('from') ?? 0;
-    return streamed(parts, 'searches', query.content(), (content) => {
+    return looked(parts, context, (content) => {
       const shape = shapeAt(content, Math.min(like, content.bytes));
       return thinnedRows(content, shape, Math.min(from, content.bytes));
     });
   });
 
-  app.get('/api/raw', ({ req }) => {
-    const name = new Query(req.url).content();
-    return sent(parts, name, (content) => {
-      const range = rangeOf(req.header('range'), content.bytes);
+  app.get('/api/raw', (context) => {
+    return sent(parts, context, (content) => {
+      const range = rangeOf(context.req.header('range'), content.bytes);
       const { start, end } = range ?? { start: 0, end: content.bytes };
       const partial = range && { 'content-range': `bytes ${start}-${end - 1}/${content.bytes}` };
       const headers = { 'content-type': 'application/octet-stream', 'content-disposition': attachment(content.name) };
@@ -103,9 +102,8 @@ export function addContents(app: Hono, parts: ViewParts): void {
     });
   });
 
-  app.get('/api/preview', ({ req }) => {
-    const name = new Query(req.url).content();
-    return sent(parts, name, (content) => {
+  app.get('/api/preview', (context) => {
+    return sent(parts, context, (content) => {
       const type = previewTypeOf(content);
       if (type === undefined) throw new Refused(415, 'this file is only shown as text');
       const headers = {
@@ -143,13 +141,14 @@ function using<T>(content: Content, work: (content: Content) => T): T {
   }
 }
 
-/** Opens a content and takes a place for what is done with it; both are given back when the body is over. */
+/** Opens what is asked for and takes a place for it; both are given back when the answer is over. */
 function opened(
   { contents, limits }: ViewParts,
+  { req }: ViewContext,
   kind: Limited,
-  name: ContentName,
   answer: (content: Content, end: () => void) => Response,
 ): Response {
+  const name = new Query(req.url).content();
   const release = limits.take(kind);
   let content: Content | undefined;
   const end = () => {
@@ -165,16 +164,11 @@ function opened(
   }
 }
 
-/** Lines of JSON that are made of a content. */
-function streamed(
-  parts: ViewParts,
-  kind: Limited,
-  name: ContentName,
-  make: (content: Content) => AsyncIterable<unknown>,
-): Response {
-  return opened(parts, kind, name, (content, end) => {
-    return new Response(bodyOf(jsonLines(make(content)), end), { headers: NDJSON });
-  });
+/** Lines of JSON about a content that is looked through. */
+function looked(parts: ViewParts, context: ViewContext, make: (content: Content) => AsyncIterable<unknown>): Response {
+  return opened(parts, context, 'searches', (content, end) =>
+    streamed(parts, context, jsonLines(make(content)), { headers: NDJSON, end }),
+  );
 }
 
 interface Sent {
@@ -184,10 +178,9 @@ interface Sent {
 }
 
 /** Bytes of a content as they are. */
-function sent(parts: ViewParts, name: ContentName, make: (content: Content) => Sent): Response {
-  return opened(parts, 'downloads', name, (content, end) => {
+function sent(parts: ViewParts, context: ViewContext, make: (content: Content) => Sent): Response {
+  return opened(parts, context, 'downloads', (content, end) => {
     const { status, headers, range } = make(content);
-    const body = bodyOf(piecesOf(content, range.start, range.end), end);
-    return new Response(body, { status, headers: { ...NO_STORE, ...headers } });
+    return streamed(parts, context, piecesOf(content, range.start, range.end), { status, headers, end });
   });
 }

@@ -1,6 +1,5 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Hono } from 'hono';
 import {
   agentTopic,
   figuresTopic,
@@ -13,7 +12,7 @@ import {
   troubleTopic,
 } from '../events/topics.ts';
 import type { ViewParts } from '../parts.ts';
-import { bodyOf } from './body.ts';
+import { streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
 const MOST_JOBS = 8;
@@ -23,9 +22,9 @@ const GATHER_MS = 40;
 /** A stream of which nothing comes is kept open by that, and one that nobody reads any more is noticed. */
 const HEARTBEAT_MS = 15_000;
 
-export function addEvents(app: Hono, parts: ViewParts): void {
-  app.get('/api/events', ({ req }) => {
-    const query = new Query(req.url);
+export function addEvents(app: ViewApp, parts: ViewParts): void {
+  app.get('/api/events', (context) => {
+    const query = new Query(context.req.url);
     const files = query.liveFiles(MOST_FILES);
     const jobs = query.jobs(MOST_JOBS);
     const { snapshots, recorder, lengths, limits } = parts;
@@ -41,15 +40,14 @@ export function addEvents(app: Hono, parts: ViewParts): void {
       ...(query.flag('service') ? [serviceTopic(snapshots), figuresTopic(recorder)] : []),
     ];
     const over = new AbortController();
-    const body = bodyOf(told(parts, topics, over.signal), () => {
+    const end = () => {
       over.abort();
       for (const each of watched) lengths.leave(each);
       snapshots.leave();
       release();
-    });
-    return new Response(body, {
-      headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
-    });
+    };
+    const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
+    return streamed(parts, context, told(parts, topics, over.signal), { headers, end });
   });
 }
 

@@ -1,6 +1,5 @@
 /** The results of a job: as a tree, and a part of it as one file. */
 import { makeZip } from 'client-zip';
-import type { Hono } from 'hono';
 import type { JobId } from '../../job.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { LevelEntry } from '../../store/result-files.ts';
@@ -9,32 +8,32 @@ import { type Content, piecesOf } from '../content/content.ts';
 import type { ResultDirectory, ResultEntries, ResultFile } from '../contract.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { bodyOf } from './body.ts';
+import { streamed, type ViewApp } from './answers.ts';
 import { attachment } from './downloads.ts';
 import { previewKindOf } from './previews.ts';
 import { Query } from './query.ts';
 
 const MOST_ENTRIES = 500;
 
-export function addResults(app: Hono, parts: ViewParts): void {
+export function addResults(app: ViewApp, parts: ViewParts): void {
   app.get('/api/results', (context) => {
     const query = new Query(context.req.url);
     const under = directoryOf(query);
     return context.json(entriesOf(parts, { jobId: query.job(), under, after: query.text('after') ?? '' }));
   });
 
-  app.get('/api/archive', ({ req }) => {
-    const query = new Query(req.url);
+  app.get('/api/archive', (context) => {
+    const query = new Query(context.req.url);
     const [jobId, under] = [query.job(), directoryOf(query)];
     const release = parts.limits.take('downloads');
     const files = new Archived(parts, jobId, under);
-    const body = bodyOf(streamOf(makeZip(files.each(), { buffersAreUTF8: true })), () => {
+    const end = () => {
       files.close();
       release();
-    });
+    };
     const name = [jobId, ...under.split('/').filter((part) => part !== '')].join('-');
     const headers = { 'content-type': 'application/zip', 'content-disposition': attachment(`${name}.zip`) };
-    return new Response(body, { headers: { 'cache-control': 'no-store', ...headers } });
+    return streamed(parts, context, piecesIn(makeZip(files.each(), { buffersAreUTF8: true })), { headers, end });
   });
 }
 
@@ -124,7 +123,7 @@ async function* piecesAsync(pieces: Iterable<Buffer>) {
   yield* pieces;
 }
 
-async function* streamOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* piecesIn(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
