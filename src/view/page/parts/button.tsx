@@ -16,7 +16,16 @@ export interface IconButtonProps {
   readonly children?: ComponentChildren;
 }
 
-export function IconButton({ icon, label, title = label, keyName, isPressed, isDisabled, onClick, children }: IconButtonProps) {
+export function IconButton({
+  icon,
+  label,
+  title = label,
+  keyName,
+  isPressed,
+  isDisabled,
+  onClick,
+  children,
+}: IconButtonProps) {
   return (
     <button
       type="button"
