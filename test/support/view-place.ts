@@ -8,14 +8,13 @@ import { liveParts, resultsParts } from '../../src/mirror-paths.ts';
 import { resultPath } from '../../src/safe-names.ts';
 import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
-import type { Events } from '../../src/view/contract.ts';
 import type { AgentFigure } from '../../src/view/events/agent-figures.ts';
 import { readToken } from '../../src/view/http/token.ts';
 import { type RunningView, serveView } from '../../src/view/serve.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
-import { until } from './e2e-until.ts';
 import { NEW_ROW } from './live-place.ts';
 import { temporaryDirectory } from './temp-directory.ts';
+import { EventReader } from './view-events.ts';
 
 export const JOB = '501' as JobId;
 export const TASK = '9001' as TaskId;
@@ -190,7 +189,7 @@ export class ViewPlace {
       Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
     );
     const request = http.request(
-      { port: this.view.port, path: target, method, headers: sent, agent: false },
+      { host: '127.0.0.1', port: this.view.port, path: target, method, headers: sent, agent: false },
       onResponse,
     );
     request.end();
@@ -208,37 +207,5 @@ export class ViewPlace {
     reader.close = () => void request.destroy();
     onTestFinished(() => reader.close());
     return reader;
-  }
-}
-
-export class EventReader {
-  close: () => void = () => {};
-  #text = '';
-  readonly #seen: (readonly [name: string, data: unknown])[] = [];
-
-  take(text: string): void {
-    this.#text += text;
-    const events = this.#text.split('\n\n');
-    this.#text = events.pop() ?? '';
-    for (const event of events) {
-      const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
-      if (name !== undefined) this.#seen.push([name, JSON.parse(data ?? '')]);
-    }
-  }
-
-  /** Everything of this name so far. */
-  all<Name extends keyof Events>(name: Name): Events[Name][] {
-    return this.#seen.filter(([seen]) => seen === name).map(([, data]) => data as Events[Name]);
-  }
-
-  /** The last event of this name, as soon as it is so. */
-  until<Name extends keyof Events>(
-    name: Name,
-    isSo: (data: Events[Name]) => boolean = () => true,
-  ): Promise<Events[Name]> {
-    return until(`the event ${name}`, () => {
-      const last = this.all(name).at(-1);
-      return last !== undefined && isSo(last) ? (last as Exclude<Events[Name], undefined | false>) : undefined;
-    }) as Promise<Events[Name]>;
   }
 }

@@ -8,6 +8,7 @@ import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
 import { detail, overview } from '../show/status-table.ts';
 import { columnsOfTerminal } from '../show/table.ts';
+import { viewLine, viewReport } from '../show/view-report.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface StatusOptions extends ConfigOption {
@@ -30,27 +31,31 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
   }
   const config = await configurationAsOwner(options);
   const store = openSharedStore(config);
-  const report = () => reportOf(config, store, jobId);
-  const page = () => (jobId === undefined ? overview : detail)(report(), columnsOfTerminal());
+  const report = async () => ({ ...reportOf(config, store, jobId), view: await viewReport(config) });
+  const page = async () => {
+    const { view, ...rest } = await report();
+    const text = (jobId === undefined ? overview : detail)(rest, columnsOfTerminal());
+    return `${text}${viewLine(view, rest.agent.running)}`;
+  };
   try {
     if (jobId !== undefined) requireWatched(store, jobId);
-    if (options.json === true) process.stdout.write(`${printableJson(report(), 2)}\n`);
+    if (options.json === true) process.stdout.write(`${printableJson(await report(), 2)}\n`);
     else if (options.watch === true) await untilStopped((signal) => watchPage(page, signal));
-    else process.stdout.write(page());
+    else process.stdout.write(await page());
   } finally {
     store.close();
   }
 }
 
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */
-async function watchPage(page: () => string, signal: AbortSignal): Promise<void> {
+async function watchPage(page: () => Promise<string>, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
   // A second signal ends the process where it stands.
   process.once('exit', restore);
   process.stdout.write(OTHER_SCREEN);
   try {
     while (!signal.aborted) {
-      const lines = `${page()}\n(every second; Ctrl-C ends)`.split('\n').slice(0, process.stdout.rows);
+      const lines = `${await page()}\n(every second; Ctrl-C ends)`.split('\n').slice(0, process.stdout.rows);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
       await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});
@@ -59,5 +64,5 @@ async function watchPage(page: () => string, signal: AbortSignal): Promise<void>
     process.off('exit', restore);
     restore();
   }
-  process.stdout.write(page());
+  process.stdout.write(await page());
 }
