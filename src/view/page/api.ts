@@ -31,7 +31,6 @@ export function address(name: string, parameters: object): string {
 /** An answer that is a success; throws `Refused` for any other. */
 export async function ask(to: string, { signal, range }: AskOptions = {}): Promise<Response> {
   const response = await fetch(to, {
-    cache: 'no-store',
     headers: range === undefined ? {} : { range: `bytes=${range[0]}-${range[1] - 1}` },
     signal: signal ?? null,
   });

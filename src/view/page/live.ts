@@ -28,6 +28,8 @@ export class Live {
   readonly agent = signal<AgentState | undefined>(undefined);
   readonly jobs = signal<ReadonlyMap<string, JobSummary> | undefined>(undefined);
   readonly details = signal<ReadonlyMap<string, JobDetail>>(new Map());
+  /** Jobs that were asked for, and never followed. */
+  readonly missing = signal<ReadonlySet<string>>(new Set());
   readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
   readonly service = signal<ServiceState | undefined>(undefined);
   readonly figures = signal<Figures | undefined>(undefined);
@@ -127,6 +129,10 @@ export class Live {
     });
     take('job', (job) => {
       this.details.value = new Map(this.details.value).set(job.jobId, job);
+      this.missing.value = new Set([...this.missing.value].filter((jobId) => jobId !== job.jobId));
+    });
+    take('missing', ({ jobId }) => {
+      this.missing.value = new Set(this.missing.value).add(jobId);
     });
     take('files', ({ jobId, whole, files }) => {
       const all = new Map((whole ? [] : (this.files.value.get(jobId) ?? [])).map((one) => [nameOf(one), one]));

@@ -4,7 +4,7 @@ export type Route =
   | { readonly page: 'jobs' }
   | { readonly page: 'service' }
   | LiveRoute
-  | { readonly page: 'results'; readonly jobId: string; readonly under: string; readonly open: string | undefined };
+  | { readonly page: 'results'; readonly jobId: string };
 
 export interface LiveRoute {
   readonly page: 'live';
@@ -30,8 +30,7 @@ export function routeOf(hash: string): Route {
   if (page === 'service') return { page: 'service' };
   const jobId = /^[0-9]{1,20}$/.test(id) ? id : undefined;
   if (page !== 'job' || jobId === undefined) return { page: 'jobs' };
-  if (tab === 'results')
-    return { page: 'results', jobId, under: parameters.get('under') ?? '', open: parameters.get('open') ?? undefined };
+  if (tab === 'results') return { page: 'results', jobId };
   return { page: 'live', jobId, files: parameters.getAll('file').flatMap(openedFile) };
 }
 
@@ -41,15 +40,10 @@ export function hashOf(route: Route): string {
       return '#/';
     case 'service':
       return '#/service';
-    case 'results': {
-      const query = new URLSearchParams({
-        ...(route.under === '' ? {} : { under: route.under }),
-        ...(route.open === undefined ? {} : { open: route.open }),
-      });
-      return `#/job/${route.jobId}/results${query.size === 0 ? '' : `?${query}`}`;
-    }
+    case 'results':
+      return `#/job/${route.jobId}/results`;
     case 'live': {
-      const query = new URLSearchParams(route.files.map((file) => ['file', fileText(file)]));
+      const query = new URLSearchParams(route.files.map((file): [string, string] => ['file', fileText(file)]));
       return `#/job/${route.jobId}/live${query.size === 0 ? '' : `?${query}`}`;
     }
   }

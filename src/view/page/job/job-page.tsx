@@ -33,7 +33,7 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
           <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
             Live
           </Tab>
-          <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId, under: '', open: undefined }}>
+          <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId }}>
             Results
             {job?.results != null && <span class="badge">{grouped(job.results.listed)}</span>}
           </Tab>
@@ -41,7 +41,13 @@ export function JobPage({ jobId, tab, children }: JobPageProps) {
       </header>
       {job?.error != null && <Failure trouble={job.error} />}
       {job?.tasksHint != null && <Failure trouble={{ message: 'no task is found', hint: job.tasksHint }} />}
-      {children}
+      {live.missing.value.has(jobId) ? (
+        <p class="empty">
+          Job {jobId} was never followed. <code>agent watch {jobId}</code> does it.
+        </p>
+      ) : (
+        children
+      )}
     </main>
   );
 }

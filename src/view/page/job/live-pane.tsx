@@ -38,14 +38,16 @@ export function LivePane({ jobId, opened, state, onShow, onSelect }: LivePanePro
       label={`${file} of task ${taskId}`}
       {...(isWatched ? { watch } : {})}
       onSelect={onSelect}
+      title={
+        <header class="pane-head">
+          <h3>
+            <span class="fine">{taskId}</span> {file}
+          </h3>
+          {state !== undefined && <Badges state={state} />}
+          {(state?.generation ?? 1) > 1 && <Former {...{ jobId, opened, state, onShow }} />}
+        </header>
+      }
     >
-      <header class="pane-head">
-        <h3>
-          <span class="fine">{taskId}</span> {file}
-        </h3>
-        {state !== undefined && <Badges state={state} />}
-        {(state?.generation ?? 1) > 1 && <Former {...{ jobId, opened, state, onShow }} />}
-      </header>
       {state?.error != null && <Failure trouble={state.error} />}
     </Pane>
   );
@@ -73,7 +75,6 @@ function Former({ jobId, opened: { taskId, file, version }, state, onShow }: Omi
   const live = useLive();
   const all = useSignal<Generations | undefined>(undefined);
   const generation = state?.generation;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new generation is asked about again
   useEffect(() => {
     askJson<Generations>(address('generations', { job: jobId, task: taskId, file }))
       .then((found) => {

@@ -36,8 +36,8 @@ export function TaskProgress({ jobId, file }: { jobId: string; file: FileState |
   return (
     <div class="task-progress">
       <ProgressBar done={done} label={`Progress of task ${taskId}`} />
-      <span class="fine">
-        {Math.round(done * 100)} % · <Outside text={says.slice(0, MOST_CHARACTERS)} />
+      <span class="fine" title={says.slice(0, MOST_CHARACTERS)}>
+        <Outside text={says.slice(0, MOST_CHARACTERS)} />
       </span>
     </div>
   );

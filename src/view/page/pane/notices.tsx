@@ -27,7 +27,7 @@ export function Notices({ file }: { file: OpenFile }) {
       {isLoaded && total === 0 && !isFormer && <p class="notice">Empty so far.</p>}
       {!file.following.value && !isFormer && followedTo > 0 && came > 0 && (
         <button type="button" class="more" onClick={() => file.follow()}>
-          <Icon name="end" /> {bytes(came)} came since
+          <Icon name="end" /> {bytes(came)} new
         </button>
       )}
     </>

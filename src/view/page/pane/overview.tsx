@@ -55,7 +55,6 @@ export function Overview({ total, from, to, marks, onJump }: OverviewProps) {
       {marks.map((count, index) =>
         count === 0 ? null : (
           <span
-            // biome-ignore lint/suspicious/noArrayIndexKey: the place is what they are
             key={index}
             class="match"
             style={{ top: `${(index / marks.length) * 100}%`, opacity: 0.4 + (0.6 * count) / most }}

@@ -32,15 +32,15 @@ export interface PaneProps {
   /** What is announced of the content goes to the file, until the answer is called. */
   readonly watch?: (file: OpenFile) => () => void;
   readonly onSelect?: (byte: number) => void;
-  /** What stands above the rows: a title, a bar. */
+  /** What stands before the buttons. */
+  readonly title?: ComponentChildren;
+  /** What stands above the rows. */
   readonly children?: ComponentChildren;
 }
 
-export function Pane({ content, opening, label, watch, onSelect, children }: PaneProps) {
+export function Pane({ content, opening, label, watch, onSelect, title, children }: PaneProps) {
   // The key of a pane is what it shows: its properties stay as they are.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const file = useMemo(() => new OpenFile(browserSource(content), opening), []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const now = useMemo(() => () => ({ ...content, ...versionOf(file) }), []);
   const search = useMemo(() => new Search(now), [now]);
   const isSearching = useSignal(false);
@@ -99,14 +99,15 @@ export function Pane({ content, opening, label, watch, onSelect, children }: Pan
       aria-label={label}
       onKeyDown={(event) => onKey(event, { file, step, closeSearch, element: element.current, ...actions })}
     >
-      {children}
       <Toolbar
         {...actions}
+        title={title}
         file={file}
         wraps={wraps.value}
         isWatched={opening.isWatched}
         downloads={address('raw', now())}
       />
+      {children}
       {isSearching.value && (
         <SearchBar
           search={search}

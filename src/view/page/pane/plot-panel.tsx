@@ -29,7 +29,6 @@ export function PlotPanel({ content, kinds, bytes, onClose }: PlotPanelProps) {
   const kind = kinds[chosen.value];
   const numbers = useMemo(() => (kind === undefined ? undefined : new Numbers(content, kind.byte)), [kind, content]);
   useEffect(() => () => numbers?.close(), [numbers]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it grows when the content does
   useEffect(() => void numbers?.grow(), [numbers, bytes]);
   const { names = [], columns = [], problem } = numbers?.series.value ?? {};
   const x = over.value < names.length ? over.value : 0;
@@ -83,7 +82,6 @@ function Choice({ label, value, names, onChange }: ChoiceProps) {
       {label}
       <select value={value} onChange={(event) => onChange(Number(event.currentTarget.value))}>
         {names.map((name, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: names may be equal
           <option key={index} value={index}>
             {printable(name)}
           </option>

@@ -54,7 +54,6 @@ export class Row extends Component<RowProps> {
         </button>
         <span class="text" dir="auto">
           {kept.map((run, index) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: runs have no names, and a row is drawn anew as a whole
             <Styled key={index} run={run} />
           ))}
           {hidden > 0 && (
@@ -73,16 +72,14 @@ function Styled({ run: { text, look } }: { run: Run }) {
     means === undefined ? (
       piece
     ) : (
-      // biome-ignore lint/suspicious/noArrayIndexKey: marks have no names
       <span key={index} class="mark" title={means}>
         {piece}
       </span>
     ),
   );
-  return look === null ? (
-    <>{shownPieces}</>
-  ) : (
-    <span class={classesOf(look)} style={stylesOf(look)}>
+  const plain = look === null;
+  return (
+    <span class={plain ? undefined : classesOf(look)} style={plain ? undefined : stylesOf(look)}>
       {shownPieces}
     </span>
   );

@@ -60,7 +60,14 @@ interface FlagProps {
 
 function Flag({ label, sign, isOn, onClick }: FlagProps) {
   return (
-    <button type="button" class="flag" aria-label={label} title={label} aria-pressed={isOn} onClick={onClick}>
+    <button
+      type="button"
+      class="flag"
+      aria-label={`${label}: ${sign}`}
+      title={label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    >
       {sign}
     </button>
   );

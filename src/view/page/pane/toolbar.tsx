@@ -1,11 +1,13 @@
 /** What one can do with an opened file. */
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import type { OpenFile } from '../file/open-file.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { destination } from './goto.ts';
 
 export interface ToolbarProps {
+  readonly title: ComponentChildren;
   readonly file: OpenFile;
   readonly wraps: boolean;
   readonly isWatched: boolean;
@@ -18,31 +20,35 @@ export interface ToolbarProps {
 }
 
 export function Toolbar(props: ToolbarProps) {
-  const { file, wraps, isWatched, downloads, onSearch, onPlot, onWrap } = props;
+  const { title, file, wraps, isWatched, downloads, onSearch, onPlot, onWrap } = props;
   const following = file.following.value;
   return (
-    <div class="toolbar" role="toolbar" aria-label="File">
-      {isWatched && (
-        <IconButton
-          icon={following ? 'pause' : 'play'}
-          label={following ? 'Pause' : 'Follow'}
-          keyName="f"
-          isPressed={following}
-          onClick={() => (following ? file.pause() : file.follow())}
-        >
-          {following ? 'Following' : 'Follow'}
-        </IconButton>
-      )}
-      <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => file.jumpTo(0)} />
-      <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => file.jumpToEnd()} />
-      <GoTo {...props} />
-      <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
-      <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={onPlot} />
-      <IconButton icon="wrap" label="Wrap lines" keyName="w" isPressed={wraps} onClick={onWrap} />
-      <CopyButton onCopy={props.onCopy} />
-      <a class="icon-button" href={downloads} download aria-label="Download" title="Download all of it">
-        <Icon name="download" />
-      </a>
+    <div class="pane-bar">
+      {title}
+      <div class="toolbar" role="toolbar" aria-label="File">
+        {isWatched && (
+          <IconButton
+            icon={following ? 'pause' : 'play'}
+            label={following ? 'Following' : 'Follow'}
+            title={following ? 'Pause' : 'Follow'}
+            keyName="f"
+            isPressed={following}
+            onClick={() => (following ? file.pause() : file.follow())}
+          >
+            <span class="word">{following ? 'Following' : 'Follow'}</span>
+          </IconButton>
+        )}
+        <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => file.jumpTo(0)} />
+        <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => file.jumpToEnd()} />
+        <GoTo {...props} />
+        <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
+        <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={onPlot} />
+        <IconButton icon="wrap" label="Wrap lines" keyName="w" isPressed={wraps} onClick={onWrap} />
+        <CopyButton onCopy={props.onCopy} />
+        <a class="icon-button" href={downloads} download aria-label="Download" title="Download all of it">
+          <Icon name="download" />
+        </a>
+      </div>
     </div>
   );
 }

@@ -5,6 +5,8 @@ import { Icon, type IconName } from './icon.tsx';
 export interface IconButtonProps {
   readonly icon: IconName;
   readonly label: string;
+  /** What a click does, if the label does not say it. */
+  readonly title?: string;
   /** The key that does the same. */
   readonly keyName?: string;
   readonly isPressed?: boolean;
@@ -14,13 +16,22 @@ export interface IconButtonProps {
   readonly children?: ComponentChildren;
 }
 
-export function IconButton({ icon, label, keyName, isPressed, isDisabled, onClick, children }: IconButtonProps) {
+export function IconButton({
+  icon,
+  label,
+  title = label,
+  keyName,
+  isPressed,
+  isDisabled,
+  onClick,
+  children,
+}: IconButtonProps) {
   return (
     <button
       type="button"
       class="icon-button"
       aria-label={label}
-      title={keyName === undefined ? label : `${label} (${keyName})`}
+      title={keyName === undefined ? title : `${title} (${keyName})`}
       aria-pressed={isPressed}
       disabled={isDisabled}
       onClick={onClick}

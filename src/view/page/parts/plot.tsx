@@ -1,6 +1,7 @@
 /** Numbers as curves. */
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
+import { clock } from '../text/units.ts';
 import { theme } from './theme.ts';
 
 export interface PlotProps {
@@ -11,6 +12,8 @@ export interface PlotProps {
   readonly columns: readonly (readonly (number | null)[])[];
   readonly isTime?: boolean;
   readonly isLogarithmic?: boolean;
+  /** The axis of the curves begins at nought. */
+  readonly fromZero?: boolean;
   readonly height?: number;
   /** How a number of the curves is written. */
   readonly format?: (value: number) => string;
@@ -24,7 +27,6 @@ export function Plot(props: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const shape = JSON.stringify([names, isLogarithmic, theme.value, height]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` is what the options are made of
   useEffect(() => {
     const element = place.current;
     if (element === null) return;
@@ -44,7 +46,7 @@ export function Plot(props: PlotProps) {
 }
 
 function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
-  const { names, isTime = false, isLogarithmic = false, height = DEFAULT_HEIGHT, format } = props;
+  const { names, isTime = false, isLogarithmic = false, fromZero = false, height = DEFAULT_HEIGHT, format } = props;
   const styles = getComputedStyle(element);
   const token = (name: string) => styles.getPropertyValue(name).trim();
   const axis = {
@@ -59,11 +61,17 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
   return {
     width: element.clientWidth,
     height,
-    scales: { x: { time: isTime }, y: { distr: isLogarithmic ? 3 : 1 } },
-    axes: [axis, { ...axis, ...values, size: 70 }],
+    scales: { x: { time: isTime }, y: { distr: isLogarithmic ? 3 : 1, ...(fromZero ? { range: fromNought } : {}) } },
+    axes: [
+      { ...axis, ...(isTime ? { values: hours, space: 60 } : {}) },
+      { ...axis, ...values, size: 84 },
+    ],
     series: names.map((name, index) =>
       index === 0
-        ? { label: name }
+        ? {
+            label: name,
+            ...(isTime ? { value: (_: uPlot, at: number | null) => (at == null ? '--' : clock(at * 1000)) } : {}),
+          }
         : {
             label: name,
             stroke: token(`--curve-${(index - 1) % COLOURS}`),
@@ -72,11 +80,19 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
             points: { show: (columnsLength(props) ?? 0) < 3 },
             ...(format === undefined
               ? {}
-              : { value: (_: uPlot, value: number | null) => (value === null ? '' : format(value)) }),
+              : { value: (_: uPlot, value: number | null) => (value == null ? '--' : format(value)) }),
           },
     ),
     cursor: { points: { size: 7 } },
   };
 }
+
+/** `07:35`, as everybody writes it who reads logs; with seconds where these tell the ticks apart. */
+function hours(_: uPlot, all: number[]): string[] {
+  const isShort = (all.at(-1) ?? 0) - (all[0] ?? 0) < 60 * all.length;
+  return all.map((at) => clock(at * 1000).slice(11, isShort ? 19 : 16));
+}
+
+const fromNought = (_: uPlot, __: number, most: number): [number, number] => [0, most > 0 ? most * 1.1 : 1];
 
 const columnsLength = ({ columns }: PlotProps) => columns[0]?.length;

@@ -34,7 +34,6 @@ export function Directory(props: DirectoryProps) {
       problem.value = error as Error;
     }
   };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what has changed is asked for again
   useEffect(() => {
     const timer = setTimeout(() => void load([]), pages.peek().length === 0 ? 0 : PAUSE_MS);
     return () => clearTimeout(timer);

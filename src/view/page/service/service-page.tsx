@@ -22,8 +22,13 @@ export function ServicePage() {
         <h1>Service</h1>
         {all !== undefined && <span class="fine">for {duration(now - all.startedAt)}</span>}
       </div>
-      {service !== undefined && <Facts service={service} agent={live.agent.value} latest={figures.at(-1)} now={now} />}
-      <Figures figures={figures} isWithinAgent={service?.withinAgent ?? true} />
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
+      <section class="scrolls" tabIndex={0} aria-label="Figures">
+        {service !== undefined && (
+          <Facts service={service} agent={live.agent.value} latest={figures.at(-1)} now={now} />
+        )}
+        <Figures figures={figures} isWithinAgent={service?.withinAgent ?? true} />
+      </section>
     </main>
   );
 }
@@ -65,7 +70,7 @@ function Card({ title, curves, format }: { title: string; curves: Curves; format
       {isEmpty ? (
         <p class="fine">None so far.</p>
       ) : (
-        <Plot label={title} {...curves} isTime height={180} {...(format === undefined ? {} : { format })} />
+        <Plot label={title} {...curves} isTime fromZero height={180} {...(format === undefined ? {} : { format })} />
       )}
     </section>
   );

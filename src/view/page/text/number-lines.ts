@@ -12,20 +12,22 @@ export interface NumberLine {
   readonly words: string;
   /** Which one of the lines it is. */
   readonly index: number;
-  readonly numbers: number;
+  /** It has numbers with a point or an exponent: these are measured, others mostly counted. */
+  readonly isMeasured: boolean;
 }
 
-/** The lines with numbers, one for each kind (the last of it), the most frequent kind first; kinds of one line are none. */
+/** The lines with numbers, one for each kind (the last of it): measured ones first, then the most frequent; kinds of one line are none. */
 export function numberLines(lines: readonly string[]): NumberLine[] {
   const kinds = new Map<string, { line: NumberLine; count: number }>();
   for (const [index, line] of lines.entries()) {
-    const numbers = line.length > MOST_CHARACTERS ? 0 : (line.match(NUMBER)?.length ?? 0);
-    if (numbers === 0) continue;
+    const numbers = line.length > MOST_CHARACTERS ? [] : (line.match(NUMBER) ?? []);
+    if (numbers.length === 0) continue;
+    const isMeasured = numbers.some((number) => /[.eEdD]/.test(number));
     const words = line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS);
-    kinds.set(words, { line: { words, index, numbers }, count: (kinds.get(words)?.count ?? 0) + 1 });
+    kinds.set(words, { line: { words, index, isMeasured }, count: (kinds.get(words)?.count ?? 0) + 1 });
   }
   return [...kinds.values()]
     .filter(({ count }) => count > 1)
-    .sort((a, b) => b.count - a.count)
+    .sort((a, b) => Number(b.line.isMeasured) - Number(a.line.isMeasured) || b.count - a.count)
     .map(({ line }) => line);
 }
