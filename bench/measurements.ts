@@ -8,6 +8,7 @@ import { manyJobs } from './many-jobs.ts';
 import type { Measurement } from './measurement.ts';
 import { costOfAJob, quietJobs } from './quiet-jobs.ts';
 import { resultByPackage, resultBySoap, resultMemory } from './result-by-soap.ts';
+import { viewers } from './viewers.ts';
 
 export const MEASUREMENTS: readonly Measurement[] = [
   resultBySoap,
@@ -20,6 +21,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   quietJobs,
   costOfAJob,
   growingJobs,
+  viewers,
   manyJobs,
   durability,
 ];
