@@ -127,9 +127,9 @@ export interface ResultSyncRow {
   readonly done: number;
   /** Bytes that arrived. */
   readonly bytes: number;
-  /** How the last files came: `soap`, or the way of a direct transfer. */
+  /** How the last files came: `soap` for the service itself, whatever it speaks, or the way of a direct transfer. */
   readonly way: string | null;
-  /** Why files that should have come directly came by SOAP. */
+  /** Why files that should have come directly came by the service. */
   readonly fallback: string | null;
 }
 
