@@ -9,7 +9,7 @@ import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 
-export interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
+interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
   readonly store: Store;
   readonly log: Log;
   readonly signal: AbortSignal;

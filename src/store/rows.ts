@@ -4,7 +4,7 @@ import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 
 /** Why a job is followed: it is configured, a command asked for it, or all jobs of the user are (`WatchMineRow`). */
-export type JobSource = 'config' | 'command' | 'mine';
+type JobSource = 'config' | 'command' | 'mine';
 
 /**
  * What a job is to the agent; the job state of the middleware is another thing.

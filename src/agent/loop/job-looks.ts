@@ -19,7 +19,7 @@ import { type MineOptions, takeMine } from './mine.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
 
-export interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
+interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
   readonly service: JobService;
   readonly store: Store;
   readonly scheduler: Scheduler;

@@ -28,7 +28,7 @@ const MOST_ENTRIES = 256;
 const MOST_CANDIDATES = 320;
 const MOST_CALLS = 8;
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly habits: HabitStore;

@@ -20,7 +20,7 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly isToldOfJobs: boolean;
 }
 
-export interface LookOptions {
+interface LookOptions {
   readonly remote: Remote;
   /** Somebody else lists the job's files, and tells. */
   readonly isListed: boolean;

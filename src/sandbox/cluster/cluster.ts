@@ -181,7 +181,7 @@ export class SubmittedJob {
   }
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly habits: IdHabits;
   /** Milliseconds; the times of jobs go by it. */
   readonly clock: () => number;
