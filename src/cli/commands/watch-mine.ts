@@ -1,5 +1,5 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
-import { chooseMine } from '../../agent/loop/mine.ts';
+import { choiceOf } from '../../agent/loop/mine.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
@@ -50,10 +50,7 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
 async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
   try {
     const told = await listJobs(config);
-    const known = store.jobs.known();
-    const fresh = told.filter(({ id }) => !known.has(id));
-    const fitting = await chooseMine(fresh, rule, Date.now());
-    const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+    const { fresh, fitting, taken } = await choiceOf(told, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
     const counts: readonly (readonly [count: number, what: string])[] = [
       [told.length - fresh.length, 'were watched before'],
