@@ -37,7 +37,6 @@ async function handleCall(exchange: Exchange, service: ServiceName, place: Sandb
   const { traffic, habits, namespace } = place;
   const head = readHead(exchange.request.headers);
   const body = await readBody(exchange.request, habits.maxRequestBytes);
-  traffic.begin();
   try {
     const request = readCall(body, head, { namespace, service });
     accept(request, { version: head.version, requestBytes: body.length }, place);
@@ -47,8 +46,6 @@ async function handleCall(exchange: Exchange, service: ServiceName, place: Sandb
     traffic.faults += 1;
     const document = faultDocument(head.version, asFault(thrown));
     sendText(exchange.response, { status: 500, headers: headersOf(head.version), body: document });
-  } finally {
-    traffic.end();
   }
 }
 
