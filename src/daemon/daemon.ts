@@ -143,7 +143,7 @@ export class Daemon {
     const engine = buildEngine({ config, store, transfers, remote, jobService, log, observer: this.#observer });
     const { agent } = engine;
     const over = new AbortController();
-    const endKeepUp = transfers.keepUp(connection.remote);
+    const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
     this.#directories = [
       ['mirror', config.mirror.directory],
@@ -173,7 +173,7 @@ export class Daemon {
       await agent.stop();
       await endKeepUp();
       // The next process, and the next state, know nothing of the private keys.
-      if (stop.aborted || store.isGone()) await transfers.endAll(connection.remote, over.signal);
+      if (stop.aborted || store.isGone()) await transfers.endAll(remote, over.signal);
     }
   }
 
