@@ -2,6 +2,7 @@
  * A job that is followed, or has its last pass: what is due of it, how often it is polled, what fails of it, and what
  * its polls remember. All of that ends with it.
  */
+
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
@@ -32,6 +33,8 @@ export interface JobContext extends VisitsContext, JobSearchContext {
   readonly onFollowed: () => void;
   /** It is not followed, and nothing is left to be done for it. */
   readonly onOver: (job: FollowedJob) => void;
+  /** The agent stops. */
+  readonly signal: AbortSignal;
 }
 
 /** That a quiet job was polled is committed with something else, or after this time. */
@@ -218,7 +221,7 @@ export class FollowedJob {
 
   /** Searches for tasks that nobody named; those that are found are polled at once. */
   async #searchTasks(): Promise<void> {
-    const { found, nextMs } = await this.#search.look();
+    const { found, nextMs } = await this.#search.look(this.#context.signal);
     if (this.#visits.isFailing('search')) await this.#visits.went(['search'], { grew: false });
     if (!this.isFollowed) return;
     if (found > 0) this.#tasks.due('poll', 0);

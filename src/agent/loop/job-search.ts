@@ -16,8 +16,6 @@ export interface JobSearchContext {
   readonly isToldOfJobs: boolean;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
-  /** The agent stops. */
-  readonly signal: AbortSignal;
 }
 
 export class JobSearch {
@@ -56,8 +54,8 @@ export class JobSearch {
   }
 
   /** One look. @throws JobtailError */
-  look(): Promise<LookEnd> {
-    const { poll, calls, remote, signal } = this.#context;
+  look(signal: AbortSignal): Promise<LookEnd> {
+    const { poll, calls, remote } = this.#context;
     const isListed = poll.store.jobs.get(this.#jobId)?.results === true;
     return this.#search.look({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
   }
