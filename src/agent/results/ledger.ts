@@ -87,16 +87,10 @@ export class Ledger {
 
   /** A link to a live mirror was put at `target`. */
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
-    const linked = {
-      state: 'linked',
-      reason: null,
-      live: keyText(live),
-      bytes: null,
-      sha256: null,
-      ...NO_STAMP,
-    } as const;
+    const nothing = { reason: null, bytes: null, sha256: null, ...NO_STAMP };
+    const fetchedAt = this.#options.clock.now();
     this.#options.progress.done('linked');
-    this.add({ ...row, ...linked, fetchedAt: this.#options.clock.now() }, target);
+    this.add({ ...row, ...nothing, state: 'linked', live: keyText(live), fetchedAt }, target);
   }
 
   /** A file did not come, or is not wanted as it is; it is tried again after a longer interval. */
