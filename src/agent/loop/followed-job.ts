@@ -2,7 +2,6 @@
  * A job that is followed, or has its last pass: what is due of it, how often it is polled, what fails of it, and what
  * its polls remember. All of that ends with it.
  */
-
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
