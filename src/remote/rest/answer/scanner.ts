@@ -120,7 +120,7 @@ export class AnswerScanner implements JsonEvents {
     else this.#endRecord();
   }
 
-  beginText(): void {
+  beginText(): boolean {
     this.#textKind = this.#kindOfText();
     this.#pieces = [];
     switch (this.#textKind) {
@@ -136,6 +136,7 @@ export class AnswerScanner implements JsonEvents {
         this.#base64 = this.#textKind === 'base64' ? new Base64Decoder() : undefined;
         this.#lifted.begin();
     }
+    return this.#textKind === 'base64';
   }
 
   text(bytes: Buffer, length: number): void {
@@ -149,7 +150,7 @@ export class AnswerScanner implements JsonEvents {
         break;
       default: {
         this.#plainBytes -= length;
-        const decoded = this.#base64 === undefined ? bytes : this.#base64.push(bytes);
+        const decoded = this.#base64?.push(bytes) ?? bytes;
         if (decoded.length > 0) this.#lifted.bytes(decoded);
       }
     }
