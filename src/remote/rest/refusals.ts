@@ -54,7 +54,7 @@ export function refusalOf(
   const words = problem.words === '' ? titleOf(body) : problem.words;
   const { code, hint } = isSessionLost(status, `${problem.title} ${words}`, isSessionFault)
     ? LOST
-    : meaningOf(status, problem);
+    : meaningOf(operation, status, problem);
   const said = secrets.safeText(
     problem.title === '' || problem.title === words ? words : `${problem.title}: ${words}`,
     MAX_WORDS,
@@ -67,6 +67,9 @@ export function refusalOf(
   };
 }
 
+/** Where files are reached in another way than by SSH, parts are refused (docs/rest.md 5.2). */
+const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the cluster may be one of FirecREST: results that come from there by the service are not the files, those of results.transfer: direct are`;
+
 const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
 const TOO_LONG_MEANING: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
 
@@ -76,7 +79,13 @@ const HINTS: Readonly<Record<number, string>> = {
   407: 'the proxy wants a sign-in: look at service.proxy',
 };
 
-function meaningOf(status: number, { words, title, isOwn }: Problem): StatusMeaning {
+function meaningOf(operation: Operation, status: number, problem: Problem): StatusMeaning {
+  const meaning = meaningOfStatus(status, problem);
+  const isOfParts = meaning.code === 'fault' && operation === 'DownloadPartsOfJobFilesFromCluster';
+  return isOfParts ? { ...meaning, hint: PARTS_HINT } : meaning;
+}
+
+function meaningOfStatus(status: number, { words, title, isOwn }: Problem): StatusMeaning {
   if (status === 400 && TOO_LONG.test(`${title} ${words}`)) return TOO_LONG_MEANING;
   if (status !== 429 && PASSES.test(`${title} ${words}`)) return PASSING;
   const known = MEANING_OF_STATUS[status];
