@@ -1,7 +1,5 @@
 /** `agent check`: what was found out of a server that speaks REST, and the releases that it fits (docs/rest.md). */
-
-import type { KeptHabits } from '../../remote/rest/habits.ts';
-import { RestHabits } from '../../remote/rest/habits.ts';
+import { type KeptHabits, RestHabits } from '../../remote/rest/habits.ts';
 import { byDecoder, type Decoder, formOfNames, releasesFitting, spansOf } from '../../remote/rest/releases-fitting.ts';
 import { systemClock } from '../../system/clock.ts';
 import { type Finding, note, ok } from './findings.ts';
@@ -10,6 +8,11 @@ const DECODERS: Readonly<Record<Decoder, string>> = {
   blocks: 'in blocks of 1,024 bytes',
   stream: 'by one decoder to its end',
 };
+
+const ASKED = {
+  listed: 'by their listed names',
+  'below the job': 'by their listed names below the id of the job',
+} as const;
 
 /** By what is kept of it, and the names that it has just listed. */
 export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Finding[] {
@@ -25,7 +28,7 @@ export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Findin
     note(
       pathForm === undefined
         ? 'how files are asked for is not known yet: none was fetched'
-        : `files are asked for ${BY[pathForm]}`,
+        : `files are asked for ${ASKED[pathForm]}`,
     ),
     note(`requests for parts have at most ${partsBytes} bytes`),
     note(decodingOf(fitting)),
@@ -40,8 +43,3 @@ function decodingOf(releases: readonly string[]): string {
   const each = decoders.map(([decoder, those]) => `${DECODERS[decoder]} (${spansOf(those)})`);
   return `text of live files is decoded ${each.join(', or ')}: each answer shows which it is`;
 }
-
-const BY = {
-  listed: 'by their listed names',
-  'below the job': 'by their listed names below the id of the job',
-} as const;

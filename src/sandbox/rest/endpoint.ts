@@ -91,12 +91,7 @@ async function serve(request: RestRequest, context: RestContext): Promise<void> 
     user: () => userOf(request, context),
     answer: (user: SandboxUser, rules: readonly FaultRule[]) => answer(request, { user, rules }, context),
   };
-  place.traffic.begin();
-  try {
-    await serveCall(exchange, call, place);
-  } finally {
-    place.traffic.end();
-  }
+  await serveCall(exchange, call, place);
 }
 
 /** By the session code; where the release takes them, by a token or a key in the header lines. */

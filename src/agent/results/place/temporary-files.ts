@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { FileDigest } from '../../../system/new-file.ts';
-import { type WritePiece, writeNewFile } from '../../../system/new-file.ts';
+import { type FileDigest, type WritePiece, writeNewFile } from '../../../system/new-file.ts';
 import { isPartialName, partialName } from '../listing/safe-names.ts';
 
 /** A whole file that arrived, under a temporary name. */
