@@ -5,7 +5,7 @@
 import { JobtailError } from '../../../errors.ts';
 import { Base64Decoder } from '../../content/base64.ts';
 import type { Lifted } from '../../content/lifted.ts';
-import { malformed } from '../../wrong-answers.ts';
+import { malformed, tooLarge } from '../../wrong-answers.ts';
 import { type Json, JsonNumber, JsonObject, LiftedText } from '../json.ts';
 import { type JsonEvents, JsonTokenizer } from './json-tokenizer.ts';
 
@@ -255,10 +255,4 @@ function literalOf(text: string): Json {
     default:
       return new JsonNumber(text);
   }
-}
-
-function tooLarge(than: string): JobtailError {
-  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
-    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
-  });
 }
