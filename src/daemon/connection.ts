@@ -1,5 +1,5 @@
 /** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
-import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
+import type { Log, Session } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
@@ -13,7 +13,7 @@ import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
-import { servicesOver } from './services.ts';
+import { type Services, servicesOver } from './services.ts';
 import { spillDirectory } from './state.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
@@ -35,10 +35,7 @@ export interface Observer {
   jobLook(outcome: 'ok' | 'failed'): void;
 }
 
-export interface Connection {
-  readonly remote: Remote;
-  /** Null where the configuration says nothing of it. */
-  readonly jobService: JobService | null;
+export interface Connection extends Services {
   readonly session: Session;
   /** All that went over it. */
   readonly secrets: Secrets;
@@ -68,8 +65,7 @@ export async function connect(
   const { timeoutMs } = service;
   const http = newClient({
     limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
-    tls: await loadTls(config),
-    ...(service.proxy === null ? {} : { proxy: service.proxy }),
+    ...(await wayTo(config)),
   });
   const session = new SignIn({
     baseUrl: service.baseUrl,
@@ -100,6 +96,12 @@ export async function connect(
   const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
   const told = jobService && hidingSecrets(jobService, secrets);
   return { remote, jobService: told, session, secrets, close: () => http.close() };
+}
+
+/** How HTTP gets to the services of a configuration. @throws JobtailError of a certificate that cannot be read */
+export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'limits'>> {
+  const { proxy } = config.service;
+  return { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
 }
 
 /** Habits that a process finds out for itself; what is kept already is believed, and stays as it is. */

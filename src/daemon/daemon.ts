@@ -123,7 +123,8 @@ export class Daemon {
       reload.look({ asked: false });
       while (at !== undefined) {
         inForce = at.config;
-        at = await this.#followBy(at, reload);
+        const { connection } = at;
+        at = await this.#follow(at, reload).finally(() => connection.close());
       }
     } finally {
       process.off('SIGHUP', hangup);
@@ -136,14 +137,6 @@ export class Daemon {
   }
 
   /** Follows by one configuration; resolves with the next one when there is one, with undefined when it is stopped. */
-  async #followBy(prepared: Prepared, reload: Reload): Promise<Prepared | undefined> {
-    try {
-      return await this.#follow(prepared, reload);
-    } finally {
-      await prepared.connection.close();
-    }
-  }
-
   async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;
@@ -152,7 +145,7 @@ export class Daemon {
     const engine = buildEngine({ config, store, transfers, remote, jobService, log, observer: this.#observer });
     const { agent } = engine;
     const over = new AbortController();
-    const endKeepUp = transfers.keepUp(connection.remote);
+    const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
     this.#directories = [
       ['mirror', config.mirror.directory],
@@ -183,7 +176,7 @@ export class Daemon {
       await agent.stop();
       await endKeepUp();
       // The next process, and the next state, know nothing of the private keys.
-      if (stop.aborted || store.isGone()) await transfers.endAll(connection.remote, over.signal);
+      if (stop.aborted || store.isGone()) await transfers.endAll(remote, over.signal);
     }
   }
 

@@ -20,7 +20,7 @@ export interface Services {
   readonly jobService: JobService | null;
 }
 
-export interface ServicesOptions {
+interface ServicesOptions {
   readonly calls: SessionCallsOptions & {
     readonly http: HttpClient;
     readonly isSessionFault: (words: string) => boolean;

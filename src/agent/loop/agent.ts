@@ -131,7 +131,6 @@ export class Agent {
   #look(): void {
     const { poll, only, random } = this.#options;
     const isMine = (jobId: JobId) => only === undefined || jobId === only;
-    for (const jobId of this.#context.passes.asked()) if (isMine(jobId)) this.#jobOf(jobId).startPass(true);
     let revision = this.#revision;
     for (const job of poll.store.jobs.changedSince(revision)) {
       const { jobId, state } = job;
@@ -143,6 +142,8 @@ export class Agent {
       else this.#jobs.get(jobId)?.leave();
     }
     this.#revision = revision;
+    // Behind the changes: a job that is left drops what is due of it, and this is asked for all the same.
+    for (const jobId of this.#context.passes.asked()) if (isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#lookForMine();
   }
 

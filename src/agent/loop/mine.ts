@@ -24,10 +24,7 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const { store, clock, log, results, listed } = options;
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
-  const known = store.jobs.known();
-  const fresh = listed.filter(({ id }) => !known.has(id));
-  const fitting = await chooseMine(fresh, rule, clock.now());
-  const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+  const { fitting, taken } = await choiceOf(listed, rule, store, clock.now());
   const waiting = fitting.length - taken.length;
   if (taken.length === 0) return { taken: 0, waiting };
   const order = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
@@ -37,6 +34,15 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (watchMine.mostJobs)` : '';
   log.info({ taken: taken.length, waiting }, `following ${countOf(taken.length, 'more job')} of the user${others}`);
   return { taken: taken.length, waiting };
+}
+
+/** Of the listed jobs, those that were never ordered, those of them that the rule is for, and as many as may be followed. */
+export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
+  const known = store.jobs.known();
+  const fresh = listed.filter(({ id }) => !known.has(id));
+  const fitting = await chooseMine(fresh, rule, now);
+  const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+  return { fresh, fitting, taken };
 }
 
 /** Running jobs first, then those that will run, then ended ones, the youngest first. */

@@ -1,8 +1,8 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
-import { chooseMine } from '../../agent/loop/mine.ts';
+import { choiceOf } from '../../agent/loop/mine.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
+import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { countOf, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { listJobs, requireJobsUrl } from '../job-service.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
-export interface WatchMineOptions extends ConfigOption {
+interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
   /** Milliseconds. */
@@ -25,7 +25,7 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
   const config = await configurationAsOwner(options);
   requireJobsUrl(config);
   makeDirectories(config);
-  await withStore(config, async (store, isRunning) => {
+  await withStore(config, commandLog(), async (store, owned) => {
     const now = Date.now();
     const rule: WatchMineRow = {
       source: 'command',
@@ -41,7 +41,8 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
     store.wake();
     process.stdout.write('every job of the user is followed from now on, as it is submitted, until it is settled\n');
     process.stdout.write(`${count}\n`);
-    if (!isRunning) process.stderr.write('no agent is running: they are followed once one is started (agent run)\n');
+    if (owned !== undefined)
+      process.stderr.write('no agent is running: they are followed once one is started (agent run)\n');
   });
 }
 
@@ -49,10 +50,7 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
 async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
   try {
     const told = await listJobs(config);
-    const known = store.jobs.known();
-    const fresh = told.filter(({ id }) => !known.has(id));
-    const fitting = await chooseMine(fresh, rule, Date.now());
-    const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+    const { fresh, fitting, taken } = await choiceOf(told, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
     const counts: readonly (readonly [count: number, what: string])[] = [
       [told.length - fresh.length, 'were watched before'],
@@ -71,7 +69,7 @@ async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): P
 
 export async function unwatchMine(options: ConfigOption): Promise<void> {
   const config = await configurationAsOwner(options);
-  await withStore(config, async (store) => {
+  await withStore(config, commandLog(), async (store) => {
     const isConfigured = config.watchMine !== null;
     if (store.watchMine.of('command') === undefined) {
       const message = 'no command has said that all jobs of the user are to be followed';
@@ -89,15 +87,4 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
     }
     if (isConfigured) process.stdout.write(`watchMine still stands in ${config.file}, and is in force again\n`);
   });
-}
-
-/** The store, while an agent runs or while none does. */
-async function withStore(config: Config, work: (store: Store, isRunning: boolean) => Promise<void>): Promise<void> {
-  const owned = openUnlessAgentRuns(config, commandLog());
-  const store = owned?.store ?? openSharedStore(config);
-  try {
-    await work(store, owned === undefined);
-  } finally {
-    (owned ?? store).close();
-  }
 }

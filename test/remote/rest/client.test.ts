@@ -33,6 +33,19 @@ async function download({ remote }: Awaited<ReturnType<typeof place>>, path: str
 }
 
 describe('parts', () => {
+  test('that are refused say that the cluster may be one whose results are not the files', async () => {
+    const problem = { title: 'External Problem', status: 500, detail: 'not supported' };
+    const made = await place(() => ({ status: 500, body: problem }));
+    await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({
+      code: 'fault',
+      hint: expect.stringMatching(/job id.*FirecREST.*results\.transfer: direct/),
+    });
+    await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({
+      code: 'fault',
+      hint: expect.not.stringMatching(/FirecREST/),
+    });
+  });
+
   test('come with their texts, whatever the order and case of what is said', async () => {
     const made = await place(({ body }) => {
       // 64 bits, exact.

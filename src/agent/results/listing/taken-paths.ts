@@ -5,8 +5,8 @@
 import { partsOf } from '../../../path-parts.ts';
 
 /** What the results of a job may be: files, and files and directories together. More would fill the memory. */
-export const MOST_FILES = 200_000;
-export const MOST_NODES = 500_000;
+const MOST_FILES = 200_000;
+const MOST_NODES = 500_000;
 
 const FILE = -1;
 const ROOT = 0;
@@ -48,6 +48,13 @@ export class TakenPaths {
     this.#nodes.set(`${directory}/${names[at]}`, FILE);
     this.#files += 1;
     return undefined;
+  }
+
+  /** Whether a file or a directory stands, or is to stand, at a path. */
+  has(parts: readonly string[]): boolean {
+    let node: number | undefined = ROOT;
+    for (const name of this.#normal(parts)) node = this.#nodes.get(`${node}/${name}`);
+    return node !== undefined;
   }
 
   #normal(parts: readonly string[]): readonly string[] {

@@ -1,4 +1,5 @@
 /** The live files of a job, by task: how long they are, which of them grow, and what stands beside each other. */
+import { useEffect, useRef } from 'preact/hooks';
 import type { FileState, JobDetail, TaskDetail } from '../../contract.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
@@ -20,11 +21,17 @@ export interface FileListProps {
 }
 
 export function FileList({ job, jobId, files, opened, now }: FileListProps) {
+  const list = useRef<HTMLElement>(null);
+  const shown = opened.map(({ taskId, file }) => `${taskId}/${file}`).join(' ');
+  // Where the list is one line, as on a phone, the opened file may lie beside the screen.
+  useEffect(() => {
+    if (shown !== '') list.current?.querySelector('.open')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [shown]);
   const tasks = [
     ...new Set([...files.map(({ taskId }) => taskId), ...(job?.taskList.map(({ taskId }) => taskId) ?? [])]),
   ];
   return (
-    <nav class="file-list" aria-label="Live files">
+    <nav class="file-list" aria-label="Live files" ref={list}>
       {tasks.map((taskId) => (
         <section key={taskId} class="task">
           <TaskHead taskId={taskId} task={job?.taskList.find((task) => task.taskId === taskId)} />

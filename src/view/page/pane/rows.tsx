@@ -51,6 +51,8 @@ export function Rows({ file, label, wraps, selection, found, needle, onSeen }: R
   useLayoutEffect(() => {
     const [first, last] = visible(list);
     onSeen(window.rows[first] ?? window.start, window.rows[last + 1] ?? window.end);
+    // Whatever moved the end away: rows that came, a plot above them, another width.
+    if (file.following.peek() && !list.isAtEnd(1)) list.scrollToEnd();
     return highlight(scroller.current, needle);
   });
   const select = (start: number, isExtended: boolean) => {

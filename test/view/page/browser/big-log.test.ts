@@ -1,6 +1,6 @@
 /**
  * A log far larger than a page or a server could hold: opened at once, read at any place, searched and followed, in little
- * memory of both. JOBTAIL_VIEW_LOG_MIB says how large (256).
+ * memory of both. JOBTAIL_VIEW_MIB says how large (256).
  */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { needs } from '../../../support/needs.ts';
 import { startBrowser, ViewPage } from '../../../support/view-browser.ts';
 import { appendLines, LINE_BYTES, lineOf, MIB, placeWithLog } from '../../../support/view-log.ts';
 
-const LOG_MIB = Number(process.env['JOBTAIL_VIEW_LOG_MIB'] ?? 256);
+const LOG_MIB = Number(process.env['JOBTAIL_VIEW_MIB'] ?? 256);
 /** However long the log is. */
 const MOST_SERVER_BYTES = 256 * MIB;
 const MOST_PAGE_BYTES = 48 * MIB;

@@ -69,6 +69,21 @@ describe('a file that grows', needs('chromium'), () => {
     await pane.getByText(/^319 /).waitFor();
   });
 
+  it('stays at its end when a plot takes half of its place, and the plot grows', PATIENCE, async (context) => {
+    const numbers = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) => `residual ${(1 / (from + index + 1)).toExponential(3)}\n`).join('');
+    const { task, view, label, hash } = await viewedJob(context, numbers(0, 200));
+    await view.show(hash);
+    const pane = await view.pane(label);
+    await pane.getByRole('button', { name: 'Plot the numbers' }).click();
+    await pane.getByText('200 points').waitFor();
+    await until('the end on the page', () => view.isAtEnd(pane));
+    fs.appendFileSync(task.files.stdout, numbers(200, 100));
+    await pane.getByText('300 points').waitFor();
+    await until('the end on the page', () => view.isAtEnd(pane));
+    expect(view.wrongs).toEqual([]);
+  });
+
   it('that is rewritten begins anew; what it was can still be read', PATIENCE, async (context) => {
     const { place, job, task, mirror, view, label, hash } = await viewedJob(context, lines(0, 200));
     await view.show(hash);
