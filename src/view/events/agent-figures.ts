@@ -62,6 +62,7 @@ export class AgentFigures {
   }
 
   #ended(outcome: string): void {
-    if (outcome !== 'ok') this.#failures[outcome] = (this.#failures[outcome] ?? 0) + 1;
+    // What was stopped did not fail.
+    if (outcome !== 'ok' && outcome !== 'aborted') this.#failures[outcome] = (this.#failures[outcome] ?? 0) + 1;
   }
 }

@@ -16,18 +16,16 @@ export class Changes {
     return this.#count;
   }
 
-  /** Resolves when there was a change since `count`, after `mostMs`, or when the signal fires. */
-  since(count: number, mostMs: number, signal: AbortSignal): Promise<void> {
-    if (count !== this.#count || signal.aborted) return Promise.resolve();
+  /** Resolves when there was a change since `count`, or after `mostMs`. */
+  since(count: number, mostMs: number): Promise<void> {
+    if (count !== this.#count) return Promise.resolve();
     return new Promise((resolve) => {
       const end = () => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', end);
         this.#wake.delete(end);
         resolve();
       };
       const timer = setTimeout(end, mostMs);
-      signal.addEventListener('abort', end);
       this.#wake.add(end);
     });
   }

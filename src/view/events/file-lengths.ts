@@ -119,7 +119,7 @@ export class WatchedMirror {
       }
       this.#version = version;
       this.#bytes = bytes;
-      onChange();
+      // Told when what came is counted, or the first slice of it.
       const { signal } = this.#over;
       indexes.count(this.#indexKey, content, { signal, onCounted: onChange }).then(onChange, () => {});
     } catch (error) {

@@ -11,11 +11,15 @@ export type Topic = () => Message[];
 
 /** A value that is said as a whole when it is another. */
 function saidOnce<Name extends keyof Events>(name: Name, value: () => Events[Name] | undefined): Topic {
+  let seen: unknown;
   let said = '';
   return () => {
     const now = value();
-    const text = JSON.stringify(now) ?? '';
-    if (now === undefined || text === said) return [];
+    // Most of the time it is the very same.
+    if (now === undefined || now === seen) return [];
+    seen = now;
+    const text = JSON.stringify(now);
+    if (text === said) return [];
     said = text;
     return [[name, now] as unknown as Message];
   };
@@ -40,9 +44,12 @@ export function jobTopic(snapshots: Snapshots, jobId: JobSummary['jobId']): Topi
   const missing = saidOnce('missing', () => (snapshots.trouble === null ? { jobId } : undefined));
   const job = saidOnce('job', () => snapshots.job(jobId)?.detail);
   const said = new Map<string, string>();
+  let seen: unknown;
   return () => {
     const files = snapshots.job(jobId)?.files;
     if (files === undefined) return missing();
+    if (files === seen) return [];
+    seen = files;
     const whole = said.size === 0;
     const fresh = files.filter((file) => {
       const key = `${file.taskId}/${file.file}`;

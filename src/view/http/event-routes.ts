@@ -39,28 +39,29 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       ...watched.map(lengthTopic),
       ...(query.flag('service') ? [serviceTopic(snapshots), figuresTopic(recorder)] : []),
     ];
-    const over = new AbortController();
+    const stream = { isOver: false };
     const end = () => {
-      over.abort();
+      stream.isOver = true;
+      parts.changes.tell();
       for (const each of watched) lengths.leave(each);
       snapshots.leave();
       release();
     };
     const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-    return streamed(parts, context, told(parts, topics, over.signal), { headers, end });
+    return streamed(parts, context, told(parts, topics, stream), { headers, end });
   });
 }
 
 /** A slow reader gets fewer messages, not later ones: what is new is asked for when the last ones were taken. */
-async function* told({ changes, settings }: ViewParts, topics: readonly Topic[], signal: AbortSignal) {
+async function* told({ changes, settings }: ViewParts, topics: readonly Topic[], stream: { readonly isOver: boolean }) {
   yield textOf([['hello', { program: settings.program, now: Date.now() }]]);
-  while (!signal.aborted) {
+  while (!stream.isOver) {
     const { count } = changes;
     const news = topics.flatMap((topic) => topic());
     if (news.length > 0) yield textOf(news);
-    await changes.since(count, HEARTBEAT_MS, signal);
+    await changes.since(count, HEARTBEAT_MS);
     if (changes.count === count) yield Buffer.from(':\n\n');
-    else await sleep(GATHER_MS, undefined, { signal }).catch(() => {});
+    else await sleep(GATHER_MS);
   }
 }
 
