@@ -9,7 +9,6 @@ type Registers = Pick<TestContext, 'onTestFinished'>;
 
 /** The longest that a busy machine takes to draw something. */
 const PATIENCE_MS = 60_000;
-/** Chromium names the machine's limits and what it lacks; that is nothing of the page's. */
 const EXECUTABLE = '/usr/bin/chromium';
 
 export interface BrowserOptions {
@@ -69,8 +68,8 @@ export class ViewPage {
     });
     context.on('request', (request) => {
       const { origin, protocol } = new URL(request.url());
-      if (origin !== this.#origin && protocol !== 'blob:' && protocol !== 'data:')
-        this.wrongs.push(`request: ${request.url()}`);
+      // Its viewer of PDFs the browser has within it.
+      if (/^(?:https?|wss?):$/.test(protocol) && origin !== this.#origin) this.wrongs.push(`request: ${request.url()}`);
     });
   }
 
