@@ -9,7 +9,6 @@ type Registers = Pick<TestContext, 'onTestFinished'>;
 
 /** The longest that a busy machine takes to draw something. */
 const PATIENCE_MS = 60_000;
-/** Chromium names the machine's limits and what it lacks; that is nothing of the page's. */
 const EXECUTABLE = '/usr/bin/chromium';
 
 export interface BrowserOptions {
@@ -52,12 +51,13 @@ export class ViewPage {
   readonly context: BrowserContext;
   /** What the page did that no page may: errors, broken rules of its policy, requests to elsewhere. */
   readonly wrongs: string[] = [];
-  readonly #origin: string;
+  /** Where the page is, which may be below a path of somebody else. */
+  readonly #base: URL;
 
   private constructor(context: BrowserContext, page: Page, link: string) {
     this.context = context;
     this.page = page;
-    this.#origin = new URL(link).origin;
+    this.#base = new URL('./', link);
     page.setDefaultTimeout(PATIENCE_MS);
     page.on('pageerror', (error) => this.wrongs.push(`error: ${error.stack ?? error.message}`));
     page.on('console', (message) => {
@@ -69,7 +69,8 @@ export class ViewPage {
     });
     context.on('request', (request) => {
       const { origin, protocol } = new URL(request.url());
-      if (origin !== this.#origin && protocol !== 'blob:' && protocol !== 'data:')
+      // Its viewer of PDFs the browser has within it.
+      if (/^(?:https?|wss?):$/.test(protocol) && origin !== this.#base.origin)
         this.wrongs.push(`request: ${request.url()}`);
     });
   }
@@ -86,7 +87,7 @@ export class ViewPage {
 
   /** Another part of the page, by what stands behind `#`. */
   async show(hash: string): Promise<void> {
-    await this.page.goto(`${this.#origin}/${hash}`);
+    await this.page.goto(new URL(hash, this.#base).href);
   }
 
   /** A pane, once it shows rows. */

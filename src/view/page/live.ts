@@ -100,7 +100,8 @@ export class Live {
   }
 
   async #askWhy(): Promise<void> {
-    const response = await fetch('./', { method: 'HEAD', cache: 'no-store' }).catch(() => undefined);
+    // Any question tells; this one is wrong, and costs nothing.
+    const response = await fetch('api/place', { cache: 'no-store' }).catch(() => undefined);
     if (response?.status === 401) this.connection.value = 'refused';
   }
 

@@ -25,6 +25,12 @@ export interface Found {
 const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined, marks: [] };
 /** While somebody types. */
 const PAUSE_MS = 150;
+/** What comes is gathered for so long before it is looked through. */
+const GATHER_MS = 1_000;
+/** Longer than any text that is looked for: what the end of the content cut is whole in it. */
+const OVERLAP_BYTES = 2_048;
+/** Matches that are told of what came, and of all. */
+const MOST_TOLD = 10_000;
 
 export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
@@ -34,6 +40,9 @@ export class Search {
     signal(undefined);
   readonly #content: () => ContentQuery;
   #positions: number[] = [];
+  /** Up to here everything is counted. */
+  #to = 0;
+  #isGathering = false;
   #running = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -51,7 +60,16 @@ export class Search {
     if (query.text !== '') this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
   }
 
+  /** The content is so long by now: what came is looked through, too. */
+  grow(bytes: number): void {
+    const found = this.found.value;
+    if (this.#isGathering || found?.isDone !== true || found.problem !== undefined || bytes <= this.#to) return;
+    this.#isGathering = true;
+    this.#timer = setTimeout(() => void this.#lookOn(bytes), GATHER_MS);
+  }
+
   stop(): void {
+    this.#isGathering = false;
     clearTimeout(this.#timer);
     this.#running.abort();
     this.#running = new AbortController();
@@ -105,13 +123,37 @@ export class Search {
     }
   }
 
+  async #lookOn(bytes: number): Promise<void> {
+    const before = this.#to;
+    const { signal } = this.#running;
+    const came: number[] = [];
+    try {
+      const where = { from: Math.max(0, before - OVERLAP_BYTES), most: MOST_TOLD };
+      for await (const line of this.#ask(where))
+        if ('at' in line)
+          for (const [byte, length] of line.at) {
+            // Others were whole before, and are counted.
+            if (byte + length > before) came.push(byte);
+            this.#to = Math.max(this.#to, byte + length);
+          }
+      this.#to = Math.max(this.#to, bytes);
+      for (const byte of came) if (this.#positions.length < MOST_TOLD) this.#positions.push(byte);
+      if (!signal.aborted) this.#set({ count: (this.found.value?.count ?? 0) + came.length });
+    } catch {
+      // The file was rewritten, or the server is busy: what comes next asks again.
+    } finally {
+      if (!signal.aborted) this.#isGathering = false;
+    }
+  }
+
   #take(line: SearchLine, near: number): void {
     if ('at' in line) {
       for (const [byte] of line.at) this.#positions.push(byte);
       const first = this.#positions.find((byte) => byte >= near);
       if (this.current.value === undefined && first !== undefined) this.#show(first);
     } else if ('done' in line) {
-      this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.found.value?.of ?? 0 });
+      this.#to = this.found.value?.of ?? 0;
+      this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.#to });
       const last = this.#positions.at(-1);
       // All of them lie before what is on the screen.
       if (this.current.value === undefined && last !== undefined) this.#show(last);

@@ -92,6 +92,10 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
     element.current?.querySelector<HTMLElement>('.rows')?.focus();
   };
   const { bytes } = file.standing.value;
+  const isSearched = search.found.value?.isDone === true;
+  useEffect(() => {
+    if (isSearched) search.grow(bytes);
+  }, [search, bytes, isSearched]);
   return (
     <section
       class="pane"

@@ -6,6 +6,7 @@ import type { OpenFile } from '../file/open-file.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { highlight } from './highlight.ts';
 import { Row } from './row.tsx';
+import { forgetSizes } from './row-sizes.ts';
 import { type Selection, selected } from './selection.ts';
 
 const ROW_PX = 20;
@@ -53,6 +54,7 @@ export function Rows({ file, label, wraps, selection, found, needle, onSeen }: R
     onSeen(window.rows[first] ?? window.start, window.rows[last + 1] ?? window.end);
     // Whatever moved the end away: rows that came, a plot above them, another width.
     if (file.following.peek() && !list.isAtEnd(1)) list.scrollToEnd();
+    forgetSizes(list.itemSizeCache, window);
     return highlight(scroller.current, needle);
   });
   const select = (start: number, isExtended: boolean) => {
