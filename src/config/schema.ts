@@ -151,13 +151,18 @@ function sshSection(directory: string) {
 /** `true` is the rule with its defaults. */
 const asSection = (found: unknown) => (found === true ? {} : found === false || found === undefined ? null : found);
 
+const PUBLIC_URL = 'an address such as https://gateway.example.org/jobs/, without a query or a password';
+
 function viewSection(directory: string) {
   return section({
     listen: hostAndPort().prefault('127.0.0.1:9470'),
     /** Null: a file of the agent in the state directory. */
     tokenFile: path(directory).nullable().prefault(null),
     /** Where a reverse proxy shows it. */
-    publicUrl: httpUrl().nullable().prefault(null),
+    publicUrl: httpUrl(PUBLIC_URL)
+      .refine((url) => !url.includes('?'), { error: PUBLIC_URL })
+      .nullable()
+      .prefault(null),
   });
 }
 

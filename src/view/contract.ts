@@ -239,8 +239,11 @@ export interface JobSummary {
   readonly grownAt: number | null;
   /** What changed last: growth, a state, a result. */
   readonly changedAt: number;
-  /** Committed bytes of its live files at each of the last minutes, the oldest first, the last one now; at most 61. */
-  readonly growth: readonly number[];
+  /**
+   * Committed bytes of its live files at moments of the last hour, the oldest first, at most 61: closer together while it is
+   * young. From the last one until now nothing changed. The first one may be a little older.
+   */
+  readonly growth: readonly (readonly [at: number, bytes: number])[];
   readonly results: ResultCounts | null;
   /** The first failure of the job or of one of its files. */
   readonly error: Trouble | null;

@@ -9,6 +9,9 @@ import type { Limits } from './http/limits.ts';
 import type { OpenStore } from './open-store.ts';
 import type { ViewSettings } from './settings.ts';
 
+/** What changes besides the mirrors, which are told of by their names: the store, the agent, the figures. */
+export const STATE = 'state';
+
 export interface ViewParts {
   readonly settings: ViewSettings;
   readonly store: OpenStore;

@@ -19,7 +19,7 @@ import { PageFiles } from './http/page-files.ts';
 import { tokenFileOf, tokenOf } from './http/token.ts';
 import { linkOf } from './link.ts';
 import { OpenStore } from './open-store.ts';
-import type { ViewParts } from './parts.ts';
+import { STATE, type ViewParts } from './parts.ts';
 import type { ViewSettings } from './settings.ts';
 
 export interface ServeOptions {
@@ -79,14 +79,14 @@ function partsOf({ settings, agentFigure, onFailure }: ServeOptions): ViewParts 
   const { mirrorDirectory } = settings;
   const store = new OpenStore(settings);
   const changes = new Changes();
-  const onChange = () => changes.tell();
+  const onChange = () => changes.tell(STATE);
   const contents = new Contents(mirrorDirectory, store.get);
   const indexes = new LineIndexes();
   const onNetwork = isOnNetworkFileSystem(mirrorDirectory);
   const recorder = new Recorder({ settings, store, agentFigure, onFigure: onChange });
   return {
     ...{ settings, onFailure, store, changes, contents, indexes, recorder },
-    lengths: new FileLengths({ mirrorDirectory, onNetwork, contents, indexes, onChange }),
+    lengths: new FileLengths({ mirrorDirectory, onNetwork, contents, indexes, onChange: (name) => changes.tell(name) }),
     snapshots: new Snapshots({ settings, store, growth: recorder.growth, onChange }),
     limits: new Limits(),
   };

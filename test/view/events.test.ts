@@ -128,7 +128,7 @@ describe('jobs', () => {
     expect(first).toMatchObject({ whole: true, gone: [] });
     expect(first.jobs).toMatchObject([
       {
-        ...{ jobId: '501', state: 'watched', tasks: 1, liveFiles: 4, liveBytes: 0, growth: [0], error: null },
+        ...{ jobId: '501', state: 'watched', tasks: 1, liveFiles: 4, liveBytes: 0, error: null },
         results: { listed: 1, synced: 1, bytes: 3 },
       },
       { jobId: '502', lookingForTasks: false, results: null, watchedAt: 5, changedAt: 5 },

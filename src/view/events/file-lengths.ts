@@ -17,7 +17,8 @@ export interface FileLengthsOptions {
   readonly onNetwork: boolean;
   readonly contents: Contents;
   readonly indexes: LineIndexes;
-  readonly onChange: () => void;
+  /** Told the name of a mirror, as the page has it. */
+  readonly onChange: (name: string) => void;
 }
 
 /** Of what many writes tell, one look. */
@@ -108,7 +109,8 @@ export class WatchedMirror {
 
   /** Sees how long it is; what came is counted. */
   #look(): void {
-    const { contents, jobId, live, indexes, onChange } = this.#options;
+    const { contents, jobId, live, indexes } = this.#options;
+    const onChange = () => this.#options.onChange(this.name);
     try {
       const content = contents.open({ jobId, live, version: undefined });
       this.#watch(content.inode);

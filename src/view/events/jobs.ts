@@ -94,7 +94,7 @@ export class JobsView {
       liveFiles: live.files,
       liveBytes: live.bytes,
       changedAt: Math.max(...changes.map((at) => at ?? 0)),
-      growth: this.#growth.of(jobId, live.bytes),
+      growth: this.#growth.of(jobId, [grownAt ?? watchedAt, live.bytes]),
       results: job.results ? (counts ?? null) : null,
       failingFiles: live.failing,
       inexactBytes: live.inexactBytes,

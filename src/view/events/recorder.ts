@@ -5,7 +5,7 @@ import type { ViewSettings } from '../settings.ts';
 import type { AgentFigure } from './agent-figures.ts';
 import { disksOf } from './disks.ts';
 import { FIGURE_MS, FigureHistory } from './figures.ts';
-import { GROWTH_MS, Growth } from './growth.ts';
+import { Growth } from './growth.ts';
 
 export interface RecorderOptions {
   readonly settings: ViewSettings;
@@ -20,17 +20,13 @@ export class Recorder {
   readonly startedAt: number = Date.now();
   readonly #options: RecorderOptions;
   readonly #history = new FigureHistory();
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #timer: NodeJS.Timeout;
   #last: Figure | undefined;
   #takenAt = performance.now();
 
   constructor(options: RecorderOptions) {
     this.#options = options;
-    this.#timers = [
-      setInterval(() => this.#noteGrowth(), GROWTH_MS),
-      setInterval(() => void this.#takeFigure(), FIGURE_MS),
-    ];
-    this.#noteGrowth();
+    this.#timer = setInterval(() => void this.#takeFigure(), FIGURE_MS);
     void this.#takeFigure();
   }
 
@@ -44,25 +40,19 @@ export class Recorder {
   }
 
   close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#timer);
   }
 
   /** A store that cannot be read leaves a gap: whoever looks is told of it. */
-  #noteGrowth(): void {
-    try {
-      this.growth.add(this.#options.store.get().totals.liveByJob());
-    } catch {
-      this.#options.store.close();
-    }
-  }
-
   async #takeFigure(): Promise<void> {
     const { settings, store, agentFigure, onFigure } = this.#options;
     const agent = await agentFigure();
     try {
       const { totals } = store.get();
       const { jobs, failingJobs } = totals.watched();
-      const live = [...totals.liveByJob().values()];
+      const sums = totals.liveByJob();
+      const live = [...sums.values()];
+      this.growth.add(sums, Date.now());
       const now = performance.now();
       this.#last = {
         at: Date.now(),

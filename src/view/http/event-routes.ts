@@ -1,5 +1,6 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Listener } from '../events/changes.ts';
 import {
   agentTopic,
   figuresTopic,
@@ -11,7 +12,7 @@ import {
   type Topic,
   troubleTopic,
 } from '../events/topics.ts';
-import type { ViewParts } from '../parts.ts';
+import { STATE, type ViewParts } from '../parts.ts';
 import { streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
@@ -39,29 +40,26 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       ...watched.map(lengthTopic),
       ...(query.flag('service') ? [serviceTopic(snapshots), figuresTopic(recorder)] : []),
     ];
-    const stream = { isOver: false };
+    const listener = parts.changes.listen([STATE, ...watched.map(({ name }) => name)]);
     const end = () => {
-      stream.isOver = true;
-      parts.changes.tell();
+      listener.close();
       for (const each of watched) lengths.leave(each);
       snapshots.leave();
       release();
     };
     const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-    return streamed(parts, context, told(parts, topics, stream), { headers, end });
+    return streamed(parts, context, told(parts, topics, listener), { headers, end });
   });
 }
 
 /** A slow reader gets fewer messages, not later ones: what is new is asked for when the last ones were taken. */
-async function* told({ changes, settings }: ViewParts, topics: readonly Topic[], stream: { readonly isOver: boolean }) {
+async function* told({ settings }: ViewParts, topics: readonly Topic[], listener: Listener) {
   yield textOf([['hello', { program: settings.program, now: Date.now() }]]);
-  while (!stream.isOver) {
-    const { count } = changes;
+  while (!listener.isClosed) {
     const news = topics.flatMap((topic) => topic());
     if (news.length > 0) yield textOf(news);
-    await changes.since(count, HEARTBEAT_MS);
-    if (changes.count === count) yield Buffer.from(':\n\n');
-    else await sleep(GATHER_MS);
+    if (await listener.heard(HEARTBEAT_MS)) await sleep(GATHER_MS);
+    else yield Buffer.from(':\n\n');
   }
 }
 
