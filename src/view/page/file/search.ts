@@ -1,5 +1,5 @@
 /** A search over a whole content: done by the server, told while it goes on. */
-import { type Signal, signal } from '@preact/signals';
+import { computed, type Signal, signal } from '@preact/signals';
 import type { ContentQuery, SearchLine } from '../../contract.ts';
 import { address, askLines } from '../api.ts';
 
@@ -34,6 +34,8 @@ const MOST_TOLD = 10_000;
 
 export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
+  /** What is looked for, as it is found in text that is shown; undefined for regular expressions, which the server runs. */
+  readonly needle = computed(() => needleOf(this.query.value));
   readonly found: Signal<Found | undefined> = signal(undefined);
   /** Where the match begins that is shown, and its number from 0, if it is one of those that were told. */
   readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> =
@@ -164,4 +166,12 @@ export class Search {
   #set(change: Partial<Found>): void {
     this.found.value = { ...(this.found.value ?? NOTHING), ...change };
   }
+}
+
+function needleOf({ text, matchesCase, word, regex }: Query): RegExp | undefined {
+  if (text === '' || regex) return undefined;
+  const literal = text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  const edge = '[\\p{L}\\p{N}_]';
+  const source = word ? `(?<!${edge})${literal}(?!${edge})` : literal;
+  return new RegExp(source, matchesCase ? 'gu' : 'giu');
 }

@@ -24,6 +24,12 @@ export class TextWindow {
   #rows: number[] = [];
   /** Those rows of them that go on with the line of the row before. */
   #continued: number[] = [];
+  #eras = 0;
+
+  /** Another number when rows may have other bytes than before; else they only grow. */
+  get era(): number {
+    return this.#eras;
+  }
 
   get start(): number {
     return this.#begin.start;
@@ -48,6 +54,7 @@ export class TextWindow {
 
   /** Other bytes instead of these. */
   replace(begin: Begin, bytes: Uint8Array): void {
+    this.#eras++;
     this.#begin = begin;
     this.#bytes = Uint8Array.from(bytes);
     this.#length = bytes.length;
@@ -83,6 +90,7 @@ export class TextWindow {
 
   /** Takes away what lies behind `end`. */
   cutBack(end: number): void {
+    this.#eras++;
     this.#length = Math.max(0, Math.min(this.#length, end - this.start));
     while (this.#rows.length > 0 && (this.#rows.at(-1) ?? 0) >= this.end) this.#rows.pop();
     this.#continued = this.#continued.filter((start) => start < this.end);

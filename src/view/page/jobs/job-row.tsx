@@ -18,7 +18,7 @@ export function JobRow({ job, now }: { job: JobSummary; now: number }) {
         {job.lookingForTasks && job.tasks === 0 ? 'looking for tasks' : counted(job.tasks, 'task')}
       </span>
       <span class="job-growth">
-        <Sparkline growth={job.growth} />
+        <Sparkline growth={job.growth} now={now} />
         <span class="fine">{job.grownAt === null ? 'nothing yet' : `grew ${ago(job.grownAt, now)}`}</span>
       </span>
       <span class="job-bytes">

@@ -39,17 +39,3 @@ function placeOf(row: Element, index: number): [Node, number] {
   }
   return [row, row.childNodes.length];
 }
-
-/** What a search looks for, as it is found in text that is shown; undefined for regular expressions, which the server runs. */
-export function needleOf(query: {
-  text: string;
-  matchesCase: boolean;
-  word: boolean;
-  regex: boolean;
-}): RegExp | undefined {
-  if (query.text === '' || query.regex) return undefined;
-  const literal = query.text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-  const edge = '[\\p{L}\\p{N}_]';
-  const source = query.word ? `(?<!${edge})${literal}(?!${edge})` : literal;
-  return new RegExp(source, query.matchesCase ? 'gu' : 'giu');
-}

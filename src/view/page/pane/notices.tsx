@@ -24,7 +24,7 @@ export function Notices({ file }: { file: OpenFile }) {
           </button>
         </p>
       )}
-      {isLoaded && total === 0 && !isFormer && <p class="notice">Empty so far.</p>}
+      {isLoaded && total === 0 && !isFormer && <p class="notice plain">Empty so far.</p>}
       {!file.following.value && !isFormer && followedTo > 0 && came > 0 && (
         <button type="button" class="more" onClick={() => file.follow()}>
           <Icon name="end" /> {bytes(came)} new

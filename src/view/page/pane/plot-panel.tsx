@@ -7,12 +7,7 @@ import { Numbers } from '../file/numbers.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { grouped } from '../text/units.ts';
-
-/** A kind of lines: what its lines have around their numbers, and where one of them is. */
-export interface Kind {
-  readonly words: string;
-  readonly byte: number;
-}
+import type { Kind } from './opened.ts';
 
 export interface PlotPanelProps {
   readonly content: () => ContentQuery;

@@ -9,6 +9,8 @@ import { grouped } from '../text/units.ts';
 export interface RowProps {
   /** Where it begins in the content. */
   readonly start: number;
+  /** While it is the same, bytes of a row only ever grow. */
+  readonly era: number;
   readonly bytes: Uint8Array;
   /** What stands before it, as far as colours may reach. */
   readonly before: Uint8Array;
@@ -24,11 +26,12 @@ export interface RowProps {
 const ESCAPE = 0x1b;
 
 export class Row extends Component<RowProps> {
-  /** Bytes of a row only ever grow: what has the same length is the same. */
+  /** In the same era, what has the same length is the same. */
   override shouldComponentUpdate(next: RowProps): boolean {
     const now = this.props;
     return (
       next.start !== now.start ||
+      next.era !== now.era ||
       next.bytes.length !== now.bytes.length ||
       next.line !== now.line ||
       next.isSelected !== now.isSelected ||

@@ -1,13 +1,13 @@
 /** The rows of a file that are on the screen, and what scrolling asks for. */
-import { effect, type Signal, useSignal } from '@preact/signals';
+import { effect, useSignal } from '@preact/signals';
 import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { highlight } from './highlight.ts';
+import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
 import { forgetSizes } from './row-sizes.ts';
-import { type Selection, selected } from './selection.ts';
 
 const ROW_PX = 20;
 /** What is nearer to an end of what is here is fetched before it is seen. */
@@ -18,18 +18,15 @@ const COLOURS_BYTES = 4_096;
 const INTENT_MS = 700;
 
 export interface RowsProps {
-  readonly file: OpenFile;
+  readonly opened: Opened;
   readonly label: string;
-  readonly wraps: boolean;
-  readonly selection: Signal<Selection | undefined>;
   /** The byte of the match that is shown. */
   readonly found: number | undefined;
   readonly needle: RegExp | undefined;
-  /** The first and the last byte on the screen. */
-  readonly onSeen: (from: number, to: number) => void;
 }
 
-export function Rows({ file, label, wraps, selection, found, needle, onSeen }: RowsProps) {
+export function Rows({ opened, label, found, needle }: RowsProps) {
+  const { file, selection } = opened;
   const scroller = useRef<HTMLDivElement>(null);
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   void file.changes.value;
@@ -51,19 +48,15 @@ export function Rows({ file, label, wraps, selection, found, needle, onSeen }: R
   const { from: selectedFrom = 1, to: selectedTo = 0 } = selection.value ?? {};
   useLayoutEffect(() => {
     const [first, last] = visible(list);
-    onSeen(window.rows[first] ?? window.start, window.rows[last + 1] ?? window.end);
+    see(opened, window.rows[first] ?? window.start, window.rows[last + 1] ?? window.end);
     // Whatever moved the end away: rows that came, a plot above them, another width.
     if (file.following.peek() && !list.isAtEnd(1)) list.scrollToEnd();
     forgetSizes(list.itemSizeCache, window);
     return highlight(scroller.current, needle);
   });
-  const select = (start: number, isExtended: boolean) => {
-    file.pause();
-    selection.value = selected(selection.value, start, isExtended);
-  };
   return (
     <div
-      class={`rows ${wraps ? 'wraps' : ''}`}
+      class={`rows ${opened.wraps.value ? 'wraps' : ''}`}
       ref={scroller}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
       tabIndex={0}
@@ -79,13 +72,14 @@ export function Rows({ file, label, wraps, selection, found, needle, onSeen }: R
               <div key={key} data-index={index} ref={list.measureElement}>
                 <Row
                   start={start}
+                  era={window.era}
                   bytes={window.bytesOf(index)}
                   before={window.bytesBefore(index, COLOURS_BYTES)}
                   line={window.lineOf(index)}
                   isSelected={start >= selectedFrom && start <= selectedTo}
                   isFound={index === foundRow}
                   isUnfolded={unfolded.value.has(start)}
-                  onSelect={select}
+                  onSelect={(at, isExtended) => opened.select(at, isExtended)}
                   onUnfold={(at) => {
                     unfolded.value = new Set(unfolded.value).add(at);
                   }}
@@ -97,6 +91,10 @@ export function Rows({ file, label, wraps, selection, found, needle, onSeen }: R
       </div>
     </div>
   );
+}
+
+function see({ seen }: Opened, from: number, to: number): void {
+  if (from !== seen.value.from || to !== seen.value.to) seen.value = { from, to };
 }
 
 type List = Virtualizer<HTMLElement, HTMLElement>;

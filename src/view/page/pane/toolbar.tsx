@@ -1,26 +1,23 @@
 /** What one can do with an opened file. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import type { OpenFile } from '../file/open-file.ts';
+import { address } from '../api.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { destination } from './goto.ts';
+import type { Opened } from './opened.ts';
 
 export interface ToolbarProps {
+  readonly opened: Opened;
   readonly title: ComponentChildren;
-  readonly file: OpenFile;
-  readonly wraps: boolean;
   readonly isWatched: boolean;
-  readonly downloads: string;
   readonly onSearch: () => void;
-  readonly onPlot: () => void;
-  readonly onWrap: () => void;
-  readonly onCopy: () => Promise<string>;
-  readonly onLine: (line: number) => Promise<void>;
+  /** Somebody went elsewhere in the file. */
+  readonly onGone: () => void;
 }
 
-export function Toolbar(props: ToolbarProps) {
-  const { title, file, wraps, isWatched, downloads, onSearch, onPlot, onWrap } = props;
+export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarProps) {
+  const { file, wraps } = opened;
   const following = file.following.value;
   return (
     <div class="pane-bar">
@@ -40,12 +37,24 @@ export function Toolbar(props: ToolbarProps) {
         )}
         <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => file.jumpTo(0)} />
         <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => file.jumpToEnd()} />
-        <GoTo {...props} />
+        <GoTo opened={opened} onGone={onGone} />
         <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
-        <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={onPlot} />
-        <IconButton icon="wrap" label="Wrap lines" keyName="w" isPressed={wraps} onClick={onWrap} />
-        <CopyButton onCopy={props.onCopy} />
-        <a class="icon-button" href={downloads} download aria-label="Download" title="Download all of it">
+        <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={() => opened.togglePlot()} />
+        <IconButton
+          icon="wrap"
+          label="Wrap lines"
+          keyName="w"
+          isPressed={wraps.value}
+          onClick={() => (wraps.value = !wraps.value)}
+        />
+        <CopyButton onCopy={() => opened.copy()} />
+        <a
+          class="icon-button"
+          href={address('raw', opened.content())}
+          download
+          aria-label="Download"
+          title="Download all of it"
+        >
           <Icon name="download" />
         </a>
       </div>
@@ -53,15 +62,15 @@ export function Toolbar(props: ToolbarProps) {
   );
 }
 
-function GoTo({ file, onLine }: ToolbarProps) {
+function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
+  const { file } = opened;
   const typed = useSignal('');
   const problem = useSignal(false);
   const go = async () => {
     const to = destination(typed.value, file.standing.value.bytes);
-    problem.value = to === undefined;
-    if (to === undefined) return;
-    if ('byte' in to) file.jumpTo(to.byte);
-    else await onLine(to.line);
+    problem.value = to === undefined || ('line' in to && !(await opened.goToLine(to.line)));
+    if (to !== undefined && 'byte' in to) file.jumpTo(to.byte);
+    if (!problem.value) onGone();
   };
   return (
     <input
@@ -69,7 +78,7 @@ function GoTo({ file, onLine }: ToolbarProps) {
       type="text"
       inputMode="text"
       size={9}
-      placeholder="line, @byte"
+      placeholder="Go to"
       aria-label="Go to a line, a byte (@4096) or a share (50%)"
       title="Go to a line (1200), a byte (@4096) or a share (50%)   (l)"
       aria-invalid={problem.value}
@@ -87,7 +96,7 @@ function GoTo({ file, onLine }: ToolbarProps) {
 
 const SAID_MS = 2_000;
 
-function CopyButton({ onCopy }: Pick<ToolbarProps, 'onCopy'>) {
+function CopyButton({ onCopy }: { onCopy: () => Promise<string> }) {
   const said = useSignal('');
   const copy = async () => {
     said.value = await onCopy();

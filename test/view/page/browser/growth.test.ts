@@ -100,6 +100,17 @@ describe('a file that grows', needs('chromium'), () => {
     expect(await view.wholeText(old)).toBe(fs.readFileSync(former, 'utf8'));
   });
 
+  it('that is rewritten with as many bytes is on the page what it is now', PATIENCE, async (context) => {
+    const { task, mirror, view, label, hash } = await viewedJob(context, 'step 1 of 9\nstep 2 of 9\n');
+    await view.show(hash);
+    const pane = await view.pane(label);
+    await pane.getByText('step 2 of 9', { exact: true }).waitFor();
+    fs.writeFileSync(task.files.stdout, 'pass 1 of 9\nstep 3 of 9\n');
+    await pane.getByText('step 3 of 9', { exact: true }).waitFor();
+    expect(await view.wholeText(pane)).toBe(fs.readFileSync(mirror, 'utf8'));
+    expect(fs.readFileSync(mirror, 'utf8')).toBe('pass 1 of 9\nstep 3 of 9\n');
+  });
+
   it('goes on after the agent was killed and started again, under the same page', PATIENCE, async (context) => {
     const { place, job, task, mirror, agent, view, label, hash } = await viewedJob(context, lines(0, 200));
     await view.show(hash);

@@ -84,3 +84,21 @@ it('finds nothing where there is nothing', async () => {
   expect(search.found.value).toMatchObject({ count: 0, isDone: true, problem: undefined });
   expect(await search.step(false, 0)).toBeUndefined();
 });
+
+it.each([
+  ['a-b', 'x A-B y', 'A-B'],
+  ['$.*+?()[]{}|/\\^', 'x $.*+?()[]{}|/\\^ y', '$.*+?()[]{}|/\\^'],
+  ['řeka', 'ŘEKA', 'ŘEKA'],
+])('marks %j in text that is shown', (text, shown, marked) => {
+  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+  search.query.value = { text, matchesCase: false, word: false, regex: false };
+  expect(shown.match(search.needle.value ?? /never/)).toEqual([marked]);
+});
+
+it('marks whole words only, where these are looked for, and leaves regular expressions to the server', () => {
+  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+  search.query.value = { text: 'step', matchesCase: true, word: true, regex: false };
+  expect('step steps Step step1 a_step step'.match(search.needle.value ?? /never/)).toEqual(['step', 'step']);
+  search.query.value = { text: '(a+)+$', matchesCase: true, word: false, regex: true };
+  expect(search.needle.value).toBeUndefined();
+});
