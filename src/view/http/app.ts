@@ -38,7 +38,7 @@ export function appOf(options: AppOptions): ViewApp {
     requireOwn(context, settings, isPage);
     if (isPage && req.query('token') !== undefined)
       return isToken(req.query('token')) ? enter(context, options) : context.html(NO_TOKEN, 401);
-    const shown = getCookie(context, cookieName(settings, port())) ?? bearerIn(req.header('authorization'));
+    const shown = getCookie(context, cookieName(port())) ?? bearerIn(req.header('authorization'));
     if (isToken(shown)) return next();
     return isPage ? context.html(NO_TOKEN, 401) : refused(context, 401, NO_TOKEN_REFUSAL);
   });
@@ -90,10 +90,10 @@ const NO_TOKEN = document('', '<p>Open the link that <code>agent view</code> pri
 const ENTERED = document('<meta http-equiv="refresh" content="0; url=./">', '<p><a href="./">The view</a></p>');
 
 /** The link with the token: the cookie is made, and the token goes from the address. */
-function enter(context: Context, { token, port, parts }: AppOptions): Response {
+function enter(context: Context, { token, port }: AppOptions): Response {
   const secure = context.req.header('x-forwarded-proto') === 'https';
   // Without a path it is for where the page is, whatever a proxy puts before it.
-  setCookie(context, cookieName(parts.settings, port()), token, {
+  setCookie(context, cookieName(port()), token, {
     httpOnly: true,
     sameSite: 'Strict',
     secure,
