@@ -100,22 +100,42 @@ export class ResultFiles {
    * One level of the names as a tree: what follows `under`, a text that names begin with, up to the next slash. In the
    * order of the names, those behind `after`, at most so many.
    */
-  level(jobId: JobId, { under, after, most }: LevelQuery): LevelEntry[] {
-    // The first text behind all that begin with this one; '0' follows the slash.
-    const end = under === '' ? null : `${under.slice(0, -1)}0`;
-    return this.#sql.all(
-      `WITH below AS (
-          SELECT name, state, bytes, substr(name, length(@under) + 1) AS rest FROM result_files
-          WHERE job_id = @jobId AND name >= @under AND (@end IS NULL OR name < @end)),
-        entries AS (
-          SELECT CASE WHEN instr(rest, '/') = 0 THEN name ELSE @under || substr(rest, 1, instr(rest, '/')) END AS name,
-            instr(rest, '/') > 0 AS isDirectory, state, bytes FROM below)
-      SELECT name, isDirectory, state, count(*) AS files, total(bytes) AS bytes FROM entries
-        WHERE name IN (SELECT DISTINCT name FROM entries WHERE name > @after ORDER BY name LIMIT @most)
-        GROUP BY name, isDirectory, state ORDER BY name`,
-      { jobId, under, end, after, most },
-    );
+  level(jobId: JobId, query: LevelQuery): LevelEntry[] {
+    const { under } = query;
+    const names = [...this.#entries(jobId, query)];
+    const [first] = names;
+    const last = names.at(-1);
+    if (first === undefined || last === undefined) return [];
+    const select = `
+      SELECT CASE WHEN slash = 0 THEN name ELSE @under || substr(rest, 1, slash) END AS name, slash > 0 AS isDirectory,
+        state, count(*) AS files, total(bytes) AS bytes
+      FROM (SELECT name, state, bytes, rest, instr(rest, '/') AS slash FROM (
+        SELECT name, state, bytes, substr(name, length(@under) + 1) AS rest FROM result_files
+          WHERE job_id = @jobId AND name >= @first AND name < @end))
+      GROUP BY 1, 2, 3 ORDER BY 1`;
+    return this.#sql.all(select, { jobId, under, first, end: behind(last, under) });
   }
+
+  /** The names of one level, one look each: what is below a directory is passed over. */
+  *#entries(jobId: JobId, { under, after, most }: LevelQuery): Generator<string, void> {
+    const next = 'SELECT name FROM result_files WHERE job_id = ? AND name >= ? ORDER BY name LIMIT 1';
+    let from = after === '' ? under : behind(after, under);
+    for (let found = 0; found < most; found++) {
+      const name = this.#sql.get<Pick<ResultRow, 'name'>>(next, jobId, from)?.name;
+      if (name === undefined || !name.startsWith(under)) return;
+      const slash = name.indexOf('/', under.length);
+      const entry = slash < 0 ? name : name.slice(0, slash + 1);
+      // One that is empty is no name.
+      if (entry === '') found--;
+      else yield entry;
+      from = behind(entry, under);
+    }
+  }
+}
+
+/** The first text behind an entry and, if it is a directory, behind all that begin with it: '0' follows the slash. */
+function behind(entry: string, under: string): string {
+  return entry.length > under.length && entry.endsWith('/') ? `${entry.slice(0, -1)}0` : `${entry}\0`;
 }
 
 /** `under` is '' or ends in a slash. */
