@@ -6,6 +6,7 @@ import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
 import { Sightings } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
+import { ALONE, type Ownership } from '../agent/ownership.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
@@ -80,6 +81,8 @@ export interface EngineOptions {
   readonly onProgress?: (progress: ResultSyncRow) => void;
   /** The machine's by default. */
   readonly clock?: Clock;
+  /** Which jobs of the store are this agent's: all by default. */
+  readonly ownership?: Ownership;
 }
 
 export function buildEngine(options: EngineOptions): Engine {
@@ -94,6 +97,7 @@ export function buildEngine(options: EngineOptions): Engine {
     observer,
     onProgress,
     clock = systemClock,
+    ownership = ALONE,
   } = options;
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service);
@@ -115,7 +119,8 @@ export function buildEngine(options: EngineOptions): Engine {
     batchLimit: new BatchLimit(store.habits),
     now,
     liveFiles: {
-      mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork }),
+      mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork, ownership }),
+      ownership,
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},
@@ -128,6 +133,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
+    ownership,
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
     rules: results,
@@ -163,6 +169,7 @@ export function buildEngine(options: EngineOptions): Engine {
     log,
     random: Math.random,
     only,
+    ownership,
     onAppended: observer && ((bytes) => observer.appended(bytes)),
   });
   return {
