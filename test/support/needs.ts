@@ -5,7 +5,9 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { TestOptions } from 'vitest';
+import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -16,6 +18,9 @@ declare module 'vitest' {
 
 /** The one that Debian's packages are made for. */
 export const PYTHON = '/usr/bin/python3';
+
+/** Where `npm run setup:fleet` puts what the tests of the fleet need and the machine has not. */
+export const FLEET_PLACE = fileURLToPath(new URL('../../.fleet/', import.meta.url));
 
 /** The Debian package that each thing comes in: a program, if nothing else is said below. */
 export const PACKAGE_OF = {
@@ -30,6 +35,7 @@ export const PACKAGE_OF = {
   pgrep: 'procps',
   php: 'php-cli',
   'php-soap': 'php-soap',
+  postgres: 'postgresql',
   promtool: 'prometheus',
   rsync: 'rsync',
   scp: 'openssh-client',
@@ -52,6 +58,7 @@ export type Need = keyof typeof PACKAGE_OF;
 const IS_THERE: Partial<Record<Need, () => boolean>> = {
   lxml: () => spawnSync(PYTHON, ['-c', 'import lxml']).status === 0,
   'php-soap': () => spawnSync('php', ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']).status === 0,
+  postgres: () => findDatabasePrograms([FLEET_PLACE]) !== undefined,
   systemd: () => fs.existsSync('/lib/systemd/systemd'),
   zeep: () => spawnSync(PYTHON, ['-c', 'import zeep']).status === 0,
 };
