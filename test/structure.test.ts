@@ -46,14 +46,16 @@ const RULES: Readonly<Record<string, Allowed>> = {
   direct: { values: ['system'], types: ['agent/ports.ts'] },
   config: { values: ['system', 'remote/rest/contract.ts'] },
   sandbox: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
-  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system'] },
-  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox'] },
+  fleet: { values: ['agent', 'store', 'system'], types: ['config'] },
+  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'fleet'] },
+  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox', 'fleet'] },
 };
 
 /** Packages that one folder wraps. */
 const WRAPPED: Readonly<Record<string, string>> = {
   soap: 'remote/soap',
   'better-sqlite3': 'store',
+  'pg-boss': 'fleet',
   'p-queue': 'agent',
   chokidar: 'daemon',
   pino: 'daemon',

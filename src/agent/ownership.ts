@@ -25,3 +25,13 @@ export const ALONE: Ownership = {
   fence: () => Promise.resolve(),
   copyMark: () => null,
 };
+
+/** The agent, for whoever says which jobs are its. */
+export interface Follower {
+  /** It owns these from now on, and they are in the store. */
+  take(jobIds: readonly JobId[]): void;
+  /** A job is, or may be, another's: resolves when nothing of it is written any more, and what was written is committed. */
+  release(jobId: JobId): Promise<void>;
+  /** The store was changed. */
+  refresh(): void;
+}

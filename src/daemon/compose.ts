@@ -1,5 +1,5 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
-import { Calls, QueuedRemote } from '../agent/calls.ts';
+import { type CallBudget, Calls, QueuedRemote } from '../agent/calls.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
@@ -83,6 +83,8 @@ export interface EngineOptions {
   readonly clock?: Clock;
   /** Which jobs of the store are this agent's: all by default. */
   readonly ownership?: Ownership;
+  /** What the calls of others leave of `service.requestsPerMinute`; all of it if left out. */
+  readonly budget?: CallBudget;
 }
 
 export function buildEngine(options: EngineOptions): Engine {
@@ -100,7 +102,7 @@ export function buildEngine(options: EngineOptions): Engine {
     ownership = ALONE,
   } = options;
   const { mirror, poll, service, results } = config;
-  const calls = new Calls(service);
+  const calls = new Calls(service, clock.monotonic, options.budget);
   const patient = new QueuedRemote(remote, calls, 'patient');
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });

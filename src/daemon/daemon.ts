@@ -13,6 +13,7 @@ import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
+import { type DaemonFleet, fleetOf, hasFleet } from './fleet.ts';
 import type { AdjustableLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
@@ -63,6 +64,8 @@ export class Daemon {
   #server: MetricsServer | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
+  /** Undefined where there is none. */
+  #fleet: DaemonFleet | undefined;
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -115,6 +118,7 @@ export class Daemon {
     const hangup = () => reload.look({ asked: true });
     try {
       process.on('SIGHUP', hangup);
+      this.#fleet = await this.#joinFleet(config);
       // While there is none, what is watched is its directory, with every write of the database.
       store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
@@ -128,6 +132,7 @@ export class Daemon {
       process.off('SIGHUP', hangup);
       watched.close();
       await reload.close();
+      await this.#fleet?.member.stop();
       await this.#server?.close();
       if (stop.aborted) log.info({}, 'stopped');
     }
@@ -147,8 +152,13 @@ export class Daemon {
     log.level = config.logging.level;
     warnOfPlainHttp(config, log);
     const { remote, jobService } = connection;
-    const engine = buildEngine({ config, store, transfers, remote, jobService, log, observer: this.#observer });
+    const fleet = this.#fleet;
+    const engine = buildEngine({
+      ...{ config, store, transfers, remote, jobService, log, observer: this.#observer },
+      ...(fleet && { ownership: fleet.member, budget: fleet.budget }),
+    });
     const { agent } = engine;
+    if (fleet !== undefined) fleet.remote = remote;
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(connection.remote);
     this.#engine = engine;
@@ -159,7 +169,9 @@ export class Daemon {
     try {
       await this.#serve(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      agent.start(configuredJobs(config), config.watchMine);
+      // In a fleet, what the configuration names is ordered like anything else, and followed by whoever owns it.
+      agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
+      fleet?.member.attach(agent, configuredJobs(config));
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
       if (!this.#standing.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
@@ -170,18 +182,47 @@ export class Daemon {
         this.#stateGone = () => reject(new StateGone(store.directory));
       });
       const stopped = once(stop, 'abort', over).then(() => undefined);
-      const next = await Promise.race([reload.next(), stopped, gone]);
+      const drainAsked = fleet?.member.drainAsked.then(() => undefined);
+      const next = await Promise.race([
+        reload.next(),
+        stopped,
+        gone,
+        ...(fleet ? [drainAsked, fleet.member.failed] : []),
+      ]);
       if (next !== undefined) this.#metrics?.reloaded('taken');
+      else if (!stop.aborted || config.fleet?.drainOnStop === true) await this.#drain();
       return next;
     } finally {
       over.abort();
       this.#engine = undefined;
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
+      fleet?.member.detach();
       await agent.stop();
       await endKeepUp();
       // The next process, and the next state, know nothing of the private keys.
       if (stop.aborted || store.isGone()) await transfers.endAll(connection.remote, over.signal);
     }
+  }
+
+  /** Undefined where the configuration names none; what an earlier one left here is another agent's then. */
+  async #joinFleet(config: Config): Promise<DaemonFleet | undefined> {
+    const { store, log } = this.#options;
+    if (!hasFleet(config)) {
+      const left = store.fleetLeases.all();
+      for (const { jobId } of left) store.transaction(() => store.portableRows.forget(jobId));
+      if (left.length > 0)
+        log.warn({ jobs: left.length }, `left the fleet: ${countOf(left.length, 'job')} of it are its others'`);
+      return undefined;
+    }
+    const fleet = await fleetOf({ ...this.#options, config });
+    fleet.member.start();
+    return fleet;
+  }
+
+  async #drain(): Promise<void> {
+    const { notifier } = this.#options;
+    notifier.send({ STATUS: 'handing the jobs over' });
+    await this.#fleet?.member.drain();
   }
 
   /** The attempt counts, not its success: a service that is down now is followed when it comes back. */

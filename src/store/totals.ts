@@ -41,9 +41,10 @@ export class Totals {
   }
 
   /** What is said of the watched jobs every few seconds; takes about a millisecond then. */
-  watched(): Pick<Sums, 'failingJobs' | 'grownAt'> {
+  watched(): Pick<Sums, 'failingJobs' | 'grownAt' | 'oldestPollAt'> {
     return this.#sql.sums(`
-      SELECT count(error) AS failingJobs, max(grown_at) AS grownAt FROM jobs WHERE state IN ('watched', 'ending')`);
+      SELECT count(error) AS failingJobs, max(grown_at) AS grownAt, min(coalesce(polled_at, watched_at)) AS oldestPollAt
+      FROM jobs WHERE state IN ('watched', 'ending')`);
   }
 
   #counts(sql: string): Record<string, number> {

@@ -71,11 +71,14 @@ export class Agent {
     };
   }
 
-  /** Begins to follow what the store and the configuration say; `mine`: all jobs of the user by this rule. */
-  start(configured: readonly WatchOrder[], mine: WatchMineRule | null = null): void {
+  /**
+   * Begins to follow what the store and the configuration say, or the store alone; `mine`: all jobs of the user by this
+   * rule.
+   */
+  start(configured: readonly WatchOrder[] | null, mine: WatchMineRule | null = null): void {
     const { poll, clock, log, only } = this.#options;
     const { store } = poll;
-    takeConfigured(configured, { store, clock, log });
+    if (configured !== null) takeConfigured(configured, { store, clock, log });
     if (only === undefined) takeRule(mine, { store, clock, log });
     // One that was settled may be started again.
     if (store.jobs.settled().length > 0) this.#jobLooks?.soon();
