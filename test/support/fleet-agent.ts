@@ -1,0 +1,117 @@
+/** One agent of a fleet: a process of its own, with its own state and its own way to the database. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Place } from './e2e-place.ts';
+import type { Ended, Program } from './e2e-program.ts';
+import { until } from './e2e-until.ts';
+import { FLEET_NODE } from './fleet-node.ts';
+import type { Relay } from './fleet-relay.ts';
+
+export interface FleetAgentOptions {
+  readonly name: string;
+  readonly place: Place;
+  readonly configFile: string;
+  readonly relay: Relay;
+  /** Modules that Node.js loads first. */
+  readonly imports?: readonly string[];
+}
+
+export class FleetAgent {
+  readonly name: string;
+  readonly relay: Relay;
+  readonly configFile: string;
+  readonly #place: Place;
+  readonly #node: readonly string[];
+  #program: Program | undefined;
+  #isPaused = false;
+
+  constructor({ name, place, configFile, relay, imports = [] }: FleetAgentOptions) {
+    this.name = name;
+    this.relay = relay;
+    this.configFile = configFile;
+    this.#place = place;
+    this.#node = [...FLEET_NODE, ...imports.flatMap((module) => ['--import', module])];
+  }
+
+  get program(): Program {
+    if (this.#program === undefined) throw new Error(`${this.name} was never started`);
+    return this.#program;
+  }
+
+  get isRunning(): boolean {
+    return this.#program !== undefined && this.#program.end === undefined;
+  }
+
+  get isPaused(): boolean {
+    return this.isRunning && this.#isPaused;
+  }
+
+  /** Starts `agent run` and waits until it is one of the fleet. */
+  async start(): Promise<void> {
+    this.begin();
+    await this.program.says('in the fleet as ');
+  }
+
+  begin(): void {
+    if (this.isRunning) throw new Error(`${this.name} runs`);
+    this.#isPaused = false;
+    this.#program = this.#place.startAt(this.configFile, ['run'], { node: this.#node });
+  }
+
+  async kill(): Promise<void> {
+    await this.program.kill();
+  }
+
+  /** Returns when the kernel has stopped it. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    this.program.signal('SIGSTOP');
+    await until(`${this.name} to be stopped`, () => isStopped(this.program.pid));
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.program.signal('SIGCONT');
+  }
+
+  async terminate(): Promise<Ended> {
+    this.program.signal('SIGTERM');
+    return this.program.ended;
+  }
+
+  /** Runs a command with its configuration to its end. */
+  command(...args: string[]): Promise<Ended> {
+    return this.#place.startAt(this.configFile, args, { node: this.#node }).ended;
+  }
+
+  /** What `status --json` prints. */
+  async status(): Promise<FleetStatus> {
+    const { code, stdout, stderr } = await this.command('status', '--json');
+    if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as FleetStatus;
+  }
+}
+
+/** The parts of it that tests of the fleet look at. */
+export interface FleetStatus {
+  readonly agents: readonly { readonly name: string; readonly state: string; readonly jobs: number }[];
+  readonly jobs: readonly {
+    readonly jobId: string;
+    readonly state: string;
+    readonly owner: string | null;
+    readonly attempt: number;
+    readonly error: { readonly code: string; readonly message: string } | null;
+    readonly files: readonly {
+      readonly taskId: string;
+      readonly file: string;
+      readonly bytes: number;
+      readonly generation: number;
+    }[];
+  }[];
+}
+
+/** What stands behind the name of the program. */
+function isStopped(pid: number): boolean {
+  const stat = fs.readFileSync(path.join('/proc', String(pid), 'stat'), 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+}
