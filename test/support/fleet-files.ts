@@ -116,7 +116,9 @@ export class WrittenFile {
 
   #nextLines(count: number): Buffer {
     const generation = this.#contents.length - 1;
-    const line = () => `${this.name} generation ${generation} line ${this.#lines++} ${TEXT}\n`;
+    // Another first character for each: however little of one is kept, it is known.
+    const letter = String.fromCodePoint('A'.charCodeAt(0) + generation);
+    const line = () => `${letter} ${this.name} generation ${generation} line ${this.#lines++} ${TEXT}\n`;
     return Buffer.from(Array.from({ length: count }, line).join(''));
   }
 

@@ -35,7 +35,7 @@ export function overlaps(attempts: readonly Attempt[]): string[] {
 }
 
 /** The most calls in any time of `windowMs`, as the service counts them. */
-export function mostCallsWithin(calls: readonly RecordedCall[], windowMs: number): number {
+export function mostCallsWithin(calls: readonly Pick<RecordedCall, 'atMs'>[], windowMs: number): number {
   const times = calls.map(({ atMs }) => atMs).sort((a, b) => a - b);
   let [most, first] = [0, 0];
   for (const [index, time] of times.entries()) {
