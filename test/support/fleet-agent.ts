@@ -1,10 +1,10 @@
 /** One agent of a fleet: a process of its own, with its own state and its own way to the database. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { FLEET_NODE } from '../../bench/fleet-node.ts';
 import type { Place } from './e2e-place.ts';
 import type { Ended, Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
-import { FLEET_NODE } from './fleet-node.ts';
 import type { Relay } from './fleet-relay.ts';
 
 export interface FleetAgentOptions {
