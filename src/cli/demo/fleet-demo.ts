@@ -26,6 +26,7 @@ export async function demoOfFleet(options: FleetDemoOptions, signal: AbortSignal
   } catch (error) {
     parts.screen.endProgress();
     if (signal.aborted) parts.screen.write('\ninterrupted: everything is stopped and removed\n');
+    else parts.screen.quote(parts.lastWords());
     throw error;
   } finally {
     await parts.remove();

@@ -18,12 +18,16 @@ import { Screen } from './screen.ts';
 
 /** The shortest lease that there is: the demo is over in a minute. */
 const HEARTBEAT_SECONDS = 10;
+/** Of each agent's log, shown where the demo fails. */
+const LOG_LINES = 5;
 
 export class FleetParts {
   readonly screen = new Screen(process.stdout);
   readonly directory = realpathSync(mkdtempSync(path.join(os.tmpdir(), 'jobtail-demo-')));
   readonly mirrorDirectory = path.join(this.directory, 'mirror');
   readonly #processes: TaskProcess[] = [];
+  /** Those that follow jobs, by name. */
+  readonly #running = new Map<string, FleetProcess>();
   #database: TemporaryDatabase | undefined;
   #sandbox: Sandbox | undefined;
 
@@ -86,7 +90,17 @@ export class FleetParts {
     const line = [...program, command, ...args, '-c', this.#configFile(name)];
     const started = await TaskProcess.start({ command: line, directory: this.directory, stdout, stderr });
     this.#processes.push(started);
-    return { process: started, said: () => readFileSync(stdout, 'utf8'), log: () => readFileSync(stderr, 'utf8') };
+    const said = (file: string) => () => readFileSync(file, 'utf8');
+    const agent = { process: started, said: said(stdout), log: said(stderr) };
+    if (command === 'run') this.#running.set(name, agent);
+    return agent;
+  }
+
+  /** What each agent said last. */
+  lastWords(): string {
+    return [...this.#running]
+      .map(([name, { log }]) => `${name} said last:\n${log().trimEnd().split('\n').slice(-LOG_LINES).join('\n')}`)
+      .join('\n');
   }
 
   #configFile(name: string): string {
