@@ -7,6 +7,9 @@ import type { Ended, Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
 import type { Relay } from './fleet-relay.ts';
 
+/** So long after it went on, it may still say what was before. */
+const RESUMED_MS = 1_000;
+
 export interface FleetAgentOptions {
   readonly name: string;
   readonly place: Place;
@@ -14,6 +17,8 @@ export interface FleetAgentOptions {
   readonly relay: Relay;
   /** Modules that Node.js loads first. */
   readonly imports?: readonly string[];
+  /** How far its wall clock is ahead by one of these. */
+  readonly clockAheadMs?: number;
 }
 
 export class FleetAgent {
@@ -22,10 +27,15 @@ export class FleetAgent {
   readonly configFile: string;
   readonly #place: Place;
   readonly #node: readonly string[];
-  #program: Program | undefined;
+  readonly #clockAheadMs: number;
+  /** Its lives, the youngest last. */
+  readonly #programs: Program[] = [];
+  /** When it went on after it had been stopped, in ms since 1970. */
+  readonly #resumedAt: number[] = [];
   #isPaused = false;
 
-  constructor({ name, place, configFile, relay, imports = [] }: FleetAgentOptions) {
+  constructor({ name, place, configFile, relay, imports = [], clockAheadMs = 0 }: FleetAgentOptions) {
+    this.#clockAheadMs = clockAheadMs;
     this.name = name;
     this.relay = relay;
     this.configFile = configFile;
@@ -34,12 +44,13 @@ export class FleetAgent {
   }
 
   get program(): Program {
-    if (this.#program === undefined) throw new Error(`${this.name} was never started`);
-    return this.#program;
+    const program = this.#programs.at(-1);
+    if (program === undefined) throw new Error(`${this.name} was never started`);
+    return program;
   }
 
   get isRunning(): boolean {
-    return this.#program !== undefined && this.#program.end === undefined;
+    return this.#programs.length > 0 && this.program.end === undefined;
   }
 
   get isPaused(): boolean {
@@ -55,7 +66,7 @@ export class FleetAgent {
   begin(): void {
     if (this.isRunning) throw new Error(`${this.name} runs`);
     this.#isPaused = false;
-    this.#program = this.#place.startAt(this.configFile, ['run'], { node: this.#node });
+    this.#programs.push(this.#place.startAt(this.configFile, ['run'], { node: this.#node }));
   }
 
   async kill(): Promise<void> {
@@ -71,12 +82,22 @@ export class FleetAgent {
 
   resume(): void {
     this.#isPaused = false;
+    this.#resumedAt.push(Date.now());
     this.program.signal('SIGCONT');
   }
 
   async terminate(): Promise<Ended> {
     this.program.signal('SIGTERM');
     return this.program.ended;
+  }
+
+  /** When it said that a mirror of a job grew. What it wrote before it was stopped, it says when it goes on: left out. */
+  growths(): { readonly jobId: string; readonly at: number }[] {
+    return this.#programs
+      .flatMap(({ log }) => log)
+      .filter(({ msg }) => msg === 'grown')
+      .map(({ jobId, time }) => ({ jobId: String(jobId), at: Date.parse(String(time)) - this.#clockAheadMs }))
+      .filter(({ at }) => !this.#resumedAt.some((resumed) => at >= resumed && at < resumed + RESUMED_MS));
   }
 
   /** Runs a command with its configuration to its end. */

@@ -12,7 +12,7 @@ import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database
 import { Place, type Sections } from './e2e-place.ts';
 import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
-import { FleetAgent } from './fleet-agent.ts';
+import { FleetAgent, type FleetAgentOptions } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
 import { query } from './fleet-query.ts';
 import { Relay } from './fleet-relay.ts';
@@ -86,7 +86,7 @@ export class Fleet {
   }
 
   /** One more, which is not started. */
-  async addAgent(name: string, imports: readonly string[] = []): Promise<FleetAgent> {
+  async addAgent(name: string, clock: Pick<FleetAgentOptions, 'imports' | 'clockAheadMs'> = {}): Promise<FleetAgent> {
     const relay = await Relay.start(this.database.port);
     const directory = path.join(this.place.directory, name);
     fs.mkdirSync(directory);
@@ -107,7 +107,7 @@ export class Fleet {
       },
     };
     fs.writeFileSync(configFile, this.place.configText(this.sandbox, sections));
-    const agent = new FleetAgent({ name, place: this.place, configFile, relay, imports });
+    const agent = new FleetAgent({ name, place: this.place, configFile, relay, ...clock });
     this.#agents.set(name, agent);
     return agent;
   }

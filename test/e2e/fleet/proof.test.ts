@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Attempt } from '../../support/fleet.ts';
 import { WrittenFile } from '../../support/fleet-files.ts';
-import { mostCallsWithin, overlaps } from '../../support/fleet-proof.ts';
+import { lateGrowths, mostCallsWithin, overlaps } from '../../support/fleet-proof.ts';
 import { Relay } from '../../support/fleet-relay.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
@@ -69,6 +69,16 @@ it('attempts overlap where one begins before the last one ended, or has its numb
   expect(overlaps([attempt('1', 1, 0, 11), attempt('1', 2, 10, null)])).toHaveLength(1);
   expect(overlaps([attempt('1', 1, 0, null), attempt('1', 2, 10, null)])).toHaveLength(1);
   expect(overlaps([attempt('1', 2, 0, 5), attempt('1', 2, 10, null)])).toHaveLength(1);
+});
+
+it('a mirror that grows by somebody who does not own the job is found', () => {
+  const attempts = [attempt('1', 1, 10_000, 20_000), { ...attempt('1', 2, 20_000, null), agent: 'ben' }];
+  const growth = (at: number) => [{ jobId: '1', at }];
+  expect(lateGrowths('anna', growth(15_000), attempts)).toEqual([]);
+  expect(lateGrowths('ben', growth(90_000), attempts)).toEqual([]);
+  expect(lateGrowths('anna', growth(25_000), attempts)).toHaveLength(1);
+  expect(lateGrowths('ben', growth(15_000), attempts)).toHaveLength(1);
+  expect(lateGrowths('anna', [{ jobId: '2', at: 15_000 }], attempts)).toHaveLength(1);
 });
 
 it('the most calls of any window are counted, wherever it begins', () => {

@@ -13,7 +13,7 @@ it('an agent whose clock is 20 s ahead takes nothing from anybody', {
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 20, agents: ['anna', 'ben'] });
-  const early = await fleet.addAgent('cleo', [AHEAD]);
+  const early = await fleet.addAgent('cleo', { imports: [AHEAD], clockAheadMs: 20_000 });
   fleet.grow();
   await fleet.run();
   await until('a share of each agent', async () => (await fleet.shares()).size === 3);
