@@ -44,6 +44,8 @@ export default defineConfig({
     maxWorkers: os.availableParallelism() + 1,
     testTimeout: 30_000 * PROPERTY_TIMES,
     hookTimeout: 30_000,
+    // Lines for people are compared as text; where CI or FORCE_COLOR is set, they would have colours.
+    env: { NO_COLOR: '1', FORCE_COLOR: '' },
     setupFiles: ['test/support/property-setup.ts'],
     reporters: ['default', new MissingPackages()],
     // Random: with the seed that is printed; `--sequence.seed` gives the same order again.

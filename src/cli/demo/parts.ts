@@ -17,7 +17,7 @@ import { Screen } from './screen.ts';
 export const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
 
 /** What the agent and the cluster speak with each other. */
-export interface Spoken {
+interface Spoken {
   readonly protocol: Protocol;
   /** Of REST. */
   readonly release: ReleaseName;

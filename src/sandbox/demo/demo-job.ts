@@ -5,7 +5,7 @@ import type { Protocol } from '../description.ts';
 import { type ReleaseName, releaseOf } from '../rest/releases.ts';
 import { DEMO_TASKS, type DemoNames } from './demo-work.ts';
 
-export interface DemoJobOptions {
+interface DemoJobOptions {
   readonly seconds?: number;
   readonly names?: DemoNames;
   /** Other numbers, other bytes. */
