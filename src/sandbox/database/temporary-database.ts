@@ -122,7 +122,8 @@ async function makeCluster({ initdb }: DatabasePrograms): Promise<{ directory: s
     await promisify(execFile)(initdb, line, { cwd: '/', ...surroundings() });
   } catch (error) {
     rmSync(directory, { recursive: true, force: true });
-    throw failed('initdb', (error as Partial<{ stderr: string }>).stderr ?? '', error);
+    const { stderr, message } = error as Error & { readonly stderr: string };
+    throw failed('initdb', stderr || message, error);
   }
   return { directory, password };
 }
