@@ -24,8 +24,9 @@ const wanted = {
   ...(isTooOld ? { [node]: '24.21.0', ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
-const scripts = Object.fromEntries(Object.keys(wanted).map((name) => [name, name !== node]));
-const manifest = JSON.stringify({ private: true, dependencies: wanted, allowScripts: scripts }, null, 2);
+const built = ['better-sqlite3', postgres].filter((name) => name in wanted);
+const allowScripts = Object.fromEntries(built.map((name) => [name, true]));
+const manifest = JSON.stringify({ private: true, dependencies: wanted, allowScripts }, null, 2);
 
 function npm(environment, ...args) {
   const done = spawnSync('npm', [...args, '--no-audit', '--no-fund'], {
@@ -49,7 +50,6 @@ if (Object.keys(wanted).length > 0 && !(existsSync(mark) && readFileSync(mark, '
     PATH: `${path.join(directory, 'bin')}${path.delimiter}${process.env.PATH}`,
     npm_config_nodedir: directory,
   };
-  const built = Object.keys(wanted).filter((name) => name !== node);
   npm(isTooOld ? other : {}, 'rebuild', ...built);
   writeFileSync(mark, manifest);
 }
