@@ -15,6 +15,9 @@ const ALONE = [
   'test/agent/results/listing/hostile-listings.test.ts',
 ];
 
+/** Minutes of processes that wait for one another: only where they are asked for (`npm run test:fleet`). */
+const LONG = process.env['JOBTAIL_FLEET'] === 'long' ? [] : ['test/e2e/fleet/long/**'];
+
 /**
  * Files that ask for the longest time limits go first: begun last, one of them would be left to a single core. vitest
  * orders by the times of an earlier run, but a fresh clone has none.
@@ -41,6 +44,8 @@ export default defineConfig({
     maxWorkers: os.availableParallelism() + 1,
     testTimeout: 30_000 * PROPERTY_TIMES,
     hookTimeout: 30_000,
+    // Lines for people are compared as text; where CI or FORCE_COLOR is set, they would have colours.
+    env: { NO_COLOR: '1', FORCE_COLOR: '' },
     setupFiles: ['test/support/property-setup.ts'],
     reporters: ['default', new MissingPackages()],
     // Random: with the seed that is printed; `--sequence.seed` gives the same order again.
@@ -48,7 +53,10 @@ export default defineConfig({
       process.env['JOBTAIL_TEST_ORDER'] === 'random' ? { shuffle: { files: true } } : { sequencer: LongestFirst },
     projects: [
       // A process of its own for each file would load the same modules a hundred times.
-      { extends: true, test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: ALONE, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: [...ALONE, ...LONG], isolate: false },
+      },
       { extends: true, test: { name: 'alone', include: ALONE } },
     ],
   },

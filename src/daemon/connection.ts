@@ -68,8 +68,7 @@ export async function connect(
   const { timeoutMs } = service;
   const http = newClient({
     limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
-    tls: await loadTls(config),
-    ...(service.proxy === null ? {} : { proxy: service.proxy }),
+    ...(await wayTo(config)),
   });
   const session = new SignIn({
     baseUrl: service.baseUrl,
@@ -100,6 +99,12 @@ export async function connect(
   const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
   const told = jobService && hidingSecrets(jobService, secrets);
   return { remote, jobService: told, session, secrets, close: () => http.close() };
+}
+
+/** How HTTP gets to the services of a configuration. @throws JobtailError of a certificate that cannot be read */
+export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'limits'>> {
+  const { proxy } = config.service;
+  return { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
 }
 
 /** Habits that a process finds out for itself; what is kept already is believed, and stays as it is. */

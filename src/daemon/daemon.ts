@@ -126,7 +126,8 @@ export class Daemon {
       reload.look({ asked: false });
       while (at !== undefined) {
         inForce = at.config;
-        at = await this.#followBy(at, reload);
+        const { connection } = at;
+        at = await this.#follow(at, reload).finally(() => connection.close());
       }
     } finally {
       process.off('SIGHUP', hangup);
@@ -139,14 +140,6 @@ export class Daemon {
   }
 
   /** Follows by one configuration; resolves with the next one when there is one, with undefined when it is stopped. */
-  async #followBy(prepared: Prepared, reload: Reload): Promise<Prepared | undefined> {
-    try {
-      return await this.#follow(prepared, reload);
-    } finally {
-      await prepared.connection.close();
-    }
-  }
-
   async #follow({ config, connection }: Prepared, reload: Reload): Promise<Prepared | undefined> {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;

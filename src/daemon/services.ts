@@ -14,13 +14,13 @@ import { systemClock } from '../system/clock.ts';
 
 const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 
-export interface Services {
+interface Services {
   readonly remote: Remote;
   /** Null where the configuration says nothing of it. */
   readonly jobService: JobService | null;
 }
 
-export interface ServicesOptions {
+interface ServicesOptions {
   readonly calls: SessionCallsOptions & {
     readonly http: HttpClient;
     readonly isSessionFault: (words: string) => boolean;

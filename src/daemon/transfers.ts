@@ -55,7 +55,7 @@ export class Transfers {
     this.#directory.clearLeftovers();
   }
 
-  /** The direct way as a configuration wants it; null if it wants SOAP alone. */
+  /** The direct way as a configuration wants it; null if it wants the service alone. */
   directOf(config: Config): DirectResults | null {
     const { results, state } = config;
     const { transfer, directAboveBytes: aboveBytes, ssh } = results;

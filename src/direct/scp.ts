@@ -76,7 +76,7 @@ function sessionsOf({ files, access }: SshOrder): Named[][] {
   let characters = 0;
   for (const file of files) {
     const remote = `${access.basePath}/${file.parts.join('/')}`;
-    // A shell on the other side reads the path; what cannot be quoted simply is left to SOAP.
+    // A shell on the other side reads the path; what cannot be quoted simply is left to the service.
     if (/['\p{Cc}\uFFFD]/u.test(remote)) continue;
     const isQuoted = !/^[A-Za-z0-9_./+=:@%,-]+$/.test(remote);
     const named = { file, word: isQuoted ? `'${remote}'` : remote, isQuoted };

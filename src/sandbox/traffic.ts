@@ -3,7 +3,7 @@ import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../ope
 import type { FileType, SoapVersion } from '../remote/soap/contract.ts';
 
 /** What was asked for, by the names of docs/interface.md 2.5. */
-export interface RecordedEntry {
+interface RecordedEntry {
   readonly submittedTaskInfoId: string | null;
   readonly fileType: FileType | null;
   readonly offset: string | null;

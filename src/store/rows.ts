@@ -4,7 +4,7 @@ import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 
 /** Why a job is followed: it is configured, a command asked for it, or all jobs of the user are (`WatchMineRow`). */
-export type JobSource = 'config' | 'command' | 'mine';
+type JobSource = 'config' | 'command' | 'mine';
 
 /**
  * What a job is to the agent; the job state of the middleware is another thing.
@@ -129,9 +129,9 @@ export interface ResultSyncRow {
   readonly done: number;
   /** Bytes that arrived. */
   readonly bytes: number;
-  /** How the last files came: `soap`, or the way of a direct transfer. */
+  /** How the last files came: `soap` for the service itself, whatever it speaks, or the way of a direct transfer. */
   readonly way: string | null;
-  /** Why files that should have come directly came by SOAP. */
+  /** Why files that should have come directly came by the service. */
   readonly fallback: string | null;
 }
 

@@ -104,6 +104,6 @@ const byThread = {
 };
 
 /** For a call that fails where nothing stands there. */
-export function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
+function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vit
 import { CuttableLine, Sshd } from '../direct/sshd.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needs, SSH } from '../support/needs.ts';
+import { onlyTask } from '../support/only-task.ts';
 import { ResultsE2e } from '../support/results-place.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
 
@@ -202,7 +203,7 @@ describe('results from a mounted share', () => {
     config.results['shareRoots'] = { '/scratch/projects': path.join(place.directory, 'cluster', 'jobs') };
     place.writeConfig(JSON.stringify(config));
     e2e.put('a.dat', Buffer.alloc(2_000_000, 'share '));
-    fs.symlinkSync('/etc/passwd', path.join(e2e.job.task.directory, 'planted'));
+    fs.symlinkSync('/etc/passwd', path.join(onlyTask(e2e.job).directory, 'planted'));
     await place.watch('501');
     expect((await place.agent('sync', '501')).code).toBe(0);
     expect(fs.readFileSync(e2e.result('a.dat')).equals(Buffer.alloc(2_000_000, 'share '))).toBe(true);

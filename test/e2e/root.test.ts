@@ -18,7 +18,7 @@ const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the sta
 /** A place whose agent is nobody's, with a quiet job; skips the test where that user cannot run the program. */
 async function foreignPlace(context: TestContext) {
   const place = Place.make(context);
-  if (!(await place.giveUpRights())) context.skip('the checkout is not readable for other users');
+  place.giveUpRights(context);
   const set = await submitQuietJob(place);
   fs.chownSync(set.sandbox.passwordFile, NOBODY, NOBODY);
   for (const directory of ['cluster', 'cluster/secrets']) fs.chmodSync(path.join(place.directory, directory), 0o755);

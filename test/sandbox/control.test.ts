@@ -29,7 +29,7 @@ describe('the control interface', () => {
     await sandbox.job('501')?.finished();
     const { body } = await ask('GET', 'jobs/501');
     expect(body).toMatchObject({ submitted: true, tasks: [{ state: 'ended', exit: { code: 4, signal: null } }] });
-    expect(body.tasks[0].files.stdout).toBe(sandbox.job('501')?.task.files.stdout);
+    expect(body.tasks[0].files.stdout).toBe(sandbox.job('501')?.tasks[0]?.files.stdout);
     expect((await ask('GET', 'jobs')).body).toEqual([body]);
     expect((await ask('POST', 'jobs/501/kill')).body).toEqual(body);
     expect(await ask('GET', 'jobs/502')).toMatchObject({ status: 404 });

@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import type { FaultRule } from '../../src/sandbox/faults.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { onlyTask } from '../support/only-task.ts';
 import {
   call,
   envelope,
@@ -26,7 +27,7 @@ const FILE = 'DownloadFileFromCluster';
 async function startJob() {
   const sandbox = await startSandbox();
   const session = await signIn(sandbox);
-  const { task } = await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '123' }] });
+  const task = onlyTask(await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '123' }] }));
   await writeFile(task.files.stdout, 'abcdef');
   const list = () => call(sandbox, LIST, jobAnd('501', session));
   const parts = (...entries: PartEntry[]) => call(sandbox, PARTS, jobAnd('501', session, offsets(...entries)));

@@ -1,6 +1,7 @@
 import { open, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { onlyTask } from '../support/only-task.ts';
 import { drain, envelope, headersOf, jobAnd, NAMESPACE, offsets, signIn, startSandbox, until } from './support.ts';
 
 const MIB = 1024 * 1024;
@@ -13,7 +14,7 @@ function drainCall(sandbox: Sandbox, operation: string, children: string, onHead
 async function startJob() {
   const sandbox = await startSandbox();
   const session = await signIn(sandbox);
-  const { task } = await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '123' }] });
+  const task = onlyTask(await sandbox.submitJob({ jobId: '501', tasks: [{ taskId: '9001', specificationId: '123' }] }));
   return { sandbox, session, task };
 }
 

@@ -1,4 +1,5 @@
 /** One agent with its directories, its configuration and its cluster; everything is ended and removed with the test. */
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,7 +12,7 @@ import { JobtailError } from '../../src/errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { printableJson } from '../../src/printable.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
-import { type Ended, Program, type ProgramOptions } from './e2e-program.ts';
+import { type Ended, PROGRAM, Program, type ProgramOptions } from './e2e-program.ts';
 import { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 
@@ -82,14 +83,15 @@ export class Place {
   }
 
   /**
-   * From now on the agent runs without the rights of root: if this is root, as another user, who gets the place. False
-   * if that user cannot even run the program, because the checkout is not readable for others.
+   * From now on the agent runs without the rights of root: if this is root, as another user, who gets the place. The
+   * test is skipped where that user cannot even read the program.
    */
-  async giveUpRights(): Promise<boolean> {
-    if (process.getuid?.() !== 0) return true;
+  giveUpRights({ skip }: Pick<TestContext, 'skip'>): void {
+    if (process.getuid?.() !== 0) return;
+    const { status } = spawnSync('test', ['-r', PROGRAM], { uid: NOBODY, gid: NOBODY });
+    if (status !== 0) skip('another user cannot run the program: the checkout is not readable for others');
     this.#user = NOBODY;
     fs.chownSync(this.directory, NOBODY, NOBODY);
-    return (await this.plain(['--version'])).code === 0;
   }
 
   async startSandbox(port = 0): Promise<SandboxService> {
@@ -99,7 +101,11 @@ export class Place {
   }
 
   /** Writes the configuration for a sandbox, quick where the defaults are patient; JSON is YAML. */
-  configure({ baseUrl, username, passwordFile }: ConfiguredService, sections: Sections = {}): void {
+  configure(service: ConfiguredService, sections: Sections = {}): void {
+    this.writeConfig(this.configText(service, sections));
+  }
+
+  configText({ baseUrl, username, passwordFile }: ConfiguredService, sections: Sections): string {
     const defaults: Record<string, Sections> = {
       service: {
         fileTransferUrl: `${baseUrl}/FileTransferWs`,
@@ -120,7 +126,7 @@ export class Place {
         return [name, Array.isArray(section) ? section : { ...defaults[name], ...(section as Sections | undefined) }];
       }),
     );
-    this.writeConfig(JSON.stringify(config, null, 2));
+    return JSON.stringify(config, null, 2);
   }
 
   /** Replaces the configuration file in one step, as an editor does. */
@@ -143,8 +149,13 @@ export class Place {
   }
 
   /** Starts a command with a configuration that is elsewhere. */
-  startAt(configFile: string, [command = '', ...rest]: readonly string[]): Program {
-    const program = new Program([command, '-c', configFile, ...rest], { cwd: this.directory, user: this.#user });
+  startAt(
+    configFile: string,
+    [command = '', ...rest]: readonly string[],
+    { node, env }: Pick<ProgramOptions, 'node' | 'env'> = {},
+  ): Program {
+    const options = { cwd: this.directory, user: this.#user, node, env };
+    const program = new Program([command, '-c', configFile, ...rest], options);
     this.#programs.push(program);
     return program;
   }

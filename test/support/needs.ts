@@ -5,8 +5,8 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { TestOptions } from 'vitest';
+import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 
 declare module 'vitest' {
@@ -18,9 +18,6 @@ declare module 'vitest' {
 
 /** The one that Debian's packages are made for. */
 export const PYTHON = '/usr/bin/python3';
-
-/** Where `npm run setup:fleet` puts what the tests of the fleet need and the machine has not. */
-export const FLEET_PLACE = fileURLToPath(new URL('../../.fleet/', import.meta.url));
 
 /** The Debian package that each thing comes in: a program, if nothing else is said below. */
 export const PACKAGE_OF = {

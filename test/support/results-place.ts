@@ -9,6 +9,7 @@ import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { restrictedCommand, type Sshd } from '../direct/sshd.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import { Program } from './e2e-program.ts';
+import { onlyTask } from './only-task.ts';
 
 export interface ResultsPlaceOptions {
   readonly sshd?: Sshd;
@@ -79,7 +80,7 @@ export class ResultsE2e {
 
   /** Writes a result on the cluster. */
   put(name: string, content: string | Buffer): string {
-    const file = path.join(this.job.task.directory, name);
+    const file = path.join(onlyTask(this.job).directory, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, content);
     return file;

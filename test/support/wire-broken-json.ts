@@ -1,79 +1,45 @@
-/** Answers over REST that are broken in one way each, as raw bytes of HTTP. */
-import type { Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
-import type { ErrorCode } from '../../src/errors.ts';
-import type { Operation } from '../../src/operations.ts';
-import { answered, chunk, forever, head, only, page, status } from './wire-broken.ts';
-
-export interface BrokenJson {
-  readonly what: string;
-  readonly code: ErrorCode;
-  /** What the service does with the connection once a request has come. */
-  readonly serve: (socket: Socket) => void;
-  readonly operation: Operation;
-  /** Seen in the message, besides. */
-  readonly says?: string;
-}
-
-type OfOperation = Omit<BrokenJson, 'operation'>;
+/** Answers over REST that are broken in one way each, besides those that are whatever protocol is spoken. */
+import {
+  answered,
+  type Broken,
+  type BrokenAnswer,
+  brokenConnections,
+  brokenStatuses,
+  forever,
+  HTML,
+  longHead,
+  of,
+  only,
+  page,
+  status,
+} from './wire-broken-http.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const HTML = 'text/html';
 const json = (body: string | Buffer) => answered(200, JSON_TYPE, body);
 const problem = (code: number, fields: object) => answered(code, JSON_TYPE, JSON.stringify(fields));
-const LONG = head(200, { 'content-type': JSON_TYPE, 'content-length': 1_000_000_000 });
-const chunkedHead = head(200, { 'content-type': JSON_TYPE, 'transfer-encoding': 'chunked' });
+const LONG = longHead(JSON_TYPE);
 
 const entry = (content: string) =>
   `{"Content":${content},"RelativePath":"out","Offset":0,"FileType":3,"SubmittedTaskInfoId":9001}`;
 const good = `[${entry('"x"')}]`;
 const [beforeContent = '', afterContent = ''] = `[${entry('"|"')}]`.split('|');
+const SOUND = { type: JSON_TYPE, good, beforeContent };
 const bytesIn = (...bytes: number[]) =>
   Buffer.concat([Buffer.from(beforeContent), Buffer.from(bytes), Buffer.from(afterContent)]);
 
-const connections: readonly OfOperation[] = [
-  { what: 'closed at once', code: 'interrupted', serve: (socket) => void socket.end() },
-  { what: 'reset at once', code: 'interrupted', serve: (socket) => void socket.resetAndDestroy() },
-  { what: 'silence', code: 'timeout', serve: () => undefined },
-  { what: 'a short body', code: 'interrupted', serve: (socket) => void socket.end(`${LONG}${beforeContent}`) },
-  {
-    what: 'a body that is reset',
-    code: 'interrupted',
-    serve: (socket) => void socket.write(`${LONG}${beforeContent}`, () => setImmediate(() => socket.resetAndDestroy())),
-  },
-  {
-    what: 'a body cut between two chunks',
-    code: 'interrupted',
-    serve: (socket) => void socket.end(chunkedHead + chunk(good)),
-  },
-  { what: 'a body that stalls', code: 'timeout', serve: only(LONG + beforeContent) },
-  { what: 'a body that stalls behind its end', code: 'timeout', serve: only(chunkedHead + chunk(good)) },
-  { what: 'a body that drips', code: 'timeout', serve: forever(LONG + beforeContent, 'x', 10) },
+const connections: readonly BrokenAnswer[] = [
+  ...brokenConnections(SOUND),
   { what: 'white space without end', code: 'answer-too-large', serve: forever(LONG, ' '.repeat(65_536)) },
   { what: 'values without end', code: 'answer-too-large', serve: forever(`${LONG}[`, '0,'.repeat(5000)) },
   { what: 'a name without end', code: 'malformed', serve: forever(`${LONG}[{"`, 'x'.repeat(65_536)) },
   { what: 'a number without end', code: 'malformed', serve: forever(`${LONG}[`, '1'.repeat(65_536)) },
-  {
-    what: 'a bomb of gzip',
-    code: 'malformed',
-    serve: answered(200, JSON_TYPE, gzipSync(Buffer.alloc(50_000_000)), { 'content-encoding': 'gzip' }),
-    says: 'compressed',
-  },
-  { what: 'gzip that does not say so', code: 'malformed', serve: json(gzipSync(good)) },
 ];
 
 const lost = 'Session code 0b8d1dd2-2bd3-4b0c-8f4e-3a5b6c7d8e9f is not valid';
 
-const statuses: readonly OfOperation[] = [
-  { what: 'an empty 200', code: 'unexpected-answer', serve: status(200), says: 'empty' },
+const statuses: readonly BrokenAnswer[] = [
+  ...brokenStatuses(SOUND),
   { what: 'an empty 200 of JSON', code: 'unexpected-answer', serve: json(''), says: 'empty' },
-  { what: 'an empty 200 of HTML', code: 'unexpected-answer', serve: answered(200, HTML, ''), says: 'empty' },
-  { what: '202', code: 'unexpected-answer', serve: status(202), says: '202' },
-  { what: '206', code: 'unexpected-answer', serve: answered(206, JSON_TYPE, good) },
-  { what: '301', code: 'redirected', serve: status(301, { location: 'http://127.0.0.1:1/?secret' }) },
-  { what: '307', code: 'redirected', serve: status(307, { location: '/' }) },
-  { what: '308 with a body', code: 'redirected', serve: answered(308, HTML, page(1_000_000), { location: '/' }) },
-  { what: '400', code: 'http-status', serve: status(400) },
   { what: '400 with a string', code: 'fault', serve: answered(400, JSON_TYPE, '"No such job"'), says: 'No such job' },
   { what: '400 with plain text', code: 'http-status', serve: answered(400, 'text/plain', 'bad'), says: 'bad' },
   { what: '400 of a lost session', code: 'session-lost', serve: answered(400, JSON_TYPE, JSON.stringify(lost)) },
@@ -93,14 +59,12 @@ const statuses: readonly OfOperation[] = [
     code: 'unavailable',
     serve: problem(400, { title: 'SSH Problem', detail: 'UnableToCreateConnection' }),
   },
-  { what: '401', code: 'session-lost', serve: status(401) },
   {
     what: '401 with a problem',
     code: 'session-lost',
     serve: problem(401, { title: 'Session Code Authentication Problem', detail: lost }),
     says: 'Session Code Authentication Problem',
   },
-  { what: '403', code: 'session-lost', serve: answered(403, HTML, page(1000)), says: 'Sign in' },
   { what: '404', code: 'http-status', serve: status(404) },
   {
     what: '404 of ASP.NET',
@@ -113,12 +77,8 @@ const statuses: readonly OfOperation[] = [
     serve: problem(404, { title: 'Validation Problem', detail: 'No such job' }),
     says: 'Validation Problem: No such job',
   },
-  { what: '405', code: 'http-status', serve: status(405) },
-  { what: '413', code: 'request-too-long', serve: status(413) },
   { what: '413 with a problem', code: 'request-too-long', serve: problem(413, { title: 'x' }) },
   { what: '429', code: 'rate-limited', serve: answered(429, 'text/plain', 'API calls quota', { 'retry-after': 7 }) },
-  { what: '500', code: 'http-status', serve: status(500) },
-  { what: '500 with a page of 1 MB', code: 'http-status', serve: answered(500, HTML, page(1_000_000)) },
   { what: '500 with 1 MB of brackets', code: 'http-status', serve: answered(500, JSON_TYPE, '['.repeat(1_000_000)) },
   { what: '500 with half a problem', code: 'http-status', serve: answered(500, JSON_TYPE, '{"title":"x') },
   {
@@ -132,18 +92,10 @@ const statuses: readonly OfOperation[] = [
     code: 'session-lost',
     serve: problem(500, { title: 'External Problem', detail: lost.replace('not valid', 'already expired') }),
   },
-  { what: '500 with a body that stalls', code: 'timeout', serve: only(LONG.replace('200', '500')) },
-  {
-    what: '500 with a body without end',
-    code: 'http-status',
-    serve: forever(LONG.replace('200', '500'), 'x'.repeat(65_536)),
-  },
   { what: '502 of the cluster', code: 'unavailable', serve: problem(502, { title: 'Slurm Problem' }), says: 'Slurm' },
-  { what: '503', code: 'unavailable', serve: status(503, { 'retry-after': 7 }) },
-  { what: '504', code: 'unavailable', serve: status(504) },
 ];
 
-const types: readonly OfOperation[] = [
+const types: readonly BrokenAnswer[] = [
   { what: 'a page of 1 MB', code: 'malformed', serve: answered(200, HTML, page(1_000_000)), says: 'page ("Sign in")' },
   { what: 'a page that says it is JSON', code: 'malformed', serve: json(page(1000)), says: 'page ("Sign in")' },
   { what: 'a page without type', code: 'malformed', serve: answered(200, '', '<html><title>Hi</title>'), says: '"Hi"' },
@@ -153,7 +105,7 @@ const types: readonly OfOperation[] = [
   { what: 'UTF-16', code: 'malformed', serve: json(Buffer.from(`\uFEFF${good}`, 'utf16le')) },
 ];
 
-const documents: readonly OfOperation[] = [
+const documents: readonly BrokenAnswer[] = [
   { what: 'an object', code: 'unexpected-answer', serve: json('{}') },
   { what: 'a problem with 200', code: 'unexpected-answer', serve: json('{"title":"x","status":500}') },
   { what: 'a string', code: 'unexpected-answer', serve: json('"x"') },
@@ -180,7 +132,7 @@ const documents: readonly OfOperation[] = [
   { what: 'content of 30 MB without end', code: 'malformed', serve: json(beforeContent + 'x'.repeat(30_000_000)) },
 ];
 
-const files: readonly OfOperation[] = [
+const files: readonly BrokenAnswer[] = [
   { what: 'base64 with a wrong character', code: 'malformed', serve: json('"AA?A"') },
   { what: 'base64 with an end inside', code: 'malformed', serve: json('"AA==AAAA"') },
   { what: 'base64 of a wrong length', code: 'malformed', serve: json('"AAAAA"') },
@@ -193,7 +145,7 @@ const files: readonly OfOperation[] = [
   { what: '204 for a file', code: 'not-found', serve: only('HTTP/1.1 204 No\r\n\r\n') },
 ];
 
-const listings: readonly OfOperation[] = [
+const listings: readonly BrokenAnswer[] = [
   { what: 'a listing that is a name', code: 'unexpected-answer', serve: json('"a"') },
   { what: 'a listing of numbers', code: 'unexpected-answer', serve: json('[1]') },
   { what: 'a listing of lists', code: 'unexpected-answer', serve: json('[["a"]]') },
@@ -203,7 +155,7 @@ const listings: readonly OfOperation[] = [
   { what: 'bytes that trickle on and on', code: 'timeout', serve: forever(LONG, ' '.repeat(1100), 10) },
 ];
 
-const jobs: readonly OfOperation[] = [
+const jobs: readonly BrokenAnswer[] = [
   { what: 'a job that is a name', code: 'unexpected-answer', serve: json('"a"') },
   { what: 'a list of jobs for one', code: 'unexpected-answer', serve: json('[{"Id":501}]') },
   { what: 'another job', code: 'unexpected-answer', serve: json('{"Id":502}'), says: '502' },
@@ -211,11 +163,7 @@ const jobs: readonly OfOperation[] = [
   { what: 'null for a job', code: 'not-found', serve: json('null') },
 ];
 
-const of =
-  (operation: Operation) =>
-  (broken: OfOperation): BrokenJson => ({ ...broken, operation });
-
-export const BROKEN_JSON: readonly BrokenJson[] = [
+export const BROKEN_JSON: readonly Broken[] = [
   ...[...connections, ...statuses, ...types, ...documents].map(of('DownloadPartsOfJobFilesFromCluster')),
   ...files.map(of('DownloadFileFromCluster')),
   ...listings.map(of('ListChangedFilesForJob')),

@@ -2,6 +2,13 @@
 import fc from 'fast-check';
 import { NAMESPACE, SOAP_1_1, SOAP_1_2 } from './wire-envelopes.ts';
 
+/** Texts of the letters of base64 and a few others; `bytes` is what one stands for, undefined if it is no base64. */
+export const perhapsBase64 = fc.array(fc.constantFrom(...'AQgw+/=-_* \n'), { maxLength: 12 }).map((letters) => {
+  const dense = letters.join('').replace(/[ \n]/g, '');
+  const isBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(dense);
+  return { text: letters.join(''), bytes: isBase64 ? Buffer.from(dense, 'base64') : undefined };
+});
+
 /** Some characters of a text: how a server may write them, and what they are. */
 export interface Written {
   readonly xml: string;

@@ -6,7 +6,7 @@
 import type { Sight, Sighting } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
-export interface SightingOptions {
+interface SightingOptions {
   /** Wall clock of the agent, in milliseconds; only differences of it are used. */
   readonly now: () => number;
   /** How long a file has to look shorter. */

@@ -9,33 +9,27 @@ import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
-import { CallSlot, type Calls, QueuedRemote } from '../calls.ts';
+import { CallSlot, QueuedRemote } from '../calls.ts';
 import { wantsAnotherLook } from '../live/steps.ts';
 import type { RequestedPasses } from '../pass/job-end.ts';
 import { JobPolls, type Polled } from '../poll/poll.ts';
-import type { Remote } from '../ports.ts';
 import type { Results } from '../results/results.ts';
-import { TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
 import { DUE_TASKS, type DueTask, DueTasks } from './due-tasks.ts';
 import { STATE } from './failure-log.ts';
+import { JobSearch, type JobSearchContext } from './job-search.ts';
 import { Pace, restOf, withJitter } from './pace.ts';
 import type { Scheduler } from './scheduler.ts';
 import { Settling } from './settling.ts';
 import { Visits, type VisitsContext } from './visits.ts';
 
 /** What all jobs share. */
-export interface JobContext extends VisitsContext {
+export interface JobContext extends VisitsContext, JobSearchContext {
   readonly scheduler: Scheduler;
-  readonly calls: Calls;
-  readonly remote: Remote;
   readonly results: Results;
   readonly passes: RequestedPasses;
-  readonly search: Omit<TaskSearchOptions, 'isToldOfJobs'>;
   readonly resultsIntervalMs: number;
   /** Told how many bytes were appended to the live mirrors of a job. */
   readonly onAppended?: ((bytes: number) => void) | undefined;
-  /** There is a service that tells of jobs: it is asked for tasks first. */
-  readonly isToldOfJobs: boolean;
   /** A job is followed from now on, or by another order. */
   readonly onFollowed: () => void;
   /** It is not followed, and nothing is left to be done for it. */
@@ -63,26 +57,23 @@ export class FollowedJob {
   readonly #tasks: DueTasks;
   readonly #polls: JobPolls;
   readonly #visits: Visits;
-  readonly #search: TaskSearch;
+  readonly #search: JobSearch;
   readonly #pace: Pace;
   readonly #stop = new AbortController();
   /** Undefined while it is not followed. */
   #settling: Settling | undefined;
   #jobState: string | null = null;
-  /** Its tasks, if they are to be found, are searched for with the file-transfer service: nobody tells them. */
-  #isSearched: boolean;
 
   constructor(jobId: JobId, context: JobContext) {
-    const { clock, scheduler, poll, intervals, search, isToldOfJobs } = context;
+    const { clock, scheduler, poll, intervals } = context;
     this.jobId = jobId;
     this.#context = context;
     this.#scope = `job ${jobId}`;
     this.#tasks = new DueTasks({ clock, scheduler, run: (task) => this.#run(task), onIdle: () => this.#idle() });
     this.#polls = new JobPolls(jobId, poll);
     this.#visits = new Visits(jobId, context);
-    this.#search = new TaskSearch(jobId, { ...search, isToldOfJobs });
+    this.#search = new JobSearch(jobId, this.#tasks, context);
     this.#pace = new Pace(intervals);
-    this.#isSearched = !isToldOfJobs;
     // Every call in flight listens to it.
     setMaxListeners(0, this.#stop.signal);
   }
@@ -100,13 +91,13 @@ export class FollowedJob {
     this.#tasks.due('poll', delayMs);
     onFollowed();
     if (this.#settling !== undefined) {
-      this.#planSearch(delayMs);
+      this.#search.plan(delayMs);
       this.#settling.renew(job);
       if (job.results && !this.#tasks.has('results')) this.#tasks.due('results', delayMs);
       return;
     }
     this.#settling = new Settling(job, clock);
-    this.#planSearch(job.results ? LISTING_MS : delayMs);
+    this.#search.plan(job.results ? LISTING_MS : delayMs);
     const before = store.jobInformation.get(jobId);
     if (before !== undefined) this.#noteJobState(before.information.state, this.#settling);
     log.info({ jobId, source }, `following job ${jobId}`);
@@ -118,9 +109,7 @@ export class FollowedJob {
   /** What the middleware says of it; undefined if it could not be asked, or says nothing. */
   told(told: Told | undefined): void {
     if (this.#settling === undefined) return;
-    const wasSearched = this.#isSearched;
-    this.#isSearched = told === undefined ? wasSearched || this.#hasNoTask : !told.namesTasks;
-    if (!wasSearched) this.#planSearch(0);
+    this.#search.told(told?.namesTasks);
     if (told === undefined) return;
     if (told.jobState !== this.#jobState) {
       const { jobId } = this;
@@ -160,10 +149,6 @@ export class FollowedJob {
     this.#settling = undefined;
     await this.#tasks.end();
     await this.#polls.closeMirrors();
-  }
-
-  get #hasNoTask(): boolean {
-    return this.#context.poll.store.taskSearches.knownTasks(this.jobId).length === 0;
   }
 
   #idle(): void {
@@ -234,9 +219,7 @@ export class FollowedJob {
     // A newer order may want no results.
     if (poll.store.jobs.get(jobId)?.results !== true) return;
     const patient = new QueuedRemote(remote, calls, 'patient');
-    const onListed = async (names: readonly string[]) => {
-      if (await this.#search.listed(names)) this.#planSearch(0);
-    };
+    const onListed = (names: readonly string[]) => this.#search.listed(names);
     const end = await results.sync(jobId, { remote: patient, final: false, onListed, signal });
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
@@ -246,21 +229,11 @@ export class FollowedJob {
 
   /** Searches for tasks that nobody named; those that are found are polled at once. */
   async #searchTasks(): Promise<void> {
-    const { poll, calls, remote, random } = this.#context;
-    const { signal } = this.#stop;
-    const patient = new QueuedRemote(remote, calls, 'patient');
-    const isListed = poll.store.jobs.get(this.jobId)?.results === true;
-    const { found, nextMs } = await this.#search.look({ remote: patient, isListed, signal });
+    const { found, nextMs } = await this.#search.look(this.#stop.signal);
     if (this.#visits.isFailing('search')) await this.#visits.went(['search'], { grew: false });
     if (!this.isFollowed) return;
     if (found > 0) this.#tasks.due('poll', 0);
-    if (nextMs !== null && this.#isSearched) this.#tasks.dueAgain('search', withJitter(nextMs, random()));
-  }
-
-  /** A search is due after `delayMs`, if tasks are to be found, and nobody tells them. */
-  #planSearch(delayMs: number): void {
-    if (!this.#isSearched || this.#context.poll.store.taskSearches.get(this.jobId) === undefined) return;
-    this.#tasks.due('search', delayMs);
+    this.#search.planNext(nextMs);
   }
 
   /** Whether the job is over just now, as far as is told. */
@@ -292,7 +265,7 @@ export class FollowedJob {
       return;
     }
     this.#tasks.due('poll', delayMs);
-    this.#planSearch(LISTING_MS);
+    this.#search.plan(LISTING_MS);
     if (job.results) this.#tasks.due('results', Math.max(delayMs, this.#context.resultsIntervalMs));
   }
 

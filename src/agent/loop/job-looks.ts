@@ -12,14 +12,14 @@ import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type Commit, troubleFrom } from '../poll/poll.ts';
 import type { JobService, Log } from '../ports.ts';
-import { type FoundTasksOptions, keepFound } from '../tasks/found.ts';
+import { type FoundTasksOptions, keepTold } from '../tasks/found.ts';
 import { type Failures, STATE } from './failure-log.ts';
 import type { FollowedJob } from './followed-job.ts';
 import { type MineOptions, takeMine } from './mine.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
 
-export interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
+interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
   readonly service: JobService;
   readonly store: Store;
   readonly scheduler: Scheduler;
@@ -185,18 +185,10 @@ export class JobLooks implements Scheduled {
 
   /** Tells a followed job what is told of it; the tasks that are new are kept at once, the rest at the end of the look. */
   async #tell(job: FollowedJob, information: JobInformation): Promise<void> {
-    const { store, clock } = this.#options;
     const { id: jobId, state: jobState, tasks } = information;
     this.#writes.push(() => this.#keep(information));
-    const search = store.taskSearches.get(jobId);
     const ids = tasks.map(({ id }) => id);
-    let found = 0;
-    if (search !== undefined && ids.length > 0) {
-      found = await keepFound({ ...search, foundBy: 'job-service' }, ids, this.#options);
-      const known = { foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
-      if (search.foundBy !== 'job-service' || found > 0)
-        store.transaction(() => store.taskSearches.save({ ...search, ...known, lookedAt: clock.now() }));
-    }
+    const found = await keepTold(jobId, ids, this.#options);
     job.told({ jobState, namesTasks: ids.length > 0, found });
   }
 

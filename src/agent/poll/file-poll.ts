@@ -21,7 +21,7 @@ export interface FilePollContext extends Omit<FollowContext, 'final' | 'signal'>
 }
 
 /** Which file is polled, and what is remembered of it from poll to poll. */
-export interface PolledFile {
+interface PolledFile {
   readonly row: LiveFileRow;
   readonly memory: FileMemory;
 }

@@ -54,7 +54,7 @@ export class Progress {
     this.#change({ done: this.#row.done + 1 });
   }
 
-  /** Why files that should have come directly come by SOAP; null if the direct way works. */
+  /** Why files that should have come directly come by the service; null if the direct way works. */
   fallback(reason: string | null): void {
     this.#change({ fallback: reason });
   }

@@ -49,13 +49,13 @@ export interface ResultsOptions {
   readonly minFreeBytes: number;
   /** Downloads of a job at a time. */
   readonly parallel: number;
-  /** The way beside SOAP; null for SOAP alone. */
+  /** The way beside the service's own; null for that alone. */
   readonly direct: DirectResults | null;
   /** Told of each file that was fetched, changed or not. */
   readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
   /** Told once a sync, if names are refused that were not before. */
   readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
-  /** Told once a sync if files that should have come directly come by SOAP. */
+  /** Told once a sync if files that should have come directly come by the service. */
   readonly onFallback?: (jobId: JobId, reason: string) => void;
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
@@ -131,7 +131,7 @@ export class Results {
       liveFiles: store.liveFiles.ofJob(jobId),
       linked: store.results.links(jobId).filter(({ name }) => left.has(name)),
     });
-    // Why the direct way is closed stays to be seen until it works again, however many syncs come by SOAP.
+    // Why the direct way is closed stays to be seen until it works again, however many syncs come by the service.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });

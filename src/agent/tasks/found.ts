@@ -1,8 +1,10 @@
 /** What becomes of tasks that were found: they are kept, and never lost again. */
-import { compareIds, type TaskId } from '../../job.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { compareIds, type JobId, type TaskId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../system/clock.ts';
 import type { Log } from '../ports.ts';
 
 export interface FoundTasksOptions {
@@ -44,4 +46,23 @@ export async function keepFound(
     log.warn({ jobId, left: fresh.length - taken.length }, `job ${jobId} has too many tasks: ${room} are followed`);
   onFound?.(taken.length, foundBy ?? 'probes');
   return taken.length;
+}
+
+/**
+ * Keeps the tasks that the service that tells of jobs names, so that no other search is needed, and returns how many are
+ * new. Nothing where it names none, or the order of the job names its tasks.
+ */
+export async function keepTold(
+  jobId: JobId,
+  tasks: readonly TaskId[],
+  options: FoundTasksOptions & { readonly clock: Clock },
+): Promise<number> {
+  const { store, clock } = options;
+  const search = store.taskSearches.get(jobId);
+  if (search === undefined || tasks.length === 0) return 0;
+  const told = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
+  const found = await keepFound(told, tasks, options);
+  if (found > 0 || !isDeepStrictEqual(told, search))
+    store.transaction(() => store.taskSearches.save({ ...told, lookedAt: clock.now() }));
+  return found;
 }

@@ -6,10 +6,7 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
 import type { HabitStore } from '../live/text/encoding.ts';
-import type { Remote } from '../ports.ts';
-
-/** Behind every end, and not where reading from it fails (docs/servers.md 10.2). */
-export const BEHIND_EVERY_END = 2 ** 40;
+import { BEHIND_EVERY_END, type Remote } from '../ports.ts';
 
 /** What the service takes in one call, and what it does with ids that are no tasks of the job. */
 const ENTRIES_HABIT = 'probe-entries';
@@ -31,7 +28,7 @@ const MOST_ENTRIES = 256;
 const MOST_CANDIDATES = 320;
 const MOST_CALLS = 8;
 
-export interface ProbeOptions {
+interface ProbeOptions {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly habits: HabitStore;

@@ -20,7 +20,7 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly isToldOfJobs: boolean;
 }
 
-export interface LookOptions {
+interface LookOptions {
   readonly remote: Remote;
   /** Somebody else lists the job's files, and tells. */
   readonly isListed: boolean;
@@ -68,7 +68,7 @@ export class TaskSearch {
 
   /** One look; nothing if tasks are not searched for. @throws JobtailError */
   async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
-    const { store, habits, isToldOfJobs } = this.#options;
+    const { store, clock, habits, isToldOfJobs } = this.#options;
     const { taskSearches } = store;
     const jobId = this.#jobId;
     const nothing = { found: 0, nextMs: null };
@@ -89,11 +89,15 @@ export class TaskSearch {
     if (shift !== undefined) habits.set(SHIFT_HABIT, String(shift));
     const isOver = isComplete(specifications, tasks);
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
-    const nextMs = !isOver ? pauseAfter(fruitless) : isListed ? null : LONGEST_PAUSE_MS;
+    const pauseMs = pauseAfter(fruitless);
+    // Once all is known, nothing is looked for; where nobody else lists, the listing is still read now and then.
+    const nextLookAt = isOver ? null : clock.now() + pauseMs;
+    const nextMs = !isOver ? pauseMs : isListed ? null : LONGEST_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
     const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= TELLING_LOOKS ? NOT_FOUND : null;
     const hint = reason === null ? null : adviceFor(reason, isToldOfJobs);
-    this.#keep({ ...search, foundBy: found > 0 ? 'probes' : search.foundBy, fruitless, hint }, nextMs, search.hint);
+    const foundBy = found > 0 ? 'probes' : search.foundBy;
+    this.#keep({ ...search, foundBy, fruitless, hint, nextLookAt }, search.hint);
     return { found, nextMs };
   }
 
@@ -114,12 +118,10 @@ export class TaskSearch {
     return probed;
   }
 
-  #keep(search: TaskSearchRow, nextMs: number | null, hintBefore: string | null): void {
+  #keep(search: TaskSearchRow, hintBefore: string | null): void {
     const { store, clock, log } = this.#options;
     const { jobId, hint } = search;
-    const now = clock.now();
-    const nextLookAt = nextMs === null ? null : now + nextMs;
-    store.transaction(() => store.taskSearches.save({ ...search, lookedAt: now, nextLookAt }));
+    store.transaction(() => store.taskSearches.save({ ...search, lookedAt: clock.now() }));
     if (hint !== null && hintBefore === null) log.warn({ jobId, hint }, `tasks of job ${jobId} are not found: ${hint}`);
   }
 

@@ -12,7 +12,7 @@ const OF_FILES = 'DownloadPartsOfJobFilesFromCluster';
 const OF_JOBS = 'ListJobsForCurrentUser';
 
 /** How a service is reached, where that is not directly. */
-export type Way = Omit<HttpClientOptions, 'limits'>;
+type Way = Omit<HttpClientOptions, 'limits'>;
 
 /** The namespace of a service; undefined if it does not say. */
 export async function namespaceOf(url: string, signal: AbortSignal, way: Way = {}): Promise<string | undefined> {

@@ -2,11 +2,11 @@
 import { performance } from 'node:perf_hooks';
 import type { JobService } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
+import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
 import type { Store } from '../../store/store.ts';
 import { jobsUrlBeside } from './description.ts';
 import { type Finding, note, ok } from './findings.ts';
-import { wayOf } from './network.ts';
 
 const BY_FILES = 'tasks are found by asking for their files, and job states are not told';
 const ENDS = 'a job ends by agent unwatch, or after settleAfterMinutes';
@@ -26,7 +26,7 @@ export async function checkJobs(
     return [ok(`${told}: tasks and job states come from it`)];
   }
   const { service } = config;
-  const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, await wayOf(config)) : undefined;
+  const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, await wayTo(config)) : undefined;
   if (found !== undefined)
     return [{ mark: 'note', text: BY_FILES, hint: `JobManagementWs answers: set service.jobsUrl to ${found}` }];
   const hint = 'if there is a JobManagementWs elsewhere, set service.jobsUrl to its address';

@@ -8,10 +8,11 @@ import tls from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import { loadTls } from '../../config/load.ts';
 import { addressesOf } from '../../config/service-address.ts';
+import { wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { printable } from '../../printable.ts';
 import { describeFailure } from '../../remote/http/failures.ts';
-import { namespaceOf, type Way } from './description.ts';
+import { namespaceOf } from './description.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -123,18 +124,12 @@ function isOpened(socket: net.Socket, event: 'connect' | 'secureConnect'): Promi
 export async function checkNamespace(config: Config, signal: AbortSignal): Promise<Finding[]> {
   if (config.service.protocol === 'rest') return [note('nothing to compare: REST has no namespace')];
   const { fileTransferUrl, namespace } = config.service;
-  const found = await namespaceOf(fileTransferUrl, signal, await wayOf(config));
+  const found = await namespaceOf(fileTransferUrl, signal, await wayTo(config));
   if (found === undefined) return [note('not compared: the service hands out no description (WSDL)')];
   if (found === namespace) return [ok(`${namespace}, as the service has it`)];
   return [
     warning(`the service calls it ${printable(found)}, the configuration ${namespace}`, 'look at service.namespace'),
   ];
-}
-
-/** How the services of a configuration are reached. */
-export async function wayOf(config: Config): Promise<Way> {
-  const { proxy } = config.service;
-  return { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
 }
 
 /** The service's clock, by the `Date` of any answer. */

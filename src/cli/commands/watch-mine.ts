@@ -11,7 +11,7 @@ import type { Store } from '../../store/store.ts';
 import { listJobs, requireJobsUrl } from '../job-service.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
-export interface WatchMineOptions extends ConfigOption {
+interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
   /** Milliseconds. */

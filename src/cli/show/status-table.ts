@@ -169,5 +169,5 @@ function resultsOf({ results }: JobReport): string {
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
 
-/** Of the two protocols of the service, either is named as the first one was. */
+/** `soap` is kept for the service itself, whatever protocol it speaks (docs/transfers.md). */
 const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'nothing'));

@@ -7,7 +7,7 @@ import { wrapToColumns } from './terminal-text.ts';
 /** No lines between the rows of a table, except below its head: many rows fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 
-export interface Fitted {
+interface Fitted {
   readonly head: readonly string[];
   readonly rows: readonly string[][];
   /** Columns that stand right. */

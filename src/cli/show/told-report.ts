@@ -35,7 +35,7 @@ export function toldReport(row: JobInformationRow | undefined) {
   };
 }
 
-export interface FollowedTasks {
+interface FollowedTasks {
   readonly job: JobRow;
   /** Tasks whose live files are followed. */
   readonly found: number;

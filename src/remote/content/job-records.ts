@@ -27,7 +27,7 @@ const MOST_BYTES = 128 * 1024 * 1024;
 /** Most of an answer says what is not kept: a list of so many jobs may be long. */
 export const MAX_JOBS_BYTES = 512 * 1024 * 1024;
 
-export interface JobRecordsOptions {
+interface JobRecordsOptions {
   /** What each of the `tasks` of a job is called. */
   readonly task: string;
   /** The job of which there is to be one record; it need not say so itself. */

@@ -1,12 +1,12 @@
 /** An answer on its way through a scanner: what is lifted out of it is taken before more is read. */
 import type { Lifted } from './lifted.ts';
 
-export interface Scanner<Rest> {
+interface Scanner<Rest> {
   push(chunk: Buffer): void;
   finish(): Rest;
 }
 
-export interface ScanProgress {
+interface ScanProgress {
   readonly lifted: Lifted | undefined;
   /** Counts the bytes of the answer. */
   readonly count: { bytes: number };

@@ -5,7 +5,7 @@ import type { Operation } from '../../operations.ts';
 /** The path of the middleware below {base_url}; it may be installed at another one. */
 export const DEFAULT_PATH = '/heappe';
 
-export type Verb = 'GET' | 'POST';
+type Verb = 'GET' | 'POST';
 
 /** A way of calling an operation. By POST its arguments are the JSON body, by GET they are the query. */
 export interface Address {
@@ -14,7 +14,7 @@ export interface Address {
   readonly path: `${Controller}/${string}`;
 }
 
-export type Controller = 'UserAndLimitationManagement' | 'FileTransfer' | 'JobManagement';
+type Controller = 'UserAndLimitationManagement' | 'FileTransfer' | 'JobManagement';
 
 const at = <V extends Verb, P extends Address['path']>(verb: V, path: P) => ({ verb, path });
 

@@ -19,7 +19,7 @@ function entryOf({ taskId, file, offset }: PartRequest): Json {
   });
 }
 
-export interface RequestLimit {
+interface RequestLimit {
   /** Of a whole body. */
   readonly mostBytes: number;
   /** Of the session code in it. */

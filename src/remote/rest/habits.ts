@@ -12,7 +12,7 @@ export interface KeptHabits {
 }
 
 /** What a file is asked for by: its listed name, or that below the id of its job (docs/rest.md 3.4). */
-export const PATH_FORMS = ['listed', 'below the job'] as const;
+const PATH_FORMS = ['listed', 'below the job'] as const;
 export type PathForm = (typeof PATH_FORMS)[number];
 
 const PATH_FORM = 'rest-path';
@@ -28,7 +28,7 @@ const BELIEVED_MS = 24 * 60 * 60_000;
 /** The smallest limit of a release (docs/rest.md 2.1): no request for parts is ever longer. */
 const SMALLEST_PARTS_BYTES = 452;
 
-export interface HabitsOptions {
+interface HabitsOptions {
   readonly kept: KeptHabits;
   /** Told when something is not as it was: in words, without a secret. */
   readonly onChange: (what: string) => void;

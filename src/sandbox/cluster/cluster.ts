@@ -108,14 +108,6 @@ export class SubmittedJob {
     return this.#tasks;
   }
 
-  /** The only task, for tests with one. */
-  get task(): SubmittedTask {
-    const [task] = this.tasks;
-    if (task === undefined || this.tasks.length > 1)
-      throw new JobtailError('usage', 'the job has not exactly one task');
-    return task;
-  }
-
   /** By its tasks; it runs from the start of the first to the end of the last one. */
   get state(): JobState {
     if (this.submittedAtMs === undefined) return 'Configuring';
@@ -181,7 +173,7 @@ export class SubmittedJob {
   }
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly habits: IdHabits;
   /** Milliseconds; the times of jobs go by it. */
   readonly clock: () => number;

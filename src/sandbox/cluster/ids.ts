@@ -1,7 +1,7 @@
 /** The ids of jobs, tasks and specifications: numbers of 64 bits. */
 import { createHash } from 'node:crypto';
 import { JobtailError } from '../../errors.ts';
-import { type JobId, parseJobId, parseTaskId, type TaskId } from '../../job.ts';
+import { type JobId, parseLong, type TaskId } from '../../job.ts';
 import type { SandboxHabits } from '../habits.ts';
 
 export type IdHabits = Pick<SandboxHabits, 'specificationIds'>;
@@ -11,8 +11,7 @@ const IRREGULAR_BYTES = 5;
 
 export class Ids {
   readonly #habits: IdHabits;
-  readonly #jobs = new Set<string>();
-  readonly #tasks = new Set<string>();
+  readonly #taken = { job: new Set<string>(), task: new Set<string>() };
   #next = 500;
 
   constructor(habits: IdHabits) {
@@ -21,20 +20,12 @@ export class Ids {
 
   /** Takes the id of a job, the next free one by default. One that is none or is taken is a `usage` error. */
   job(wanted?: string): JobId {
-    const id = parseJobId(wanted ?? this.#free(this.#jobs));
-    if (id === undefined) throw new JobtailError('usage', `the job id "${wanted}" is no 64-bit number`);
-    if (this.#jobs.has(id)) throw new JobtailError('usage', `job ${id} exists already`);
-    this.#jobs.add(id);
-    return id;
+    return this.#take('job', wanted) as JobId;
   }
 
   /** Takes the id of a task in the same way. */
   task(wanted?: string): TaskId {
-    const id = parseTaskId(wanted ?? this.#free(this.#tasks));
-    if (id === undefined) throw new JobtailError('usage', `the task id "${wanted}" is no 64-bit number`);
-    if (this.#tasks.has(id)) throw new JobtailError('usage', `task ${id} exists already`);
-    this.#tasks.add(id);
-    return id;
+    return this.#take('task', wanted) as TaskId;
   }
 
   /** The id of the specification of a task, by the habit. */
@@ -45,6 +36,15 @@ export class Ids {
       return String(createHash('sha256').update(taskId).digest().readUIntBE(0, IRREGULAR_BYTES));
     }
     return String(BigInt.asIntN(64, BigInt(taskId) + BigInt(specificationIds)));
+  }
+
+  #take(kind: 'job' | 'task', wanted: string | undefined): string {
+    const taken = this.#taken[kind];
+    const id = parseLong(wanted ?? this.#free(taken));
+    if (id === undefined) throw new JobtailError('usage', `the ${kind} id "${wanted}" is no 64-bit number`);
+    if (taken.has(id)) throw new JobtailError('usage', `${kind} ${id} exists already`);
+    taken.add(id);
+    return id;
   }
 
   #free(taken: ReadonlySet<string> = new Set()): string {

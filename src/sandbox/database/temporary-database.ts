@@ -54,6 +54,12 @@ export class TemporaryDatabase {
     }
   }
 
+  /** Of the server's first process; undefined while there is none. */
+  get pid(): number | undefined {
+    const [line = ''] = readIfThere(this.#pidFile).split('\n');
+    return line === '' ? undefined : Number(line);
+  }
+
   /** Starts it again, at the same port and with what it held. */
   async start(): Promise<void> {
     await this.#keeper.tell('start');
@@ -80,8 +86,12 @@ export class TemporaryDatabase {
     return this.#keeper.end();
   }
 
+  get #pidFile(): string {
+    return path.join(dataOf(this.#directory), 'postmaster.pid');
+  }
+
   #isReady(): boolean {
-    return /^ready\s*$/m.test(readIfThere(path.join(dataOf(this.#directory), 'postmaster.pid')));
+    return /^ready\s*$/m.test(readIfThere(this.#pidFile));
   }
 }
 
@@ -112,7 +122,8 @@ async function makeCluster({ initdb }: DatabasePrograms): Promise<{ directory: s
     await promisify(execFile)(initdb, line, { cwd: '/', ...surroundings() });
   } catch (error) {
     rmSync(directory, { recursive: true, force: true });
-    throw failed('initdb', (error as Partial<{ stderr: string }>).stderr ?? '', error);
+    const { stderr, message } = error as Error & { readonly stderr: string };
+    throw failed('initdb', stderr || message, error);
   }
   return { directory, password };
 }

@@ -6,14 +6,7 @@ import type { Release } from './releases.ts';
 export type Language = 'en' | 'cs';
 
 /** Failures that the releases answer differently. */
-export type FailureKind =
-  | 'sessionLost'
-  | 'wrongSecret'
-  | 'invalid'
-  | 'noSuchJob'
-  | 'foreignJob'
-  | 'noSuchFile'
-  | 'external';
+type FailureKind = 'sessionLost' | 'wrongSecret' | 'invalid' | 'noSuchJob' | 'foreignJob' | 'noSuchFile' | 'external';
 
 /** What an operation over REST throws instead of a result. It never leaves the sandbox. */
 export class RestFailure extends Error {

@@ -3,8 +3,9 @@
  * only `&`, `<` and `>` escaped, TAB, CR and LF raw, and references for characters that XML 1.0 does not even allow.
  */
 import type { Operation } from '../../operations.ts';
+import { SOAP_NAMESPACES, type SoapVersion } from '../../remote/soap/contract.ts';
 import type { FaultCode, ServiceFault } from '../refusals.ts';
-import { SOAP, type SoapVersion } from './request.ts';
+import { MEDIA_TYPES } from './request.ts';
 
 const DECLARATION = '<?xml version="1.0" encoding="utf-8"?>';
 const TYPES = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"';
@@ -59,13 +60,13 @@ export async function* responseAround(
 
 /** What stands before and after the content of Body. */
 export function envelopeOf(version: SoapVersion): { before: string; after: string } {
-  const before = `${DECLARATION}<soap:Envelope xmlns:soap="${SOAP[version].envelope}" ${TYPES}><soap:Body>`;
+  const before = `${DECLARATION}<soap:Envelope xmlns:soap="${SOAP_NAMESPACES[version]}" ${TYPES}><soap:Body>`;
   return { before, after: '</soap:Body></soap:Envelope>' };
 }
 
 /** The media type of answers. */
 export function answerType(version: SoapVersion): string {
-  return `${SOAP[version].mediaType}; charset=utf-8`;
+  return `${MEDIA_TYPES[version]}; charset=utf-8`;
 }
 
 const CODES = { 'version-mismatch': 'VersionMismatch', 'must-understand': 'MustUnderstand' } as const;

@@ -1,5 +1,5 @@
 /** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
-import { type ServiceName, wsdlOf } from '../../remote/soap/contract.ts';
+import { type ServiceName, type SoapVersion, wsdlOf } from '../../remote/soap/contract.ts';
 import { type ServedCall, serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from '../exchange.ts';
@@ -13,7 +13,7 @@ import { urlOf } from './addresses.ts';
 import { answerType, envelopeOf, faultDocument } from './answer.ts';
 import { getCurrentInfo, listJobs } from './job-information.ts';
 import { runOperation } from './operations.ts';
-import { readCall, readHead, type SoapVersion } from './request.ts';
+import { readCall, readHead } from './request.ts';
 import { entriesOf, jobIdOf, type SoapRequest } from './request-schema.ts';
 
 /** A request to the address of a service: a call, or a look at its WSDL. */

@@ -3,19 +3,13 @@
  * (docs/interface.md 4.1).
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { actionOf, SERVICES } from '../../remote/soap/contract.ts';
+import { actionOf, SERVICES, SOAP_NAMESPACES, type SoapVersion } from '../../remote/soap/contract.ts';
 import { readMediaType } from '../exchange.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { type RequestedService, readRequest, refused, type SoapRequest } from './request-schema.ts';
 import { readXml, type XmlElement } from './xml-tree.ts';
 
-export type SoapVersion = '1.1' | '1.2';
-
-/** Namespace of the envelope and media type, by version. */
-export const SOAP = {
-  '1.1': { envelope: 'http://schemas.xmlsoap.org/soap/envelope/', mediaType: 'text/xml' },
-  '1.2': { envelope: 'http://www.w3.org/2003/05/soap-envelope', mediaType: 'application/soap+xml' },
-} as const;
+export const MEDIA_TYPES = { '1.1': 'text/xml', '1.2': 'application/soap+xml' } as const;
 
 /** What the header lines say about a call. */
 export interface SoapCallHead {
@@ -30,8 +24,8 @@ export function readHead(headers: IncomingHttpHeaders): SoapCallHead {
   const charset = parameters.get('charset') ?? 'utf-8';
   const coding = headers['content-encoding'] ?? 'identity';
   if (charset.toLowerCase() !== 'utf-8' || coding !== 'identity') throw new HttpRefusal(415);
-  if (type === SOAP['1.2'].mediaType) return { version: '1.2', action: parameters.get('action') };
-  if (type !== SOAP['1.1'].mediaType) throw new HttpRefusal(415);
+  if (type === MEDIA_TYPES['1.2']) return { version: '1.2', action: parameters.get('action') };
+  if (type !== MEDIA_TYPES['1.1']) throw new HttpRefusal(415);
   const line = headers['soapaction'];
   const action = typeof line === 'string' ? line.trim().replace(/^"(.*)"$/, '$1') : undefined;
   return { version: '1.1', action };
@@ -40,7 +34,7 @@ export function readHead(headers: IncomingHttpHeaders): SoapCallHead {
 /** Reads the body of a call. Throws 400 for malformed XML and a client fault for all else that is wrong. */
 export function readCall(body: Buffer, head: SoapCallHead, requested: RequestedService): SoapRequest {
   const root = readXml(body);
-  const { envelope } = SOAP[head.version];
+  const envelope = SOAP_NAMESPACES[head.version];
   if (root.local !== 'Envelope') throw refused(`expected element Envelope, found ${root.local}`);
   if (root.uri !== envelope) {
     const text = `expected an Envelope of ${envelope} (SOAP ${head.version}), found one of ${root.uri}`;

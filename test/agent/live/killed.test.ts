@@ -69,6 +69,17 @@ class Place {
     expect(this.#step).toBe('');
   }
 
+  /** A poll that is killed before it does something with the mirror. */
+  async killedBefore(call: string): Promise<void> {
+    this.disk.beforeStep = async (step) => {
+      if (step !== call) return;
+      this.engine.kill();
+      throw new JobtailError('aborted', 'it was killed');
+    };
+    await expect(this.engine.poll()).rejects.toThrow();
+    this.disk.beforeStep = async () => {};
+  }
+
   /** The mirror, or one of its old generations. */
   read(generationsBack = 0): string | undefined {
     const file = this.engine.mirror(STDOUT);
@@ -277,13 +288,7 @@ describe('what may be damaged is taken back', () => {
     await place.polls();
     const changed = Buffer.from(LONG).fill('#', 700, 710);
     fs.writeFileSync(place.engine.mirror(STDOUT), changed);
-    place.disk.beforeStep = async (step) => {
-      if (step !== 'truncate') return;
-      place.engine.kill();
-      throw new JobtailError('aborted', 'it was killed');
-    };
-    await expect(place.engine.poll()).rejects.toThrow();
-    place.disk.beforeStep = async () => {};
+    await place.killedBefore('truncate');
     expect(place.read()).toBe(changed.toString());
     place.start();
     expect(place.row?.position).toBe(700);
@@ -298,13 +303,7 @@ describe('what may be damaged is taken back', () => {
     await place.polls();
     place.has('safe and lost');
     place.disk.flushFailures = 1;
-    place.disk.beforeStep = async (step) => {
-      if (step !== 'truncate') return;
-      place.engine.kill();
-      throw new JobtailError('aborted', 'it was killed');
-    };
-    await expect(place.engine.poll()).rejects.toThrow();
-    place.disk.beforeStep = async () => {};
+    await place.killedBefore('truncate');
     expect(place.read()).toBe('safe and lost');
     place.start();
     place.has('another');

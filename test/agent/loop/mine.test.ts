@@ -60,12 +60,12 @@ describe('a job of the user', () => {
   });
 });
 
-/** Three hundred jobs, each third of which runs or waits; the others ended, half of them long ago. */
-async function threeHundred() {
+/** Ninety jobs, each third of which runs or waits; the others ended, half of them long ago. */
+async function ninety() {
   const clock = new HeldClock(NOW);
   const service = new ModelJobService();
   const remote = new ModelRemote();
-  for (let id = 1; id <= 300; id++) {
+  for (let id = 1; id <= 90; id++) {
     const tasks = tasksOf(String(10_000 + id));
     const [kind, endTime] = [id % 3, at(NOW - (id % 2 === 0 ? 30 * DAY_MS : MINUTE_MS))];
     const state = kind === 0 ? (id % 2 === 0 ? 'Running' : 'Queued') : 'Finished';
@@ -86,46 +86,46 @@ describe('all jobs of the user', () => {
   it('are followed, running ones first and never more than the rule says, until each is settled', {
     timeout: 120_000,
   }, async () => {
-    const { clock, service, order, inState, said, store } = await threeHundred();
-    order({ mostJobs: 60 });
-    await clock.passUntil('the first jobs', () => inState('watched').length === 60, MINUTE_MS);
+    const { clock, service, order, inState, said, store } = await ninety();
+    order({ mostJobs: 18 });
+    await clock.passUntil('the first jobs', () => inState('watched').length === 18, MINUTE_MS);
     const running = inState('watched').filter(({ jobId }) => service.jobs.get(jobId)?.state === 'Running');
-    expect(running).toHaveLength(50);
-    expect(store.jobInformation.lastLook()).toMatchObject({ listed: 300, waiting: 140 });
-    expect(said).toContainEqual(expect.stringMatching(/^following 60 more jobs of the user; 140 more wait/));
+    expect(running).toHaveLength(15);
+    expect(store.jobInformation.lastLook()).toMatchObject({ listed: 90, waiting: 42 });
+    expect(said).toContainEqual(expect.stringMatching(/^following 18 more jobs of the user; 42 more wait/));
     for (const [id, job] of service.jobs)
       service.set({ ...job, state: 'Finished', endTime: at(clock.now()), id: id as never });
     for (let minute = 0; minute < 15; minute++) {
       await clock.pass(MINUTE_MS);
-      expect(inState('watched').length).toBeLessThanOrEqual(60);
+      expect(inState('watched').length).toBeLessThanOrEqual(18);
     }
     // All are young now.
-    await clock.passUntil('all of them', () => inState('settled').length === 300);
+    await clock.passUntil('all of them', () => inState('settled').length === 90);
     expect(store.jobs.all().every(({ source }) => source === 'mine')).toBe(true);
   });
 
   it('are followed once, over starts, and an end by a person counts', async () => {
-    const { clock, order, inState, restart, store } = await threeHundred();
+    const { clock, order, inState, restart, store } = await ninety();
     order({ maxAgeMs: MINUTE_MS / 2 });
-    await clock.passUntil('the jobs that are active', () => inState('watched').length === 100);
+    await clock.passUntil('the jobs that are active', () => inState('watched').length === 30);
     const [one] = inState('watched');
     if (one === undefined) throw new Error('none is watched');
     store.jobs.unwatch(one.jobId, 'ended');
     await restart();
     await clock.pass(5 * MINUTE_MS);
-    expect(inState('watched')).toHaveLength(99);
+    expect(inState('watched')).toHaveLength(29);
     expect(inState('ended')).toHaveLength(1);
   });
 
   it('are left as they are when the rule ends; those that came by it stay', async () => {
-    const { clock, service, order, inState, store, agent } = await threeHundred();
+    const { clock, service, order, inState, store, agent } = await ninety();
     order({ maxAgeMs: MINUTE_MS / 2 });
-    await clock.passUntil('the jobs that are active', () => inState('watched').length === 100);
+    await clock.passUntil('the jobs that are active', () => inState('watched').length === 30);
     store.watchMine.remove('command');
     agent.refresh();
     service.set(jobOf('999', 'Running'));
     await clock.pass(5 * MINUTE_MS);
-    expect(inState('watched')).toHaveLength(100);
+    expect(inState('watched')).toHaveLength(30);
   });
 });
 

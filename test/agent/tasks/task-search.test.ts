@@ -190,6 +190,16 @@ describe('the looks of a job', () => {
     expect(tasks()).toEqual(['9001', '9002']);
   });
 
+  it('look for nothing more once all is known, though nobody else lists; more in a listing is looked for again', async () => {
+    const { remote, look, store } = setUp();
+    remote.task('9001', '9001');
+    expect(await look()).toEqual({ found: 1, nextMs: 600_000 });
+    expect(store.taskSearches.get(JOB)).toMatchObject({ nextLookAt: null });
+    remote.listed.push('/9002/x');
+    await look();
+    expect(store.taskSearches.get(JOB)?.nextLookAt).toBeGreaterThan(0);
+  });
+
   it('are over when an order names the tasks', async () => {
     const { remote, look, store, clock } = setUp();
     remote.task('9001', '9001');

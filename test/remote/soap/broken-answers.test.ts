@@ -1,18 +1,12 @@
-import { afterAll, afterEach, expect, test } from 'vitest';
-import { JobtailError } from '../../../src/errors.ts';
+import { afterAll, expect, test } from 'vitest';
 import type { SoapRemote } from '../../../src/remote/soap/client.ts';
-import { slowness, watchTurns } from '../../support/turns.ts';
-import { BROKEN, type Broken } from '../../support/wire-broken.ts';
-import { createRemote, JOB, SESSION_CODE, TASK } from '../../support/wire-remote.ts';
-import { startTcpServer, until } from '../../support/wire-server.ts';
+import { BROKEN } from '../../support/wire-broken.ts';
+import type { Broken } from '../../support/wire-broken-http.ts';
+import { createRemote, JOB, TASK } from '../../support/wire-remote.ts';
+import { expectFailure, type Protocol } from '../../support/wire-suffering.ts';
 
 const signal = new AbortController().signal;
-const closing: { close(): Promise<void> }[] = [];
 const startBytes = process.memoryUsage().rss;
-
-afterEach(async () => {
-  for (const each of closing.splice(0).reverse()) await each.close();
-});
 
 function call(remote: SoapRemote, operation: Broken['operation']): Promise<unknown> {
   switch (operation) {
@@ -25,58 +19,20 @@ function call(remote: SoapRemote, operation: Broken['operation']): Promise<unkno
   }
 }
 
-const SHORT = { connectMs: 20_000, headersMs: 250, idleMs: 250, totalMs: 1500 };
-/** Where something else is to be met first: on a busy machine, too. */
-const LONG = { connectMs: 20_000, headersMs: 20_000, idleMs: 20_000, totalMs: 20_000 };
-
-/** Makes the call and returns its failure and for how long the process could do nothing else, at most, in milliseconds. */
-async function suffer({
-  serve,
-  operation,
-  code,
-}: Broken): Promise<{ error: unknown; blockedMs: number; connections: number }> {
-  const server = await startTcpServer((socket) => socket.on('data', (data) => isEnd(data) && serve(socket)));
-  const made = createRemote(server.url, {
-    limits: code === 'timeout' ? SHORT : LONG,
-    maxSmallAnswerBytes: 2 * 1024 * 1024,
-  });
-  closing.push(server, made);
-  const turns = watchTurns();
-  const error = await call(made.remote, operation).then(
-    () => 'it succeeded',
-    (thrown: unknown) => thrown,
-  );
-  const blockedMs = turns.longestMs();
-  await until(() => server.open() <= 2);
-  return { error, blockedMs, connections: server.connections() };
-}
-
-function isEnd(data: Buffer): boolean {
-  return data.toString().endsWith(':Envelope>');
-}
+const SOAP: Protocol = {
+  isEnd: (data) => data.toString().endsWith(':Envelope>'),
+  connect(url, options, { operation }) {
+    const { remote, close } = createRemote(url, options);
+    return { call: () => call(remote, operation), close };
+  },
+};
 
 test('there are enough of them', () => {
   expect(BROKEN.length).toBeGreaterThan(40);
 });
 
 test.each(BROKEN.map((broken) => [broken.what, broken] as const))('%s', async (_, broken) => {
-  let { error, blockedMs } = await suffer(broken);
-  // The garbage of all before may be collected in any of them: only what blocks again and again is a defect.
-  const { blocksMs = 100 } = broken;
-  let limitMs = blocksMs;
-  for (let again = 0; blockedMs > limitMs && again < 5; again += 1) {
-    blockedMs = (await suffer(broken)).blockedMs;
-    limitMs = blocksMs * Math.max(1, slowness());
-  }
-  expect(blockedMs).toBeLessThan(limitMs);
-  if (!(error instanceof JobtailError)) throw new Error(`expected a JobtailError, got ${String(error)}`);
-  expect(`${error.code}: ${error.message}`).toMatch(new RegExp(`^${broken.code}: `));
-  expect(error.message).toContain(broken.says ?? '');
-  expect(error.message.length).toBeLessThan(700);
-  expect(JSON.stringify([error.message, error.hint, error.stack, error.cause])).not.toContain(SESSION_CODE);
-  expect(error.cause).toBeUndefined();
-  const waits = error.code === 'rate-limited' || (error.code === 'unavailable' && broken.what === '503');
-  expect(error.retryAfterMs).toBe(waits ? 7000 : undefined);
+  await expectFailure(broken, SOAP);
 });
 
 afterAll(() => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeBytes } from '../../support/decode-bytes.ts';
+import { onlyTask } from '../../support/only-task.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import {
   ALICE,
@@ -43,7 +44,7 @@ async function startJob(options: Parameters<typeof startSandbox>[0] = {}) {
     if (answer.status !== 200) return faultText(answer);
     return answer.body.replace(`<${FILE}Response xmlns="${NAMESPACE}">`, '').replace(`</${FILE}Response>`, '');
   };
-  return { sandbox, session, job, task: job.task, parts, list, file };
+  return { sandbox, session, job, task: onlyTask(job), parts, list, file };
 }
 
 const entry = (content: string, fileType = 'StandardOutputFile', path = '/stdout.txt', offset = '0') =>
@@ -201,9 +202,9 @@ describe('ListChangedFilesForJob', () => {
   it('follows links within the jobs, not beyond, and not in circles', async () => {
     const { sandbox, task, list, file } = await startJob();
     const parent = await sandbox.submitJob({ tasks: [{}] });
-    await mkdir(join(parent.task.directory, 'sub'));
-    await writeFile(join(parent.task.directory, 'sub', 'result'), 'of the parent');
-    await symlink(join(parent.task.directory, 'sub'), join(task.directory, 'parent'));
+    await mkdir(join(onlyTask(parent).directory, 'sub'));
+    await writeFile(join(onlyTask(parent).directory, 'sub', 'result'), 'of the parent');
+    await symlink(join(onlyTask(parent).directory, 'sub'), join(task.directory, 'parent'));
     await symlink('.', join(task.directory, 'circle'));
     await symlink('nowhere', join(task.directory, 'dangling'));
     await writeFile(join(sandbox.directory, 'secret'), 'secret');

@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { SandboxHabits } from '../../../src/sandbox/habits.ts';
+import { onlyTask } from '../../support/only-task.ts';
 import { call, faultText, jobAnd, offsets, signIn, startSandbox } from '../support.ts';
 
 const PARTS = 'DownloadPartsOfJobFilesFromCluster';
@@ -49,7 +50,7 @@ describe('ids of specifications, which listed names begin with', () => {
 
   it('stay within 64 bits', async () => {
     const { sandbox } = await startJob({ specificationIds: 1 });
-    const { task } = await sandbox.submitJob({ tasks: [{ taskId: '9223372036854775807' }] });
+    const task = onlyTask(await sandbox.submitJob({ tasks: [{ taskId: '9223372036854775807' }] }));
     expect(task.specificationId).toBe('-9223372036854775808');
   });
 

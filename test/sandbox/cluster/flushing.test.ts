@@ -2,6 +2,7 @@
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { onlyTask } from '../../support/only-task.ts';
 import { call, jobAnd, offsets, signIn, startSandbox } from '../support.ts';
 
 const PARTS = 'DownloadPartsOfJobFilesFromCluster';
@@ -22,7 +23,7 @@ async function startJob(flushSeconds: number) {
     return [/<content>(.*)<\/content>/s.exec(parts.body)?.[1]?.length ?? 0, Buffer.from(base64, 'base64').length];
   };
   const write = async (bytes: number) => {
-    for (const file of [job.task.files.stdout, join(job.task.directory, 'result.bin')]) {
+    for (const file of [onlyTask(job).files.stdout, join(onlyTask(job).directory, 'result.bin')]) {
       await appendFile(file, 'x'.repeat(bytes));
     }
   };
@@ -54,7 +55,7 @@ describe('the last bytes of a file', () => {
     expect(await shown()).toEqual([BUFFERED_BYTES, BUFFERED_BYTES]);
     await write(BUFFERED_BYTES);
     expect(await shown()).toEqual([BUFFERED_BYTES + 10, BUFFERED_BYTES + 10]);
-    await writeFile(job.task.files.stdout, 'anew');
+    await writeFile(onlyTask(job).files.stdout, 'anew');
     expect(await shown()).toEqual([4, BUFFERED_BYTES + 10]);
   });
 

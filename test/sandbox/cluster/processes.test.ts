@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { onlyTask } from '../../support/only-task.ts';
 import { startSandbox, until } from '../support.ts';
 
 const node = (script: string, ...argv: string[]) => [process.execPath, '-e', script, ...argv];
@@ -77,9 +78,9 @@ describe('jobs', () => {
   it('wait while they are held', async () => {
     const sandbox = await startSandbox();
     const job = await sandbox.submitJob({ held: true, tasks: [{ command: node('console.log(1)') }] });
-    expect(job.task.state).toBe('no-process');
+    expect(onlyTask(job).state).toBe('no-process');
     await job.submit();
-    expect(await job.task.exited()).toEqual({ code: 0, signal: null });
+    expect(await onlyTask(job).exited()).toEqual({ code: 0, signal: null });
     await expect(job.submit()).rejects.toThrow('already submitted');
   });
 
@@ -101,7 +102,7 @@ describe('jobs', () => {
     const script =
       "const fs = require('fs'); fs.writeSync(1, 'before'); fs.writeFileSync('ready', '');" +
       "const timer = setInterval(() => { if (fs.existsSync('go')) { fs.writeSync(1, 'after'); clearInterval(timer); } }, 5)";
-    const { task } = await sandbox.submitJob({ tasks: [{ command: node(script) }] });
+    const task = onlyTask(await sandbox.submitJob({ tasks: [{ command: node(script) }] }));
     await until(() =>
       readFile(join(task.directory, 'ready')).then(
         () => true,

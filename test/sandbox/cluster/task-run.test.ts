@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { SubmittedJob, SubmittedTask } from '../../../src/sandbox/cluster/cluster.ts';
+import { onlyTask } from '../../support/only-task.ts';
 import { startSandbox, until } from '../support.ts';
 
 /** Never reached: only an order starts such a task. */
@@ -70,7 +71,7 @@ describe('states', () => {
     const tasks = [{ command: ['/no/such/program'], startDelayMs: 1 }];
     const other = await sandbox.submitJob({ tasks });
     await until(() => other.state === 'Failed');
-    expect(other.task.run.errorMessage).toContain('/no/such/program');
+    expect(onlyTask(other).run.errorMessage).toContain('/no/such/program');
   });
 
   it.each([
@@ -135,7 +136,7 @@ describe('what comes late', () => {
   it('is a task that waits, with its directory and its files', async () => {
     const sandbox = await startSandbox();
     const job = await sandbox.submitJob({ tasks: [{ command: COMMAND, startDelayMs: 30 }] });
-    await until(async () => (await readFile(job.task.files.stdout, 'utf8').catch(() => '')) !== '');
+    await until(async () => (await readFile(onlyTask(job).files.stdout, 'utf8').catch(() => '')) !== '');
     expect(statesOf(job)).toEqual(['Running', 'Running']);
   });
 

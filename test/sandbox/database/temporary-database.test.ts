@@ -6,10 +6,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
+import { FLEET_PLACE } from '../../../bench/fleet-node.ts';
 import { findDatabasePrograms } from '../../../src/sandbox/database/programs.ts';
 import { TemporaryDatabase } from '../../../src/sandbox/database/temporary-database.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { FLEET_PLACE, needs } from '../../support/needs.ts';
+import { needs } from '../../support/needs.ts';
 import { READS_TYPESCRIPT } from '../../support/typescript-hook.ts';
 
 const programs = findDatabasePrograms([FLEET_PLACE]) ?? { initdb: '', postgres: '' };

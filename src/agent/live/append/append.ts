@@ -4,6 +4,7 @@
  * of the same width that stand for them.
  */
 
+import { BEHIND_EVERY_END } from '../../ports.ts';
 import { match } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
@@ -17,8 +18,6 @@ import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
 
 const APPEND_BYTES = 1024 * 1024;
-/** No live file is that long (1 TiB); ext4 has no place beyond 2^44, and a service that looks for one fails. */
-const BEHIND_ALL_BYTES = 2 ** 40;
 /** Undecodable stretches that are filled in one poll: each costs some calls. */
 const MOST_FILLS = 8;
 
@@ -82,7 +81,7 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
 export async function* appendFar(file: LiveFile, { reading }: Answer, context: FollowContext): Follow<FollowEnd> {
   if (file.row.relativePath === null) {
     // From behind its end there is no text, so what comes with it is told.
-    const named = yield BEHIND_ALL_BYTES;
+    const named = yield BEHIND_EVERY_END;
     if (named === undefined) return 'absent';
     file.note({ relativePath: named.relativePath });
   }

@@ -66,6 +66,15 @@ export async function match(
       continue;
     }
     if (reading.atEnd()) return { kind: 'shorter', at };
+    const width = reading.uncertainBytes;
+    if (width !== undefined) {
+      const end = at + width * (await reading.skipUncertain((to - at) / width));
+      // No character that is uncertain stands for a byte of ASCII.
+      if ((await bytes.read(at, end)).some((byte) => byte < 0x80)) return { kind: 'different', at };
+      onSkipped(at, end);
+      at = end;
+      continue;
+    }
     const replaced = await reading.skipUncertain();
     const mayBeCut = asked === undefined || at >= asked + WITHIN_BLOCK_BYTES;
     const resumed = await whereResumed(reading, bytes, { at, to, replaced, mayBeCut });
@@ -95,10 +104,6 @@ async function whereResumed(
   bytes: Bytes,
   { at, to, replaced, mayBeCut }: Replaced,
 ): Promise<number | undefined> {
-  if (reading.uncertainBytes !== undefined) {
-    const end = Math.min(to, at + replaced * reading.uncertainBytes);
-    return (await bytes.read(at, end)).every((byte) => byte >= 0x80) ? end : undefined;
-  }
   const end = await whereAlike(reading, bytes, { at, to, replaced });
   const skipped = await bytes.read(at, Math.min(end ?? at, at + STEP_BYTES));
   return fewestReplacements(skipped, mayBeCut) > replaced ? undefined : end;

@@ -21,7 +21,7 @@ export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
 }
 
 /** What a live file consists of, as `openLiveFile` found it. */
-export interface LiveFileParts {
+interface LiveFileParts {
   readonly row: LiveRow;
   readonly mirror: Mirror;
   readonly writer: MirrorWriter;

@@ -23,8 +23,8 @@ export interface Reading {
   peek(max: number): Promise<Buffer>;
   /** Moves past `count` of the bytes that `peek` showed. */
   advance(count: number): void;
-  /** Moves past the replacement characters that stand here, and says how many there were. */
-  skipUncertain(): Promise<number>;
+  /** Moves past the characters that are uncertain here, at most `most` of them, and says how many these were. */
+  skipUncertain(most?: number): Promise<number>;
   /** Bytes that stand behind each character where it is uncertain; undefined if nothing says so. */
   readonly uncertainBytes: number | undefined;
   /** Nothing follows. */
@@ -88,9 +88,9 @@ export class Utf8Reading implements Reading {
     this.#at += count;
   }
 
-  async skipUncertain(): Promise<number> {
+  async skipUncertain(most = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0;
-    while (standsAt(await this.#load(), 0, REPLACEMENT)) {
+    while (count < most && standsAt(await this.#load(), 0, REPLACEMENT)) {
       this.#at += REPLACEMENT.length;
       count++;
     }
@@ -166,9 +166,9 @@ export class EncodedReading implements Reading {
     return this.encoder.unitBytes === 1 ? 1 : undefined;
   }
 
-  async skipUncertain(): Promise<number> {
+  async skipUncertain(most = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0;
-    while (this.#uncertain && this.#bytes.length === 0) {
+    while (count < most && this.#uncertain && this.#bytes.length === 0) {
       const text = (await this.#content.read(this.#textAt, this.#textAt + 4)).toString('utf8');
       this.#textAt += Buffer.byteLength(String.fromCodePoint(text.codePointAt(0) ?? 0));
       this.#uncertain = false;

@@ -66,7 +66,7 @@ export class DirectResults {
     return wanted === 'direct' || many >= MANY_FILES || (bytes !== null && bytes > aboveBytes);
   }
 
-  /** The size from which a file that comes by SOAP is stopped and left to the direct way. */
+  /** The size from which a file that comes by the service is stopped and left to the direct way. */
   get aboveBytes(): number {
     return this.#options.aboveBytes;
   }

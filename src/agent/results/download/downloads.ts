@@ -17,7 +17,7 @@ export interface DownloadsOptions {
   readonly directory: string;
   readonly remote: Remote;
   readonly signal: AbortSignal;
-  /** The way beside SOAP; null for SOAP alone. */
+  /** The way beside the service's own; null for that alone. */
   readonly direct: DirectResults | null;
   readonly limits: DownloadLimits;
   readonly placement: Placement;
@@ -44,7 +44,7 @@ export class Downloads {
     const first = isOpen ? due.filter(({ row }) => direct.takes(row.bytes, due.length)) : [];
     const gone = await this.#byDirect(first);
 
-    // What turns out to be large on its way through SOAP is stopped, and comes directly.
+    // What turns out to be large on its way through the service is stopped, and comes directly.
     const canStop = isOpen && first.length < due.length && direct.isOpen(jobId);
     const left = due.filter((result) => !gone.has(result));
     const large = await this.#byService(left, canStop ? direct.aboveBytes : null);
@@ -53,11 +53,11 @@ export class Downloads {
       large.filter((result) => !largeGone.has(result)),
       null,
     );
-    // Nothing waits to be resumed: what did not come directly came by SOAP.
+    // Nothing waits to be resumed: what did not come directly came by the service.
     if (direct !== null) await clearStaging(directory);
   }
 
-  /** The files that the direct way brought or left out for good; the others are left to SOAP. */
+  /** The files that the direct way brought or left out for good; the others are left to the service. */
   async #byDirect(files: readonly DueResult[]): Promise<Set<DueResult>> {
     const { jobId, remote, signal, direct, limits, placement, progress, onFallback } = this.#options;
     const free = await placement.free(files);

@@ -7,7 +7,7 @@
  */
 import type { ResultRow } from '../../../store/rows.ts';
 
-export type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
+type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
 
 export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
 

@@ -5,8 +5,8 @@
 import { partsOf } from '../../path-parts.ts';
 
 /** What the results of a job may be: files, and files and directories together. More would fill the memory. */
-export const MOST_FILES = 200_000;
-export const MOST_NODES = 500_000;
+const MOST_FILES = 200_000;
+const MOST_NODES = 500_000;
 
 const FILE = -1;
 const ROOT = 0;

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
+import iconv from 'iconv-lite';
 import { describe, expect, test } from 'vitest';
 import { type Bytes, match } from '../../../../src/agent/live/compare/match.ts';
-import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
+import { CodePage } from '../../../../src/agent/live/text/code-page.ts';
+import { EncodedReading, Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
 import { textOf } from '../../../support/drive.ts';
+import { MemoryContent } from '../../../support/memory-content.ts';
 import { ALL_ATOMS } from '../model/content.ts';
 
 /** Content in which every run of atoms ends in a letter: what is skipped ends within a few bytes. */
@@ -25,6 +28,26 @@ async function compare(remote: Buffer, mirror: Buffer, from = 0) {
 }
 
 describe('match', () => {
+  test('stands right behind the mirror where every byte is a character, known which or not', async () => {
+    const pages = ['windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-2'];
+    const page = fc.constantFrom('windows-1250', 'windows-1252');
+    await fc.assert(
+      fc.asyncProperty(content, fc.nat(), page, fc.nat(), async (bytes, end, name, unknownFrom) => {
+        const length = end % (bytes.length + 1);
+        const shown = [...iconv.decode(bytes, name)].map((character, at) =>
+          character === '\ufffd' ? String.fromCharCode(bytes[at] ?? 0) : character,
+        );
+        const isUnknown = (at: number) => at >= unknownFrom % (length + 1) && (bytes[at] ?? 0) >= 0x80;
+        const mirror = bytes.subarray(0, length).map((byte, at) => (isUnknown(at) ? 0xff : byte));
+        const unknownUntil = (at: number) => (isUnknown(at) ? at + 1 : undefined);
+        const reading = new EncodedReading(new MemoryContent(Buffer.from(shown.join(''))), new CodePage(pages));
+        const there = { ...bytesOf(Buffer.from(mirror)), unknownUntil };
+        expect(await match(reading, there, { from: 0, to: length })).toEqual({ kind: 'same', aligned: true });
+        expect(await reading.text()).toBe(shown.slice(length).join(''));
+      }),
+    );
+  });
+
   test('finds every beginning of a file to be the same, from every offset', async () => {
     await fc.assert(
       fc.asyncProperty(content, fc.nat(), fc.nat(), async (bytes, start, end) => {

@@ -1,0 +1,71 @@
+/** The search for the tasks of one followed job: when it is due, as long as nobody tells them. */
+import type { JobId } from '../../job.ts';
+import { type Calls, QueuedRemote } from '../calls.ts';
+import type { PollContext } from '../poll/poll.ts';
+import type { Remote } from '../ports.ts';
+import { type LookEnd, TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
+import type { DueTasks } from './due-tasks.ts';
+import { withJitter } from './pace.ts';
+
+export interface JobSearchContext {
+  readonly poll: PollContext;
+  readonly calls: Calls;
+  readonly remote: Remote;
+  readonly search: Omit<TaskSearchOptions, 'isToldOfJobs'>;
+  /** There is a service that tells of jobs: it is asked for tasks first. */
+  readonly isToldOfJobs: boolean;
+  /** In [0, 1), for jitter. */
+  readonly random: () => number;
+}
+
+export class JobSearch {
+  readonly #jobId: JobId;
+  readonly #tasks: DueTasks;
+  readonly #context: JobSearchContext;
+  readonly #search: TaskSearch;
+  /** Tasks, if they are to be found, are searched for with the file-transfer service: nobody tells them. */
+  #isNeeded: boolean;
+
+  constructor(jobId: JobId, tasks: DueTasks, context: JobSearchContext) {
+    const { search, isToldOfJobs } = context;
+    this.#jobId = jobId;
+    this.#tasks = tasks;
+    this.#context = context;
+    this.#search = new TaskSearch(jobId, { ...search, isToldOfJobs });
+    this.#isNeeded = !isToldOfJobs;
+  }
+
+  /** A look is due after `delayMs`, if tasks are to be found, and nobody tells them. */
+  plan(delayMs: number): void {
+    const { taskSearches } = this.#context.poll.store;
+    if (this.#isNeeded && taskSearches.get(this.#jobId) !== undefined) this.#tasks.due('search', delayMs);
+  }
+
+  /** Whether the service that tells of jobs names the tasks; undefined if it could not be asked, or says nothing. */
+  told(namesTasks: boolean | undefined): void {
+    const wasNeeded = this.#isNeeded;
+    this.#isNeeded = namesTasks === undefined ? wasNeeded || this.#hasNoTask : !namesTasks;
+    if (!wasNeeded) this.plan(0);
+  }
+
+  /** A sync of the results listed these; a look is due at once if other tasks show in them. */
+  async listed(names: readonly string[]): Promise<void> {
+    if (await this.#search.listed(names)) this.plan(0);
+  }
+
+  /** One look. @throws JobtailError */
+  look(signal: AbortSignal): Promise<LookEnd> {
+    const { poll, calls, remote } = this.#context;
+    const isListed = poll.store.jobs.get(this.#jobId)?.results === true;
+    return this.#search.look({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
+  }
+
+  /** The look after one that wants another in `nextMs`; null for none. */
+  planNext(nextMs: number | null): void {
+    if (nextMs !== null && this.#isNeeded) this.#tasks.dueAgain('search', withJitter(nextMs, this.#context.random()));
+  }
+
+  get #hasNoTask(): boolean {
+    return this.#context.poll.store.taskSearches.knownTasks(this.#jobId).length === 0;
+  }
+}
