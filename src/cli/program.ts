@@ -48,6 +48,7 @@ export function programOf(): Command {
 
 function addFollowing(program: Command): void {
   command(program, 'run', 'follow the watched jobs until stopped (the daemon, in the foreground)')
+    .option('--drain', 'in a fleet: have the agent that runs hand its jobs over to the others and end')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
 

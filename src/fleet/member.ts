@@ -283,7 +283,6 @@ export class FleetMember implements Ownership {
   #report(): Report {
     const { budget, lagMs } = this.#options;
     return {
-      jobs: this.#held.size,
       lagMs: lagMs(),
       callsLastMinute: budget.callsLastMinute,
       isDraining: this.#isDraining,

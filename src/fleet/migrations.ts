@@ -20,7 +20,6 @@ const MIGRATIONS: readonly string[] = [
     is_draining boolean NOT NULL DEFAULT false,
     drain_asked boolean NOT NULL DEFAULT false,
     most_jobs  integer NOT NULL,
-    jobs       integer NOT NULL DEFAULT 0,
     lag_ms     bigint,
     calls_last_minute integer NOT NULL DEFAULT 0,
     about      json NOT NULL

@@ -23,13 +23,13 @@ export interface AgentAbout {
 
 /** How an agent stands, as it says every few seconds. */
 export interface Report {
-  readonly jobs: number;
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
   readonly isDraining: boolean;
 }
 
 export interface AgentRow extends Capacity, AgentAbout, Report {
+  readonly jobs: number;
   readonly state: 'alive' | 'draining' | 'gone';
   /** Milliseconds since 1970, by the clock of the database. */
   readonly startedAt: number;
@@ -50,6 +50,9 @@ export interface Standing {
 
 /** It may have been busy for longer than a lease; whoever looks is not told "gone" each time. */
 const SEEN = `seen_at > now() - lease_ms * interval '1 ms' AND NOT is_ended`;
+
+/** As it is just now, not as it was when the agent reported. */
+const JOBS = '(SELECT count(*)::int FROM {s}.jobs WHERE owner = agents.name) AS jobs';
 
 export class Register {
   readonly #database: Database;
@@ -74,15 +77,15 @@ export class Register {
 
   /** @throws JobtailError locked if another agent took the name */
   async report({ name, instance }: Member, report: Report): Promise<Standing> {
-    const { jobs, lagMs, callsLastMinute, isDraining } = report;
+    const { lagMs, callsLastMinute, isDraining } = report;
     const [own] = await this.#database.query<{ readonly drainAsked: boolean }>(
-      `UPDATE {s}.agents SET seen_at = now(), is_ended = false, jobs = $3, lag_ms = $4, calls_last_minute = $5, is_draining = $6
+      `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5
        WHERE name = $1 AND instance = $2 RETURNING drain_asked AS "drainAsked"`,
-      [name, instance, jobs, lagMs === null ? null : Math.round(lagMs), callsLastMinute, isDraining],
+      [name, instance, lagMs === null ? null : Math.round(lagMs), callsLastMinute, isDraining],
     );
     if (own === undefined) throw nameTaken(name);
     const agents = await this.#database.query<Capacity & { readonly jobs: number }>(
-      `SELECT name, most_jobs AS "mostJobs", jobs FROM {s}.agents WHERE ${SEEN} AND NOT is_draining ORDER BY name`,
+      `SELECT name, most_jobs AS "mostJobs", ${JOBS} FROM {s}.agents WHERE ${SEEN} AND NOT is_draining ORDER BY name`,
     );
     const [queue] = await this.#database.query<Omit<Standing, 'agents' | 'drainAsked'>>(
       `SELECT count(*)::int AS jobs, count(*) FILTER (WHERE state < 'active')::int AS waiting,
@@ -94,7 +97,7 @@ export class Register {
 
   /** It stops in order. */
   async leave({ name, instance }: Member): Promise<void> {
-    await this.#database.query('UPDATE {s}.agents SET is_ended = true, jobs = 0 WHERE name = $1 AND instance = $2', [
+    await this.#database.query('UPDATE {s}.agents SET is_ended = true WHERE name = $1 AND instance = $2', [
       name,
       instance,
     ]);
@@ -109,14 +112,14 @@ export class Register {
     return rows.length > 0;
   }
 
-  /** All that ever were there and were seen within a week. */
+  /** All that are there, and those that were seen within a week and did not end in order. */
   async all(): Promise<AgentRow[]> {
     const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: AgentAbout }>(
-      `SELECT name, most_jobs AS "mostJobs", jobs, lag_ms::float AS "lagMs", calls_last_minute AS "callsLastMinute",
+      `SELECT name, most_jobs AS "mostJobs", ${JOBS}, lag_ms::float AS "lagMs", calls_last_minute AS "callsLastMinute",
          is_draining AS "isDraining", about, extract(epoch FROM started_at)::float * 1000 AS "startedAt",
          extract(epoch FROM seen_at)::float * 1000 AS "seenAt",
          CASE WHEN NOT (${SEEN}) THEN 'gone' WHEN is_draining THEN 'draining' ELSE 'alive' END AS state
-       FROM {s}.agents WHERE seen_at > now() - interval '7 days' ORDER BY name`,
+       FROM {s}.agents WHERE seen_at > now() - interval '7 days' AND NOT is_ended ORDER BY name`,
     );
     return rows.map(({ about, ...rest }) => ({ ...rest, ...about }));
   }
