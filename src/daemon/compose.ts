@@ -1,5 +1,6 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
 import { type CallBudget, Calls, QueuedRemote } from '../agent/calls.ts';
+import type { JobRegister } from '../agent/job-register.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
@@ -83,6 +84,8 @@ export interface EngineOptions {
   readonly clock?: Clock;
   /** Which jobs of the store are this agent's: all by default. */
   readonly ownership?: Ownership;
+  /** All jobs there are: those of the store by default. */
+  readonly register?: JobRegister;
   /** What the calls of others leave of `service.requestsPerMinute`; all of it if left out. */
   readonly budget?: CallBudget;
 }
@@ -161,6 +164,7 @@ export function buildEngine(options: EngineOptions): Engine {
     random: Math.random,
     only,
     ownership,
+    register: options.register,
     onAppended: observer && ((bytes) => observer.appended(bytes)),
   });
   return {

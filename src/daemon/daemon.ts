@@ -148,7 +148,7 @@ export class Daemon {
     const fleet = this.#fleet;
     const engine = buildEngine({
       ...{ config, store, transfers, remote, jobService, log, observer: this.#observer },
-      ...(fleet && { ownership: fleet.member, budget: fleet.budget }),
+      ...(fleet && { ownership: fleet.member, register: fleet.member.register, budget: fleet.budget }),
     });
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;

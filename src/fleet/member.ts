@@ -15,6 +15,7 @@ import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Budget } from './budget.ts';
+import { FleetRegister } from './fleet-register.ts';
 import { Handover } from './handover.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
@@ -68,6 +69,8 @@ export class FleetMember implements Ownership {
   readonly #held: HeldJobs;
   readonly #heartbeat: Heartbeat;
   readonly #stop = new AbortController();
+  /** All jobs of the fleet. */
+  readonly register = new FleetRegister(() => this.#joined);
   readonly #changes: RowChanges;
   readonly #wakeable = new Wakeable();
   /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */

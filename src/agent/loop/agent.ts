@@ -4,6 +4,7 @@ import type { JobId } from '../../job.ts';
 import type { Commits } from '../../store/commits.ts';
 import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
 import { QueuedJobService, QueuedRemote } from '../calls.ts';
+import { type JobRegister, StoreRegister } from '../job-register.ts';
 import { ALONE, type Ownership } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import type { JobService } from '../ports.ts';
@@ -27,6 +28,8 @@ export interface AgentOptions
   readonly only?: JobId | undefined;
   /** Which of the watched jobs are followed: all of them if left out. */
   readonly ownership?: Ownership | undefined;
+  /** All jobs there are, for looks at the service that tells of jobs: those of the store if left out. */
+  readonly register?: JobRegister | undefined;
 }
 
 /** Many jobs that start together are spread over this time. */
@@ -81,7 +84,7 @@ export class Agent {
     if (configured !== null) takeConfigured(configured, { store, clock, log });
     if (only === undefined) takeRule(mine, { store, clock, log });
     // One that was settled may be started again.
-    if (store.jobs.settled().length > 0) this.#jobLooks?.soon();
+    if (store.jobs.settled().length > 0 || this.#options.register !== undefined) this.#jobLooks?.soon();
     this.refresh();
   }
 
@@ -192,6 +195,7 @@ export class Agent {
     if (jobService === null) return undefined;
     return new JobLooks({
       ...this.#options,
+      register: this.#options.register ?? new StoreRegister(poll.store, this.#options.clock),
       ...{ scheduler, failures, store: poll.store, commit: poll.commit, onFound: search.onFound },
       only: this.#options.only,
       minIntervalMs: intervals.minIntervalMs,

@@ -6,11 +6,13 @@ import { inSlices } from '../../slices.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
+import type { JobRegister } from '../job-register.ts';
 import { patterned } from '../patterns.ts';
 import type { Log } from '../ports.ts';
 
 export interface MineOptions {
   readonly store: Store;
+  readonly register: JobRegister;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether the results of jobs are followed. */
@@ -21,22 +23,20 @@ export interface MineOptions {
 
 /** Takes as many jobs as the rule allows at a time; how many it took, and how many it would take if it might. */
 export async function takeMine(options: MineOptions): Promise<{ readonly taken: number; readonly waiting: number }> {
-  const { store, clock, log, results, listed } = options;
+  const { store, register, clock, log, results, listed } = options;
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
-  const known = store.jobs.known();
+  const known = await register.known();
   const fresh = listed.filter(({ id }) => !known.has(id));
   const fitting = await chooseMine(fresh, rule, clock.now());
-  const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
-  const waiting = fitting.length - taken.length;
-  if (taken.length === 0) return { taken: 0, waiting };
   const order = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
-  store.transaction(() => {
-    for (const { id } of taken) store.jobs.watch({ ...order, jobId: id }, clock.now());
-  });
+  const orders = fitting.map(({ id }) => ({ ...order, jobId: id }));
+  const taken = await register.follow(orders, rule.mostJobs);
+  const waiting = fitting.length - taken;
+  if (taken === 0) return { taken, waiting };
   const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (watchMine.mostJobs)` : '';
-  log.info({ taken: taken.length, waiting }, `following ${countOf(taken.length, 'more job')} of the user${others}`);
-  return { taken: taken.length, waiting };
+  log.info({ taken, waiting }, `following ${countOf(taken, 'more job')} of the user${others}`);
+  return { taken, waiting };
 }
 
 /** Running jobs first, then those that will run, then ended ones, the youngest first. */
