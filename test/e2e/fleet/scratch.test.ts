@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { Fleet } from '../../support/fleet.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { expectEqual, expectSound } from '../../support/fleet-proof.ts';
+
+it('scratch', { ...PATIENCE, ...needsFleet() }, async (context) => {
+  const fleet = await Fleet.make(context, { jobs: 30, agents: [] });
+  const watch = fleet.jobs.map(({ jobId, tasks }) => ({ job: jobId, tasks: tasks.map((t) => t.taskId) }));
+  (fleet as any).sections.watch = watch;
+  for (const name of ['anna', 'ben', 'cleo']) await fleet.addAgent(name);
+  fleet.grow();
+  const t = performance.now();
+  const say = (w: string) => console.log(w, Math.round(performance.now() - t));
+  await Promise.all(fleet.agents.map((a) => a.start()));
+  say('started');
+  await fleet.untilOwned();
+  say('owned');
+  await fleet.untilEqual();
+  say('equal');
+  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  console.log(await fleet.shares());
+  say('shared');
+  fleet.grow();
+  await fleet.agent('ben').kill();
+  const killed = performance.now();
+  fleet.grow();
+  await expectSound(fleet, 'after the kill');
+  await fleet.untilOwned(['ben']);
+  console.log('takeover', performance.now() - killed, await fleet.shares());
+  await fleet.untilEqual();
+  await fleet.agent('ben').start();
+  fleet.grow();
+  await until('a share back', async () => ((await fleet.shares()).get('ben') ?? 0) > 0);
+  say('back');
+  await expectEqual(fleet);
+  say('end');
+});
