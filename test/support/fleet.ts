@@ -47,7 +47,7 @@ export class Fleet {
   readonly jobs: JobDescription[] = [];
   readonly files: WrittenFile[] = [];
   readonly #agents = new Map<string, FleetAgent>();
-  readonly sections: Sections;
+  readonly #sections: Sections;
 
   private constructor(
     parts: { place: Place; sandbox: SandboxService; database: TemporaryDatabase },
@@ -56,7 +56,7 @@ export class Fleet {
     this.place = parts.place;
     this.sandbox = parts.sandbox;
     this.database = parts.database;
-    this.sections = sections;
+    this.#sections = sections;
   }
 
   static async make(context: TestContext, options: FleetOptions): Promise<Fleet> {
@@ -96,14 +96,14 @@ export class Fleet {
     const sections: Record<string, unknown> = {
       results: { enabled: false },
       poll: { minIntervalSeconds: 0.3, maxIntervalSeconds: 1 },
-      ...this.sections,
+      ...this.#sections,
       state: { directory: path.join(directory, 'state') },
       fleet: {
         urlFile,
         name,
         heartbeatSeconds: HEARTBEAT_SECONDS,
         schema: SCHEMA,
-        ...(this.sections['fleet'] as object),
+        ...(this.#sections['fleet'] as object),
       },
     };
     fs.writeFileSync(configFile, this.place.configText(this.sandbox, sections));
@@ -161,6 +161,16 @@ export class Fleet {
     const shares = new Map<string, number>();
     for (const name of (await this.owners()).values()) shares.set(name, (shares.get(name) ?? 0) + 1);
     return shares;
+  }
+
+  /** Until every job has an owner, and each agent that runs as many as any other, but for one. */
+  async untilSpread(): Promise<void> {
+    const running = this.agents.filter(({ isRunning }) => isRunning);
+    await until('each agent to have its share', async () => {
+      const shares = [...(await this.shares()).values()];
+      const owned = shares.reduce((sum, jobs) => sum + jobs, 0);
+      return owned === this.jobs.length && shares.length === running.length && Math.max(...shares) - Math.min(...shares) <= 1;
+    });
   }
 
   /** By job, the oldest first. */

@@ -1,7 +1,7 @@
 /** A fleet is told what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 import { Fleet, mustSucceed } from '../../support/fleet.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
 import { expectEqual } from '../../support/fleet-proof.ts';
@@ -14,7 +14,7 @@ it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, .
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 2);
+  await fleet.untilSpread();
   await fleet.untilEqual();
 
   // The same from both sides, with the owner of each job.
