@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, hasFleet } from '../config/config.ts';
 import { warnOfPlainHttp } from '../config/plain-http.ts';
 import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
@@ -13,7 +13,7 @@ import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
-import { type DaemonFleet, fleetOf, hasFleet } from './fleet.ts';
+import type { DaemonFleet } from './fleet.ts';
 import type { AdjustableLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
@@ -207,6 +207,7 @@ export class Daemon {
         log.warn({ jobs: left.length }, `left the fleet: ${countOf(left.length, 'job')} of it are its others'`);
       return undefined;
     }
+    const { fleetOf } = await import('./fleet.ts');
     const fleet = await fleetOf({ ...this.#options, config });
     fleet.member.start();
     return fleet;

@@ -1,7 +1,7 @@
 /** The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded here. */
 import os from 'node:os';
 import type { Log, Remote } from '../agent/ports.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, FleetConfig } from '../config/config.ts';
 import { serviceAddress } from '../config/service-address.ts';
 import { JobtailError } from '../errors.ts';
 import type { Budget } from '../fleet/budget.ts';
@@ -20,13 +20,6 @@ import type { Transfers } from './transfers.ts';
 const NODE = [22, 12] as const;
 /** What a job lent is given back in this time, or by its next owner. */
 const END_TRANSFER_MS = 5_000;
-
-export type FleetConfig = Config & { readonly fleet: NonNullable<Config['fleet']> };
-
-/** Whether the configuration names a fleet. */
-export function hasFleet(config: Config): config is FleetConfig {
-  return config.fleet !== null;
-}
 
 /** @throws JobtailError config, secret-unavailable */
 export async function fleetAddress({ fleet }: FleetConfig, log: Log, secrets: Secrets): Promise<FleetAddress> {

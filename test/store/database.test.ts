@@ -38,10 +38,10 @@ function errorOf(work: () => unknown): JobtailError {
 
 describe('a quick transaction', () => {
   it('is as whole as any, and after it the disk is waited for again', () => {
-    const pragmas = vi.spyOn(Database.prototype, 'pragma');
-    onTestFinished(() => pragmas.mockRestore());
+    const calls = vi.spyOn(Database.prototype, 'exec');
+    onTestFinished(() => calls.mockRestore());
     const store = openStore(temporaryDirectory());
-    const db = pragmas.mock.contexts[0] as Database.Database;
+    const db = calls.mock.contexts[0] as Database.Database;
     const waits = () => db.pragma('synchronous', { simple: true });
     const order = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
     store.quickTransaction(() => {
@@ -230,7 +230,7 @@ it('adds up of the watched jobs what all of the sums say of them', () => {
     store.jobs.endVisit(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
   }
   store.jobs.unwatch('4' as JobId, 'ended');
-  expect(store.totals.watched()).toEqual({ failingJobs: 2, grownAt: NOW + 2 });
+  expect(store.totals.watched()).toEqual({ failingJobs: 2, grownAt: NOW + 2, oldestPollAt: NOW });
   expect(store.totals.read()).toMatchObject(store.totals.watched());
   store.close();
 });

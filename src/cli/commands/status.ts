@@ -1,11 +1,12 @@
 /** `agent status`: what is followed and how it stands. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSharedStore, requireWatched } from '../../daemon/state.ts';
+import { type FleetConfig, hasFleet } from '../../config/config.ts';
+import { notWatched, openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
-import { reportOf } from '../show/status-report.ts';
+import { type Report, reportOf } from '../show/status-report.ts';
 import { detail, overview } from '../show/status-table.ts';
 import { columnsOfTerminal } from '../show/table.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
@@ -29,28 +30,53 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
     });
   }
   const config = await configurationAsOwner(options);
-  const store = openSharedStore(config);
-  const report = () => reportOf(config, store, jobId);
-  const page = () => (jobId === undefined ? overview : detail)(report(), columnsOfTerminal());
-  try {
-    if (jobId !== undefined) requireWatched(store, jobId);
-    if (options.json === true) process.stdout.write(`${printableJson(report(), 2)}\n`);
-    else if (options.watch === true) await untilStopped((signal) => watchPage(page, signal));
-    else process.stdout.write(page());
-  } finally {
-    store.close();
+  if (hasFleet(config)) await showFleet(config, jobId, options);
+  else {
+    const store = openSharedStore(config);
+    try {
+      if (jobId !== undefined) requireWatched(store, jobId);
+      await show(() => reportOf(config, store, jobId), jobId, options);
+    } finally {
+      store.close();
+    }
   }
 }
 
+async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
+  const [{ withFleet }, { fleetReport }] = await Promise.all([
+    import('../fleet/client.ts'),
+    import('../fleet/status-report.ts'),
+  ]);
+  await withFleet(config, async (client) => {
+    const report = async () => {
+      const found = await fleetReport(config, client, jobId);
+      if (jobId !== undefined && found.jobs.length === 0) throw notWatched(jobId);
+      return found;
+    };
+    await show(report, jobId, options);
+  });
+}
+
+async function show(
+  report: () => Report | Promise<Report>,
+  jobId: JobId | undefined,
+  { json, watch }: StatusOptions,
+): Promise<void> {
+  const page = async () => (jobId === undefined ? overview : detail)(await report(), columnsOfTerminal());
+  if (json === true) process.stdout.write(`${printableJson(await report(), 2)}\n`);
+  else if (watch === true) await untilStopped((signal) => watchPage(page, signal));
+  else process.stdout.write(await page());
+}
+
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */
-async function watchPage(page: () => string, signal: AbortSignal): Promise<void> {
+async function watchPage(page: () => Promise<string>, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
   // A second signal ends the process where it stands.
   process.once('exit', restore);
   process.stdout.write(OTHER_SCREEN);
   try {
     while (!signal.aborted) {
-      const lines = `${page()}\n(every second; Ctrl-C ends)`.split('\n').slice(0, process.stdout.rows);
+      const lines = `${await page()}\n(every second; Ctrl-C ends)`.split('\n').slice(0, process.stdout.rows);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
       await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});
@@ -59,5 +85,5 @@ async function watchPage(page: () => string, signal: AbortSignal): Promise<void>
     process.off('exit', restore);
     restore();
   }
-  process.stdout.write(page());
+  process.stdout.write(await page());
 }
