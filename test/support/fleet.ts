@@ -169,7 +169,9 @@ export class Fleet {
     await until('each agent to have its share', async () => {
       const shares = [...(await this.shares()).values()];
       const owned = shares.reduce((sum, jobs) => sum + jobs, 0);
-      return owned === this.jobs.length && shares.length === running.length && Math.max(...shares) - Math.min(...shares) <= 1;
+      return (
+        owned === this.jobs.length && shares.length === running.length && Math.max(...shares) - Math.min(...shares) <= 1
+      );
     });
   }
 
