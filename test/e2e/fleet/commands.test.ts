@@ -10,7 +10,7 @@ import { expectEqual } from '../../support/fleet-proof.ts';
 const GAP_MS = 5_000;
 
 it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, ...needsFleet() }, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'] });
+  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   fleet.grow();
   await fleet.run();
