@@ -19,9 +19,11 @@ const { dependencies, optionalDependencies } = JSON.parse(readFileSync(path.join
 
 const locked = { ...dependencies, ...optionalDependencies };
 const pick = (name) => ({ [name]: locked[name] });
+/** What better-sqlite3 is built into by a later 24 aborts while it collects garbage (nodejs/node issue 65446). */
+const NODE = '24.18.1';
 const wanted = {
   // npm leaves pg-boss out where the Node.js is too old for it.
-  ...(isTooOld ? { [node]: '24.21.0', ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
+  ...(isTooOld ? { [node]: NODE, ...pick('better-sqlite3'), ...pick('pg-boss') } : {}),
   ...(findDatabasePrograms() === undefined ? { [postgres]: '18.4.0-beta.17' } : {}),
 };
 const built = ['better-sqlite3', postgres].filter((name) => name in wanted);

@@ -9,6 +9,7 @@ import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
+import { orderOf } from './e2e-job.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
@@ -27,6 +28,8 @@ export interface FleetOptions {
   readonly agents?: readonly string[];
   /** Of the configuration, of every agent. */
   readonly sections?: Sections;
+  /** Who says that the jobs are to be followed: the configuration of every agent, or commands, which take longer. */
+  readonly orderedBy?: 'configuration' | 'commands';
 }
 
 /** An ownership of a job, by the clock of the database, in ms. */
@@ -48,6 +51,7 @@ export class Fleet {
   readonly files: WrittenFile[] = [];
   readonly #agents = new Map<string, FleetAgent>();
   readonly #sections: Sections;
+  readonly #configured: ReturnType<typeof orderOf>[] = [];
 
   private constructor(
     parts: { place: Place; sandbox: SandboxService; database: TemporaryDatabase },
@@ -60,7 +64,7 @@ export class Fleet {
   }
 
   static async make(context: TestContext, options: FleetOptions): Promise<Fleet> {
-    const { jobs, agents = ['anna', 'ben', 'cleo'], sections = {} } = options;
+    const { jobs, agents = ['anna', 'ben', 'cleo'], sections = {}, orderedBy = 'configuration' } = options;
     const programs = findDatabasePrograms([FLEET_PLACE]);
     if (programs === undefined) throw new Error('there is no PostgreSQL');
     const database = await TemporaryDatabase.start(programs);
@@ -69,9 +73,10 @@ export class Fleet {
     const place = Place.make(context);
     const sandbox = await place.startSandbox();
     const fleet = new Fleet({ place, sandbox, database }, sections);
+    for (let number = 0; number < jobs; number++) await fleet.submit();
+    if (orderedBy === 'configuration') fleet.#configured.push(...fleet.jobs.map(orderOf));
     for (const name of agents) await fleet.addAgent(name);
     context.onTestFinished(() => fleet.#closeRelays());
-    for (let number = 0; number < jobs; number++) await fleet.submit();
     return fleet;
   }
 
@@ -97,6 +102,7 @@ export class Fleet {
       results: { enabled: false },
       poll: { minIntervalSeconds: 0.3, maxIntervalSeconds: 1 },
       ...this.#sections,
+      watch: this.#configured,
       state: { directory: path.join(directory, 'state') },
       fleet: {
         urlFile,
@@ -124,12 +130,14 @@ export class Fleet {
     return this.files.filter(({ name }) => name.startsWith(`${jobId}/`));
   }
 
-  /** Starts all agents and has them follow all jobs: each order by another one. */
+  /** Starts all agents and has them follow all jobs. */
   async run(): Promise<void> {
     await Promise.all(this.agents.map((agent) => agent.start()));
-    await this.watchAll();
+    if (this.#configured.length === 0) await this.watchAll();
+    await this.untilOwned();
   }
 
+  /** Orders each job at another agent. */
   async watchAll(): Promise<void> {
     const { agents } = this;
     const runs = agents.map(async (agent, index) => {
@@ -137,7 +145,6 @@ export class Fleet {
       for (const { jobId } of mine) await mustSucceed(agent, 'watch', jobId);
     });
     await Promise.all(runs);
-    await this.untilOwned();
   }
 
   /** Until each job has an owner, and none of them is `but`. */
@@ -161,6 +168,18 @@ export class Fleet {
     const shares = new Map<string, number>();
     for (const name of (await this.owners()).values()) shares.set(name, (shares.get(name) ?? 0) + 1);
     return shares;
+  }
+
+  /** Until every job has an owner, and each agent that runs as many as any other, but for one. */
+  async untilSpread(): Promise<void> {
+    const running = this.agents.filter(({ isRunning }) => isRunning);
+    await until('each agent to have its share', async () => {
+      const shares = [...(await this.shares()).values()];
+      const owned = shares.reduce((sum, jobs) => sum + jobs, 0);
+      return (
+        owned === this.jobs.length && shares.length === running.length && Math.max(...shares) - Math.min(...shares) <= 1
+      );
+    });
   }
 
   /** By job, the oldest first. */

@@ -1,7 +1,7 @@
 /** A fleet is told what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 import { Fleet, mustSucceed } from '../../support/fleet.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
 import { expectEqual } from '../../support/fleet-proof.ts';
@@ -10,11 +10,11 @@ import { expectEqual } from '../../support/fleet-proof.ts';
 const GAP_MS = 5_000;
 
 it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, ...needsFleet() }, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'] });
+  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 2);
+  await fleet.untilSpread();
   await fleet.untilEqual();
 
   // The same from both sides, with the owner of each job.

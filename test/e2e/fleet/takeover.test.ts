@@ -13,7 +13,7 @@ it('takes over the jobs of an agent that is killed', { ...PATIENCE, ...needsFlee
   fleet.grow();
   await fleet.run();
   await fleet.untilEqual();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
 
   const before = await fleet.owners();
   fleet.grow();

@@ -1,7 +1,7 @@
 /** One budget of calls for all agents of one service and user. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, mostCallsWithin } from '../../../support/fleet-proof.ts';
@@ -11,11 +11,14 @@ const WINDOW_MS = 6_000;
 /** Calls are spaced by the agents and counted by the service: some arrive together that were not sent together. */
 const SLACK = 6;
 
-it('the budget of calls holds for all agents together', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it.concurrent('the budget of calls holds for all agents together', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30, sections: { service: { requestsPerMinute: PER_MINUTE } } });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   for (let second = 0; second < 20; second++) {
     fleet.grow(1);
     await sleep(1_000);

@@ -1,14 +1,14 @@
 /** Time: a clock that is wrong, and the day after which pg-boss takes a job away. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
 import { Fleet } from '../../../support/fleet.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual } from '../../../support/fleet-proof.ts';
 
 const AHEAD = new URL('../../../support/fleet-clock-ahead.mjs', import.meta.url).href;
 
-it('an agent whose clock is 20 s ahead takes nothing from anybody', {
+it.concurrent('an agent whose clock is 20 s ahead takes nothing from anybody', {
   ...PATIENCE,
   ...needsFleet(),
 }, async (context) => {
@@ -16,7 +16,7 @@ it('an agent whose clock is 20 s ahead takes nothing from anybody', {
   const early = await fleet.addAgent('cleo', { imports: [AHEAD], clockAheadMs: 20_000 });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   await sleep(5_000);
   const before = await fleet.attempts();
   for (let second = 0; second < 20; second++) {
@@ -29,7 +29,7 @@ it('an agent whose clock is 20 s ahead takes nothing from anybody', {
   await expectEqual(fleet);
 });
 
-it('a lease is renewed before pg-boss takes the job away, and stays with its owner', {
+it.concurrent('a lease is renewed before pg-boss takes the job away, and stays with its owner', {
   ...PATIENCE,
   ...needsFleet(),
 }, async (context) => {
@@ -40,7 +40,7 @@ it('a lease is renewed before pg-boss takes the job away, and stays with its own
   await fleet.query("UPDATE jobtail_boss.queue SET expire_seconds = 30 WHERE name = 'follow'");
   await fleet.agent('ben').start();
   await fleet.watchAll();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 2);
+  await fleet.untilSpread();
   const before = await fleet.owners();
   for (let second = 0; second < 45; second++) {
     fleet.grow(1);

@@ -19,7 +19,7 @@ function startDemo({ onTestFinished }: TestContext, ...flags: readonly string[])
   return { directory, demo: new Program(['demo', '--fleet', ...flags], { cwd: directory, env, node: FLEET_NODE }) };
 }
 
-it(
+it.concurrent(
   'kills one of three agents, stops another one, and ends with a table in which all files are equal',
   OPTIONS,
   async (context) => {
@@ -37,7 +37,7 @@ it(
   },
 );
 
-it.for(['SIGINT', 'SIGKILL'] as const)(
+it.concurrent.for(['SIGINT', 'SIGKILL'] as const)(
   'leaves no server behind when %s comes in the middle',
   OPTIONS,
   async (signal, context) => {

@@ -23,7 +23,7 @@ it(`${ROUNDS} rounds of mischief (JOBTAIL_SEED=${SEED})`, {
   ...needsFleet(),
 }, async (context) => {
   const random = randomFrom(SEED);
-  const fleet = await Fleet.make(context, { jobs: 30 });
+  const fleet = await Fleet.make(context, { jobs: 30, orderedBy: 'commands' });
   fleet.grow();
   await fleet.run();
   const parts: MischiefParts = {

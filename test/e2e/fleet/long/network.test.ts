@@ -9,11 +9,11 @@ import { connectTo } from '../../../support/fleet-query.ts';
 
 const OUTAGE_MS = 40_000;
 
-it('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   const cleo = fleet.agent('cleo');
   fleet.grow();
   cleo.relay.silence();
@@ -32,14 +32,14 @@ it('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, 
   await expectEqual(fleet);
 });
 
-it('a way to the database that is cut for a moment: nobody loses a job', {
+it.concurrent('a way to the database that is cut for a moment: nobody loses a job', {
   ...PATIENCE,
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   const before = await fleet.attempts();
   for (const { relay } of fleet.agents) relay.cut();
   fleet.grow();
@@ -53,14 +53,14 @@ it('a way to the database that is cut for a moment: nobody loses a job', {
   await expectEqual(fleet);
 });
 
-it('a database that is away: the same agents have the same jobs after', {
+it.concurrent('a database that is away: the same agents have the same jobs after', {
   ...PATIENCE,
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   await fleet.untilEqual();
   const before = await fleet.owners();
   await fleet.database.kill();
@@ -80,11 +80,14 @@ it('a database that is away: the same agents have the same jobs after', {
   await expectEqual(fleet);
 });
 
-it('a session that hangs with the row of a job in its hand', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it.concurrent('a session that hangs with the row of a job in its hand', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   const [held] = [...(await fleet.owners())].find(([, owner]) => owner === 'ben') ?? [];
   // As an agent that is stopped in the middle of a transaction: with its limit.
   const session = await connectTo(fleet.database.url, '-c idle_in_transaction_session_timeout=5000');

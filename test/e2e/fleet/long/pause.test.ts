@@ -7,11 +7,14 @@ import { Fleet } from '../../../support/fleet.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
 
-it('an agent that was stopped for longer than its lease', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it.concurrent('an agent that was stopped for longer than its lease', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   fleet.grow();
   await fleet.run();
-  await until('a share of each agent', async () => (await fleet.shares()).size === 3);
+  await fleet.untilSpread();
   const ben = fleet.agent('ben');
   for (let round = 0; round < 2; round++) {
     fleet.grow();
@@ -36,7 +39,7 @@ const STEPS = {
   'the mirror is cut': (name: string, mirror: string) => name === 'stdout.log' && bytesOf(mirror) === 0,
 };
 
-it.for(Object.entries(STEPS))(
+it.concurrent.for(Object.entries(STEPS))(
   'an agent that was stopped when %s',
   { ...PATIENCE, ...needsFleet() },
   async ([, isMeant], context) => {
@@ -47,7 +50,7 @@ it.for(Object.entries(STEPS))(
     for (const job of fleet.jobs) {
       const [file] = fleet.filesOf(job);
       if (file === undefined) throw new Error('no file');
-      const owner = fleet.agent((await fleet.owners()).get(job.jobId) ?? '');
+      const owner = fleet.agent(await until('an owner', async () => (await fleet.owners()).get(job.jobId)));
       let isStopped = false;
       const watcher = fs.watch(path.dirname(file.mirror), (_, name) => {
         if (isStopped || name === null || !isMeant(name, file.mirror)) return;
@@ -63,7 +66,7 @@ it.for(Object.entries(STEPS))(
       await expectSound(fleet, 'after it went on');
       await fleet.untilEqual();
       // Both take part again.
-      await until('a share of each agent', async () => (await fleet.shares()).size === 2);
+      await fleet.untilSpread();
     }
     await expectEqual(fleet);
   },
