@@ -82,8 +82,10 @@ export class TemporaryDatabase {
   }
 
   /** Ends it and removes its directory; may be called again. */
-  remove(): Promise<void> {
-    return this.#keeper.end();
+  async remove(): Promise<void> {
+    await this.#keeper.end();
+    // The keeper has no rights where the directory is, if that is nobody's but root's.
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   get #pidFile(): string {
