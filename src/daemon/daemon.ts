@@ -13,7 +13,7 @@ import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
-import type { DaemonFleet } from './fleet.ts';
+import { type DaemonFleet, numbersOf } from './fleet-numbers.ts';
 import type { AdjustableLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
@@ -66,6 +66,7 @@ export class Daemon {
   #stateGone: (() => void) | undefined;
   /** Undefined where there is none. */
   #fleet: DaemonFleet | undefined;
+  #isDrained = false;
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -135,7 +136,7 @@ export class Daemon {
       await reload.close();
       await this.#fleet?.member.stop();
       await this.#server?.close();
-      if (stop.aborted) log.info({}, 'stopped');
+      if (stop.aborted || this.#isDrained) log.info({}, 'stopped');
     }
   }
 
@@ -183,7 +184,8 @@ export class Daemon {
         ...(fleet ? [drainAsked, fleet.member.failed] : []),
       ]);
       if (next !== undefined) this.#metrics?.reloaded('taken');
-      else if (!stop.aborted || config.fleet?.drainOnStop === true) await this.#drain();
+      // Asked to end, or told to by the configuration, whoever stops it.
+      else if (fleet !== undefined && (!stop.aborted || config.fleet?.drainOnStop === true)) await this.#drain(fleet);
       return next;
     } finally {
       over.abort();
@@ -193,7 +195,7 @@ export class Daemon {
       await agent.stop();
       await endKeepUp();
       // The next process, and the next state, know nothing of the private keys.
-      if (stop.aborted || store.isGone()) await transfers.endAll(connection.remote, over.signal);
+      if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(connection.remote, over.signal);
     }
   }
 
@@ -213,10 +215,10 @@ export class Daemon {
     return fleet;
   }
 
-  async #drain(): Promise<void> {
-    const { notifier } = this.#options;
-    notifier.send({ STATUS: 'handing the jobs over' });
-    await this.#fleet?.member.drain();
+  async #drain({ member }: DaemonFleet): Promise<void> {
+    this.#options.notifier.send({ STATUS: 'handing the jobs over' });
+    await member.drain();
+    this.#isDrained = true;
   }
 
   /** The attempt counts, not its success: a service that is down now is followed when it comes back. */
@@ -281,6 +283,7 @@ export class Daemon {
       turnAgeSeconds: () => this.#standing.turnAgeMs / 1000,
       freeBytes: () => this.#freeBytes(),
       now: Date.now,
+      fleet: this.#fleet && numbersOf(this.#fleet),
     });
   }
 

@@ -1,18 +1,17 @@
 /** The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded here. */
 import os from 'node:os';
-import type { Log, Remote } from '../agent/ports.ts';
+import type { Log } from '../agent/ports.ts';
 import type { Config, FleetConfig } from '../config/config.ts';
 import { serviceAddress } from '../config/service-address.ts';
 import { JobtailError } from '../errors.ts';
-import type { Budget } from '../fleet/budget.ts';
 import type { FleetAddress } from '../fleet/joined.ts';
-import type { FleetMember } from '../fleet/member.ts';
 import type { Secrets } from '../redact.ts';
 import { Secret } from '../remote/signin/read-secret.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/flush.ts';
+import type { DaemonFleet } from './fleet-numbers.ts';
 import { mirrorIdentity } from './mirror-identity.ts';
 import type { Transfers } from './transfers.ts';
 
@@ -50,14 +49,6 @@ export interface DaemonFleetOptions {
   readonly transfers: Transfers;
   readonly secrets: Secrets;
   readonly log: Log;
-}
-
-/** This agent in its fleet. */
-export interface DaemonFleet {
-  readonly member: FleetMember;
-  readonly budget: Budget;
-  /** How the service is reached now. */
-  remote: Remote | undefined;
 }
 
 /** @throws JobtailError config, secret-unavailable, permission */

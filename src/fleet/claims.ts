@@ -2,6 +2,9 @@
  * Who owns each job, for people and for the next owner, beside what pg-boss keeps of it. Both are changed in one
  * transaction, and both are compared before anything is written: after a failover of the database that lost its last
  * moments, one attempt of pg-boss may have been handed out twice, but not to one and the same owner.
+ *
+ * Whoever needs both rows of a job takes the one here first, so that nobody waits in a circle. Who takes a job cannot, and
+ * does not wait for it.
  */
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -34,6 +37,7 @@ export class Claims {
   readonly #database: Database;
   readonly #queue: Queue;
   readonly #owner: string;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database, queue: Queue, owner: string) {
     this.#database = database;
@@ -41,26 +45,37 @@ export class Claims {
     this.#owner = owner;
   }
 
-  /** Takes up to so many jobs that nobody owns. */
-  take(most: number): Promise<TakenJob[]> {
+  /** Takes up to so many jobs that nobody owns; none if somebody orders something of one of them just now. */
+  async take(most: number): Promise<TakenJob[]> {
+    try {
+      return await this.#take(most);
+    } catch (error) {
+      if (error instanceof Busy) return [];
+      throw error;
+    }
+  }
+
+  #take(most: number): Promise<TakenJob[]> {
     return this.#database.transaction(async (sql) => {
       const claims = await this.#queue.fetch(sql, most);
       if (claims.length === 0) return [];
       const ids = claims.map(({ jobId }) => jobId);
+      const free = await sql.query('SELECT 1 FROM {s}.jobs WHERE job_id = ANY($1) FOR UPDATE SKIP LOCKED', [ids]);
+      if (free.length < ids.length) throw new Busy();
       const lost = await sql.query<{ jobId: JobId }>(
-        `UPDATE {s}.attempts SET ended_at = now(), how = 'lost' WHERE job_id = ANY($1) AND ended_at IS NULL
+        `UPDATE {s}.attempts SET ended_at = clock_timestamp(), how = 'lost' WHERE job_id = ANY($1) AND ended_at IS NULL
          RETURNING job_id AS "jobId"`,
         [ids],
       );
       const rows = await sql.query<OwnerRow>(
-        `UPDATE {s}.jobs SET owner = $1, attempt = attempt + 1, boss_id = taken.id, retry_count = taken.retry_count, taken_at = now()
+        `UPDATE {s}.jobs SET owner = $1, attempt = attempt + 1, boss_id = taken.id, retry_count = taken.retry_count, taken_at = clock_timestamp()
          FROM unnest($2::text[], $3::uuid[], $4::int[]) AS taken (job_id, id, retry_count)
          WHERE jobs.job_id = taken.job_id RETURNING ${RETURNED}`,
         [this.#owner, ids, claims.map(({ id }) => id), claims.map(({ retryCount }) => retryCount)],
       );
       await sql.query(
-        `INSERT INTO {s}.attempts (job_id, attempt, agent, boss_id)
-         SELECT job_id, attempt, owner, boss_id FROM {s}.jobs WHERE job_id = ANY($1)`,
+        `INSERT INTO {s}.attempts (job_id, attempt, agent, boss_id, taken_at)
+         SELECT job_id, attempt, owner, boss_id, taken_at FROM {s}.jobs WHERE job_id = ANY($1)`,
         [ids],
       );
       return taken(claims, rows, new Set(lost.map(({ jobId }) => jobId)));
@@ -87,7 +102,7 @@ export class Claims {
 
   /** One heartbeat: those of `jobs` that are still owned. */
   async touch(jobs: readonly HeldJob[]): Promise<Set<JobId>> {
-    const ids = await this.#queue.touch(this.#database, jobs);
+    const ids = await this.#inTurn(() => this.#queue.touch(this.#database, jobs));
     return new Set(jobs.filter(({ id }) => ids.has(id)).map(({ jobId }) => jobId));
   }
 
@@ -96,8 +111,7 @@ export class Claims {
    * done if there are none. Files are not touched meanwhile: whoever waits for these jobs waits for this.
    */
   fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {
-    return this.#database.transaction(async (sql) => {
-      const touched = await this.#queue.touch(sql, jobs);
+    const run = async (sql: Sql) => {
       const rows = await sql.query<{ readonly jobId: JobId }>(
         `SELECT jobs.job_id AS "jobId" FROM {s}.jobs
          JOIN unnest($2::text[], $3::int[]) AS held (job_id, attempt) ON jobs.job_id = held.job_id AND jobs.attempt = held.attempt
@@ -105,10 +119,13 @@ export class Claims {
         [this.#owner, jobs.map(({ jobId }) => jobId), jobs.map(({ attempt }) => attempt)],
       );
       const named = new Set(rows.map(({ jobId }) => jobId));
-      const owned = jobs.filter(({ id, jobId }) => touched.has(id) && named.has(jobId));
+      const own = jobs.filter(({ jobId }) => named.has(jobId));
+      const touched = await this.#queue.touch(sql, own);
+      const owned = own.filter(({ id }) => touched.has(id));
       if (owned.length > 0) await work(sql, owned);
       return owned;
-    });
+    };
+    return this.#inTurn(() => this.#database.transaction(run));
   }
 
   /** Within `fenced`: they are nobody's from now on, and anybody's to take unless everything is done. */
@@ -140,7 +157,17 @@ export class Claims {
     if (claim?.jobId !== job.jobId) throw new JobtailError('superseded', `job ${job.jobId} is not owned any more`);
     return claim;
   }
+
+  /** One after the other: what was begun later is known later, and two of them do not wait for each other's rows. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#last.then(work);
+    this.#last = run.catch(() => {});
+    return run;
+  }
 }
+
+/** Of an order for a job that is about to be taken. */
+class Busy extends Error {}
 
 function taken(claims: readonly Claim[], rows: readonly OwnerRow[], lost: ReadonlySet<JobId>): TakenJob[] {
   const byJob = new Map(rows.map((row) => [row.jobId, row]));

@@ -1,7 +1,7 @@
 /** A fleet for those who are no part of it: commands, which order, wait for answers, and look. */
 import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
-import type { WatchMineRow } from '../store/rows.ts';
+import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 import { type FleetAddress, type Joined, openFleet } from './joined.ts';
 import { KeptRows } from './kept-rows.ts';
 import type { Answer, Order } from './orders.ts';
@@ -56,6 +56,12 @@ export class FleetClient {
   /** What is shown of all jobs, or of one. */
   rows(only: JobId | undefined): Promise<PortableRow[]> {
     return new KeptRows(this.#joined.database).shown(only);
+  }
+
+  /** What is ordered of jobs that nobody has had yet; times are milliseconds since 1970. */
+  async newOrders(): Promise<(WatchOrder & { readonly madeAt: number })[]> {
+    const orders = await this.#joined.orders.ofNew();
+    return orders.flatMap(({ kind, body, madeAt }) => (kind === 'watch' && body !== null ? [{ ...body, madeAt }] : []));
   }
 
   /** All rows of a job, its results among them. */

@@ -41,7 +41,6 @@ export class Handover {
   readonly #kept: KeptRows;
   /** Rows that the database has as they will be here in a moment. */
   readonly #ahead = new Set<string>();
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: HandoverOptions, changes: RowChanges) {
     this.#options = options;
@@ -122,12 +121,9 @@ export class Handover {
     });
   }
 
-  /** Fenced transactions one after the other: what was read later is written later. */
   async #fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {
     const { claims, onLost } = this.#options;
-    const run = this.#last.then(() => claims.fenced(jobs, work));
-    this.#last = run.catch(() => {});
-    const owned = await run;
+    const owned = await claims.fenced(jobs, work);
     if (owned.length < jobs.length) onLost(jobs.filter((job) => !owned.includes(job)));
     return owned;
   }

@@ -58,7 +58,7 @@ const MIGRATIONS: readonly string[] = [
     attempt  integer NOT NULL,
     agent    text NOT NULL,
     boss_id  uuid NOT NULL,
-    taken_at timestamptz NOT NULL DEFAULT now(),
+    taken_at timestamptz NOT NULL,
     ended_at timestamptz,
     how      text,
     PRIMARY KEY (job_id, attempt)

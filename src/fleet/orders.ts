@@ -45,14 +45,16 @@ export class Orders {
     this.#queue = queue;
   }
 
-  /** The ids of the orders. */
+  /** The ids of the orders, by the ids of their jobs. */
   give(orders: readonly Order[]): Promise<string[]> {
     return this.#database.transaction((sql) => this.giveWithin(sql, orders));
   }
 
   async giveWithin(sql: Sql, orders: readonly Order[]): Promise<string[]> {
     const ids: string[] = [];
-    for (const { jobId, kind, body = null } of orders) {
+    // In one order, whoever gives several.
+    const sorted = [...orders].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
+    for (const { jobId, kind, body = null } of sorted) {
       // The row is held until the end: the owner who finds that everything is done looks again behind this.
       await sql.query(
         `INSERT INTO {s}.jobs (job_id, source) VALUES ($1, $2) ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id`,
@@ -81,6 +83,15 @@ export class Orders {
       [orderId],
     );
     return row === undefined ? DONE : (row.answer ?? undefined);
+  }
+
+  /** Those without an answer for jobs of which nothing else is known, because nobody has had them yet. */
+  ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
+    return this.#database.query(
+      `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied",
+         extract(epoch FROM made_at)::float * 1000 AS "madeAt"
+       FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE state = 'ordered' AND answer IS NULL ORDER BY order_id`,
+    );
   }
 
   /** Those without an answer, for jobs of an owner, the oldest first. */

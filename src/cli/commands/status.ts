@@ -6,8 +6,8 @@ import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
-import { type Report, reportOf } from '../show/status-report.ts';
-import { detail, overview } from '../show/status-table.ts';
+import { reportOf } from '../show/status-report.ts';
+import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { columnsOfTerminal } from '../show/table.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
@@ -58,7 +58,7 @@ async function showFleet(config: FleetConfig, jobId: JobId | undefined, options:
 }
 
 async function show(
-  report: () => Report | Promise<Report>,
+  report: () => ShownReport | Promise<ShownReport>,
   jobId: JobId | undefined,
   { json, watch }: StatusOptions,
 ): Promise<void> {
