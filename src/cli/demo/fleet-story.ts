@@ -153,10 +153,12 @@ async function harm(story: FleetStory, agents: Agents): Promise<void> {
   screen.quote(await until(notice, { what: 'cleo had noticed', limitMs: PROCESS_MS, signal }));
 }
 
-/** What an agent says of the jobs that are no longer its own. */
+/** What an agent says of the jobs that are no longer its own; undefined while it says nothing. */
 function noticeOf(log: string): string | undefined {
-  const lines = log.split('\n').filter((line) => /"msg":"(?:paused|lost) [0-9]/.test(line));
-  return lines.at(-1);
+  // The last line may be half there.
+  const lines = log.split('\n').slice(0, -1);
+  const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  return messages.findLast((message) => /^(?:paused|lost) [0-9]/.test(message));
 }
 
 function processOf(agents: Agents, name: AgentName): TaskProcess {

@@ -20,7 +20,9 @@ end() {
 }
 while read -r word; do
   case $word in
-    start) "$@" </dev/null >"$directory/server.log" 2>&1 & server=$! ;;
+    start)
+      : >"$directory/server.log"
+      "$@" </dev/null >>"$directory/server.log" 2>&1 & server=$! ;;
     stop) end -INT ;;
     kill) end -QUIT ;;
   esac

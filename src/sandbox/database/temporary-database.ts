@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,6 +22,10 @@ const READY_MS = 60_000;
 const LOOK_MS = 10;
 /** A port that was free may be taken a moment later. */
 const MOST_TRIES = 5;
+/** Below those that the system hands out by itself: whoever connects while the server is away must not get its port. */
+const PORTS = { first: 20_000, count: 10_000 };
+/** In the log of a server that does not start; to those who come too early it says that it is starting. */
+const FAILED = /FATAL: {2}(?!the database system is )|database system is shut down/;
 
 export class TemporaryDatabase {
   /** With the password. */
@@ -66,7 +70,7 @@ export class TemporaryDatabase {
     const endsAt = performance.now() + READY_MS;
     while (!this.#isReady()) {
       const said = readIfThere(path.join(this.#directory, 'server.log'));
-      if (said.includes('FATAL') || performance.now() > endsAt) throw failed('postgres', said);
+      if (FAILED.test(said) || performance.now() > endsAt) throw failed('postgres', said);
       await sleep(LOOK_MS);
     }
   }
@@ -82,8 +86,10 @@ export class TemporaryDatabase {
   }
 
   /** Ends it and removes its directory; may be called again. */
-  remove(): Promise<void> {
-    return this.#keeper.end();
+  async remove(): Promise<void> {
+    await this.#keeper.end();
+    // The keeper has no rights where the directory is, if that is nobody's but root's.
+    rmSync(this.#directory, { recursive: true, force: true });
   }
 
   get #pidFile(): string {
@@ -129,16 +135,26 @@ async function makeCluster({ initdb }: DatabasePrograms): Promise<{ directory: s
 }
 
 function failed(program: string, said: string, cause?: unknown): JobtailError {
-  return new JobtailError('local-io', `${program} failed: ${said.trim().split('\n').at(-1)}`, { cause });
+  const lines = said.trim().split('\n');
+  const why = lines.find((line) => line.includes('FATAL')) ?? lines.at(-1);
+  return new JobtailError('local-io', `${program} failed: ${why}`, { cause });
 }
 
+/** One that nobody listens at; after some tries it may be any. */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (let tries = 1; ; tries++) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (isFree) {
+      server.close();
+      await once(server, 'close');
+    }
+    if (isFree || tries === MOST_TRIES) return port;
+  }
 }
 
 /** Empty if there is no such file. */

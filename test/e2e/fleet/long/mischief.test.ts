@@ -16,7 +16,7 @@ const PATIENCE_MS = 120_000 + ROUNDS * 15_000;
 /** So many harms go on at the same time, at most; at least one agent of three is well. */
 const MOST_HARMS = 2;
 /** From one to the next; longer than the lease at times. */
-const PAUSES_MS = [200, 500, 1_000, 2_000, 4_000, 14_000];
+const PAUSES_MS = [200, 500, 1_000, 2_000, 3_000, 12_000];
 
 it(`${ROUNDS} rounds of mischief (JOBTAIL_SEED=${SEED})`, {
   timeout: PATIENCE_MS,
