@@ -1,18 +1,28 @@
 /** The directories and the configuration of an agent under measurement. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { JOB_ID, NAMESPACE } from './service/answers.ts';
+import { JOB_ID, NAMESPACE } from './service/job.ts';
+import type { Protocol } from './service/protocols.ts';
+
+/** Where a service is, and how it is spoken to. */
+export interface ServiceAt {
+  /** By SOAP; by REST it is at the root of the same server. */
+  readonly url: string;
+  /** SOAP if left out. */
+  readonly protocol?: Protocol;
+}
 
 /** Writes a configuration into `directory`; `sections` are laid over it. The path of the file. */
 export function writeConfig(
   directory: string,
-  url: string,
+  { url, protocol = 'soap' }: ServiceAt,
   sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
 ): string {
   const at = (name: string) => path.join(directory, name);
   fs.writeFileSync(at('session'), 'bench', { mode: 0o600 });
+  const soap = protocol === 'soap' ? { fileTransferUrl: url, namespace: NAMESPACE } : {};
   const config = {
-    service: { fileTransferUrl: url, namespace: NAMESPACE, baseUrl: new URL(url).origin, requestsPerMinute: 1_000_000 },
+    service: { protocol, ...soap, baseUrl: new URL(url).origin, requestsPerMinute: 1_000_000 },
     auth: { method: 'session-code', sessionCodeFile: at('session') },
     mirror: { directory: at('mirror'), minFreeBytes: 1024 * 1024 },
     state: { directory: at('state') },

@@ -7,7 +7,7 @@ import { resultsIn, writeConfig } from './agent-config.ts';
 import { type LoopbackSshd, startSshd } from './loopback-sshd.ts';
 import type { Measurement, Place, Prepared, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
-import { JOB_ID } from './service/answers.ts';
+import { JOB_ID } from './service/job.ts';
 import { type Service, startService } from './service/process.ts';
 import type { SyncFigures } from './sides/sync-results.ts';
 import { warmDisk } from './warm-disk.ts';
@@ -47,7 +47,7 @@ function methodFor(directory: string, { port, username, privateKeyFile, publicKe
 function agent(service: Service, { count, bytes }: Files, directory: string): Side {
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, service.url, { results: { transfer: 'direct' } });
+    const config = writeConfig(into, service, { results: { transfer: 'direct' } });
     const { figures, stdout } = await run(process.execPath, [...OUR_NODE_ARGS, SYNC, config, JOB_ID]);
     const synced = JSON.parse(stdout) as SyncFigures;
     const arrived = fs.readdirSync(resultsIn(into), { recursive: true, withFileTypes: true });

@@ -10,11 +10,13 @@ import { fileURLToPath } from 'node:url';
 import Database from 'better-sqlite3';
 import { writeConfig } from './agent-config.ts';
 import type { LoopFigures } from './loop-delay.ts';
-import type { Measurement, Side } from './measurement.ts';
+import type { Measurement, Place, Side } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess, startProcess } from './processes.ts';
-import { JOB_ID, LOG_BLOCK_BYTES, TASK_ID } from './service/answers.ts';
+import { LOG_BLOCK_BYTES } from './service/answers.ts';
+import { JOB_ID, TASK_ID } from './service/job.ts';
 import { LOG_PATH, logBlock } from './service/log-text.ts';
 import { type Service, startService } from './service/process.ts';
+import type { Protocol } from './service/protocols.ts';
 import { warmDisk } from './warm-disk.ts';
 
 const MIB = 1024 * 1024;
@@ -25,12 +27,18 @@ const LONGEST_MS = 120_000;
 
 const block = logBlock();
 
-function agent(service: Service, bytes: number, directory: string): Side {
+interface Log {
+  readonly service: Service;
+  readonly bytes: number;
+}
+
+function agent({ service, bytes }: Log, { directory }: Place, protocol: Protocol = 'soap'): Side {
   const expected = digestOf(Array.from({ length: bytes / LOG_BLOCK_BYTES }, () => block));
   return async () => {
     const into = fs.mkdtempSync(path.join(directory, 'agent-'));
     const at = (...names: string[]) => path.join(into, ...names);
-    const config = writeConfig(into, service.url, { results: { enabled: false }, logging: { level: 'info' } });
+    const sections = { results: { enabled: false }, logging: { level: 'info' } };
+    const config = writeConfig(into, { url: service.url, protocol }, sections);
     const options = { cwd: into, env: { BENCH_LOOP_DELAY: at('loop.json') } };
     const running = startProcess(
       process.execPath,
@@ -81,7 +89,7 @@ function firstSince(sinceMs: number, timesMs: readonly number[]): number {
 function curl(service: Service, directory: string): Side {
   const entry = `<submittedTaskInfoId>${TASK_ID}</submittedTaskInfoId><fileType>StandardOutputFile</fileType><offset>0</offset>`;
   const fields = `<taskFileOffsets><TaskFileOffsetExt>${entry}</TaskFileOffsetExt></taskFileOffsets>`;
-  const [command = '', ...args] = service.curl(directory, 'DownloadPartsOfJobFilesFromCluster', fields);
+  const [command = '', ...args] = service.curl('DownloadPartsOfJobFilesFromCluster', fields);
   const file = path.join(directory, 'curl.out');
   return async () => {
     const figures = await runProcess(command, [...args, '-o', file]);
@@ -96,6 +104,14 @@ function digestOf(pieces: readonly Buffer[]): string {
   return hash.digest('hex');
 }
 
+async function serveLog({ quick, directory }: Place): Promise<Log> {
+  const bytes = quick ? 8 * MIB : 256 * MIB;
+  return { service: await startService({ logBytes: bytes, listed: [LOG_PATH] }, directory), bytes };
+}
+
+const blockIn = (what: string, ours: string) =>
+  ({ kind: 'limit', what, figure: 'longestBlockMs', ours, atMost: 50 }) as const;
+
 export const firstPoll: Measurement = {
   name: 'first-poll',
   needs: ['curl'],
@@ -105,16 +121,29 @@ export const firstPoll: Measurement = {
       what: 'a first poll with 256 MiB of UTF-8 log behind it, mirrored exact, against bare `curl -o`',
       ...{ figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 2.5 },
     },
-    {
-      kind: 'limit',
-      what: 'longest block of the event loop in it',
-      ...{ figure: 'longestBlockMs', ours: 'agent', atMost: 50 },
-    },
+    blockIn('longest block of the event loop in it', 'agent'),
   ],
   prepare: async (place) => {
-    const bytes = place.quick ? 8 * MIB : 256 * MIB;
-    const service = await startService({ logBytes: bytes, listed: [LOG_PATH] }, place.directory);
-    const sides = { agent: agent(service, bytes, place.directory), curl: curl(service, place.directory) };
-    return { sides, before: () => warmDisk(place.directory, 4 * bytes), close: () => service.stop() };
+    const log = await serveLog(place);
+    const sides = { agent: agent(log, place), curl: curl(log.service, place.directory) };
+    return { sides, before: () => warmDisk(place.directory, 4 * log.bytes), close: () => log.service.stop() };
+  },
+};
+
+export const firstPollByRest: Measurement = {
+  name: 'first-poll-rest',
+  needs: [],
+  goals: [
+    {
+      kind: 'ratio',
+      what: 'a first poll with 256 MiB of UTF-8 log behind it by REST, against the same by SOAP',
+      ...{ figure: 'seconds', ours: 'rest', peer: 'soap', atMost: 1 },
+    },
+    blockIn('longest block of the event loop in the first poll by REST', 'rest'),
+  ],
+  prepare: async (place) => {
+    const log = await serveLog(place);
+    const sides = { rest: agent(log, place, 'rest'), soap: agent(log, place) };
+    return { sides, before: () => warmDisk(place.directory, 4 * log.bytes), close: () => log.service.stop() };
   },
 };

@@ -9,7 +9,7 @@ import { FLEET_NODE, FLEET_PLACE, fleetRequire, isFleetNodeThere } from './fleet
 import { NotHere } from './measurement.ts';
 import { SESSION } from './middleware.ts';
 import { type Started, startProcess } from './processes.ts';
-import { NAMESPACE } from './service/answers.ts';
+import { NAMESPACE } from './service/job.ts';
 import type { RunningMiddleware } from './watching.ts';
 
 export const AGENTS = ['anna', 'ben', 'cleo'] as const;

@@ -11,7 +11,7 @@ import http from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { actionOf } from '../src/remote/soap/contract.ts';
 import { LINE_BYTES, textOf } from './growth.ts';
-import { NAMESPACE } from './service/answers.ts';
+import { NAMESPACE } from './service/job.ts';
 
 export interface MiddlewareSetting {
   /** Bytes of each file at the beginning. */

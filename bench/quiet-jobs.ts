@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Figures, Measurement, Place, Prepared } from './measurement.ts';
 import { ACTION, FILE_TYPES, SESSION } from './middleware.ts';
 import { runProcess, type Started, usageOf } from './processes.ts';
-import { NAMESPACE } from './service/answers.ts';
+import { NAMESPACE } from './service/job.ts';
 import { AgentPlace, ALL_FILES, type RunningMiddleware, startMiddleware, untilAsked } from './watching.ts';
 
 const FILE_BYTES = 3_000;

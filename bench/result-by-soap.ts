@@ -1,65 +1,21 @@
 /** One large result file by SOAP. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { writeConfig } from './agent-config.ts';
-import type { Figures, Measurement, Place, Side } from './measurement.ts';
-import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
-import { BYTES_BEFORE_RESULT, JOB_ID, RESULT_BLOCK_BYTES, resultDigest } from './service/answers.ts';
-import { type Service, startService } from './service/process.ts';
-import type { SyncFigures } from './sides/sync-results.ts';
+import type { Measurement, Place, Side } from './measurement.ts';
+import { run } from './processes.ts';
+import { agent, curl, MIB, type ResultService, serveResult, sideOf, sized } from './result-sides.ts';
+import { resultDigest, resultName } from './service/answers.ts';
 import { warmDisk } from './warm-disk.ts';
 
-const MIB = 1024 * 1024;
-const sideOf = (name: string) => fileURLToPath(new URL(`./sides/${name}.js`, import.meta.url));
-
-/** The next size that the service can serve. */
-const sized = (bytes: number) => Math.ceil(bytes / RESULT_BLOCK_BYTES) * RESULT_BLOCK_BYTES;
-
-/** Our side: what the service lists. */
-function agent(service: Service, bytes: number, { directory }: Place): Side {
-  const sha256 = resultDigest(bytes);
-  return async () => {
-    const into = fs.mkdtempSync(path.join(directory, 'agent-'));
-    const config = writeConfig(into, service.url, { results: { transfer: 'soap' } });
-    const { figures, stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('sync-results'), config, JOB_ID]);
-    fs.rmSync(into, { recursive: true });
-    const synced = JSON.parse(stdout) as SyncFigures;
-    if (synced.bytes !== bytes || synced.sha256 !== sha256)
-      throw new Error(`the agent received something else: ${stdout}`);
-    return { ...figures, seconds: synced.seconds };
-  };
-}
-
-function soapPackage(service: Service, bytes: number, { directory }: Place): Side {
+function soapPackage({ url, bytes, layout }: ResultService, { directory }: Place): Side {
   const expected = `${bytes} ${resultDigest(bytes)}`;
   return async () => {
-    const args = [sideOf('soap-package'), service.url, `/${bytes}.dat`, directory];
+    const args = [sideOf('soap-package'), url, resultName(bytes, layout), directory];
     const { figures, stdout } = await run(process.execPath, args);
     fs.rmSync(path.join(directory, 'package.dat'));
     const [received, seconds] = stdout.trim().split('; ');
     if (received !== expected) throw new Error(`the package received something else: ${stdout}`);
     return { ...figures, seconds: Number(seconds) };
-  };
-}
-
-function curl(service: Service, bytes: number, { directory }: Place): { bare: Side; decoded: Side } {
-  const words = service.curl(
-    directory,
-    'DownloadFileFromCluster',
-    `<relativeFilePath>/${bytes}.dat</relativeFilePath>`,
-  );
-  const file = path.join(directory, 'curl.out');
-  const cleared = async (side: Promise<Figures>) => {
-    const figures = await side;
-    fs.rmSync(file);
-    return figures;
-  };
-  const cut = `tail -c +${BYTES_BEFORE_RESULT + 1} | head -c ${(bytes / 3) * 4}`;
-  const pipe = `file=$1; shift; "$@" | ${cut} | base64 -d > "$file" && test "$(stat -c %s "$file")" = ${bytes}`;
-  return {
-    bare: () => cleared(runProcess('curl', [...words.slice(1), '-o', file])),
-    decoded: () => cleared(runProcess('sh', ['-c', pipe, 'sh', file, ...words])),
   };
 }
 
@@ -81,10 +37,10 @@ export const resultBySoap: Measurement = {
   ],
   prepare: async (place) => {
     const bytes = sized(place.quick ? 24 * MIB : 512 * MIB);
-    const service = await startService({ listed: [`/${bytes}.dat`] }, place.directory);
-    const { bare, decoded } = curl(service, bytes, place);
+    const service = await serveResult(bytes, 'plain', place);
+    const { bare, decoded } = curl(service, place);
     return {
-      sides: { agent: agent(service, bytes, place), base64: decoded, curl: bare },
+      sides: { agent: agent(service, place), base64: decoded, curl: bare },
       before: () => warmDisk(place.directory, bytes),
       close: () => service.stop(),
     };
@@ -104,12 +60,9 @@ export const resultByPackage: Measurement = {
   ],
   prepare: async (place) => {
     const bytes = sized(place.quick ? 12 * MIB : 256 * MIB);
-    const service = await startService({ listed: [`/${bytes}.dat`] }, place.directory);
+    const service = await serveResult(bytes, 'plain', place);
     return {
-      sides: {
-        agent: agent(service, bytes, place),
-        package: soapPackage(service, bytes, place),
-      },
+      sides: { agent: agent(service, place), package: soapPackage(service, place) },
       before: () => warmDisk(place.directory, bytes),
       close: () => service.stop(),
     };
@@ -137,13 +90,12 @@ export const resultMemory: Measurement = {
   ],
   prepare: async (place) => {
     const sizes = place.quick ? [3 * MIB, 12 * MIB, 48 * MIB] : [64 * MIB, 512 * MIB, 4096 * MIB];
-    const services: Service[] = [];
+    const services: ResultService[] = [];
     const sides: Record<string, Side> = {};
     for (const [index, size] of SIZES.entries()) {
-      const bytes = sized(sizes[index] ?? 0);
-      const service = await startService({ listed: [`/${bytes}.dat`] }, place.directory);
+      const service = await serveResult(sized(sizes[index] ?? 0), 'plain', place);
       services.push(service);
-      sides[size] = agent(service, bytes, place);
+      sides[size] = agent(service, place);
     }
     return { sides, close: async () => void (await Promise.all(services.map((service) => service.stop()))) };
   },

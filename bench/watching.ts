@@ -6,7 +6,7 @@ import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../
 import { Store } from '../src/store/store.ts';
 import { type MiddlewareFigures, type MiddlewareSetting, SESSION } from './middleware.ts';
 import { type Started, startProcess } from './processes.ts';
-import { NAMESPACE } from './service/answers.ts';
+import { NAMESPACE } from './service/job.ts';
 
 const AGENT = path.join(import.meta.dirname, '../../dist/cli/main.js');
 

@@ -1,13 +1,9 @@
 /** Answers of the service, ready to be sent: any size out of one block of bytes that is sent again and again. */
 import { createCipheriv, createHash } from 'node:crypto';
-import type { Operation } from '../../src/operations.ts';
+import { type Protocol, WRITING } from './protocols.ts';
 
-export const NAMESPACE = 'http://bench.example.org/';
-export const JOB_ID = '501';
-export const TASK_ID = '9001';
-
-/** A multiple of 3, so that its base64 has no padding. Sizes of result files are multiples of it. */
-export const RESULT_BLOCK_BYTES = 1024 * 1024 * 3;
+/** Whole lines of 76 characters of base64, and so without padding. Sizes of result files are multiples of it. */
+export const RESULT_BLOCK_BYTES = 57 * 48 * 1024;
 /** A multiple of the 1,024 bytes in which the service decodes. Lengths of the log are multiples of it. */
 export const LOG_BLOCK_BYTES = 1024 * 1024 * 2;
 
@@ -19,47 +15,56 @@ export interface Answer {
   readonly after: Buffer;
 }
 
-const SOAP = 'http://schemas.xmlsoap.org/soap/envelope/';
-const TYPES = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"';
-const START = `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="${SOAP}" ${TYPES}><soap:Body>`;
 const NOTHING = Buffer.alloc(0);
 
-/** Opening and closing tags around the content of a response. */
-export function around(operation: Operation, ...names: string[]): { before: string; after: string } {
-  const open = names.map((name) => `<${name}>`).join('');
-  const close = names
-    .toReversed()
-    .map((name) => `</${name}>`)
-    .join('');
-  const response = `${operation}Response`;
-  return {
-    before: `${START}<${response} xmlns="${NAMESPACE}">${open}`,
-    after: `${close}</${response}></soap:Body></soap:Envelope>`,
-  };
-}
-
-export function small(operation: Operation, content: string): Answer {
-  const { before, after } = around(operation);
-  return { before: Buffer.from(before + content + after), block: NOTHING, times: 0, after: NOTHING };
+export function small(document: string): Answer {
+  return { before: Buffer.from(document), block: NOTHING, times: 0, after: NOTHING };
 }
 
 /** The bytes of every result file, again and again: random ones, the same in every process. */
 const resultBlock = createCipheriv('aes-128-ctr', 'one key for them', Buffer.alloc(16)).update(
   Buffer.alloc(RESULT_BLOCK_BYTES),
 );
-const encodedBlock = Buffer.from(resultBlock.toString('base64'));
+const encodedBlock = resultBlock.toString('base64');
 
-const { before: beforeResult, after: afterResult } = around('DownloadFileFromCluster', 'DownloadFileFromClusterResult');
-/** What stands before the base64 in the answer for a result file. */
-export const BYTES_BEFORE_RESULT = beforeResult.length;
+/** White space in the base64 of a whole file, as servers write it: none, a line feed before it, lines of 76 characters. */
+export const LAYOUTS = ['plain', 'line-feed', 'wrapped'] as const;
+export type Layout = (typeof LAYOUTS)[number];
 
-export function resultAnswer(bytes: number): Answer {
+const leadOf = (layout: Layout) => (layout === 'line-feed' ? '\n' : '');
+
+/** The name of a result file, which says how long it is and how it comes. */
+export const resultName = (bytes: number, layout: Layout) => `/${bytes}.${layout}`;
+
+/** By protocol and layout. */
+const blocks = new Map<string, Buffer>();
+
+function blockOf(protocol: Protocol, layout: Layout): Buffer {
+  const name = `${protocol} ${layout}`;
+  const base64 = () => (layout === 'wrapped' ? encodedBlock.replace(/.{76}/g, '$&\r\n') : encodedBlock);
+  const block = blocks.get(name) ?? Buffer.from(WRITING[protocol].escaped(base64()));
+  blocks.set(name, block);
+  return block;
+}
+
+export function resultAnswer(name: string, protocol: Protocol): Answer {
+  const bytes = Number.parseInt(name.slice(1), 10);
+  const layout = LAYOUTS.find((known) => name === resultName(bytes, known));
+  if (layout === undefined) throw new Error(`${name} is no result`);
+  const { file, escaped } = WRITING[protocol];
   return {
-    before: Buffer.from(beforeResult),
-    block: encodedBlock,
+    before: Buffer.from(file.before + escaped(leadOf(layout))),
+    block: blockOf(protocol, layout),
     times: bytes / RESULT_BLOCK_BYTES,
-    after: Buffer.from(afterResult),
+    after: Buffer.from(file.after),
   };
+}
+
+/** Where the base64 stands in an answer by SOAP, white space included. */
+export function base64In(bytes: number, layout: Layout): { readonly start: number; readonly length: number } {
+  const { before, block, times } = resultAnswer(resultName(bytes, layout), 'soap');
+  const start = before.length - leadOf(layout).length;
+  return { start, length: before.length - start + block.length * times };
 }
 
 /** The sha256 of a result file, in hex. */

@@ -1,8 +1,8 @@
 /** A log as jobs write it, in many languages, and what the service makes of it (docs/servers.md 1.2). */
 
-import { escapeText } from '../../src/sandbox/soap/answer.ts';
 import { decodeBytes } from '../../test/support/decode-bytes.ts';
-import { type Answer, around, LOG_BLOCK_BYTES, TASK_ID } from './answers.ts';
+import { type Answer, LOG_BLOCK_BYTES } from './answers.ts';
+import { type Protocol, WRITING } from './protocols.ts';
 
 const SENTENCES = [
   'Příliš žluťoučký kůň úpěl ďábelské ódy nad hladinou řeky',
@@ -40,35 +40,40 @@ export function logBlock(): Buffer {
 /** What the service makes of a log of so many bytes, asked from `offset` on. */
 export class LogAnswers {
   readonly #block = logBlock();
+  readonly #protocol: Protocol;
   /** By where in a block it begins. */
   readonly #texts = new Map<number, Buffer>();
+
+  constructor(protocol: Protocol) {
+    this.#protocol = protocol;
+  }
 
   answer(bytes: number, offset: number): Answer {
     const left = Math.max(0, bytes - offset);
     const start = offset % LOG_BLOCK_BYTES;
     const rotated = () => Buffer.concat([this.#block.subarray(start), this.#block.subarray(0, start)]);
-    const text = this.#texts.get(start) ?? textOf(rotated());
+    const text = this.#texts.get(start) ?? this.#textOf(rotated());
     this.#texts.set(start, text);
-    const times = Math.floor(left / LOG_BLOCK_BYTES);
-    const rest = textOf(rotated().subarray(0, left % LOG_BLOCK_BYTES));
-    const names = ['DownloadPartsOfJobFilesFromClusterResult', 'JobFileContentExt'];
-    const { before, after } = around('DownloadPartsOfJobFilesFromCluster', ...names);
-    const fields = `<relativePath>${LOG_PATH}</relativePath><offset>${offset}</offset><fileType>StandardOutputFile</fileType><submittedTaskInfoId>${TASK_ID}</submittedTaskInfoId>`;
+    const { before, after } = WRITING[this.#protocol].part({ path: LOG_PATH, offset });
     return {
-      before: Buffer.from(`${before}<content>`),
+      before: Buffer.from(before),
       block: text,
-      times,
-      after: Buffer.concat([rest, Buffer.from(`</content>${fields}${after}`)]),
+      times: Math.floor(left / LOG_BLOCK_BYTES),
+      after: Buffer.concat([this.#textOf(rotated().subarray(0, left % LOG_BLOCK_BYTES)), Buffer.from(after)]),
     };
+  }
+
+  #textOf(bytes: Buffer): Buffer {
+    return Buffer.from(WRITING[this.#protocol].escaped(decodeBytes(bytes, 0)));
   }
 }
 
 /** The log as a listed file: its raw bytes. Three blocks of it are base64 without padding. */
-export function rawLogAnswer(bytes: number): Answer {
+export function rawLogAnswer(bytes: number, protocol: Protocol): Answer {
   const block = logBlock();
   const times = Math.floor(bytes / (3 * LOG_BLOCK_BYTES));
   const rest = Buffer.concat([block, block, block]).subarray(0, bytes - times * 3 * LOG_BLOCK_BYTES);
-  const { before, after } = around('DownloadFileFromCluster', 'DownloadFileFromClusterResult');
+  const { before, after } = WRITING[protocol].file;
   return {
     before: Buffer.from(before),
     block: Buffer.from(Buffer.concat([block, block, block]).toString('base64')),
@@ -76,5 +81,3 @@ export function rawLogAnswer(bytes: number): Answer {
     after: Buffer.from(rest.toString('base64') + after),
   };
 }
-
-const textOf = (bytes: Buffer) => Buffer.from(escapeText(decodeBytes(bytes, 0)));

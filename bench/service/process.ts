@@ -4,15 +4,16 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Operation } from '../../src/operations.ts';
 import { startProcess } from '../processes.ts';
-import { JOB_ID, NAMESPACE } from './answers.ts';
+import { JOB_ID, NAMESPACE } from './job.ts';
 import type { ServeOptions } from './serve.ts';
 
 const SERVE = fileURLToPath(new URL('./serve.js', import.meta.url));
 
 export interface Service {
+  /** By SOAP; by REST it is at the root of the same server. */
   readonly url: string;
   /** A file with the envelope of a request, and the words of curl that send it. */
-  readonly curl: (directory: string, operation: Operation, fields: string) => string[];
+  readonly curl: (operation: Operation, fields: string) => string[];
   /** When it was asked for live files: milliseconds since 1970. */
   readonly readAt: () => number[];
   readonly stop: () => Promise<void>;
@@ -20,15 +21,16 @@ export interface Service {
 
 /** `directory` is where it finds what it is to serve. */
 export async function startService(options: ServeOptions, directory: string): Promise<Service> {
-  const file = path.join(fs.mkdtempSync(path.join(directory, 'service-')), 'options.json');
-  fs.writeFileSync(file, JSON.stringify(options));
-  const serving = startProcess(process.execPath, [SERVE, file]);
+  const own = fs.mkdtempSync(path.join(directory, 'service-'));
+  const optionsFile = path.join(own, 'options.json');
+  fs.writeFileSync(optionsFile, JSON.stringify(options));
+  const serving = startProcess(process.execPath, [SERVE, optionsFile]);
   const [, port] = await serving.says(/port (\d+)\n/);
   const url = `http://127.0.0.1:${port}/FileTransferWs`;
   return {
     url,
-    curl: (directory, operation, fields) => {
-      const file = path.join(directory, `${operation}.xml`);
+    curl: (operation, fields) => {
+      const file = path.join(own, `${operation}.xml`);
       fs.writeFileSync(file, requestOf(operation, fields));
       const headers = ['-H', 'content-type: text/xml; charset=utf-8', '-H', `SOAPAction: "${NAMESPACE}${operation}"`];
       return ['curl', '--silent', '--fail', ...headers, '--data-binary', `@${file}`, url];

@@ -1,65 +1,74 @@
 /**
  * The service as the benchmark needs it: it sends prepared answers as fast as the machine can, from a process of its
- * own, the same bytes to whoever asks. `serve.js FILE`, with its options as JSON, prints its port, and the
- * time of every call for live files.
+ * own, the same bytes to whoever asks, by SOAP and by REST. `serve.js FILE`, with its options as JSON, prints its port, and
+ * the time of every call for live files.
  *
- * A result file called `/BYTES.dat` has so many bytes; live stdout of the one task has `logBytes`, and is listed as
+ * A result file is what its name says (answers.ts); live stdout of the one task has `logBytes`, and is listed as
  * `/stdout.txt` if that is among `listed`.
  */
 import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Answer, JOB_ID, resultAnswer, small } from './answers.ts';
+import { type Answer, resultAnswer, small } from './answers.ts';
+import { type Asked, askedBy } from './asked.ts';
+import { JOB_ID } from './job.ts';
 import { LOG_PATH, LogAnswers, rawLogAnswer } from './log-text.ts';
+import { REST_JOB, soapDocument, WRITING } from './protocols.ts';
 
 export interface ServeOptions {
   /** Length of the live stdout; 0 if left out. */
   readonly logBytes?: number;
   /** Names of the results of the one job; others have none. */
   readonly listed?: readonly string[];
-  /** The content of GetFileTransferMethodResult. */
+  /** The content of GetFileTransferMethodResult, by SOAP. */
   readonly transferMethod?: string;
 }
 
 const WRITE_BYTES = 1024 * 1024;
 
 const options = JSON.parse(fs.readFileSync(process.argv[2] ?? '', 'utf8')) as ServeOptions;
-const log = new LogAnswers();
-const rawLog = rawLogAnswer(options.logBytes ?? 0);
+const { logBytes = 0, listed = [], transferMethod } = options;
+const logs = { soap: new LogAnswers('soap'), rest: new LogAnswers('rest') };
+const rawLogs = { soap: rawLogAnswer(logBytes, 'soap'), rest: rawLogAnswer(logBytes, 'rest') };
 
 const server = http.createServer({ noDelay: true }, (request, response) => {
   const pieces: Buffer[] = [];
   request.on('data', (bytes: Buffer) => pieces.push(bytes));
   request.on('end', () => {
-    send(answerTo(Buffer.concat(pieces).toString()), response).catch(() => response.destroy());
+    const asked = askedBy(request, Buffer.concat(pieces).toString());
+    if (asked === undefined) response.writeHead(404).end();
+    else send(asked, response).catch(() => response.destroy());
   });
 });
 server.listen(0, '127.0.0.1', () => process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`));
 
-function answerTo(request: string): Answer {
-  const field = (name: string) => new RegExp(`<(?:\\w+:)?${name}>([^<]*)<`).exec(request)?.[1] ?? '';
-  const relativePath = field('relativeFilePath');
-  if (relativePath === LOG_PATH) return rawLog;
-  if (request.includes('DownloadFileFromCluster')) return resultAnswer(Number.parseInt(relativePath.slice(1), 10));
-  if (request.includes('DownloadPartsOfJobFilesFromCluster')) process.stdout.write(`read ${Date.now()}\n`);
-  if (request.includes('DownloadPartsOfJobFilesFromCluster'))
-    return log.answer(options.logBytes ?? 0, Number(field('offset')));
-  if (request.includes('ListChangedFilesForJob')) {
-    const listed = field('submittedJobInfoId') === JOB_ID ? options.listed : undefined;
-    const names = (listed ?? []).map((name) => `<string>${name}</string>`).join('');
-    return small('ListChangedFilesForJob', `<ListChangedFilesForJobResult>${names}</ListChangedFilesForJobResult>`);
+function answerTo({ operation, protocol, jobId, path, offset }: Asked): Answer {
+  const { listing, nothing } = WRITING[protocol];
+  switch (operation) {
+    case 'DownloadFileFromCluster':
+      return path === LOG_PATH ? rawLogs[protocol] : resultAnswer(path, protocol);
+    case 'DownloadPartsOfJobFilesFromCluster':
+      process.stdout.write(`read ${Date.now()}\n`);
+      return logs[protocol].answer(logBytes, offset);
+    case 'ListChangedFilesForJob':
+      return small(listing(jobId === JOB_ID ? listed : []));
+    case 'GetFileTransferMethod': {
+      if (transferMethod === undefined) return small(nothing(operation));
+      return small(
+        soapDocument(operation, `<GetFileTransferMethodResult>${transferMethod}</GetFileTransferMethodResult>`),
+      );
+    }
+    case 'GetCurrentInfoForJob':
+      return small(protocol === 'rest' ? REST_JOB : nothing(operation));
+    default:
+      return small(nothing(operation));
   }
-  if (request.includes('GetFileTransferMethod')) {
-    const method = options.transferMethod;
-    const result = method === undefined ? '' : `<GetFileTransferMethodResult>${method}</GetFileTransferMethodResult>`;
-    return small('GetFileTransferMethod', result);
-  }
-  return small('EndFileTransfer', '');
 }
 
-async function send({ before, block, times, after }: Answer, response: http.ServerResponse): Promise<void> {
+async function send(asked: Asked, response: http.ServerResponse): Promise<void> {
+  const { before, block, times, after } = answerTo(asked);
   response.writeHead(200, {
-    'content-type': 'text/xml; charset=utf-8',
+    'content-type': WRITING[asked.protocol].contentType,
     'content-length': before.length + block.length * times + after.length,
   });
   const write = (bytes: Buffer) => response.write(bytes) || drained(response);

@@ -11,7 +11,7 @@ import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { createClientAsync } from 'soap';
 import { wsdlOf } from '../../src/remote/soap/contract.ts';
-import { JOB_ID, NAMESPACE } from '../service/answers.ts';
+import { JOB_ID, NAMESPACE } from '../service/job.ts';
 
 const [url = '', relativeFilePath = '', directory = ''] = process.argv.slice(2);
 const client = await createClientAsync(wsdlOf({ namespace: NAMESPACE, url }), { endpoint: url });

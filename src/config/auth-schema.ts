@@ -11,7 +11,7 @@ import {
   secretNameOf,
 } from '../auth.ts';
 import { parseLong } from '../job.ts';
-import { isQuickPattern } from './fault-pattern.ts';
+import { isQuickExpression } from './fault-pattern.ts';
 import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text } from './values.ts';
 
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
@@ -34,7 +34,7 @@ export function authSection(directory: string) {
     path: urlPart('a path such as /service/UserAndLimitationManagement').nullable().prefault(null),
     operation: urlPart('the name of an operation').nullable().prefault(null),
     sessionCodeField: text().nullable().prefault(null),
-    sessionFaultPattern: text(PATTERN, isQuickPattern).nullable().prefault(null),
+    sessionFaultPattern: text(PATTERN, isQuickExpression).nullable().prefault(null),
     commandTimeoutSeconds: duration('seconds', 3600).prefault(30),
     passwordFile: file,
     passwordCommand: argv,

@@ -21,7 +21,7 @@ export function matchesInTime(pattern: string, words: string): boolean | undefin
 }
 
 /** Whether it is a regular expression, and one that is quick for texts made of what stands in it. */
-export function isQuickPattern(pattern: string): boolean {
+export function isQuickExpression(pattern: string): boolean {
   const pieces = new Set(['a', '0', ' ', ...(pattern.match(/[\p{L}\p{N} ]+/gu) ?? []), ...pattern]);
   // Repeated, with an end that is nowhere in the pattern: the longest way to find out that it does not match.
   const texts = [...pieces]

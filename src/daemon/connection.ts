@@ -1,5 +1,5 @@
 /** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
-import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
+import type { Log, Session } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
@@ -13,7 +13,7 @@ import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/disk-room.ts';
-import { servicesOver } from './services.ts';
+import { type Services, servicesOver } from './services.ts';
 import { spillDirectory } from './state.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
@@ -35,10 +35,7 @@ export interface Observer {
   jobLook(outcome: 'ok' | 'failed'): void;
 }
 
-export interface Connection {
-  readonly remote: Remote;
-  /** Null where the configuration says nothing of it. */
-  readonly jobService: JobService | null;
+export interface Connection extends Services {
   readonly session: Session;
   /** All that went over it. */
   readonly secrets: Secrets;

@@ -154,7 +154,7 @@ export class Daemon {
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;
     const over = new AbortController();
-    const endKeepUp = transfers.keepUp(connection.remote);
+    const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
     this.#directories = [
       ['mirror', config.mirror.directory],
@@ -195,7 +195,7 @@ export class Daemon {
       await agent.stop();
       await endKeepUp();
       // The next process, and the next state, know nothing of the private keys.
-      if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(connection.remote, over.signal);
+      if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);
     }
   }
 

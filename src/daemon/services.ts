@@ -14,7 +14,7 @@ import { systemClock } from '../system/clock.ts';
 
 const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 
-interface Services {
+export interface Services {
   readonly remote: Remote;
   /** Null where the configuration says nothing of it. */
   readonly jobService: JobService | null;

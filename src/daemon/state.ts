@@ -75,8 +75,22 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets()):
   }
 }
 
-/** The state as `openOwnStore` opens it; undefined while an agent runs, which is to be asked then. */
-export function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
+/** Works on the store: as its owner (`openOwnStore`), or beside the agent that runs, which is to be asked then. */
+export async function withStore<T>(
+  config: Config,
+  log: Log,
+  work: (store: Store, owned: OwnedStore | undefined) => Promise<T>,
+): Promise<T> {
+  const owned = openUnlessAgentRuns(config, log);
+  const store = owned?.store ?? openSharedStore(config);
+  try {
+    return await work(store, owned);
+  } finally {
+    (owned ?? store).close();
+  }
+}
+
+function openUnlessAgentRuns(config: Config, log: Log): OwnedStore | undefined {
   if (lockHolder(config.state.directory) !== undefined) return undefined;
   try {
     return openOwnStore(config, log);

@@ -6,8 +6,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { DirectArrival, DirectOrder } from '../agent/ports.ts';
 import { systemClock } from '../system/clock.ts';
-import type { FileDigest } from '../system/new-file.ts';
-import { writeNewFile } from '../system/new-file.ts';
+import { type FileDigest, writeNewFile } from '../system/new-file.ts';
 import { Throttle } from '../system/throttle.ts';
 
 const MANY_FILES = 500;

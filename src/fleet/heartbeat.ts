@@ -35,6 +35,7 @@ export class Heartbeat {
   #superviseFrom: number;
   #lookedAt: number;
   #running = false;
+  #isSupervising = false;
   /** Whether the last beat went through. */
   isHeard = true;
 
@@ -75,7 +76,7 @@ export class Heartbeat {
   async #beat(joined: Joined): Promise<void> {
     const { held, member, monotonic, onLost } = this.#options;
     const sentAt = held.moment();
-    this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
+    this.#nextAt = sentAt.monotonic + Math.min(member.leaseMs, held.shortestLeaseMs) / BEATS;
     const jobs = held.all();
     const owned = await joined.claims.touch(jobs);
     // One that was renewed meanwhile is another job of the queue by now.
@@ -87,7 +88,19 @@ export class Heartbeat {
     const lost = current.filter(({ jobId }: { jobId: JobId }) => !owned.has(jobId));
     if (lost.length > 0) onLost(lost);
     await this.refresh(joined);
-    if (monotonic() >= this.#superviseFrom) await joined.queue.supervise();
+    if (monotonic() >= this.#superviseFrom) this.#supervise(joined);
+  }
+
+  /** Now and then this takes long, and no beat waits for it. */
+  #supervise({ queue }: Joined): void {
+    if (this.#isSupervising) return;
+    this.#isSupervising = true;
+    queue
+      .supervise()
+      .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))
+      .finally(() => {
+        this.#isSupervising = false;
+      });
   }
 
   #withhold(): void {

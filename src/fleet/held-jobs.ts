@@ -117,14 +117,19 @@ export class HeldJobs {
 
   /** @throws JobtailError superseded */
   require(jobId: JobId): void {
-    if (this.isSure(jobId)) return;
+    // What is still under way for one that was taken anew began under an earlier lease.
+    const isOwned = this.#jobs.has(jobId) && this.stateOf(jobId) !== 'taken';
+    if (isOwned && this.isSure(jobId)) return;
     this.refused += 1;
-    const why = this.#jobs.has(jobId)
-      ? 'its lease may be over: the database was not heard for so long'
-      : 'it is not owned';
+    const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
     throw new JobtailError('superseded', `job ${jobId} is not written for: ${why}`, {
       hint: 'another agent of the fleet goes on with it, or this one, once the database says so',
     });
+  }
+
+  /** Of all leases; infinite if there is none. */
+  get shortestLeaseMs(): number {
+    return Math.min(...[...this.#jobs.values()].map(({ job }) => job.leaseMs));
   }
 
   /** Those whose lease has to be made anew. */

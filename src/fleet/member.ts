@@ -231,7 +231,8 @@ export class FleetMember implements Ownership {
     });
     try {
       await takeName(joined.register, this.#member, this.#stop.signal);
-      const { database, claims } = joined;
+      const { database, claims, queue } = joined;
+      await queue.setHeartbeat(heartbeatSeconds);
       const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.lost(jobs);
       const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
       await bringOwnJobs(store, mirror, joined, log);

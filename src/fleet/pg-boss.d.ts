@@ -50,6 +50,8 @@ declare module 'pg-boss' {
     stop(options: { readonly graceful: boolean; readonly close?: boolean }): Promise<void>;
     getDb(): PgPool;
     createQueue(name: string, options: object): Promise<void>;
+    getQueue(name: string): Promise<{ readonly heartbeatSeconds?: number }>;
+    updateQueue(name: string, options: { readonly heartbeatSeconds: number }): Promise<void>;
     supervise(name: string): Promise<void>;
     send(
       name: string,

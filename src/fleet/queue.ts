@@ -35,7 +35,7 @@ export class Queue {
     this.#database = database;
   }
 
-  /** Makes it if it is not there; the heartbeat of one that is there is that of the last agent that came. */
+  /** Makes it if it is not there. */
   async make({ heartbeatSeconds, expireInSeconds = LONGEST_SECONDS }: QueueOptions): Promise<void> {
     await this.#database.call((boss) =>
       boss.createQueue(QUEUE, {
@@ -43,6 +43,14 @@ export class Queue {
         ...{ retryLimit: NEVER, retryDelay: 0, retentionSeconds: NEVER },
       }),
     );
+  }
+
+  /** From now on, jobs are ordered with this heartbeat; those that are there have theirs until they are renewed. */
+  async setHeartbeat(heartbeatSeconds: number): Promise<void> {
+    await this.#database.call(async (boss) => {
+      if ((await boss.getQueue(QUEUE)).heartbeatSeconds !== heartbeatSeconds)
+        await boss.updateQueue(QUEUE, { heartbeatSeconds });
+    });
   }
 
   /** False if there is one already that waits or is owned. */

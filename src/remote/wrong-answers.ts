@@ -8,13 +8,20 @@ export function malformed(what: string): JobtailError {
   });
 }
 
+/** More than is allowed besides lifted texts; `than` says what. */
+export function tooLarge(than: string): JobtailError {
+  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
+    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
+  });
+}
+
 /** What an answer that is no success says of the request, and what to do. */
 export interface StatusMeaning {
   readonly code: ErrorCode;
   readonly hint: string;
 }
 
-const TOO_LONG: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
+export const TOO_LONG: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
 const DOWN: StatusMeaning = {
   code: 'unavailable',
   hint: 'wait, or tell those who run the service: it is down or overloaded, or the proxy in front of it does not reach it',

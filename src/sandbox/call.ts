@@ -19,17 +19,22 @@ export interface ServedCall {
 /** Serves it; what it throws is for the protocol to answer, unless the answer has begun. */
 export async function serveCall(exchange: Exchange, call: ServedCall, place: SandboxPlace): Promise<void> {
   const { faults, busyUsers, traffic } = place;
-  const rules = faults.take(call.subject);
-  if (await spoil(exchange, rules, call.type)) return;
-  const user = call.user();
-  if (call.parallelUnsafe && busyUsers.has(user)) {
-    throw new ServiceFault('The connection to the cluster is in use by another call.');
-  }
-  busyUsers.add(user);
+  traffic.begin();
   try {
-    await delay(exchange, rules);
-    traffic.bytesSent += await sendAnswer(exchange, await call.answer(user, rules), rules);
+    const rules = faults.take(call.subject);
+    if (await spoil(exchange, rules, call.type)) return;
+    const user = call.user();
+    if (call.parallelUnsafe && busyUsers.has(user)) {
+      throw new ServiceFault('The connection to the cluster is in use by another call.');
+    }
+    busyUsers.add(user);
+    try {
+      await delay(exchange, rules);
+      traffic.bytesSent += await sendAnswer(exchange, await call.answer(user, rules), rules);
+    } finally {
+      busyUsers.delete(user);
+    }
   } finally {
-    busyUsers.delete(user);
+    traffic.end();
   }
 }

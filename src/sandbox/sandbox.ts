@@ -41,12 +41,6 @@ export interface SandboxOptions extends KeyHooks {
   readonly beforeListening?: (sandbox: Sandbox) => Promise<void>;
 }
 
-interface Beginning {
-  readonly cluster: Cluster;
-  readonly habits: SandboxHabits;
-  readonly clock: () => number;
-}
-
 export class Sandbox {
   /** {service_namespace}. */
   readonly namespace: string;
@@ -65,7 +59,8 @@ export class Sandbox {
   #server: Server;
   #port = 0;
 
-  private constructor(options: SandboxOptions, { cluster, habits, clock }: Beginning) {
+  private constructor(options: SandboxOptions, world: Pick<SandboxPlace, 'cluster' | 'habits' | 'clock'>) {
+    const { habits, clock } = world;
     const { directory, host = '127.0.0.1', namespace = 'http://sandbox.example.org/' } = options;
     this.habits = habits;
     this.namespace = namespace;
@@ -73,14 +68,15 @@ export class Sandbox {
     this.users = (options.users ?? [defaultUser()]).map((user) => ({ ...user }));
     this.#host = host;
     const { users, faults, controlToken } = this;
-    const keys = new TransferKeys(habits, clock, options);
-    const sessions = new Sessions(habits, clock);
-    const flushing = new Flushing(habits, clock);
-    const toldJobs = new ToldJobs(habits, clock);
-    const traffic = new Traffic();
-    const busyUsers = new Set<SandboxUser>();
-    const world = { namespace, habits, users, clock, cluster, flushing, toldJobs };
-    this.#place = { ...world, keys, sessions, busyUsers, faults, traffic, controlToken };
+    this.#place = {
+      ...{ ...world, namespace, users, faults, controlToken },
+      flushing: new Flushing(habits, clock),
+      toldJobs: new ToldJobs(habits, clock),
+      keys: new TransferKeys(habits, clock, options),
+      sessions: new Sessions(habits, clock),
+      busyUsers: new Set(),
+      traffic: new Traffic(),
+    };
     this.#router = new Router(this.#place);
     this.#server = this.#createServer();
   }

@@ -1,5 +1,6 @@
 /** The watched jobs. */
-import type { JobId, LiveFileKey } from '../job.ts';
+import type { JobId } from '../job.ts';
+import { addFiles, tasksOf } from './live-files.ts';
 import type { JobRow, WatchOrder, WatchState } from './rows.ts';
 import type { Sql } from './sql.ts';
 import { jsonOf, Table } from './table.ts';
@@ -66,13 +67,7 @@ export class Jobs {
         settle_after_ms = @settleAfterMs, failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
     this.#sql.run(order, { jobId, source, results: Number(results), settleAfterMs, now });
-    const addFile = 'INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)';
-    const known = this.#sql.all<LiveFileKey>(
-      'SELECT DISTINCT task_id AS taskId FROM live_files WHERE job_id = ?',
-      jobId,
-    );
-    for (const task of tasks ?? known.map(({ taskId }) => taskId))
-      for (const file of files) this.#sql.run(addFile, jobId, task, file);
+    addFiles(this.#sql, jobId, tasks ?? tasksOf(this.#sql, jobId), files);
     if (tasks !== null) this.#sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
     else this.#sql.run(SEARCH, jobId, jsonOf(files));
   }

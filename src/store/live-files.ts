@@ -1,9 +1,21 @@
 /** The committed state of the live mirrors. */
-import type { JobId, LiveFileKey } from '../job.ts';
+import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, Trouble } from './rows.ts';
 import type { Sql } from './sql.ts';
 import { jsonOf, Table } from './table.ts';
+
+/** The tasks of a job that are followed. */
+export function tasksOf(sql: Sql, jobId: JobId): TaskId[] {
+  const select = 'SELECT DISTINCT task_id AS taskId FROM live_files WHERE job_id = ?';
+  return sql.all<Pick<LiveFileRow, 'taskId'>>(select, jobId).map(({ taskId }) => taskId);
+}
+
+/** Gives each of these tasks of a job each of these files, unless it has it. Called within a transaction. */
+export function addFiles(sql: Sql, jobId: JobId, tasks: readonly TaskId[], files: readonly LiveFileName[]): void {
+  const insert = 'INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)';
+  for (const task of tasks) for (const file of files) sql.run(insert, jobId, task, file);
+}
 
 export class LiveFiles {
   readonly #sql: Sql;

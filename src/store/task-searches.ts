@@ -1,5 +1,6 @@
 /** The searches for tasks that no order names, and the tasks that they find. */
 import type { JobId, TaskId } from '../job.ts';
+import { addFiles, tasksOf } from './live-files.ts';
 import type { TaskSearchRow } from './rows.ts';
 import type { Sql } from './sql.ts';
 import { Table } from './table.ts';
@@ -24,16 +25,11 @@ export class TaskSearches {
 
   /** The tasks of a job that are followed. */
   knownTasks(jobId: JobId): TaskId[] {
-    const rows = this.#sql.all<{ readonly taskId: TaskId }>(
-      'SELECT DISTINCT task_id AS taskId FROM live_files WHERE job_id = ?',
-      jobId,
-    );
-    return rows.map(({ taskId }) => taskId);
+    return tasksOf(this.#sql, jobId);
   }
 
   /** Found tasks get their live files. Called within a transaction. */
   addTasks({ jobId, files }: TaskSearchRow, tasks: readonly TaskId[]): void {
-    const insert = 'INSERT OR IGNORE INTO live_files (job_id, task_id, file) VALUES (?, ?, ?)';
-    for (const task of tasks) for (const file of files) this.#sql.run(insert, jobId, task, file);
+    addFiles(this.#sql, jobId, tasks, files);
   }
 }

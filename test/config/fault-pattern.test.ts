@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isQuickPattern, matchesInTime } from '../../src/config/fault-pattern.ts';
+import { isQuickExpression, matchesInTime } from '../../src/config/fault-pattern.ts';
 
 const LONG = 'a session of words '.repeat(108);
 
@@ -17,7 +17,7 @@ describe('a pattern for lost sessions', () => {
     '\\bexpired\\b|\\bunknown\\b',
     '[^:]+: no',
   ])('is taken if it is quick: %s', (pattern) => {
-    expect(isQuickPattern(pattern)).toBe(true);
+    expect(isQuickExpression(pattern)).toBe(true);
     expect(matchesInTime(pattern, LONG)).toBe(false);
   });
 
@@ -31,7 +31,7 @@ describe('a pattern for lost sessions', () => {
     '(\\d+)*!',
     '(ž|ž)*!',
   ])('is refused if a text keeps it busy: %s', (pattern) => {
-    expect(isQuickPattern(pattern)).toBe(false);
+    expect(isQuickExpression(pattern)).toBe(false);
   });
 
   it('ends soon in any case', () => {
@@ -41,7 +41,7 @@ describe('a pattern for lost sessions', () => {
   });
 
   it('is none if it cannot be read', () => {
-    expect(isQuickPattern('(')).toBe(false);
-    expect(isQuickPattern('')).toBe(true);
+    expect(isQuickExpression('(')).toBe(false);
+    expect(isQuickExpression('')).toBe(true);
   });
 });

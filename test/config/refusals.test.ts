@@ -458,6 +458,7 @@ describe('anything at all', () => {
       'results',
       'watch',
       'watchMine',
+      'fleet',
       'logging',
       'metrics',
     ];
@@ -470,7 +471,7 @@ describe('anything at all', () => {
         fc.dictionary(fc.oneof(fc.constantFrom(...sectionNames, ...keys), fc.string()), tie('tree'), { maxKeys: 4 }),
       ),
     }));
-    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 10 });
+    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 11 });
     await fc.assert(
       fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
         expect((await refusal(JSON.stringify(value))).code).toBe('config');

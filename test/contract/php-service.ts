@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
-import { wsdlOf } from '../../src/remote/soap/contract.ts';
-import { FILE_TYPE_OF } from '../../src/remote/soap/results.ts';
+import { FILE_TYPE_OF, wsdlOf } from '../../src/remote/soap/contract.ts';
 import { ForeignProcess } from './foreign-process.ts';
 import {
   type ContractService,

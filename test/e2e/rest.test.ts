@@ -107,3 +107,31 @@ it.concurrent(
     expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
   },
 );
+
+it.concurrent(
+  'a cluster of FirecREST has results that are text; others are kept as they were',
+  PATIENCE,
+  async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    await sandbox.setHabits({ release: '6.4' });
+    configure(place, sandbox);
+    const { jobId, tasks } = await sandbox.submit({ tasks: [{}] });
+    const directory = path.dirname(tasks[0]?.files.stdout ?? '');
+    fs.writeFileSync(path.join(directory, 'model.bin'), Buffer.alloc(1_000, 0xfe));
+    expect(await place.agent('watch', jobId)).toMatchObject({ code: 0 });
+    expect(await place.agent('sync', jobId)).toMatchObject({ code: 0 });
+
+    await sandbox.setHabits({ fileAccess: 'firecrest' });
+    fs.writeFileSync(path.join(directory, 'model.bin'), Buffer.alloc(2_000, 0xfd));
+    fs.writeFileSync(path.join(directory, 'words.txt'), 'žluťoučký kůň');
+    await place.run();
+    const said = async () => (await place.agent('status', jobId)).stdout;
+    await until('what is not the file', async () => (await said()).includes('perhaps not the file'));
+    expect(await said()).toContain('FirecREST');
+    const results = path.join(place.mirror, jobId, 'results', tasks[0]?.specificationId ?? '');
+    expect(fs.readFileSync(path.join(results, 'model.bin'))).toEqual(Buffer.alloc(1_000, 0xfe));
+    const words = path.join(results, 'words.txt');
+    await until('text', () => fs.existsSync(words) && fs.readFileSync(words, 'utf8') === 'žluťoučký kůň');
+  },
+);

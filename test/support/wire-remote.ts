@@ -60,7 +60,18 @@ export function spillTo(directory: string, memoryBytes = 1024 * 1024): SpillPlac
   return { directory, memoryBytes, reserve: { require: async () => undefined } };
 }
 
-const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
+export const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
+
+/** What every remote of a test is made of; calls are written down. */
+export function remoteParts(events: CallEvent[]) {
+  return {
+    secrets: new Secrets(),
+    spill: spillTo(tmpdir()),
+    maxSmallAnswerBytes: 4 * 1024 * 1024,
+    isSessionFault: () => false,
+    onCall: (event: CallEvent) => void events.push(event),
+  };
+}
 
 export function createRemote(
   url: string,
@@ -70,16 +81,7 @@ export function createRemote(
   const http = new HttpClient({ limits });
   const events: CallEvent[] = [];
   const remote = new SoapRemote({
-    namespace: NAMESPACE,
-    url,
-    soapVersion: '1.1',
-    http,
-    session,
-    secrets: new Secrets(),
-    spill: spillTo(tmpdir()),
-    maxSmallAnswerBytes: 4 * 1024 * 1024,
-    isSessionFault: () => false,
-    onCall: (event) => events.push(event),
+    ...{ ...remoteParts(events), namespace: NAMESPACE, url, soapVersion: '1.1', http, session },
     ...rest,
   });
   return { remote, session, events, http, close: () => http.close() };

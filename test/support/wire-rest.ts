@@ -1,12 +1,10 @@
 /** A remote that speaks REST, for the tests of the wire, with what it did written down. */
-import { tmpdir } from 'node:os';
-import { Secrets } from '../../src/redact.ts';
 import { HttpClient, type HttpLimits } from '../../src/remote/http/http-client.ts';
 import { RestRemote, type RestRemoteOptions } from '../../src/remote/rest/client.ts';
 import { type KeptHabits, RestHabits } from '../../src/remote/rest/habits.ts';
 import { RestJobService } from '../../src/remote/rest/job-service.ts';
 import type { CallEvent } from '../../src/remote/session-calls.ts';
-import { GivenSession, spillTo } from './wire-remote.ts';
+import { GivenSession, remoteParts, TEST_LIMITS } from './wire-remote.ts';
 
 export interface TestRest {
   readonly remote: RestRemote;
@@ -27,8 +25,6 @@ export interface TestRestOptions extends Partial<RestRemoteOptions> {
   readonly now?: () => number;
 }
 
-const TEST_LIMITS: HttpLimits = { connectMs: 10_000, headersMs: 10_000, idleMs: 10_000, totalMs: 20_000 };
-
 export function createRest(url: string, options: TestRestOptions = {}): TestRest {
   const {
     limits = TEST_LIMITS,
@@ -42,12 +38,7 @@ export function createRest(url: string, options: TestRestOptions = {}): TestRest
   const changes: string[] = [];
   const habits = new RestHabits({ kept: storeOf(kept), onChange: (what) => changes.push(what), now });
   const all: RestRemoteOptions = {
-    ...{ url: `${new URL(url).origin}/heappe`, http, session, habits },
-    secrets: new Secrets(),
-    spill: spillTo(tmpdir()),
-    maxSmallAnswerBytes: 4 * 1024 * 1024,
-    isSessionFault: () => false,
-    onCall: (event) => events.push(event),
+    ...{ ...remoteParts(events), url: `${new URL(url).origin}/heappe`, http, session, habits },
     ...rest,
   };
   const remote = new RestRemote(all);

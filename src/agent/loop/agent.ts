@@ -153,13 +153,14 @@ export class Agent {
   /** Only what changed since the last look is looked at. */
   #look(): void {
     const { store } = this.#options.poll;
-    for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     let revision = this.#revision;
     for (const job of store.jobs.changedSince(revision)) {
       revision = Math.max(revision, job.revision);
       this.#lookAt(job);
     }
     this.#revision = revision;
+    // Behind the changes: a job that is left drops what is due of it, and this is asked for all the same.
+    for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#lookForMine();
   }
 

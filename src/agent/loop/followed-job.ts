@@ -42,7 +42,7 @@ const QUIET_COMMIT_MS = 1_000;
 const LISTING_MS = 30_000;
 
 /** What the service that tells of jobs says of this one. */
-export interface Told {
+interface Told {
   /** In the words of the middleware. */
   readonly jobState: string | null;
   /** Whether it names the tasks, and how many of them are new. */

@@ -1,5 +1,5 @@
 /** Which of the user's jobs are followed without being named, by the rule that is in force. */
-import { LIVE_FILE_NAMES } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
 import { countOf, showCount } from '../../numbers.ts';
 import { inSlices } from '../../slices.ts';
@@ -27,8 +27,7 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
   const known = await register.known();
-  const fresh = listed.filter(({ id }) => !known.has(id));
-  const fitting = await chooseMine(fresh, rule, clock.now());
+  const fitting = await fittingOf(listed, { known, rule, now: clock.now() });
   const order = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
   const orders = fitting.map(({ id }) => ({ ...order, jobId: id }));
   const taken = await register.follow(orders, rule.mostJobs);
@@ -37,6 +36,30 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (watchMine.mostJobs)` : '';
   log.info({ taken, waiting }, `following ${countOf(taken, 'more job')} of the user${others}`);
   return { taken, waiting };
+}
+
+/** Of the listed jobs, those that were never ordered, those of them that the rule is for, and as many as may be followed. */
+export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
+  const known = store.jobs.known();
+  const fresh = listed.filter(({ id }) => !known.has(id));
+  const fitting = await fittingOf(fresh, { known, rule, now });
+  const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+  return { fresh, fitting, taken };
+}
+
+interface Fitting {
+  readonly known: ReadonlySet<JobId>;
+  readonly rule: WatchMineRow;
+  readonly now: number;
+}
+
+/** Of the listed jobs, those that were never ordered and that the rule is for. */
+function fittingOf(listed: readonly JobInformation[], { known, rule, now }: Fitting) {
+  return chooseMine(
+    listed.filter(({ id }) => !known.has(id)),
+    rule,
+    now,
+  );
 }
 
 /** Running jobs first, then those that will run, then ended ones, the youngest first. */

@@ -31,7 +31,7 @@ interface Failing {
 }
 
 /** What a visit that went through brought. */
-export interface VisitEnd {
+interface VisitEnd {
   readonly grew: boolean;
   /** Entries of answers that were refused. */
   readonly refused?: number;

@@ -35,12 +35,14 @@ export interface LedgerOptions {
   readonly stamps: Stamps;
 }
 
+type RowName = Pick<ResultRow, 'jobId' | 'name'>;
+
 export class Ledger {
   /** By the wall clock. */
   readonly startedAt: number;
   readonly #options: LedgerOptions;
   #rows: ResultRow[] = [];
-  #forgotten: ResultRow[] = [];
+  #forgotten: RowName[] = [];
   #directories = new Set<string>();
   #oldestAt = 0;
   #flushing: Promise<void> = Promise.resolve();
@@ -87,16 +89,10 @@ export class Ledger {
 
   /** A link to a live mirror was put at `target`. */
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
-    const linked = {
-      state: 'linked',
-      reason: null,
-      live: keyText(live),
-      bytes: null,
-      sha256: null,
-      ...NO_STAMP,
-    } as const;
+    const nothing = { reason: null, bytes: null, sha256: null, ...NO_STAMP };
+    const fetchedAt = this.#options.clock.now();
     this.#options.progress.done('linked');
-    this.add({ ...row, ...linked, fetchedAt: this.#options.clock.now() }, target);
+    this.add({ ...row, ...nothing, state: 'linked', live: keyText(live), fetchedAt }, target);
   }
 
   /** A file did not come, or is not wanted as it is; it is tried again after a longer interval. */
@@ -107,10 +103,10 @@ export class Ledger {
     this.add({ ...row, state, reason: printable(reason), intervalMs, dueAt });
   }
 
-  /** A row that is to go; if it is taken in anew besides, it stays. */
-  forget(row: ResultRow): void {
+  /** The row of this name is to go; if it is taken in anew besides, it stays. */
+  forget(name: string): void {
     this.#begin();
-    this.#forgotten.push(row);
+    this.#forgotten.push({ jobId: this.#options.jobId, name });
   }
 
   /** How many names of the job have no row. */
@@ -140,7 +136,7 @@ export class Ledger {
     return this.#flushing;
   }
 
-  async #inTransactions(rows: readonly ResultRow[], work: (some: readonly ResultRow[]) => void): Promise<void> {
+  async #inTransactions<Row>(rows: readonly Row[], work: (some: readonly Row[]) => void): Promise<void> {
     const starts = Array.from({ length: Math.ceil(rows.length / MANY_ROWS) }, (_, index) => index * MANY_ROWS);
     for await (const start of inSlices(starts)) {
       this.#options.store.transaction(() => work(rows.slice(start, start + MANY_ROWS)));

@@ -86,6 +86,7 @@ export async function planSync(options: PlanOptions): Promise<Plan> {
     await planning.meet(name);
     await ledger.keepUp();
   }
+  await planning.forgetRenamed();
   const plan = planning.end();
   await ledger.flush();
   return plan;
@@ -97,7 +98,8 @@ class Planning {
   /** By what they may prove: the position of the live file that each may be. */
   readonly #due = new Map<number, DueResult[]>();
   readonly #links: ProvenLink[] = [];
-  #gone = 0;
+  /** Files that are here and no longer listed, by name. */
+  readonly #gone: string[] = [];
 
   constructor(options: PlanOptions) {
     this.#options = options;
@@ -112,15 +114,15 @@ class Planning {
       this.#lose(row);
       return;
     }
-    const verdict = judge(row.name);
+    const verdict = judge.verdictOn(row.name);
     if (verdict.kind === 'fetch') await this.#plan(row, verdict.parts);
-    else if (!this.#skipped.add(row, verdict)) ledger.forget(row);
+    else if (!this.#skipped.add(row, verdict)) ledger.forget(row.name);
   }
 
   /** A listed name that is new, or was skipped. */
   async meet(name: string): Promise<void> {
     const { ledger, links, judge } = this.#options;
-    const verdict = judge(name);
+    const verdict = judge.verdictOn(name);
     const fresh = ledger.fresh(name);
     if (verdict.kind !== 'fetch') {
       this.#skipped.add(fresh, verdict);
@@ -135,6 +137,15 @@ class Planning {
       row = { ...row, reason: waitsForProof(live), dueAt: dueAt + intervalMs };
     ledger.add(row);
     await this.#plan(row, verdict.parts);
+  }
+
+  /** A listing that writes the same paths in another way, as after an upgrade of the server, brings each file once. */
+  async forgetRenamed(): Promise<void> {
+    const { ledger, judge } = this.#options;
+    for await (const name of inSlices(this.#gone)) {
+      if (judge.isTaken(name)) ledger.forget(name);
+      await ledger.keepUp();
+    }
   }
 
   end(): Plan {
@@ -164,11 +175,11 @@ class Planning {
   #lose(row: ResultRow): void {
     const { ledger } = this.#options;
     const isHere = row.sha256 !== null || row.live !== null;
-    if (!isHere || this.#gone >= MOST_GONE) {
-      ledger.forget(row);
+    if (!isHere || this.#gone.length >= MOST_GONE) {
+      ledger.forget(row.name);
       return;
     }
-    this.#gone += 1;
+    this.#gone.push(row.name);
     const state = row.live === null ? 'synced' : 'linked';
     // Should it come back, it may be another file with the time of this one.
     if (row.state !== state || row.stamp !== null) ledger.add({ ...row, ...NO_STAMP, state, reason: null });

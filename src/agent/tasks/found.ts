@@ -15,7 +15,7 @@ export interface FoundTasksOptions {
 }
 
 /** More tasks of one job are not followed. */
-export const MOST_TASKS = 10_000;
+const MOST_TASKS = 10_000;
 const MOST_NAMED = 5;
 /** Tasks that are added in one step: the process does nothing else meanwhile. */
 const AT_A_TIME = 500;

@@ -87,10 +87,9 @@ function asWarning(thrown: unknown): Finding {
 }
 
 function nearestExisting(directory: string): string {
-  for (let at = directory; ; at = path.dirname(at)) {
-    if (fs.existsSync(at)) return at;
-    if (path.dirname(at) === at) return at;
-  }
+  let at = directory;
+  while (!fs.existsSync(at) && at !== path.dirname(at)) at = path.dirname(at);
+  return at;
 }
 
 function isWritable(directory: string): boolean {

@@ -1,13 +1,13 @@
 /** `agent check`: what was found out of a server that speaks REST, and the releases that it fits (docs/rest.md). */
 import { type KeptHabits, RestHabits } from '../../remote/rest/habits.ts';
-import { decoderOf, formOfNames, releasesFitting, spansOf } from '../../remote/rest/releases-fitting.ts';
+import { byDecoder, type Decoder, formOfNames, releasesFitting, spansOf } from '../../remote/rest/releases-fitting.ts';
 import { systemClock } from '../../system/clock.ts';
 import { type Finding, note, ok } from './findings.ts';
 
-const DECODERS = {
-  blocks: 'text of live files is decoded in blocks of 1,024 bytes',
-  stream: 'text of live files is decoded by one decoder to its end',
-} as const;
+const DECODERS: Readonly<Record<Decoder, string>> = {
+  blocks: 'in blocks of 1,024 bytes',
+  stream: 'by one decoder to its end',
+};
 
 const ASKED = {
   listed: 'by their listed names',
@@ -20,7 +20,6 @@ export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Findin
   const { addresses, pathForm, partsBytes } = habits.known;
   const form = formOfNames(names);
   const fitting = releasesFitting([...addresses, ...[pathForm, form].filter((habit) => habit !== undefined)]);
-  const decoder = decoderOf(fitting);
   return [
     fitting.length === 0
       ? note('what was found fits no release that is known: the agent goes by the answers alone')
@@ -32,6 +31,15 @@ export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Findin
         : `files are asked for ${ASKED[pathForm]}`,
     ),
     note(`requests for parts have at most ${partsBytes} bytes`),
-    note(decoder === undefined ? 'which decoder makes the text of live files, each answer shows' : DECODERS[decoder]),
+    note(decodingOf(fitting)),
   ];
+}
+
+function decodingOf(releases: readonly string[]): string {
+  const decoders = byDecoder(releases);
+  const [only] = decoders;
+  if (only === undefined) return 'which decoder makes the text of live files, each answer shows';
+  if (decoders.length === 1) return `text of live files is decoded ${DECODERS[only[0]]}`;
+  const each = decoders.map(([decoder, those]) => `${DECODERS[decoder]} (${spansOf(those)})`);
+  return `text of live files is decoded ${each.join(', or ')}: each answer shows which it is`;
 }

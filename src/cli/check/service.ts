@@ -11,7 +11,12 @@ import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } f
 import { showBytes } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
-import { type HttpAnswer, HttpClient, type HttpRequest } from '../../remote/http/http-client.ts';
+import {
+  type HttpAnswer,
+  HttpClient,
+  type HttpClientOptions,
+  type HttpRequest,
+} from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { checkJobs, taskHabits } from './jobs.ts';
@@ -37,52 +42,42 @@ export interface ServiceOptions {
 
 /** Signs in, and calls as far as a job is known. */
 export async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
-  const { store, signal } = options;
   // Long texts go to a directory of its own: the one of the agent may be missing, or belong to somebody else.
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
   try {
     await fs.mkdir(path.join(directory, 'spill'));
-    let client: OverheardClient | undefined;
-    let listed: readonly string[] = [];
-    // A check changes nothing.
-    const habits = passingHabits(store?.habits);
-    const connection = await connect({ ...config, state: { directory } }, commandLog(), {
-      habits,
-      newClient: (limits) => {
-        client = new OverheardClient(limits);
-        return client;
-      },
-    });
-    try {
-      const { session, remote, jobService, secrets } = connection;
-      if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
-      await findings.step('jobs', () => checkJobs(config, jobService, signal));
-      const checkHabits = async (names: readonly string[]) => {
-        if (config.service.protocol === 'rest') await findings.step('habits', () => restHabitsOf(habits, names));
-      };
-      const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
-      if (jobId === undefined) {
-        findings.skip('call', 'no job is known (--job ID)');
-        await checkHabits([]);
-        return;
-      }
-      const files = await filesOf(jobId, { ...options, config, jobService });
-      const call = {
-        ...{ remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' },
-        onListed: (names: readonly string[]) => {
-          listed = names;
-        },
-      };
-      if (await findings.step('call', () => checkListing(call))) {
-        await findings.step('live files', () => checkLiveFiles(call));
-      }
-      await checkHabits(listed);
-      if (store !== undefined) await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
-    } finally {
-      await connection.close();
-    }
+    await checkCalls(findings, { ...config, state: { directory } }, options);
   } finally {
     await fs.rm(directory, { recursive: true, force: true });
+  }
+}
+
+async function checkCalls(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
+  const { store, signal } = options;
+  let client: OverheardClient | undefined;
+  let listed: readonly string[] = [];
+  // A check changes nothing.
+  const habits = passingHabits(store?.habits);
+  const newClient = (given: HttpClientOptions) => (client = new OverheardClient(given));
+  const connection = await connect(config, commandLog(), { habits, newClient });
+  const { session, remote, jobService, secrets } = connection;
+  try {
+    if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
+    await findings.step('jobs', () => checkJobs(config, jobService, signal));
+    const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
+    if (jobId === undefined) findings.skip('call', 'no job is known (--job ID)');
+    else {
+      const files = await filesOf(jobId, { ...options, config, jobService });
+      const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
+      const onListed = (names: readonly string[]) => (listed = names);
+      if (await findings.step('call', () => checkListing(call, onListed)))
+        await findings.step('live files', () => checkLiveFiles(call));
+    }
+    if (config.service.protocol === 'rest') await findings.step('habits', () => restHabitsOf(habits, listed));
+    if (jobId !== undefined && store !== undefined)
+      await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
+  } finally {
+    await connection.close();
   }
 }
 
@@ -150,11 +145,13 @@ interface CallOptions {
   readonly files: readonly KnownFile[];
   /** The beginning of the last answer, as it was sent. */
   readonly lastAnswer: () => string;
-  readonly onListed: (names: readonly string[]) => void;
   readonly signal: AbortSignal;
 }
 
-async function checkListing({ remote, jobId, secrets, onListed, signal }: CallOptions): Promise<Finding[]> {
+async function checkListing(
+  { remote, jobId, secrets, signal }: CallOptions,
+  onListed: (names: readonly string[]) => void,
+): Promise<Finding[]> {
   const startedAt = performance.now();
   const names = await remote.listChangedFiles(jobId, signal);
   onListed(names);

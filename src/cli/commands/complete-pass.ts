@@ -4,10 +4,11 @@ import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { type OwnedStore, openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';
+import { type OwnedStore, requireWatched, withStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
+import type { Store } from '../../store/store.ts';
 import { summaryOf } from '../pass-answer.ts';
 import { untilStopped } from '../process.ts';
 import { type ResultsProgress, resultsProgress } from '../show/results-progress.ts';
@@ -19,6 +20,7 @@ export interface PassOrder {
 
 interface Pass extends PassOrder {
   readonly config: Config;
+  readonly store: Store;
   readonly progress: ResultsProgress;
   readonly signal: AbortSignal;
 }
@@ -36,49 +38,46 @@ export async function passOver(config: Config, order: PassOrder): Promise<PassSu
     return await passByFleet(config, order.jobId, order.kind);
   }
   const progress = resultsProgress(process.stderr);
-  const owned = openUnlessAgentRuns(config, commandLog());
   try {
-    return await untilStopped((signal) => {
-      const pass = { config, ...order, progress, signal };
-      return owned === undefined ? askAgent(pass) : passHere(pass, owned);
-    });
+    return await withStore(config, commandLog(), (store, owned) =>
+      untilStopped((signal) => {
+        const pass = { config, store, ...order, progress, signal };
+        return owned === undefined ? askAgent(pass) : passHere(pass, owned);
+      }),
+    );
   } finally {
-    owned?.close();
     progress.close();
   }
 }
 
-async function askAgent({ config, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
-  const store = openSharedStore(config);
-  try {
-    requireWatched(store, jobId);
-    const askedAt = Date.now();
-    const requestId = store.transaction(() => {
-      if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
-      return store.requests.add(jobId, kind, askedAt);
+async function askAgent({ config, store, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
+  requireWatched(store, jobId);
+  const askedAt = Date.now();
+  const requestId = store.transaction(() => {
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+    return store.requests.add(jobId, kind, askedAt);
+  });
+  store.wake();
+  for (let looks = 1, missing = 0; ; looks += 1) {
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {
+      throw new JobtailError('aborted', 'it was stopped');
     });
-    store.wake();
-    for (let looks = 1, missing = 0; ; looks += 1) {
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => {
-        throw new JobtailError('aborted', 'it was stopped');
-      });
-      // Before the answer is looked for: it may be the last thing that the agent does.
-      if (looks % LOOKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
-      const answer = store.requests.get(requestId)?.answer;
-      if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
-      const pass = store.resultSyncs.get(jobId);
-      if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
-      if (missing >= MISSING_LIFE_SIGNS) {
-        throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
-      }
+    // Before the answer is looked for: it may be the last thing that the agent does.
+    if (looks % LOOKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
+    const answer = store.requests.get(requestId)?.answer;
+    if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
+    const pass = store.resultSyncs.get(jobId);
+    if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
+    if (missing >= MISSING_LIFE_SIGNS) {
+      throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
     }
-  } finally {
-    store.close();
   }
 }
 
-async function passHere({ config, jobId, kind, progress, signal }: Pass, owned: OwnedStore): Promise<PassSummary> {
-  const { store, transfers } = owned;
+async function passHere(
+  { config, store, jobId, kind, progress, signal }: Pass,
+  { transfers }: OwnedStore,
+): Promise<PassSummary> {
   requireWatched(store, jobId);
   // Who asks a running agent needs none of it.
   const [{ buildEngine }, { connect }, { completePass }, { findTasks }] = await Promise.all([

@@ -1,8 +1,7 @@
 /** `agent unwatch JOB`: the last complete pass, and the end of following. */
-
 import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { openSharedStore, openUnlessAgentRuns, requireWatched } from '../../daemon/state.ts';
+import { requireWatched, withStore } from '../../daemon/state.ts';
 import { EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { summaryIsWhole, summaryText } from '../show/pass-summary.ts';
@@ -26,9 +25,7 @@ export async function unwatch(jobId: JobId, options: ConfigOption & { readonly n
 
 async function endNow(config: Config, jobId: JobId): Promise<void> {
   const log = commandLog();
-  const owned = openUnlessAgentRuns(config, log);
-  const store = owned?.store ?? openSharedStore(config);
-  try {
+  await withStore(config, log, async (store, owned) => {
     requireWatched(store, jobId);
     store.jobs.unwatch(jobId, 'ended');
     store.wake();
@@ -39,7 +36,5 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
       await owned.transfers.endAll(connection.remote, new AbortController().signal);
       await connection.close();
     }
-  } finally {
-    (owned ?? store).close();
-  }
+  });
 }

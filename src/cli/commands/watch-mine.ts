@@ -1,8 +1,8 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
-import { chooseMine } from '../../agent/loop/mine.ts';
+import { choiceOf } from '../../agent/loop/mine.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
+import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { countOf, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
@@ -47,10 +47,7 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
 async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
   try {
     const told = await listJobs(config);
-    const known = store.jobs.known();
-    const fresh = told.filter(({ id }) => !known.has(id));
-    const fitting = await chooseMine(fresh, rule, Date.now());
-    const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
+    const { fresh, fitting, taken } = await choiceOf(told, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
     const counts: readonly (readonly [count: number, what: string])[] = [
       [told.length - fresh.length, 'were watched before'],
@@ -100,17 +97,13 @@ type Work = (store: Store, rules: Rules) => Promise<void>;
 async function withRules(config: Config, work: Work): Promise<void> {
   if (hasFleet(config)) return await withRulesOfFleet(config, work);
   makeDirectories(config);
-  const owned = openUnlessAgentRuns(config, commandLog());
-  const store = owned?.store ?? openSharedStore(config);
-  const save = (rule: WatchMineRow | undefined) => {
-    store.transaction(() => (rule === undefined ? store.watchMine.remove('command') : store.watchMine.save(rule)));
-    store.wake();
-  };
-  try {
+  await withStore(config, commandLog(), async (store, owned) => {
+    const save = (rule: WatchMineRow | undefined) => {
+      store.transaction(() => (rule === undefined ? store.watchMine.remove('command') : store.watchMine.save(rule)));
+      store.wake();
+    };
     await work(store, { save, isRunning: owned === undefined });
-  } finally {
-    (owned ?? store).close();
-  }
+  });
 }
 
 async function withRulesOfFleet(config: FleetConfig, work: Work): Promise<void> {

@@ -6,7 +6,7 @@ import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { tellsOfJobs } from '../../config/service-address.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { makeDirectories, openSharedStore, openUnlessAgentRuns } from '../../daemon/state.ts';
+import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import type { WatchOrder } from '../../store/rows.ts';
@@ -54,10 +54,8 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   }
   makeDirectories(config);
   if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
-  const owned = openUnlessAgentRuns(config, commandLog());
-  const store = owned?.store ?? openSharedStore(config);
-  const registered: Registered = { config, store, order };
-  try {
+  await withStore(config, commandLog(), async (store, owned) => {
+    const registered: Registered = { config, store, order };
     store.transaction(() => store.jobs.watch(order, Date.now()));
     if (owned === undefined) {
       store.wake();
@@ -70,9 +68,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
       print(paths, registered, 'no agent is running: it is followed once one is started (agent run)');
     }
-  } finally {
-    (owned ?? store).close();
-  }
+  });
 }
 
 interface Registered {

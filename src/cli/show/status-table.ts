@@ -20,7 +20,16 @@ export function overview(report: ShownReport, columns: number): string {
     const isTold = report.jobs.some(({ toldAt }) => toldAt !== null);
     const isOfFleet = report.agents !== undefined;
     const owner = isOfFleet ? ['owner'] : [];
-    const head = ['job', ...owner, 'state', ...(isTold ? ['job state'] : []), 'live files', 'last growth', 'lag', 'results'];
+    const head = [
+      'job',
+      ...owner,
+      'state',
+      ...(isTold ? ['job state'] : []),
+      'live files',
+      'last growth',
+      'lag',
+      'results',
+    ];
     const narrow = () => report.jobs.flatMap(overviewLines);
     const rows = report.jobs.map((job) => {
       const [id = '', ...rest] = overviewRow(job, isTold);

@@ -33,7 +33,7 @@ export interface Call {
 /** What session codes are (docs/rest.md 4.1). */
 const GUID_BYTES = 36;
 
-export type Answered = Exclude<Outcome, { kind: 'refusal' }>;
+type Answered = Exclude<Outcome, { kind: 'refusal' }>;
 
 export class RestCalls {
   readonly #habits: RestHabits;

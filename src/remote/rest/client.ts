@@ -9,6 +9,7 @@ import { StreamedFile } from '../content/streamed-file.ts';
 import { ITEM } from './answer/scanner.ts';
 import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
 import { PART, REQUEST } from './contract.ts';
+import { DecodedFiles } from './decoded-files.ts';
 import { divideByBytes, partsBytes, partsMembers } from './divide.ts';
 import type { PathForm, RestHabits } from './habits.ts';
 import { JsonNumber } from './json.ts';
@@ -38,6 +39,7 @@ export class RestRemote implements Remote {
   readonly #habits: RestHabits;
   readonly #secrets: Secrets;
   readonly #calls: RestCalls;
+  readonly #decoded = new DecodedFiles();
 
   constructor(options: RestRemoteOptions) {
     this.#options = options;
@@ -60,8 +62,10 @@ export class RestRemote implements Remote {
         parts.push(...read.parts);
         refused += read.refused;
       }
+      this.#decoded.learn(jobId, 'came');
       return { parts, refused };
     } catch (error) {
+      if (error instanceof JobtailError && error.code === 'fault') this.#decoded.learn(jobId, 'refused');
       for (const { content } of parts) await content.release();
       throw error;
     }
@@ -143,7 +147,8 @@ export class RestRemote implements Remote {
   }
 
   async #download({ jobId, path, form, sink, signal }: Download): Promise<number> {
-    const file = new StreamedFile(sink, signal);
+    const watched = this.#decoded.watch(jobId, sink);
+    const file = new StreamedFile(watched.sink, signal);
     const members: MembersOf = () => ({ [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.path]: path });
     const answered = await this.#calls
       .call({
@@ -162,6 +167,7 @@ export class RestRemote implements Remote {
       });
     }
     this.#habits.worksBy(form);
+    watched.requireBytes();
     return file.length;
   }
 

@@ -120,9 +120,6 @@ export const TASK = {
   errorMessage: 'ErrorMessage',
 } as const;
 
-/** Members of a problem (docs/rest.md 4.2). */
-export const PROBLEM = { title: 'title', status: 'status', detail: 'detail' } as const;
-
 /** The number of each live file. */
 export const FILE_TYPES: Readonly<Record<LiveFileName, number>> = { log: 0, progress: 1, stderr: 2, stdout: 3 };
 

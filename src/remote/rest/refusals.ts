@@ -5,7 +5,7 @@ import type { Secrets } from '../../redact.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
 import { type Problem, problemOf } from '../problem.ts';
 import { titleOf } from '../web-page.ts';
-import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
+import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
 
 /** The keys of the configuration that say where the service is. */
 export const URL_KEYS = 'service.baseUrl and service.path';
@@ -15,7 +15,7 @@ const MAX_WORDS = 500;
 /** Of refusals that are over by themselves (docs/rest.md 4.4). */
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 /** Of a request that is longer than allowed (docs/rest.md 2.3). */
-const TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
+const SAYS_TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
 /** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
 const INVALID = /\b(?:not valid|invalid|validation|RelativeFilePath|longer|length)\b/i;
 const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
@@ -54,7 +54,7 @@ export function refusalOf(
   const words = problem.words === '' ? titleOf(body) : problem.words;
   const { code, hint } = isSessionLost(status, `${problem.title} ${words}`, isSessionFault)
     ? LOST
-    : meaningOf(status, problem);
+    : meaningOf(operation, status, problem);
   const said = secrets.safeText(
     problem.title === '' || problem.title === words ? words : `${problem.title}: ${words}`,
     MAX_WORDS,
@@ -67,8 +67,10 @@ export function refusalOf(
   };
 }
 
+/** Where files are reached in another way than by SSH, parts are refused (docs/rest.md 5.2). */
+const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the cluster may be one of FirecREST: results that come from there by the service are not the files, those of results.transfer: direct are`;
+
 const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
-const TOO_LONG_MEANING: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
 
 const HINTS: Readonly<Record<number, string>> = {
   404: `nothing is at this address: look at ${URL_KEYS}`,
@@ -76,8 +78,14 @@ const HINTS: Readonly<Record<number, string>> = {
   407: 'the proxy wants a sign-in: look at service.proxy',
 };
 
-function meaningOf(status: number, { words, title, isOwn }: Problem): StatusMeaning {
-  if (status === 400 && TOO_LONG.test(`${title} ${words}`)) return TOO_LONG_MEANING;
+function meaningOf(operation: Operation, status: number, problem: Problem): StatusMeaning {
+  const meaning = meaningOfStatus(status, problem);
+  const isOfParts = meaning.code === 'fault' && operation === 'DownloadPartsOfJobFilesFromCluster';
+  return isOfParts ? { ...meaning, hint: PARTS_HINT } : meaning;
+}
+
+function meaningOfStatus(status: number, { words, title, isOwn }: Problem): StatusMeaning {
+  if (status === 400 && SAYS_TOO_LONG.test(`${title} ${words}`)) return TOO_LONG;
   if (status !== 429 && PASSES.test(`${title} ${words}`)) return PASSING;
   const known = MEANING_OF_STATUS[status];
   if (known !== undefined) return known;

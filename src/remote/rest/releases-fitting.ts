@@ -42,6 +42,8 @@ const SPANS: Readonly<Record<string, readonly Span[]>> = {
   'with directories': [['4.3', '6.5']],
 };
 
+export type Decoder = 'blocks' | 'stream';
+
 /** The last release that decodes text in blocks (docs/rest.md 3.2). */
 const LAST_WITH_BLOCKS = '6.3';
 
@@ -74,11 +76,13 @@ export function formOfNames(names: readonly string[]): string | undefined {
   return names.some((name) => /^\d+\//.test(name)) ? 'without a leading slash' : undefined;
 }
 
-/** How live files are decoded; undefined if that differs among the releases. */
-export function decoderOf(releases: readonly string[]): 'blocks' | 'stream' | undefined {
-  const withBlocks = releases.filter((release) => isUpTo(release, LAST_WITH_BLOCKS)).length;
-  if (releases.length === 0) return undefined;
-  return withBlocks === releases.length ? 'blocks' : withBlocks === 0 ? 'stream' : undefined;
+/** The releases by how they decode live files; a decoder that none of them has is left out. */
+export function byDecoder(releases: readonly string[]): [decoder: Decoder, releases: readonly string[]][] {
+  const decoders: [Decoder, string[]][] = [
+    ['blocks', releases.filter((release) => isUpTo(release, LAST_WITH_BLOCKS))],
+    ['stream', releases.filter((release) => !isUpTo(release, LAST_WITH_BLOCKS))],
+  ];
+  return decoders.filter(([, those]) => those.length > 0);
 }
 
 const rank = (release: string) => RELEASES.indexOf(release);

@@ -13,7 +13,7 @@ const LONGEST_PATH = 4_096;
 const HIGHEST_PORT = 65_535;
 
 /** A list; null is an empty one. @throws JobtailError unexpected-answer */
-export function listOf(rest: Json | undefined): readonly Json[] {
+function listOf(rest: Json | undefined): readonly Json[] {
   if (rest === null) return [];
   if (!Array.isArray(rest)) throw unexpected('it holds no list');
   return rest;

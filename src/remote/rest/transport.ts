@@ -24,7 +24,7 @@ export interface TransportOptions extends RefusalReading {
 }
 
 /** One request. */
-export interface Sending {
+interface Sending {
   readonly operation: Operation;
   readonly address: Address;
   readonly headers: Readonly<Record<string, string>>;

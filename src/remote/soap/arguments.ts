@@ -5,7 +5,7 @@
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import { NOT_XML } from './answer/xml-text.ts';
-import { FILE_TYPE_OF } from './results.ts';
+import { FILE_TYPE_OF } from './contract.ts';
 
 /** The fields of a request in the order of the contract, which the `soap` package does not mend. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -2,6 +2,7 @@
  * The contract of FileTransferWs and JobManagementWs: the WSDL of each (docs/interface.md 2, 4.1 and 10), filled in for
  * one server. Element order, nillability and multiplicity are those of docs/interface.md.
  */
+import { LIVE_FILE_NAMES, type LiveFileName } from '../../job.ts';
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../../operations.ts';
 
 /** The versions of SOAP, and the namespaces of their envelopes. */
@@ -59,6 +60,19 @@ export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
 /** SynchronizableFilesExt (docs/interface.md 2.4). */
 export const FILE_TYPES = ['LogFile', 'ProgressFile', 'StandardErrorFile', 'StandardOutputFile'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
+
+/** By the live file that it is the type of. */
+export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
+  stdout: 'StandardOutputFile',
+  stderr: 'StandardErrorFile',
+  log: 'LogFile',
+  progress: 'ProgressFile',
+};
+
+/** The live file of a type; undefined for what is none. */
+export function fileOfType(type: unknown): LiveFileName | undefined {
+  return LIVE_FILE_NAMES.find((file) => FILE_TYPE_OF[file] === type);
+}
 
 /** FileTransferProtocolExt (docs/interface.md 2.2). */
 export const PROTOCOLS = ['NetworkShare', 'SftpScp'] as const;

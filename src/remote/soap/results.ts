@@ -3,23 +3,11 @@
  * trust.
  */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
-import { type LiveFileName, parseTaskId } from '../../job.ts';
+import { parseTaskId } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
 import { NO_CONTENT, type PartEntry } from '../content/held-parts.ts';
 import { malformed } from '../wrong-answers.ts';
-import { type FileType, PROTOCOLS } from './contract.ts';
-
-/** SynchronizableFilesExt of a live file (docs/interface.md 2.4). */
-export const FILE_TYPE_OF: Readonly<Record<LiveFileName, FileType>> = {
-  stdout: 'StandardOutputFile',
-  stderr: 'StandardErrorFile',
-  log: 'LogFile',
-  progress: 'ProgressFile',
-};
-
-const FILE_OF = new Map<unknown, LiveFileName>(
-  Object.entries(FILE_TYPE_OF).map(([file, type]) => [type, file as LiveFileName]),
-);
+import { fileOfType, PROTOCOLS } from './contract.ts';
 
 const LONGEST_PATH = 4_096;
 
@@ -60,7 +48,7 @@ export function entriesOf(result: Fields | null, texts: readonly Content[]): Par
     if (fields === null) return [];
     return {
       taskId: parseTaskId(fields['submittedTaskInfoId']),
-      file: FILE_OF.get(fields['fileType']),
+      file: fileOfType(fields['fileType']),
       offset: textOf(fields['offset']),
       content: contentOf(fields['content'], texts),
       relativePath: pathOf(fields['relativePath']),

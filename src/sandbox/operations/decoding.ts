@@ -18,8 +18,6 @@ export interface DecodingOptions {
   readonly stream?: boolean;
   /** A byte-order mark at the very beginning vanishes. Default false. */
   readonly swallowBom?: boolean;
-  /** Bytes of a block. Default 1,024. */
-  readonly blockBytes?: number;
 }
 
 export const BLOCK_BYTES = 1024;
@@ -46,7 +44,6 @@ interface ReadDecoder {
 /** For one file from an offset on. */
 export function readDecoder(options: DecodingOptions): ReadDecoder {
   if (options.stream) return streamDecoder();
-  const blockBytes = options.blockBytes ?? BLOCK_BYTES;
   const decodeBlock = blockDecoder(options.codePage);
   let atStart = options.swallowBom === true;
   const decode = (read: Buffer) => {
@@ -57,7 +54,7 @@ export function readDecoder(options: DecodingOptions): ReadDecoder {
       if (read[0] === 0xef && read[1] === 0xbb && read[2] === 0xbf) start = 3;
     }
     let text = '';
-    for (let end = blockBytes; start < read.length; end += blockBytes) {
+    for (let end = BLOCK_BYTES; start < read.length; end += BLOCK_BYTES) {
       text += decodeBlock(read, start, Math.min(end, read.length));
       start = end;
     }

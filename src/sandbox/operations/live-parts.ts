@@ -2,7 +2,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { LiveFileName } from '../../job.ts';
-import type { FileType } from '../../remote/soap/contract.ts';
 import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import { openWithin, readRange, visibleSize } from '../cluster/job-files.ts';
 import { staleBytes } from '../faults.ts';
@@ -13,19 +12,6 @@ import { BLOCK_BYTES, type DecodingOptions, decodeBlocks } from './decoding.ts';
 
 /** No file of ext4 is longer, and none of its files can be read from further on: the service that tries fails. */
 const MAX_OFFSET = 2n ** 44n;
-
-/** The live file of each type of docs/interface.md 2.4. */
-export const FILE_OF_TYPE: Readonly<Record<FileType, LiveFileName>> = {
-  LogFile: 'log',
-  ProgressFile: 'progress',
-  StandardErrorFile: 'stderr',
-  StandardOutputFile: 'stdout',
-};
-
-export function typeOfFile(file: LiveFileName): FileType {
-  const types = Object.keys(FILE_OF_TYPE) as FileType[];
-  return types.find((type) => FILE_OF_TYPE[type] === file) ?? 'LogFile';
-}
 
 /** What a request names. */
 export interface AskedPart {

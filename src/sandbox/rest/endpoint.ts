@@ -1,10 +1,10 @@
 /** REST as a release speaks it (docs/rest.md): from an HTTP request to a call, and from its result or failure to an answer. */
 import { API_KEY_HEADER } from '../../remote/rest/contract.ts';
+import { FILE_TYPE_OF } from '../../remote/soap/contract.ts';
 import { serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Answer, type Exchange, sendText } from '../exchange.ts';
 import type { FaultRule, FaultSubject } from '../faults.ts';
-import { typeOfFile } from '../operations/live-parts.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import { userWith } from '../signin/credentials.ts';
@@ -65,7 +65,7 @@ function record(request: RestRequest, requestBytes: number, { traffic, clock }: 
     (part) =>
       part && {
         submittedTaskInfoId: part.taskId,
-        fileType: part.file && typeOfFile(part.file),
+        fileType: part.file && FILE_TYPE_OF[part.file],
         offset: String(part.offset),
       },
   );
@@ -91,12 +91,7 @@ async function serve(request: RestRequest, context: RestContext): Promise<void> 
     user: () => userOf(request, context),
     answer: (user: SandboxUser, rules: readonly FaultRule[]) => answer(request, { user, rules }, context),
   };
-  place.traffic.begin();
-  try {
-    await serveCall(exchange, call, place);
-  } finally {
-    place.traffic.end();
-  }
+  await serveCall(exchange, call, place);
 }
 
 /** By the session code; where the release takes them, by a token or a key in the header lines. */

@@ -2,19 +2,17 @@
  * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/interface.md 4.1,
  * docs/servers.md 1).
  */
-import { FILE_TYPES } from '../../remote/soap/contract.ts';
+import { FILE_TYPE_OF, FILE_TYPES, fileOfType } from '../../remote/soap/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 import type { DecodingOptions } from '../operations/decoding.ts';
 import {
   closeParts,
-  FILE_OF_TYPE,
   hasText,
   type OpenPart,
   openParts,
   relativePathOf,
   textOf,
-  typeOfFile,
   type WantedPart,
   wantedParts,
 } from '../operations/live-parts.ts';
@@ -55,12 +53,12 @@ function inServerOrder(
     (entry) =>
       entry && {
         taskId: entry.submittedTaskInfoId,
-        file: entry.fileType && FILE_OF_TYPE[entry.fileType],
+        file: fileOfType(entry.fileType) ?? null,
         offset: BigInt(entry.offset ?? 0),
       },
   );
   const rank = (part: WantedPart) =>
-    [FILE_TYPES.indexOf(typeOfFile(part.file)), -job.tasks.indexOf(part.task)] as const;
+    [FILE_TYPES.indexOf(FILE_TYPE_OF[part.file]), -job.tasks.indexOf(part.task)] as const;
   return wantedParts(asked, job, habits).sort((a, b) => {
     const [left, right] = [rank(a), rank(b)];
     return left[0] - right[0] || left[1] - right[1];
@@ -80,7 +78,7 @@ async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHa
   const path = relativePath === 'none' ? null : `/${relativePathOf(part, job, relativePath)}`;
   yield memberElement('relativePath', path, habits.nullMembers);
   yield offsetElement(part, habits);
-  yield textElement('fileType', typeOfFile(part.file)) + textElement('submittedTaskInfoId', part.task.taskId);
+  yield textElement('fileType', FILE_TYPE_OF[part.file]) + textElement('submittedTaskInfoId', part.task.taskId);
   yield '</JobFileContentExt>';
 }
 

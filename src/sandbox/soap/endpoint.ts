@@ -1,11 +1,10 @@
 /** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
-import { type ServiceName, type SoapVersion, wsdlOf } from '../../remote/soap/contract.ts';
+import { fileOfType, type ServiceName, type SoapVersion, wsdlOf } from '../../remote/soap/contract.ts';
 import { type ServedCall, serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { type Exchange, readBody, sendText } from '../exchange.ts';
 import type { FaultRule, FaultSubject } from '../faults.ts';
 import type { SandboxHabits } from '../habits.ts';
-import { FILE_OF_TYPE } from '../operations/live-parts.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
@@ -37,7 +36,6 @@ async function handleCall(exchange: Exchange, service: ServiceName, place: Sandb
   const { traffic, habits, namespace } = place;
   const head = readHead(exchange.request.headers);
   const body = await readBody(exchange.request, habits.maxRequestBytes);
-  traffic.begin();
   try {
     const request = readCall(body, head, { namespace, service });
     accept(request, { version: head.version, requestBytes: body.length }, place);
@@ -47,8 +45,6 @@ async function handleCall(exchange: Exchange, service: ServiceName, place: Sandb
     traffic.faults += 1;
     const document = faultDocument(head.version, asFault(thrown));
     sendText(exchange.response, { status: 500, headers: headersOf(head.version), body: document });
-  } finally {
-    traffic.end();
   }
 }
 
@@ -148,8 +144,8 @@ function subjectOf(request: SoapRequest): FaultSubject {
   const subject = { operation, ...(jobId !== undefined && { jobId }) };
   if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: body.relativeFilePath ?? '' }] };
   const files = entriesOf(request).flatMap((entry) => {
-    const { submittedTaskInfoId: taskId, fileType } = entry ?? {};
-    return taskId == null || fileType == null ? [] : [{ taskId, file: FILE_OF_TYPE[fileType] }];
+    const [taskId, file] = [entry?.submittedTaskInfoId, fileOfType(entry?.fileType)];
+    return taskId == null || file === undefined ? [] : [{ taskId, file }];
   });
   return { ...subject, files };
 }

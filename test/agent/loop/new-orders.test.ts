@@ -36,7 +36,7 @@ async function setUp() {
     const before = remote.calls - remote.listings;
     await until('more polls', () => remote.calls - remote.listings > before + count);
   };
-  return { remote, store, order, polls };
+  return { remote, agent, store, order, polls };
 }
 
 it('gets its results when the newer order wants them, and no more when the next one does not', async () => {
@@ -63,3 +63,17 @@ it('has the files of a new task, too', async () => {
   const positions = () => store.liveFiles.ofJob(JOB).map(({ position }) => position);
   await until('both mirrors', () => positions().every((position) => position > 0) && positions().length === 2);
 });
+
+it.each(['settled', 'ended'] as const)(
+  'has the pass that a command asks for, though it was %s since the last look',
+  async (state) => {
+    const { agent, store, order, polls } = await setUp();
+    order(STDOUT, false);
+    await polls(1);
+    // As the end of a pass does: nobody looks because of it.
+    store.jobs.setState(JOB, state);
+    const requestId = store.requests.add(JOB, 'sync', Date.now());
+    agent.refresh();
+    await until('an answer', () => store.requests.get(requestId)?.answer != null);
+  },
+);

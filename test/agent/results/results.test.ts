@@ -27,6 +27,24 @@ describe('what is fetched', () => {
     expect(looks).toEqual([1, 3, 7, 15, 31, 63, 123, 183]);
   });
 
+  it('has one row, whatever the way in which the server writes its path', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('11/out//a.dat', 'same');
+    place.remote.set('11///gone', 'gone');
+    await place.sync();
+    for (const name of ['/11/out/a.dat', '11/out//a.dat']) {
+      place.remote.files.clear();
+      place.remote.set(name, 'same');
+      place.now += MINUTE_MS;
+      expect(await place.sync()).toMatchObject({ listed: 1, fetched: 1, failed: 0 });
+      expect(['11///gone', '/11/out/a.dat', '11/out//a.dat'].filter((one) => place.row(one) !== undefined)).toEqual([
+        '11///gone',
+        name,
+      ]);
+      expect(place.row(name)?.state).toBe('synced');
+    }
+  });
+
   it('is fetched at intervals that stretch while it goes on changing; after a quiet time they begin anew', async () => {
     const place = new ResultsPlace();
     const begin = place.now;

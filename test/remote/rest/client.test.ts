@@ -33,6 +33,19 @@ async function download({ remote }: Awaited<ReturnType<typeof place>>, path: str
 }
 
 describe('parts', () => {
+  test('that are refused say that the cluster may be one whose results are not the files', async () => {
+    const problem = { title: 'External Problem', status: 500, detail: 'not supported' };
+    const made = await place(() => ({ status: 500, body: problem }));
+    await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({
+      code: 'fault',
+      hint: expect.stringMatching(/job id.*FirecREST.*results\.transfer: direct/),
+    });
+    await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({
+      code: 'fault',
+      hint: expect.not.stringMatching(/FirecREST/),
+    });
+  });
+
   test('come with their texts, whatever the order and case of what is said', async () => {
     const made = await place(({ body }) => {
       // 64 bits, exact.
@@ -186,6 +199,28 @@ describe('a listing', () => {
 });
 
 describe('a whole file', () => {
+  test('with U+FFFD in it is not taken for the file where parts of the job are refused', async () => {
+    const contents = { plain: 'žluť', decoded: 'ab\ufffd\ufffdc', edge: `${'x'.repeat(256 * 1024 - 2)}\ufffd` };
+    let partsAre: Answer = { status: 500, body: { title: 'External Problem', status: 500, detail: 'not supported' } };
+    const made = await place(({ what, body }) => {
+      if (what.endsWith('DownloadPartsOfJobFilesFromCluster')) return partsAre;
+      const [name = ''] = /plain|decoded|edge/.exec(body ?? '') ?? [];
+      return { status: 200, body: Buffer.from(contents[name as keyof typeof contents]).toString('base64') };
+    });
+    // Before parts were asked for, nothing says so.
+    expect(await download(made, '/decoded')).toBe(contents.decoded);
+    await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({ code: 'fault' });
+    expect(await download(made, '/plain')).toBe(contents.plain);
+    for (const name of ['/decoded', '/edge'])
+      await expect(download(made, name)).rejects.toMatchObject({
+        code: 'unexpected-answer',
+        hint: expect.stringContaining('FirecREST'),
+      });
+    partsAre = { status: 200, body: [] };
+    await made.remote.readParts(JOB, four(), signal);
+    expect(await download(made, '/edge'), 'parts come by now').toBe(contents.edge);
+  });
+
   const file =
     (wanted: string) =>
     ({ members }: Asked) =>

@@ -1,6 +1,7 @@
 /** What is to be done with each listed name: fetched to a path of its own, left out by a pattern, or refused. */
 import path from 'node:path';
 import type { FileCalls } from '../../../system/files.ts';
+import { partsOf } from '../../path-parts.ts';
 import { type Patterns, patterned } from '../../patterns.ts';
 import { resultPath } from './safe-names.ts';
 import { TakenPaths } from './taken-paths.ts';
@@ -28,14 +29,18 @@ export function isOfPatterns(reason: string | null): boolean {
   return reason === NOT_INCLUDED.reason || reason === EXCLUDED.reason;
 }
 
-export type Judge = (name: string) => Verdict;
+export interface Judge {
+  /** On each name of one listing, once: of those in each other's way, the first one has it. */
+  readonly verdictOn: (name: string) => Verdict;
+  /** Whether the place of this name belongs to another one that was to be fetched. */
+  readonly isTaken: (name: string) => boolean;
+}
 
-/** Gives the verdict on each name of one listing, once: of those in each other's way, the first one has it. */
 export function judgeOf(options: JudgeOptions): Judge {
   const includes = patterned(options.include);
   const excludes = patterned(options.exclude);
   const taken = new TakenPaths(options.foldsCase);
-  return (name) => {
+  const verdictOn = (name: string): Verdict => {
     const found = resultPath(name);
     if ('refused' in found) return { kind: 'refused', reason: found.refused };
     const { parts } = found;
@@ -45,6 +50,7 @@ export function judgeOf(options: JudgeOptions): Judge {
     const reason = options.reasonAgainst?.(name) ?? taken.take(parts);
     return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
   };
+  return { verdictOn, isTaken: (name) => taken.has(partsOf(name)) };
 }
 
 /**

@@ -35,7 +35,7 @@ export class SkippedNames {
   takeFormer(row: ResultRow): boolean {
     if (row.state !== 'refused' && !isOfPatterns(row.reason)) return false;
     if (this.#former.size < MOST_FORMER) this.#former.set(row.name, row);
-    else this.#ledger.forget(row);
+    else this.#ledger.forget(row.name);
     return true;
   }
 
@@ -72,7 +72,7 @@ export class SkippedNames {
       this.#ledger.add(row);
       if (state === 'refused') fresh.push({ name: printable(shortened(name, SHOWN_LENGTH)), reason: reason ?? '' });
     }
-    for (const row of this.#former.values()) this.#ledger.forget(row);
+    for (const row of this.#former.values()) this.#ledger.forget(row.name);
     this.#ledger.setUnkept(this.#unkept);
     return { count, fresh };
   }

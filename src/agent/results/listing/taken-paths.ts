@@ -50,6 +50,13 @@ export class TakenPaths {
     return undefined;
   }
 
+  /** Whether a file or a directory stands, or is to stand, at a path. */
+  has(parts: readonly string[]): boolean {
+    let node: number | undefined = ROOT;
+    for (const name of this.#normal(parts)) node = this.#nodes.get(`${node}/${name}`);
+    return node !== undefined;
+  }
+
   #normal(parts: readonly string[]): readonly string[] {
     const path = parts.join('/');
     const normal = path.normalize('NFC');

@@ -1,7 +1,9 @@
 /**
- * The characters of a JSON string as bytes: they are UTF-8 already, so only the escapes have to be resolved. What an
- * escape cannot be turned into bytes of a text (half of a surrogate pair) is an error of its own.
+ * The characters of a JSON string as bytes: they are UTF-8 already, so only the escapes have to be resolved, which the
+ * platform's own JSON does for a piece at a time. What an escape cannot be turned into bytes of a text (half of a
+ * surrogate pair) is an error of its own.
  */
+import { isUtf8 } from 'node:buffer';
 import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import { malformed } from '../../wrong-answers.ts';
@@ -12,51 +14,59 @@ const LOWER_U = 0x75;
 /** Below, characters have to be escaped. */
 const FIRST_PLAIN = 0x20;
 
-const ESCAPE_BYTES = 6;
+/** Of `\uXXXX`; the other escapes have two. */
+const UNIT_BYTES = 6;
+
+/** Strings of this size are made and dropped in the processor's cache. */
+const PIECE_BYTES = 32 * 1024;
 
 /** So many bytes are looked through here: of a short string, a call into the platform costs more. */
 const NEAR_BYTES = 64;
 
-/** What a letter behind a backslash stands for. */
-const LETTERS: ReadonlyMap<number, number> = new Map(
-  ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t'].map((pair) => [pair.charCodeAt(0), pair.charCodeAt(1)]),
-);
+const HIGH_SURROGATE = /^\\u[dD][89abAB]/;
 
 /** Some characters of a string. */
 export interface Characters {
   /** As UTF-8; whole ones. Only good until the next are read into the same space. */
   readonly bytes: Buffer;
-  /** What comes next in the document: the quote that ends the string, or what more bytes are needed for. */
+  /** What comes next in the document: the quote that ends the string, more of it, or what more bytes are needed for. */
   readonly next: number;
 }
 
-/**
- * The characters of the string that goes on at `start`, as far as they have come; `space` is as large as `bytes`.
- * @throws JobtailError malformed
- */
-export function readCharacters(bytes: Buffer, start: number, space: () => Buffer): Characters {
-  const plainEnd = endOfPlain(bytes, start);
-  if (bytes[plainEnd] === QUOTE) return { bytes: bytes.subarray(start, plainEnd), next: plainEnd };
-  const end = endOfWholeUtf8(bytes, start);
-  if (plainEnd === bytes.length) return { bytes: bytes.subarray(start, end), next: end };
-  return resolveEscapes(bytes, { start, plainEnd, end }, space());
+export interface Reading {
+  /** As large as the bytes that are read; for those with escapes. */
+  readonly space: () => Buffer;
+  /** Whoever takes the characters refuses those that have to be escaped itself, but for white space. */
+  readonly isChecked: boolean;
 }
 
-/** Where something else than a character that stands for itself begins. */
-function endOfPlain(bytes: Buffer, start: number): number {
-  const near = Math.min(bytes.length, start + NEAR_BYTES);
-  for (let at = start; at < near; at += 1) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE || byte === BACKSLASH) return at;
-    if (byte < FIRST_PLAIN) throw rawControl();
-  }
-  const quote = bytes.indexOf(QUOTE, near);
-  const piece = bytes.subarray(near, quote === -1 ? bytes.length : quote);
-  const backslash = piece.indexOf(BACKSLASH);
-  const plain = backslash === -1 ? piece : piece.subarray(0, backslash);
-  if (hasControl(plain)) throw rawControl();
-  return near + plain.length;
+/**
+ * The next characters of the string that goes on at `start`, as far as they have come.
+ * @throws JobtailError malformed
+ */
+export function readCharacters(bytes: Buffer, start: number, { space, isChecked }: Reading): Characters {
+  const piece = bytes.subarray(start, start + PIECE_BYTES);
+  const plainEnd = endOfPlain(piece);
+  const isPlain = piece[plainEnd] !== BACKSLASH;
+  const quote = isPlain ? plainEnd : endOfString(piece, plainEnd);
+  const end = quote < piece.length ? quote : endOfWhole(piece, plainEnd);
+  const whole = piece.subarray(0, end);
+  if (!isUtf8(whole)) throw malformed('bytes that are not UTF-8');
+  if (isPlain && (isChecked ? hasWhiteSpace(whole) : hasControl(whole))) throw wrongString();
+  return { bytes: isPlain ? whole : resolveEscapes(whole, space()), next: start + end };
 }
+
+/** Where a quote or an escape begins; the end if none does. */
+function endOfPlain(piece: Buffer): number {
+  const near = Math.min(piece.length, NEAR_BYTES);
+  for (let at = 0; at < near; at += 1) if (piece[at] === QUOTE || piece[at] === BACKSLASH) return at;
+  const quote = piece.indexOf(QUOTE, near);
+  const inside = quote === -1 ? piece : piece.subarray(0, quote);
+  const backslash = inside.indexOf(BACKSLASH, near);
+  return backslash === -1 ? inside.length : backslash;
+}
+
+const hasWhiteSpace = (bytes: Buffer) => bytes.includes('\n') || bytes.includes('\r') || bytes.includes('\t');
 
 function hasControl(bytes: Buffer): boolean {
   if (bytes.length < NEAR_BYTES) return hasControlWithin(bytes, 0, bytes.length);
@@ -77,82 +87,52 @@ function hasControlWithin(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-const rawControl = () => malformed('a control character that is not escaped');
-
-/** Where a piece of a string begins, has its first escape, and can be cut. */
-interface Piece {
-  readonly start: number;
-  readonly plainEnd: number;
-  readonly end: number;
+/** Where the quote is that ends the string; the end of the piece if it is behind that. */
+function endOfString(piece: Buffer, from: number): number {
+  let quote = piece.indexOf(QUOTE, from);
+  while (quote !== -1 && beginsEscape(piece, quote - 1)) quote = piece.indexOf(QUOTE, quote + 1);
+  return quote === -1 ? piece.length : quote;
 }
 
-function resolveEscapes(bytes: Buffer, { start, plainEnd, end }: Piece, space: Buffer): Characters {
-  let length = bytes.copy(space, 0, start, plainEnd);
-  let at = plainEnd;
-  while (at < end) {
-    const byte = bytes[at] as number;
-    if (byte === BACKSLASH) {
-      const width = widthOfEscape(bytes, at);
-      if (at + width > bytes.length) break;
-      length = writePoint(space, length, pointOf(bytes, at, width));
-      at += width;
-    } else if (byte === QUOTE) {
-      break;
-    } else if (byte < FIRST_PLAIN) {
-      throw rawControl();
-    } else {
-      space[length] = byte;
-      length += 1;
-      at += 1;
-    }
+/** Whether the byte is a backslash that is not escaped itself. */
+function beginsEscape(piece: Buffer, at: number): boolean {
+  let first = at;
+  while (first >= 0 && piece[first] === BACKSLASH) first -= 1;
+  return (at - first) % 2 === 1;
+}
+
+/** Where the piece can be cut: before a character, an escape or a surrogate pair of which only the beginning has come. */
+function endOfWhole(piece: Buffer, firstEscape: number): number {
+  const end = endOfWholeUtf8(piece, 0);
+  const last = piece.lastIndexOf(BACKSLASH, end - 1);
+  if (last < Math.max(firstEscape, end - UNIT_BYTES) || !beginsEscape(piece, last)) return end;
+  if (last + 1 < end && piece[last + 1] !== LOWER_U) return end;
+  // Whether it is half of a pair does not show before it is whole: it waits, and so does the first half before it.
+  const before = last - UNIT_BYTES;
+  const isOfPair = before >= firstEscape && isHighSurrogate(piece, before) && beginsEscape(piece, before);
+  return isOfPair ? before : last;
+}
+
+const isHighSurrogate = (piece: Buffer, at: number) =>
+  HIGH_SURROGATE.test(piece.toString('latin1', at, at + UNIT_BYTES));
+
+function resolveEscapes(whole: Buffer, space: Buffer): Buffer {
+  // Escapes without a number stand for ASCII, so that each byte may be a character of its own: that is much faster.
+  const encoding = whole.includes('\\u') ? 'utf8' : 'latin1';
+  const text = parsed(whole.toString(encoding));
+  if (!text.isWellFormed()) throw loneSurrogate();
+  return space.subarray(0, space.write(text, encoding));
+}
+
+function parsed(inside: string): string {
+  try {
+    return JSON.parse(`"${inside}"`) as string;
+  } catch {
+    throw wrongString();
   }
-  return { bytes: space.subarray(0, length), next: at };
 }
 
-/** The bytes of the escape at `at`; more than there are if it is not known yet. @throws JobtailError malformed */
-function widthOfEscape(bytes: Buffer, at: number): number {
-  if (at + 1 === bytes.length || bytes[at + 1] !== LOWER_U) return 2;
-  if (at + ESCAPE_BYTES > bytes.length || !isHighSurrogate(unitOf(bytes, at))) return ESCAPE_BYTES;
-  // The other half has to follow, as an escape.
-  const follows = [BACKSLASH, LOWER_U].every((byte, index) =>
-    [byte, undefined].includes(bytes[at + ESCAPE_BYTES + index]),
-  );
-  if (!follows) throw loneSurrogate();
-  return 2 * ESCAPE_BYTES;
-}
-
-function pointOf(bytes: Buffer, at: number, width: number): number {
-  if (width === 2) {
-    const point = LETTERS.get(bytes[at + 1] ?? 0);
-    if (point === undefined) throw malformed('an unknown escape');
-    return point;
-  }
-  const unit = unitOf(bytes, at);
-  if (width === ESCAPE_BYTES) {
-    if (isLowSurrogate(unit)) throw loneSurrogate();
-    return unit;
-  }
-  const low = unitOf(bytes, at + ESCAPE_BYTES);
-  if (!isLowSurrogate(low)) throw loneSurrogate();
-  return 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-}
-
-/** The number of `\uXXXX` at `at`. */
-function unitOf(bytes: Buffer, at: number): number {
-  let unit = 0;
-  for (let index = at + 2; index < at + ESCAPE_BYTES; index += 1) unit = unit * 16 + digitOf(bytes[index] as number);
-  return unit;
-}
-
-function digitOf(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
-  const letter = byte | 0x20;
-  if (letter >= 0x61 && letter <= 0x66) return letter - 0x57;
-  throw malformed('an escape that is not four hexadecimal digits');
-}
-
-const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit <= 0xdbff;
-const isLowSurrogate = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff;
+const wrongString = () => malformed('an unknown escape, or a control character that is not escaped');
 
 /** The answer is well-formed, but one of its texts is none: no bytes of a file stand for half a character. */
 function loneSurrogate(): JobtailError {
@@ -163,29 +143,4 @@ function loneSurrogate(): JobtailError {
       hint: 'the service shows a file as something that no file holds; show this to its operator',
     },
   );
-}
-
-/** Writes a character as UTF-8, and returns where the next one stands. */
-function writePoint(space: Buffer, at: number, point: number): number {
-  if (point < 0x80) {
-    space[at] = point;
-    return at + 1;
-  }
-  const continuation = (shift: number) => 0x80 | ((point >> shift) & 0x3f);
-  if (point < 0x800) {
-    space[at] = 0xc0 | (point >> 6);
-    space[at + 1] = continuation(0);
-    return at + 2;
-  }
-  if (point < 0x10000) {
-    space[at] = 0xe0 | (point >> 12);
-    space[at + 1] = continuation(6);
-    space[at + 2] = continuation(0);
-    return at + 3;
-  }
-  space[at] = 0xf0 | (point >> 18);
-  space[at + 1] = continuation(12);
-  space[at + 2] = continuation(6);
-  space[at + 3] = continuation(0);
-  return at + 4;
 }

@@ -3,7 +3,6 @@
  * at the place where it shows. Memory is bounded: only the name, number, escape or character that a network chunk cut is
  * held.
  */
-import { isUtf8 } from 'node:buffer';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import { Chunks } from '../../content/chunks.ts';
 import { malformed } from '../../wrong-answers.ts';
@@ -34,8 +33,8 @@ export interface JsonEvents {
   member(name: string): void;
   /** The innermost object or list ends. */
   close(): void;
-  /** A string begins. */
-  beginText(): void;
+  /** A string begins. Whether `text` itself refuses control characters, but for white space. */
+  beginText(): boolean;
   /** Whole characters of it, as UTF-8; only good until the call returns. `length` is that of what stands for them in the document. */
   text(bytes: Buffer, length: number): void;
   endText(): void;
@@ -54,6 +53,7 @@ export class JsonTokenizer {
     this.#inside === undefined ? this.#step(bytes, at) : this.#characters(bytes, at, this.#inside);
   readonly #name = new GrowingBuffer();
   #inside: 'name' | 'text' | undefined;
+  #isChecked = false;
   #next: Next = 'value';
   #space = Buffer.alloc(0);
 
@@ -112,17 +112,20 @@ export class JsonTokenizer {
   #beginString(): void {
     if (this.#next === 'name' || this.#next === 'first name') {
       this.#inside = 'name';
+      this.#isChecked = false;
       this.#name.clear();
     } else {
       this.#expectValue();
       this.#inside = 'text';
-      this.#events.beginText();
+      this.#isChecked = this.#events.beginText();
     }
   }
 
   #characters(bytes: Buffer, at: number, inside: 'name' | 'text'): number {
-    const { bytes: characters, next } = readCharacters(bytes, at, () => this.#spaceFor(bytes));
-    if (!isUtf8(characters)) throw malformed('bytes that are not UTF-8');
+    const { bytes: characters, next } = readCharacters(bytes, at, {
+      space: () => this.#spaceFor(bytes),
+      isChecked: this.#isChecked,
+    });
     if (inside === 'name') this.#addToName(characters);
     else if (characters.length > 0) this.#events.text(characters, next - at);
     if (bytes[next] !== QUOTE) return next;

@@ -5,7 +5,7 @@
 import { JobtailError } from '../../../errors.ts';
 import { Base64Decoder } from '../../content/base64.ts';
 import type { Lifted } from '../../content/lifted.ts';
-import { malformed } from '../../wrong-answers.ts';
+import { malformed, tooLarge } from '../../wrong-answers.ts';
 import { type Json, JsonNumber, JsonObject, LiftedText } from '../json.ts';
 import { type JsonEvents, JsonTokenizer } from './json-tokenizer.ts';
 
@@ -120,7 +120,7 @@ export class AnswerScanner implements JsonEvents {
     else this.#endRecord();
   }
 
-  beginText(): void {
+  beginText(): boolean {
     this.#textKind = this.#kindOfText();
     this.#pieces = [];
     switch (this.#textKind) {
@@ -136,6 +136,7 @@ export class AnswerScanner implements JsonEvents {
         this.#base64 = this.#textKind === 'base64' ? new Base64Decoder() : undefined;
         this.#lifted.begin();
     }
+    return this.#textKind === 'base64';
   }
 
   text(bytes: Buffer, length: number): void {
@@ -149,7 +150,7 @@ export class AnswerScanner implements JsonEvents {
         break;
       default: {
         this.#plainBytes -= length;
-        const decoded = this.#base64 === undefined ? bytes : this.#base64.push(bytes);
+        const decoded = this.#base64?.push(bytes) ?? bytes;
         if (decoded.length > 0) this.#lifted.bytes(decoded);
       }
     }
@@ -254,10 +255,4 @@ function literalOf(text: string): Json {
     default:
       return new JsonNumber(text);
   }
-}
-
-function tooLarge(than: string): JobtailError {
-  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
-    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
-  });
 }

@@ -3,12 +3,12 @@
  * and written anew in one form, whatever prefixes, attributes, comments and references the server used. Everything
  * must stand where the contract says and in its namespace; the first thing that does not ends the reading.
  */
-import { JobtailError } from '../../../errors.ts';
+import type { JobtailError } from '../../../errors.ts';
 import type { Operation } from '../../../operations.ts';
 import type { Secrets } from '../../../redact.ts';
 import { Base64Decoder } from '../../content/base64.ts';
 import type { Lifted } from '../../content/lifted.ts';
-import { malformed } from '../../wrong-answers.ts';
+import { malformed, tooLarge } from '../../wrong-answers.ts';
 import { LIFTED, type LiftedElement, SOAP_NAMESPACES } from '../contract.ts';
 import { FaultWords, unexpected } from '../faults.ts';
 import type { StartTag } from './xml-tag.ts';
@@ -252,12 +252,6 @@ export class AnswerScanner implements XmlEvents {
     if (this.#restCharacters > MAX_REST_CHARACTERS) throw tooLarge(`more than ${MAX_REST_CHARACTERS} characters`);
     return text;
   }
-}
-
-function tooLarge(than: string): JobtailError {
-  return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
-    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
-  });
 }
 
 function escapeText(text: string): string {

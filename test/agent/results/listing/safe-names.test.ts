@@ -184,8 +184,8 @@ describe('odd names', () => {
 
 describe('names in each other’s way', () => {
   const kinds = (names: readonly string[], options: Partial<JudgeOptions> = {}) => {
-    const judge = judgeOf({ ...ALL, ...options });
-    return names.map((name) => judge(name).kind);
+    const { verdictOn } = judgeOf({ ...ALL, ...options });
+    return names.map((name) => verdictOn(name).kind);
   };
   it.each([
     ['the same path, written in two ways', ['/11/a', '11//a']],

@@ -1,0 +1,45 @@
+/**
+ * Files of a cluster that is reached by FirecREST come as text: bytes that are none of UTF-8 are U+FFFD by then, and what
+ * comes is not the file (docs/rest.md 5.2). No answer says so; but parts of the job's live files are refused there, too.
+ */
+import type { Sink } from '../../agent/ports.ts';
+import { REPLACEMENT } from '../../bytes.ts';
+import { JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+
+interface Watched {
+  readonly sink: Sink;
+  /** To be called when all came. @throws JobtailError if what came is not the file */
+  requireBytes(): void;
+}
+
+export class DecodedFiles {
+  readonly #withoutParts = new Set<JobId>();
+
+  /** What became of a call for parts. */
+  learn(jobId: JobId, parts: 'came' | 'refused'): void {
+    if (parts === 'refused') this.#withoutParts.add(jobId);
+    else this.#withoutParts.delete(jobId);
+  }
+
+  /** Looks at a file on its way to `sink`. */
+  watch(jobId: JobId, sink: Sink): Watched {
+    let end = Buffer.alloc(0);
+    let isText = false;
+    return {
+      sink: (bytes) => {
+        // A character that two pieces share is in neither.
+        const edge = Buffer.concat([end, bytes.subarray(0, REPLACEMENT.length - 1)]);
+        isText ||= edge.includes(REPLACEMENT) || bytes.includes(REPLACEMENT);
+        end = Buffer.concat([end, bytes.subarray(-REPLACEMENT.length)]).subarray(1 - REPLACEMENT.length);
+        return sink(bytes);
+      },
+      requireBytes: () => {
+        if (!isText || !this.#withoutParts.has(jobId)) return;
+        throw new JobtailError('unexpected-answer', 'what came is text with U+FFFD in it, and perhaps not the file', {
+          hint: 'the service refuses parts of this job, so the cluster may be one of FirecREST, of which it hands out text only; results.transfer: direct or auto brings the files themselves',
+        });
+      },
+    };
+  }
+}
