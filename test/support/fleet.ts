@@ -21,7 +21,8 @@ import { Relay } from './fleet-relay.ts';
 /** The shortest that pg-boss takes. */
 export const HEARTBEAT_SECONDS = 10;
 const SCHEMA = 'jobtail';
-/** Of the log, for a mirror that is not its file. */
+/** What is shown of mirrors that are not their files: so many of them, and lines of the log. */
+const EVIDENCE_FILES = 3;
 const EVIDENCE_LINES = 30;
 
 export interface FleetOptions {
@@ -207,7 +208,11 @@ export class Fleet {
     try {
       await until('the mirrors to be the files', () => others().length === 0);
     } catch (error) {
-      const found = await Promise.all(others().map((file) => this.#evidenceOf(file)));
+      const found = await Promise.all(
+        others()
+          .slice(0, EVIDENCE_FILES)
+          .map((file) => this.#evidenceOf(file)),
+      );
       throw new Error([error, ...found].join('\n'));
     }
   }
@@ -215,7 +220,7 @@ export class Fleet {
   /** All that is known of a mirror that is not its file. */
   async #evidenceOf(file: WrittenFile): Promise<string> {
     const [jobId] = file.name.split('/');
-    const tables = ['jobs', 'orders', 'attempts', 'rows'];
+    const tables = ['jobs', 'orders', 'attempts'];
     const rows = await Promise.all(
       tables.map((table) => this.query(`SELECT * FROM ${SCHEMA}.${table} WHERE job_id = $1`, [jobId])),
     );
