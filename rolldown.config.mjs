@@ -2,16 +2,24 @@
 // is most of a start; and what was tested is what is installed. Types are left to tsc.
 import { stripVTControlCharacters } from 'node:util';
 import { defineConfig } from 'rolldown';
+import { pageAssets } from './scripts/page-assets.mjs';
 import { thirdPartyLicences } from './scripts/third-party-licences.mjs';
 
 /** Two modules of zod that import each other, which Node.js runs in the same order. */
 const HARMLESS = /node_modules\/zod\/v4\/core\/core\.js -> node_modules\/zod\/v4\/core\/util\.js/;
 
-export default defineConfig({
+/** An import that leads nowhere, a cycle, a name that is not there: nothing is built. */
+function onLog(level, { code, message }) {
+  if (level === 'warn' && !HARMLESS.test(message)) throw new Error(`${code}: ${stripVTControlCharacters(message)}`);
+}
+
+const program = defineConfig({
   input: {
     'cli/main': 'src/cli/main.ts',
     // The tasks of the demo run it, as a program of its own.
     'sandbox/demo/demo-task': 'src/sandbox/demo/demo-task.ts',
+    // A thread of its own within the agent.
+    'view/worker': 'src/view/worker.ts',
   },
   platform: 'node',
   // A native module (the other one, unix-dgram, is loaded by createRequire), one that is not installed (`debug` asks), and
@@ -21,10 +29,7 @@ export default defineConfig({
   // What a package does when it is loaded, it goes on doing.
   treeshake: { moduleSideEffects: [{ test: /./, sideEffects: true }] },
   checks: { circularDependency: true },
-  // An import that leads nowhere, a cycle, a name that is not there: nothing is built.
-  onLog(level, { code, message }) {
-    if (level === 'warn' && !HARMLESS.test(message)) throw new Error(`${code}: ${stripVTControlCharacters(message)}`);
-  },
+  onLog,
   output: {
     dir: 'dist',
     cleanDir: true,
@@ -37,3 +42,32 @@ export default defineConfig({
   },
   plugins: [thirdPartyLicences('THIRD-PARTY-LICENSES')],
 });
+
+/** What runs in the browser: one script, whose parts all load at once. */
+const page = defineConfig({
+  input: { page: 'src/view/page/main.tsx' },
+  platform: 'browser',
+  transform: { target: 'es2022' },
+  checks: { circularDependency: true },
+  onLog,
+  output: {
+    dir: 'dist',
+    cleanDir: false,
+    entryFileNames: 'view/page/assets/[name]-[hash].js',
+    minify: true,
+  },
+  plugins: [
+    pageAssets({
+      document: 'src/view/page/index.html',
+      styles: [
+        'node_modules/uplot/dist/uPlot.min.css',
+        ...['base', 'pages', 'pane'].map((name) => `src/view/page/styles/${name}.css`),
+      ],
+      icon: 'src/view/page/icon.svg',
+      directory: 'view/page',
+    }),
+    thirdPartyLicences('view/page/THIRD-PARTY-LICENSES'),
+  ],
+});
+
+export default [program, page];

@@ -10,6 +10,7 @@ import type { Measurement } from './measurement.ts';
 import { costOfAJob, quietJobs } from './quiet-jobs.ts';
 import { resultByPackage, resultBySoap, resultMemory } from './result-by-soap.ts';
 import { resultLayouts } from './result-layouts.ts';
+import { viewers } from './viewers.ts';
 
 export const MEASUREMENTS: readonly Measurement[] = [
   resultBySoap,
@@ -24,6 +25,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   quietJobs,
   costOfAJob,
   growingJobs,
+  viewers,
   manyJobs,
   durability,
   fleetTakeover,

@@ -42,6 +42,8 @@ export interface Watching {
   readonly intervalSeconds: number;
   readonly requestsPerMinute: number;
   readonly concurrency?: number;
+  /** As in the configuration. */
+  readonly view?: { readonly listen: string };
 }
 
 /** The directories and the configuration of one agent. */
@@ -63,7 +65,7 @@ export class AgentPlace {
     const secret = path.join(this.#directory, 'session');
     fs.writeFileSync(secret, SESSION, { mode: 0o600 });
     const fileTransferUrl = `${url}/FileTransferWs`;
-    const { intervalSeconds, requestsPerMinute, concurrency = 8 } = watching;
+    const { intervalSeconds, requestsPerMinute, concurrency = 8, view = null } = watching;
     const config = {
       service: { fileTransferUrl, namespace: NAMESPACE, baseUrl: url, requestsPerMinute, concurrency },
       auth: { method: 'session-code', sessionCodeFile: secret },
@@ -72,6 +74,7 @@ export class AgentPlace {
       poll: { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
       results: { enabled: false },
       logging: { level: 'warn' },
+      view,
     };
     fs.writeFileSync(this.#configFile, JSON.stringify(config));
     const store = new Store({ directory: state, service: fileTransferUrl, owner: true, now: Date.now });

@@ -28,6 +28,13 @@ export function characterStart(bytes: Buffer, index: number): number {
   return index;
 }
 
+/** The first index that is not within a UTF-8 character of which the first bytes are missing. */
+export function firstCharacter(bytes: Buffer): number {
+  let at = 0;
+  while (at < Math.min(3, bytes.length - 1) && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++;
+  return at;
+}
+
 /** The bytes a UTF-8 character has that begins with this byte (1 for one that begins none). */
 export function widthOfLead(byte: number): number {
   if (byte >= 0xf0) return byte < 0xf8 ? 4 : 1;

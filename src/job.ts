@@ -47,6 +47,9 @@ export const LIVE_FILE_NAMES = ['stdout', 'stderr', 'log', 'progress'] as const;
 /** One of the live files of a task, by the name of its mirror. */
 export type LiveFileName = (typeof LIVE_FILE_NAMES)[number];
 
+export const isLiveFileName = (text: string): text is LiveFileName =>
+  (LIVE_FILE_NAMES as readonly string[]).includes(text);
+
 /** What names a live file within its job. */
 export interface LiveFileKey {
   readonly taskId: TaskId;

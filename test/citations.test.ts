@@ -48,7 +48,7 @@ const files = ['src', 'test', 'bench', 'scripts', 'docs', 'systemd', '.'].flatMa
   fs
     .readdirSync(path.join(ROOT, folder), { recursive: folder !== '.', encoding: 'utf8' })
     .map((file) => path.join(folder, file))
-    .filter((file) => /\.(?:ts|mjs|js|md|yaml|service|sh|py|php|1)$/.test(file) && !file.includes('node_modules')),
+    .filter((file) => /\.(?:tsx?|mjs|js|md|yaml|service|sh|py|php|1)$/.test(file) && !file.includes('node_modules')),
 );
 
 describe('the reading of citations', () => {

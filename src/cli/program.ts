@@ -130,6 +130,11 @@ function addLooking(program: Command): void {
       ),
     )
     .action(async (job, options) => (await loaded(import('./commands/tail.ts'))).tail(job, options));
+
+  command(program, 'view', 'what is followed, in a browser: prints the link, and opens it where there is a display')
+    .option('--no-open', 'print the link only')
+    .addHelpText('after', examples('agent view', 'agent view --no-open'))
+    .action(async (options) => (await loaded(import('./commands/view.ts'))).view(options));
 }
 
 function addPasses(program: Command): void {

@@ -36,7 +36,7 @@ interface Entry {
 }
 
 function entriesOf(config: Config): Map<string, Entry> {
-  const { file: _, auth, watch, watchMine, metrics, ...sections } = config;
+  const { file: _, auth, watch, watchMine, metrics, view, ...sections } = config;
   const { secret, ...authRest } = auth;
   const entries = new Map<string, Entry>();
   const add = (key: string, shown: string, compared = shown) => entries.set(key, { shown, compared });
@@ -49,6 +49,7 @@ function entriesOf(config: Config): Map<string, Entry> {
   );
   if (secret.kind === 'command') add(...inWordsOfFile('auth.commandTimeoutMs', secret.timeoutMs));
   add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
+  add('view', view === null ? 'off' : viewText(view));
   add('watchMine', watchMine === null ? 'false' : watchMineText(watchMine));
   for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
   return entries;
@@ -82,6 +83,14 @@ function secretTexts(secret: SecretSource): [shown: string, compared: string] {
 function watchText({ tasks, files, results, settleAfterMs }: Config['watch'][number]): string {
   const settle = settleAfterMs === null ? '' : `, settled after ${settleAfterMs / 60_000} minutes`;
   return `{tasks ${tasks === null ? 'to be found' : tasks.join(' ') || 'none'}, files ${files.join(' ')}, results ${results ? 'on' : 'off'}${settle}}`;
+}
+
+function viewText({ listen, tokenFile, publicUrl }: NonNullable<Config['view']>): string {
+  const places = [
+    tokenFile === null ? '' : `, token in ${tokenFile}`,
+    publicUrl === null ? '' : `, shown at ${publicUrl}`,
+  ];
+  return `{${listen.host}:${listen.port}${places.join('')}}`;
 }
 
 function watchMineText({ include, exclude, maxAgeMs, mostJobs }: NonNullable<Config['watchMine']>): string {

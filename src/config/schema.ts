@@ -14,6 +14,7 @@ import {
   duration,
   EVEN_IF_OTHERS_FAIL,
   hostAndPort,
+  httpUrl,
   id,
   inMs,
   listOf,
@@ -60,6 +61,8 @@ export function configSchema(directory: string) {
     fleet: fleetSection(directory).nullable().prefault(null),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
+    /** The view in the browser within `agent run`; null: off. */
+    view: z.preprocess(asSection, viewSection(directory).nullable()).prefault(false),
   })
     .superRefine(({ service, auth }, context) => {
       if (service?.baseUrl === null && auth?.method !== undefined && auth.method !== 'session-code') {
@@ -150,6 +153,21 @@ function sshSection(directory: string) {
 
 /** `true` is the rule with its defaults. */
 const asSection = (found: unknown) => (found === true ? {} : found === false || found === undefined ? null : found);
+
+const PUBLIC_URL = 'an address such as https://gateway.example.org/jobs/, without a query or a password';
+
+function viewSection(directory: string) {
+  return section({
+    listen: hostAndPort().prefault('127.0.0.1:9470'),
+    /** Null: a file of the agent in the state directory. */
+    tokenFile: path(directory).nullable().prefault(null),
+    /** Where a reverse proxy shows it. */
+    publicUrl: httpUrl(PUBLIC_URL)
+      .refine((url) => !url.includes('?'), { error: PUBLIC_URL })
+      .nullable()
+      .prefault(null),
+  });
+}
 
 function watchMineSection() {
   return section({

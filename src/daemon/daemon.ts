@@ -18,9 +18,12 @@ import type { AdjustableLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
 import { type Notifier, reloading } from './notify.ts';
+import { observing } from './observing.ts';
 import { type Prepared, Reload } from './reload.ts';
 import { Standing } from './standing.ts';
 import type { Transfers } from './transfers.ts';
+import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from './view-settings.ts';
+import { ViewThread } from './view-thread.ts';
 import { WatchedFiles } from './watched-files.ts';
 
 export interface DaemonOptions {
@@ -62,6 +65,7 @@ export class Daemon {
   #engine: Engine | undefined;
   #directories: readonly (readonly [name: string, directory: string])[] = [];
   #server: MetricsServer | undefined;
+  readonly #view: ViewThread;
   #toldAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
   /** Undefined where there is none. */
@@ -72,21 +76,18 @@ export class Daemon {
     this.#options = options;
     const { watchdogMs = Number.POSITIVE_INFINITY } = options.notifier;
     this.#turnMs = Math.min(TURN_MS, watchdogMs / 4);
-    this.#observer = {
-      call: (event) => {
-        this.#standing.note(event.outcome);
-        this.#metrics?.call(event);
+    this.#view = new ViewThread({
+      log: options.log,
+      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
+      onState: (lacking) => {
+        this.#standing.view = lacking;
       },
-      signIn: (event) => {
-        const outcome = event.kind === 'failed' ? event.error.code : 'ok';
-        this.#standing.note(outcome);
-        this.#metrics?.signIn(outcome);
-      },
-      appended: (bytes) => this.#metrics?.appended(bytes),
-      fetched: (bytes, changed) => this.#metrics?.fetched(bytes, changed),
-      tasksFound: (tasks, by) => this.#metrics?.tasksFound(tasks, by),
-      jobLook: (outcome) => this.#metrics?.jobLook(outcome),
-    };
+    });
+    this.#observer = observing({
+      standing: this.#standing,
+      figures: this.#view.figures,
+      metrics: () => this.#metrics,
+    });
   }
 
   /** Follows until it is stopped; rejects with StateGone if the store is of no use any more. */
@@ -136,6 +137,7 @@ export class Daemon {
       await reload.close();
       await this.#fleet?.member.stop();
       await this.#server?.close();
+      await this.#view.close();
       if (stop.aborted || this.#isDrained) log.info({}, 'stopped');
     }
   }
@@ -162,6 +164,7 @@ export class Daemon {
     ];
     try {
       await this.#serve(config);
+      await this.#serveView(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
       // In a fleet, what the configuration names is ordered like anything else, and followed by whoever owns it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
@@ -270,6 +273,15 @@ export class Daemon {
         `there are no metrics: ${where} cannot be used: ${err}`,
       );
     }
+  }
+
+  /** It reads what stands in the state and the mirrors, from a thread of its own. */
+  async #serveView(config: Config): Promise<void> {
+    const { version, log } = this.#options;
+    const plain = plainView(config);
+    if (plain !== undefined) log.warn({ scope: 'the view', code: 'config', hint: PLAIN_VIEW_HINT }, plain);
+    const settings = { program: version, agentPid: process.pid };
+    await this.#view.use(config.view === null ? null : viewSettingsOf(config, settings));
   }
 
   async #newMetrics(): Promise<Metrics> {

@@ -14,6 +14,8 @@ export class Standing {
   isReady = false;
   /** Why a changed configuration is not in force. */
   refused: string | undefined;
+  /** Why there is no view in the browser, though there should be one. */
+  view: string | undefined;
 
   /** `now` is in milliseconds. */
   constructor(now: () => number) {
@@ -69,6 +71,7 @@ export class Standing {
       parts.push('the state cannot be read');
     }
     if (this.refused !== undefined) parts.push(`the changed configuration is refused: ${this.refused}`);
+    if (this.view !== undefined) parts.push(this.view);
     return parts.join(', ');
   }
 }

@@ -120,7 +120,7 @@ export class Upkeep {
     const { joined, store } = this.#options;
     const { database } = joined;
     const { service } = store.habits;
-    const own = store.habits.all();
+    const own = habitsIn(store);
     const fresh = [...own].filter(([name, value]) => this.#habits?.get(name) !== value);
     if (fresh.length > 0) {
       // What was known before the fleet is, counts less than what is known there.
@@ -136,7 +136,7 @@ export class Upkeep {
       [service],
     );
     for (const { name, value } of kept) if (!own.has(name)) store.habits.set(name, value);
-    this.#habits = store.habits.all();
+    this.#habits = habitsIn(store);
   }
 
   /** Jobs for which there is something to be done, and nobody to do it, get a job of the queue. */
@@ -163,3 +163,5 @@ export class Upkeep {
     await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);
   }
 }
+
+const habitsIn = ({ habits }: Store) => new Map(habits.all().map(({ name, value }) => [name, value]));

@@ -18,18 +18,19 @@ export class Habits {
     this.#table = new Table(sql, 'habits', {});
   }
 
-  /** Of the service, by their names. */
-  all(): Map<string, string> {
-    const rows = this.#table.all('WHERE service = ? ORDER BY name', this.#service);
-    return new Map(rows.map(({ name, value }) => [name, value]));
-  }
-
   get service(): string {
     return this.#service;
   }
 
   get(name: string): string | undefined {
     return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
+  }
+
+  /** All that is known of the service. */
+  all(): Pick<HabitRow, 'name' | 'value'>[] {
+    return this.#table
+      .all('WHERE service = ? ORDER BY name', this.#service)
+      .map(({ name, value }) => ({ name, value }));
   }
 
   set(name: string, value: string): void {

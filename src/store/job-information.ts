@@ -20,6 +20,10 @@ export class JobInformations {
     return this.#information.get('WHERE job_id = ?', jobId);
   }
 
+  all(): JobInformationRow[] {
+    return this.#information.all('');
+  }
+
   save(row: JobInformationRow): void {
     this.#information.save(row);
   }

@@ -30,6 +30,12 @@ export class LiveFiles {
     return this.#table.all('WHERE job_id = ?', jobId);
   }
 
+  /** Which generation a mirror holds; undefined if it is none. Bytes of a new one come only after this says so. */
+  generation(jobId: JobId, { taskId, file }: LiveFileKey): number | undefined {
+    const select = 'SELECT generation FROM live_files WHERE job_id = ? AND task_id = ? AND file = ?';
+    return this.#sql.get<Pick<LiveFileRow, 'generation'>>(select, jobId, taskId, file)?.generation;
+  }
+
   /** Commits the state of a mirror: only after its bytes were flushed. */
   save(row: LiveFileRow): void {
     this.#table.save(row);

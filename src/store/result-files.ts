@@ -7,6 +7,17 @@ import { Table } from './table.ts';
 /** Rows that are read at a time: how many there are, the cluster decides. */
 const PAGE_ROWS = 500;
 
+/** What is counted of the results of a job. total() is 0 of nothing, where sum() is null. */
+const COUNTS = `
+  total(names) AS listed, total(names) FILTER (WHERE state IN ('synced', 'in-flux', 'linked')) AS synced,
+  total(names) FILTER (WHERE state = 'linked') AS linked,
+  total(names) FILTER (WHERE state = 'in-flux') AS inFlux,
+  total(names) FILTER (WHERE state = 'listed') AS queued,
+  total(names) FILTER (WHERE state IN ('failed', 'refused')) AS failed,
+  total(names) FILTER (WHERE state = 'refused') AS refused,
+  total(names) FILTER (WHERE state = 'left-out') AS leftOut, total(bytes) AS bytes
+  FROM (SELECT job_id, state, kept + unkept AS names, bytes FROM result_counts)`;
+
 /** How many names a row would say nothing more of. */
 export type UnkeptNames = Readonly<Record<'refused' | 'left-out', number>>;
 
@@ -71,16 +82,54 @@ export class ResultFiles {
   }
 
   counts(jobId: JobId): ResultCounts {
-    // total() is 0 of nothing, where sum() is null.
-    const select = `
-      SELECT total(names) AS listed, total(names) FILTER (WHERE state IN ('synced', 'in-flux', 'linked')) AS synced,
-        total(names) FILTER (WHERE state = 'linked') AS linked,
-        total(names) FILTER (WHERE state = 'in-flux') AS inFlux,
-        total(names) FILTER (WHERE state = 'listed') AS queued,
-        total(names) FILTER (WHERE state IN ('failed', 'refused')) AS failed,
-        total(names) FILTER (WHERE state = 'refused') AS refused,
-        total(names) FILTER (WHERE state = 'left-out') AS leftOut, total(bytes) AS bytes
-      FROM (SELECT state, kept + unkept AS names, bytes FROM result_counts WHERE job_id = ?)`;
-    return this.#sql.sums(select, jobId);
+    return this.#sql.sums(`SELECT ${COUNTS} WHERE job_id = ?`, jobId);
   }
+  /** The same of every job that has any. */
+  countsByJob(): Map<JobId, ResultCounts> {
+    const rows = this.#sql.all<ResultCounts & Pick<ResultRow, 'jobId'>>(
+      `SELECT job_id AS jobId, ${COUNTS} GROUP BY job_id`,
+    );
+    return new Map(rows.map(({ jobId, ...counts }) => [jobId, counts]));
+  }
+
+  get(jobId: JobId, name: string): ResultRow | undefined {
+    return this.#table.get('WHERE job_id = ? AND name = ?', jobId, name);
+  }
+
+  /**
+   * One level of the names as a tree: what follows `under`, a text that names begin with, up to the next slash. In the
+   * order of the names, those behind `after`, at most so many.
+   */
+  level(jobId: JobId, { under, after, most }: LevelQuery): LevelEntry[] {
+    // The first text behind all that begin with this one; '0' follows the slash.
+    const end = under === '' ? null : `${under.slice(0, -1)}0`;
+    return this.#sql.all(
+      `WITH below AS (
+          SELECT name, state, bytes, substr(name, length(@under) + 1) AS rest FROM result_files
+          WHERE job_id = @jobId AND name >= @under AND (@end IS NULL OR name < @end)),
+        entries AS (
+          SELECT CASE WHEN instr(rest, '/') = 0 THEN name ELSE @under || substr(rest, 1, instr(rest, '/')) END AS name,
+            instr(rest, '/') > 0 AS isDirectory, state, bytes FROM below)
+      SELECT name, isDirectory, state, count(*) AS files, total(bytes) AS bytes FROM entries
+        WHERE name IN (SELECT DISTINCT name FROM entries WHERE name > @after ORDER BY name LIMIT @most)
+        GROUP BY name, isDirectory, state ORDER BY name`,
+      { jobId, under, end, after, most },
+    );
+  }
+}
+
+/** `under` is '' or ends in a slash. */
+export interface LevelQuery {
+  readonly under: string;
+  readonly after: string;
+  readonly most: number;
+}
+
+/** The names of one state that begin with the name of a directory, which ends in a slash, or the one that is `name`. */
+export interface LevelEntry {
+  readonly name: string;
+  readonly isDirectory: 0 | 1;
+  readonly state: ResultRow['state'];
+  readonly files: number;
+  readonly bytes: number;
 }

@@ -15,7 +15,16 @@ export class ResultSyncs {
     return this.#table.get('WHERE job_id = ?', jobId);
   }
 
+  all(): ResultSyncRow[] {
+    return this.#table.all('');
+  }
+
   save(row: ResultSyncRow): void {
     this.#table.save(row);
   }
+}
+
+/** Of a sync, from its beginning. */
+export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
+  return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
 }

@@ -99,6 +99,17 @@ export class Store {
     }
   }
 
+  /** A number that is another one after every commit of another process or thread. */
+  version(): number {
+    return this.#sql.sums<{ readonly version: number }>('SELECT data_version AS version FROM pragma_data_version')
+      .version;
+  }
+
+  /** From now on nothing can be written by this one. */
+  onlyRead(): void {
+    this.#sql.pragma('query_only = ON');
+  }
+
   /** Whether the file of the database is no longer the one that was opened: somebody removed or replaced it. */
   isGone(): boolean {
     try {

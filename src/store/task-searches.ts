@@ -19,6 +19,10 @@ export class TaskSearches {
     return this.#table.get('WHERE job_id = ?', jobId);
   }
 
+  all(): TaskSearchRow[] {
+    return this.#table.all('');
+  }
+
   save(row: TaskSearchRow): void {
     this.#table.save(row);
   }

@@ -42,6 +42,9 @@ describe.concurrent('the demo', OPTIONS, () => {
     expect(stdout).toMatch(/502 stdout: [\d,]+ bytes are here; asked for from byte [\d,]+ on/);
     expect(stdout).toMatch(/502 stdout {3}\| ./);
     expect(stdout, 'by its number alone').toContain('$ agent watch 501 -c config.yaml');
+    expect(stdout, 'the address of its view').toMatch(
+      /\$ agent view --no-open .*\n +http:\/\/127\.0\.0\.1:\d+\/\?token=\S+\n/,
+    );
     expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
     expect(stdout).toContain('8 verified against the raw bytes of the server');
     for (const task of [502, 504]) {

@@ -24,6 +24,7 @@ watch:
   - {job: 3}
   - {job: 4}
 metrics: {listen: 127.0.0.1:9464}
+view: {publicUrl: https://gateway.example.org/}
 `);
     expect(describeChanges(before, after)).toEqual([
       'mirror.directory /var/lib/agent/mirror -> /srv/mirror',
@@ -33,6 +34,7 @@ metrics: {listen: 127.0.0.1:9464}
       'auth.username alice -> bob',
       `auth.passwordFile ${path('password')} -> ${path('other')}`,
       'metrics.listen null -> 127.0.0.1:9464',
+      'view off -> {127.0.0.1:9470, shown at https://gateway.example.org/}',
       'watch job 1 {tasks to be found, files stdout stderr log progress, results on} -> nothing',
       'watch job 2 {tasks 7, files stdout stderr log progress, results on} -> {tasks 7 8, files log, results off, settled after 5 minutes}',
       'watch job 4 nothing -> {tasks to be found, files stdout stderr log progress, results on}',

@@ -57,6 +57,7 @@ describe('a configuration that is fine', () => {
       fleet: null,
       logging: { level: 'info' },
       metrics: { listen: null },
+      view: null,
     });
   });
 
@@ -116,6 +117,7 @@ watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs
 fleet: {urlFile: db, name: anna, mostJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
 logging: {level: debug}
 metrics: {listen: "[::1]:0"}
+view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.org/jobs}
 `);
     expect(config).toMatchObject({
       service: {
@@ -163,6 +165,11 @@ metrics: {listen: "[::1]:0"}
       },
       logging: { level: 'debug' },
       metrics: { listen: { host: '::1', port: 0 } },
+      view: {
+        listen: { host: '0.0.0.0', port: 80 },
+        tokenFile: path('token'),
+        publicUrl: 'https://gateway.example.org/jobs',
+      },
     });
     expect(config.watch).toEqual([
       { job: '501', tasks: ['9001', '9002'], files: ['log'], results: false, settleAfterMs: 30_000 },
@@ -182,6 +189,18 @@ metrics: {listen: "[::1]:0"}
     const jobs = '  jobsUrl: https://m.example.org/JobManagementWs\nauth:';
     const { watchMine } = await load(`${MINIMAL.replace('auth:', jobs)}watchMine: ${mine}\n`);
     expect(watchMine).toEqual({ include: ['**'], exclude: [], maxAgeMs: 86_400_000, mostJobs: 200 });
+  });
+
+  it.each(['true', '{}', '{listen: 127.0.0.1:9470}'])(
+    'has a view of this machine alone with view: %s',
+    async (view) => {
+      const listen = { host: '127.0.0.1', port: 9470 };
+      expect((await load(`${MINIMAL}view: ${view}\n`)).view).toEqual({ listen, tokenFile: null, publicUrl: null });
+    },
+  );
+
+  it.each(['false', '', 'null'])('has none with view: %s', async (view) => {
+    expect((await load(`${MINIMAL}view: ${view}\n`)).view).toBeNull();
   });
 
   it('needs neither user nor address of a sign-in with a ready session code', async () => {

@@ -338,6 +338,14 @@ const WRONG_VALUES: Case[] = [
   ],
   ['metrics', 'listen: localhost:65536', 'found "localhost:65536" (text)'],
   ['metrics', 'listen: "::1:9464"', 'found "::1:9464" (text)'],
+  ['view', 'listen: 9470', 'view.listen: expected an address and a port such as 127.0.0.1:9464, found 9470 (number)'],
+  [
+    'view',
+    'publicUrl: https://gateway.example.org/?jobs',
+    'view.publicUrl: expected an address such as https://gateway.example.org/jobs/, without a query or a password, found "https://gateway.example.org/?jobs" (text)',
+  ],
+  ['view', 'publicUrl: https://a:b@gateway.example.org/', 'view.publicUrl: expected an address such as'],
+  ['view', 'token: x', 'view.token: expected no secret in this file'],
 ];
 
 const UNKNOWN_KEYS: Case[] = [
@@ -351,7 +359,7 @@ const UNKNOWN_KEYS: Case[] = [
   [
     'colours',
     'x: 5',
-    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, fleet, logging, metrics',
+    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, fleet, logging, metrics, view',
   ],
   ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
   ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],
@@ -461,6 +469,7 @@ describe('anything at all', () => {
       'fleet',
       'logging',
       'metrics',
+      'view',
     ];
     const keys = ['method', 'tls', 'job', 'tasks', 'files', 'directory', 'minIntervalSeconds', 'passwordCommand'];
     const { tree } = fc.letrec((tie) => ({

@@ -22,6 +22,7 @@ export const PYTHON = '/usr/bin/python3';
 /** The Debian package that each thing comes in: a program, if nothing else is said below. */
 export const PACKAGE_OF = {
   bash: 'bash',
+  chromium: 'chromium',
   curl: 'curl',
   fish: 'fish',
   ip: 'iproute2',
@@ -34,6 +35,7 @@ export const PACKAGE_OF = {
   'php-soap': 'php-soap',
   postgres: 'postgresql',
   promtool: 'prometheus',
+  python3: 'python3-minimal',
   rsync: 'rsync',
   scp: 'openssh-client',
   script: 'bsdutils',

@@ -4,9 +4,9 @@
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
+import { partsOf } from '../../path-parts.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
-import { partsOf } from '../path-parts.ts';
 import type { Ledger } from './ledger.ts';
 import type { Judge } from './listing/selection.ts';
 import { type Refusals, SkippedNames } from './listing/skipped-names.ts';

@@ -5,6 +5,7 @@
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
+import { resultsParts } from '../../mirror-paths.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
@@ -89,7 +90,7 @@ export interface ResultsEnd {
 
 /** Where the results of a job are; a contract with those who read them. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
-  return path.join(mirrorDirectory, jobId, 'results');
+  return path.join(mirrorDirectory, ...resultsParts(jobId));
 }
 
 export class Results {

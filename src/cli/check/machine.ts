@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { PLAIN_HINT, plainOrigins, plainText } from '../../config/plain-http.ts';
 import { sharesOf } from '../../daemon/transfers.ts';
+import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-settings.ts';
 import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { showBytes } from '../../numbers.ts';
@@ -11,6 +12,9 @@ import { printable } from '../../printable.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
+import { readToken, tokenFileOf } from '../../view/http/token.ts';
+import { addressOf, viewAnswers } from '../../view/link.ts';
+import type { ViewSettings } from '../../view/settings.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const LITTLE_BYTES = 1024 ** 3;
@@ -56,6 +60,20 @@ export function checkAgent({ state }: Config): Finding[] {
   const pid = lockHolder(state.directory);
   if (pid === undefined) return [note('none is running: agent run')];
   return [ok(`running${pid === null ? '' : ` (pid ${pid})`}`)];
+}
+
+/** The view in the browser: where it is, whether others may read its token, and how it is reached. */
+export async function checkView({ view }: Config, settings: ViewSettings): Promise<Finding[]> {
+  const plain = plainView({ view });
+  const file = tokenFileOf(settings);
+  // Throws what is wrong with it.
+  const made = readToken(file) === undefined ? 'will be made at the start' : 'only its owner may read it';
+  const answers = await viewAnswers(settings.listen);
+  const where = addressOf(settings.listen, settings.listen.port);
+  return [
+    ok(`${where}${answers ? ' answers' : ', which nobody serves now'}; its token is in ${file}, ${made}`),
+    ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
+  ];
 }
 
 /** The shares of the configuration, and those that the service named and nobody allowed. */

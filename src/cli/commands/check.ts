@@ -1,12 +1,13 @@
 /** `agent check`: what is wrong between the configuration and the service, and how to mend it. Changes nothing. */
 import type { Config } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
+import { viewSettingsOf } from '../../daemon/view-settings.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { Findings } from '../check/findings.ts';
-import { checkAgent, checkConfigFile, checkDirectory, checkShares } from '../check/machine.ts';
+import { checkAgent, checkConfigFile, checkDirectory, checkShares, checkView } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
 import { checkService } from '../check/service.ts';
-import { untilStopped } from '../process.ts';
+import { untilStopped, versionOfProgram } from '../process.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface CheckOptions extends ConfigOption {
@@ -42,6 +43,10 @@ async function checkAll(
     });
     await findings.step('mirrors', () => checkDirectory(config.mirror.directory, 'mirror.directory', agentRuns));
     await findings.step('state', () => checkDirectory(config.state.directory, 'state.directory', agentRuns));
+    if (config.view !== null) {
+      const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
+      await findings.step('view', () => checkView(config, settings));
+    }
     if (config.results.transfer !== 'soap') await findings.step('shares', () => checkShares(config, store));
     if (await checkWay(findings, config)) {
       await findings.step('namespace', () => checkNamespace(config, signal));

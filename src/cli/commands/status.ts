@@ -1,6 +1,6 @@
 /** `agent status`: what is followed and how it stands. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FleetConfig, hasFleet } from '../../config/config.ts';
+import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { notWatched, openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -9,6 +9,7 @@ import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { columnsOfTerminal } from '../show/table.ts';
+import { viewLine, viewReport } from '../show/view-report.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface StatusOptions extends ConfigOption {
@@ -35,7 +36,7 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
     const store = openSharedStore(config);
     try {
       if (jobId !== undefined) requireWatched(store, jobId);
-      await show(() => reportOf(config, store, jobId), jobId, options);
+      await show(() => reportOf(config, store, jobId), { config, jobId, options });
     } finally {
       store.close();
     }
@@ -53,17 +54,27 @@ async function showFleet(config: FleetConfig, jobId: JobId | undefined, options:
       if (jobId !== undefined && found.jobs.length === 0) throw notWatched(jobId);
       return found;
     };
-    await show(report, jobId, options);
+    await show(report, { config, jobId, options });
   });
+}
+
+interface Shown {
+  readonly config: Config;
+  readonly jobId: JobId | undefined;
+  readonly options: StatusOptions;
 }
 
 async function show(
   report: () => ShownReport | Promise<ShownReport>,
-  jobId: JobId | undefined,
-  { json, watch }: StatusOptions,
+  { config, jobId, options: { json, watch } }: Shown,
 ): Promise<void> {
-  const page = async () => (jobId === undefined ? overview : detail)(await report(), columnsOfTerminal());
-  if (json === true) process.stdout.write(`${printableJson(await report(), 2)}\n`);
+  const reportWithView = async () => ({ ...(await report()), view: await viewReport(config) });
+  const page = async () => {
+    const { view, ...rest } = await reportWithView();
+    const text = (jobId === undefined ? overview : detail)(rest, columnsOfTerminal());
+    return `${text}${viewLine(view, rest.agent.running)}`;
+  };
+  if (json === true) process.stdout.write(`${printableJson(await reportWithView(), 2)}\n`);
   else if (watch === true) await untilStopped((signal) => watchPage(page, signal));
   else process.stdout.write(await page());
 }

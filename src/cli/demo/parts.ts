@@ -1,6 +1,8 @@
 /** The parts of the demo, all of which have to be gone at its end: processes, a server, a directory, bars. */
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
@@ -21,6 +23,16 @@ interface Spoken {
   readonly protocol: Protocol;
   /** Of REST. */
   readonly release: ReleaseName;
+}
+
+/** For the view: both agents have the same one, so that its page goes on over the kill. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 export class DemoParts {
@@ -62,6 +74,7 @@ export class DemoParts {
       state: { directory: 'state' },
       poll: { minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5 },
       results: { intervalSeconds: 1 },
+      view: { listen: `127.0.0.1:${await freePort()}` },
     });
     await writeFile(this.#configFile, text);
     return text;

@@ -2,9 +2,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
-import { isPartialName } from '../../agent/results/listing/safe-names.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
+import { isPartialName } from '../../safe-names.ts';
 import type { SubmittedTask } from '../../sandbox/cluster/cluster.ts';
 
 export interface Sides {

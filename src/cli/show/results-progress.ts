@@ -1,5 +1,6 @@
 /** Shows how far a sync of a job's results has come: a bar on a terminal, now and then a line elsewhere. */
 import { showBytes } from '../../numbers.ts';
+import { bytesPerSecond } from '../../store/result-syncs.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import { BottomLines, bar, type Terminal } from './bottom-lines.ts';
 
@@ -30,11 +31,6 @@ export function resultsProgress(stream: Terminal): ResultsProgress {
     },
     close: () => bottom.clear(),
   };
-}
-
-/** Bytes a second of a sync, from its beginning. */
-export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
-  return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
 }
 
 /** The listing says no sizes, so the time goes by files. */

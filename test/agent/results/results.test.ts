@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { isPartialName, partialName } from '../../../src/agent/results/listing/safe-names.ts';
 import { JobtailError } from '../../../src/errors.ts';
+import { isPartialName, partialName } from '../../../src/safe-names.ts';
 import { FilesRemote, inMemory, JOB, OPTIONS, ResultsPlace } from './place.ts';
 
 const MINUTE_MS = 60_000;

@@ -4,8 +4,8 @@
  */
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
+import { endsWith, partsOf } from '../../../path-parts.ts';
 import { inSlices } from '../../../slices.ts';
-import { endsWith, partsOf } from '../../path-parts.ts';
 import type { Remote } from '../../ports.ts';
 
 /** No system has a longer one. */

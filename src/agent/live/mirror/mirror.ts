@@ -7,6 +7,7 @@ import fs, { type BigIntStats, constants } from 'node:fs';
 import path from 'node:path';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
+import { liveParts } from '../../../mirror-paths.ts';
 import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
 import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
 
@@ -22,7 +23,7 @@ export interface MirrorLook {
 
 /** The path of a live mirror; a contract with those who tail it. */
 export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileKey): string {
-  return path.join(mirrorDirectory, jobId, 'live', key.taskId, `${key.file}.log`);
+  return path.join(mirrorDirectory, ...liveParts(jobId, key));
 }
 
 /** Readable for the group, which may tail it. */

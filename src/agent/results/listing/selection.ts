@@ -1,9 +1,9 @@
 /** What is to be done with each listed name: fetched to a path of its own, left out by a pattern, or refused. */
 import path from 'node:path';
+import { partsOf } from '../../../path-parts.ts';
+import { resultPath } from '../../../safe-names.ts';
 import type { FileCalls } from '../../../system/files.ts';
-import { partsOf } from '../../path-parts.ts';
 import { type Patterns, patterned } from '../../patterns.ts';
-import { resultPath } from './safe-names.ts';
 import { TakenPaths } from './taken-paths.ts';
 
 /** A name of which nothing is fetched. */

@@ -2,7 +2,7 @@
  * The paths of one listing that are spoken for, as a tree: a directory is in it once, however many names lead through
  * it. Those that differ by Unicode normalisation only are one file on some file systems.
  */
-import { partsOf } from '../../path-parts.ts';
+import { partsOf } from '../../../path-parts.ts';
 
 /** What the results of a job may be: files, and files and directories together. More would fill the memory. */
 const MOST_FILES = 200_000;

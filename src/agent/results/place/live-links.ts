@@ -5,11 +5,11 @@
  */
 import path from 'node:path';
 import { keyText } from '../../../job.ts';
+import { endsWith, partsOf } from '../../../path-parts.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
-import { endsWith, partsOf } from '../../path-parts.ts';
 import { digestOf } from './digest.ts';
 import type { Arrived } from './temporary-files.ts';
 

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { isPartialName, partialName } from '../../../safe-names.ts';
 import type { FileDigest } from '../../../system/new-file.ts';
 import { type WritePiece, writeNewFile } from '../../../system/new-file.ts';
-import { isPartialName, partialName } from '../listing/safe-names.ts';
 
 /** A whole file that arrived, under a temporary name. */
 export interface Arrived {

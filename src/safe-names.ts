@@ -2,7 +2,7 @@
  * Names of result files come from the server and are hostile until proven otherwise: the path of a name below
  * `results/`, or the reason why it has none (docs/servers.md 4.2).
  */
-import { partsOf } from '../../path-parts.ts';
+import { partsOf } from './path-parts.ts';
 
 /** Temporary files of downloads stand beside their target under such a name; no result may have one. */
 const PARTIAL_NAME = /^\.jobtail-[0-9a-f]{16}\.partial$/;

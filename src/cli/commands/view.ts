@@ -1,0 +1,114 @@
+/** `agent view`: the link of the view of the running agent, or the view itself, served right here. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs, { constants } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Config } from '../../config/config.ts';
+import { openSharedStore } from '../../daemon/state.ts';
+import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-settings.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
+import { lockHolder } from '../../store/lock.ts';
+import { readToken, tokenFileOf } from '../../view/http/token.ts';
+import { linkOf, viewAnswers } from '../../view/link.ts';
+import { type RunningView, serveView } from '../../view/serve.ts';
+import type { ViewSettings } from '../../view/settings.ts';
+import { untilStopped, versionOfProgram } from '../process.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+
+export interface ViewOptions extends ConfigOption {
+  /** In a browser, where there is one. */
+  readonly open: boolean;
+}
+
+export async function view(options: ViewOptions): Promise<void> {
+  const config = await configurationAsOwner(options);
+  const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
+  const running = await linkOfAgent(config, settings);
+  if (running !== undefined) return show(running, settings, options);
+  // Says what is wrong with the state before anything is served.
+  openSharedStore(config).close();
+  await untilStopped((signal) => serveHere(config, settings, { ...options, signal }));
+}
+
+/** The link of the view that the running agent serves; undefined if there is none. */
+async function linkOfAgent(config: Config, settings: ViewSettings): Promise<string | undefined> {
+  if (config.view === null || lockHolder(config.state.directory) === undefined) return undefined;
+  const token = readToken(tokenFileOf(settings));
+  if (token !== undefined && (await viewAnswers(settings.listen))) return linkOf(settings, settings.listen.port, token);
+  process.stderr.write('the view of the running agent does not answer (its log says why); here is one of its own\n');
+  return undefined;
+}
+
+interface HereOptions extends ViewOptions {
+  readonly signal: AbortSignal;
+}
+
+async function serveHere(config: Config, settings: ViewSettings, { signal, ...options }: HereOptions): Promise<void> {
+  const plain = plainView(config);
+  if (plain !== undefined) process.stderr.write(`agent: ${plain} (${PLAIN_VIEW_HINT})\n`);
+  const served = await serve(config, settings);
+  try {
+    show(served.link, settings, options);
+    const isFollowed = lockHolder(config.state.directory) !== undefined;
+    const more = isFollowed ? '' : '; no agent is running: nothing new comes until there is one (agent run)';
+    process.stderr.write(`served until Ctrl-C${more}\n`);
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    await served.close();
+  }
+}
+
+/** At the address of the configuration; one that nobody chose gives way to any free one. */
+async function serve(config: Config, settings: ViewSettings): Promise<RunningView> {
+  const serveAt = (port: number) =>
+    serveView({
+      settings: { ...settings, listen: { ...settings.listen, port } },
+      agentFigure: async () => null,
+      onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
+    });
+  const isAgents = lockHolder(config.state.directory) !== undefined;
+  try {
+    return await serveAt(settings.listen.port);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE' && (config.view === null || isAgents)) return await serveAt(0);
+    if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error;
+    throw new JobtailError('config', `the view cannot listen: ${message}`, {
+      hint: 'set view.listen to a free address of this machine',
+    });
+  }
+}
+
+/** The link on the standard output, for people and programs. */
+function show(link: string, settings: ViewSettings, { open }: ViewOptions): void {
+  process.stdout.write(`${link}\n`);
+  const { DISPLAY, WAYLAND_DISPLAY } = process.env;
+  if (!open || !process.stdout.isTTY || (DISPLAY ?? WAYLAND_DISPLAY ?? '') === '') return;
+  try {
+    const page = openingPage(link, settings.stateDirectory);
+    const opener = spawn('xdg-open', [pathToFileURL(page).href], { stdio: 'ignore', detached: true });
+    // Whoever has none opens the link.
+    opener.on('error', () => {});
+    opener.unref();
+  } catch {
+    // The link stands there.
+  }
+}
+
+/** A private file that leads to the link: everybody may read the arguments of a program. */
+function openingPage(link: string, directory: string): string {
+  const file = path.join(directory, 'view-open.html');
+  fs.rmSync(file, { force: true });
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const made = fs.openSync(file, flags, 0o600);
+  try {
+    fs.writeSync(
+      made,
+      `<!doctype html><meta http-equiv="refresh" content="0; url=${link}"><a href="${link}">The view</a>\n`,
+    );
+  } finally {
+    fs.closeSync(made);
+  }
+  return file;
+}

@@ -1,0 +1,112 @@
+/**
+ * The view of a running agent, in a thread of its own. Whatever becomes of it, the agent goes on: it is said, and the
+ * thread is begun again, after longer and longer pauses.
+ */
+import { Worker } from 'node:worker_threads';
+import type { Log } from '../agent/ports.ts';
+import { BackOff } from '../back-off.ts';
+import { packageFile } from '../system/package-file.ts';
+import { AgentFigures } from '../view/events/agent-figures.ts';
+import { addressOf } from '../view/link.ts';
+import type { ViewSettings } from '../view/settings.ts';
+import type { FromView, ToView } from '../view/thread.ts';
+
+export interface ViewThreadOptions {
+  readonly log: Log;
+  /** Calls that wait for their turn. */
+  readonly callsWaiting: () => number;
+  /** Told why there is no view; undefined while it serves, or is not wanted. */
+  readonly onState: (lacking: string | undefined) => void;
+}
+
+/** A page that wants too much ends the thread, never the agent. */
+const LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 };
+const PAUSE = { firstMs: 1_000, maxMs: 60_000 };
+/** It served for so long: what ends it then is another failure. */
+const LONG_MS = 60_000;
+const CLOSE_MS = 2_000;
+
+export class ViewThread {
+  /** What the agent counts for it. */
+  readonly figures = new AgentFigures();
+  readonly #options: ViewThreadOptions;
+  readonly #pause = new BackOff({ ...PAUSE, nowMs: () => performance.now(), random: Math.random });
+  #settings: ViewSettings | null = null;
+  #thread: Worker | undefined;
+  #again: NodeJS.Timeout | undefined;
+  #why = '';
+  #servesSince = Number.POSITIVE_INFINITY;
+
+  constructor(options: ViewThreadOptions) {
+    this.#options = options;
+  }
+
+  /** Serves by these settings from now on; null: not at all. A thread that does so already goes on. */
+  async use(settings: ViewSettings | null): Promise<void> {
+    if (JSON.stringify(settings) === JSON.stringify(this.#settings)) return;
+    await this.close();
+    this.#settings = settings;
+    if (settings !== null) this.#begin(settings);
+  }
+
+  async close(): Promise<void> {
+    this.#settings = null;
+    clearTimeout(this.#again);
+    this.#pause.reset();
+    this.#options.onState(undefined);
+    const thread = this.#thread;
+    this.#thread = undefined;
+    if (thread === undefined) return;
+    const ended = new Promise((resolve) => thread.once('exit', resolve));
+    thread.postMessage({ kind: 'close' } satisfies ToView);
+    const timer = setTimeout(() => void thread.terminate(), CLOSE_MS);
+    await ended;
+    clearTimeout(timer);
+  }
+
+  #begin(settings: ViewSettings): void {
+    const { log, callsWaiting, onState } = this.#options;
+    this.#why = 'it ended';
+    const thread = new Worker(packageFile('dist/view/worker.js'), { workerData: settings, resourceLimits: LIMITS });
+    this.#thread = thread;
+    thread.on('message', (message: FromView) => {
+      switch (message.kind) {
+        case 'serving': {
+          const address = addressOf(settings.listen, message.port);
+          this.#servesSince = performance.now();
+          onState(undefined);
+          log.info({ port: message.port }, `the view is at ${address} (agent view prints its link)`);
+          return;
+        }
+        case 'figure':
+          return thread.postMessage({ kind: 'figure', figure: this.figures.take(callsWaiting()) } satisfies ToView);
+        case 'failure':
+          return log.error({ scope: 'the view', err: message.message }, `the view failed: ${message.message}`);
+        case 'ended':
+          this.#why = message.message;
+      }
+    });
+    thread.on('error', (error) => {
+      this.#why = error.message;
+    });
+    thread.on('exit', () => {
+      if (this.#thread === thread) this.#ended(settings);
+    });
+  }
+
+  /** Says it once, and begins again. */
+  #ended(settings: ViewSettings): void {
+    const { log, onState } = this.#options;
+    this.#thread = undefined;
+    if (performance.now() - this.#servesSince > LONG_MS) this.#pause.reset();
+    this.#servesSince = Number.POSITIVE_INFINITY;
+    const isFirst = this.#pause.failures === 0;
+    this.#pause.lengthen();
+    const address = addressOf(settings.listen, settings.listen.port);
+    const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
+    const fields = { scope: 'the view', code: 'config', err: this.#why, hint };
+    log[isFirst ? 'error' : 'debug'](fields, `there is no view at ${address}: ${this.#why}`);
+    onState(`there is no view: ${this.#why}`);
+    this.#again = setTimeout(() => this.#begin(settings), this.#pause.remainingMs);
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * What lies below a directory, reached step by step: each name is looked up in the directory that was opened before it,
+ * and no link is followed. What somebody swaps meanwhile leads nowhere else. (openat(2), by /proc.)
+ *
+ * All calls are made at once, here as in all of the view: it has a thread of its own, while those that Node.js has for
+ * calls on files are shared with the agent, whose flushes must not wait for a slow disk of somebody who looks.
+ */
+import fs, { constants } from 'node:fs';
+
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY;
+const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** It is not there, or is something else than it should be. */
+const NOT_THERE = /^(?:ENOENT|ENOTDIR|ELOOP|ENXIO|EISDIR|ENAMETOOLONG)$/;
+
+/**
+ * Opens a regular file for reading; undefined if it is not there, or is none. `root` itself may be a link: it is the
+ * person's choice.
+ */
+export function openBelow(root: string, parts: readonly string[]): number | undefined {
+  return inDirectory(root, parts.slice(0, -1), (directory) => {
+    const opened = fs.openSync(`${directory}/${named(parts.at(-1))}`, FILE);
+    if (fs.fstatSync(opened).isFile()) return opened;
+    fs.closeSync(opened);
+    return undefined;
+  });
+}
+
+/** The names in a directory; none if it is not there. */
+export function namesBelow(root: string, parts: readonly string[]): string[] {
+  return inDirectory(root, parts, (directory) => fs.readdirSync(directory)) ?? [];
+}
+
+/** Looks into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
+function inDirectory<T>(root: string, parts: readonly string[], look: (directory: string) => T): T | undefined {
+  let at: number | undefined;
+  try {
+    at = fs.openSync(root, DIRECTORY);
+    for (const part of parts) {
+      const next = fs.openSync(`${pathOf(at)}/${named(part)}`, DIRECTORY | constants.O_NOFOLLOW);
+      fs.closeSync(at);
+      at = next;
+    }
+    return look(pathOf(at));
+  } catch (error) {
+    if (NOT_THERE.test(String((error as NodeJS.ErrnoException).code))) return undefined;
+    throw error;
+  } finally {
+    if (at !== undefined) fs.closeSync(at);
+  }
+}
+
+const pathOf = (directory: number) => `/proc/self/fd/${directory}`;
+
+/** The name of one entry, and nothing that leads elsewhere. */
+function named(part: string | undefined): string {
+  if (part === undefined || /^\.{0,2}$|[/\0]/.test(part)) throw new Error('a name that is none');
+  return part;
+}

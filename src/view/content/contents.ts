@@ -1,0 +1,126 @@
+/** The files that can be looked at: live mirrors, their former generations, and results. */
+import fs from 'node:fs';
+import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
+import { liveParts, resultsParts } from '../../mirror-paths.ts';
+import { resultPath } from '../../safe-names.ts';
+import type { ResultRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { Generations } from '../contract.ts';
+import { changed, notThere } from '../refused.ts';
+import { namesBelow, openBelow } from './below.ts';
+import { Content } from './content.ts';
+
+/** What a request names. */
+export type ContentName =
+  | { readonly jobId: JobId; readonly live: LiveFileKey; readonly version: string | undefined }
+  | { readonly jobId: JobId; readonly result: string; readonly version: string | undefined };
+
+export class Contents {
+  readonly #root: string;
+  readonly #store: () => Store;
+
+  /** `root` is the mirror directory. */
+  constructor(root: string, store: () => Store) {
+    this.#root = root;
+    this.#store = store;
+  }
+
+  /** @throws Refused (404, 409) */
+  open(name: ContentName): Content {
+    if ('live' in name) return this.#openLive(name.jobId, name.live, name.version);
+    const row = this.#store().results.get(name.jobId, name.result);
+    if (row === undefined || row.state === 'refused') throw notThere('result of this name');
+    // A link to a mirror stands there, and none is followed.
+    const live = row.live === null ? undefined : liveFileOf(row.live);
+    if (live !== undefined) return this.#openLive(name.jobId, live, name.version);
+    return this.#openResult(row, name.version);
+  }
+
+  /** The version of a mirror; undefined if the store has none. */
+  versionOf(jobId: JobId, live: LiveFileKey): string | undefined {
+    const generation = this.#store().liveFiles.generation(jobId, live);
+    return generation === undefined ? undefined : `g${generation}`;
+  }
+
+  /** @throws Refused (404) */
+  generations(jobId: JobId, live: LiveFileKey): Generations {
+    const now = this.versionOf(jobId, live);
+    if (now === undefined) throw notThere('live file of this name');
+    const former = this.#formerNames(jobId, live).flatMap((name) => {
+      const content = this.#openFormer(jobId, live, name);
+      if (content === undefined) return [];
+      content.close();
+      const { version, bytes, modifiedAt } = content;
+      return [{ version, bytes, modifiedAt, name }];
+    });
+    return { now, former };
+  }
+
+  #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {
+    const now = this.versionOf(jobId, live);
+    if (now === undefined) throw notThere('live file of this name');
+    if (version?.startsWith('f')) return this.#openFormerVersion({ jobId, live, version, now });
+    if (version !== undefined && version !== now) throw changed(now);
+    const file = openBelow(this.#root, liveParts(jobId, live));
+    if (file === undefined) throw notThere('mirror of this name');
+    const versionNow = () => this.versionOf(jobId, live) ?? '';
+    return new Content({ file, version: now, name: `${jobId}-${live.taskId}-${live.file}.log`, versionNow });
+  }
+
+  #openFormerVersion({ jobId, live, version, now }: FormerVersion): Content {
+    for (const name of this.#formerNames(jobId, live)) {
+      const content = this.#openFormer(jobId, live, name);
+      if (content?.version === version) return content;
+      content?.close();
+    }
+    throw changed(now);
+  }
+
+  /** `stdout.log.1`, `.2`, ...: the youngest first. */
+  #formerNames(jobId: JobId, live: LiveFileKey): string[] {
+    const parts = liveParts(jobId, live);
+    const mirror = `${parts.at(-1)}.`;
+    const numbers = namesBelow(this.#root, parts.slice(0, -1))
+      .filter((name) => name.startsWith(mirror) && /^[1-9][0-9]{0,3}$/.test(name.slice(mirror.length)))
+      .map((name) => Number(name.slice(mirror.length)));
+    return numbers.sort((a, b) => a - b).map((number) => `${mirror}${number}`);
+  }
+
+  #openFormer(jobId: JobId, live: LiveFileKey, name: string): Content | undefined {
+    const file = openBelow(this.#root, [...liveParts(jobId, live).slice(0, -1), name]);
+    if (file === undefined) return undefined;
+    const version = versionOfFile('f', file);
+    return new Content({ file, version, name: `${jobId}-${live.taskId}-${name}`, versionNow: () => version });
+  }
+
+  #openResult({ jobId, name }: ResultRow, version: string | undefined): Content {
+    const path = resultPath(name);
+    const file = 'refused' in path ? undefined : openBelow(this.#root, [...resultsParts(jobId), ...path.parts]);
+    if (file === undefined) throw notThere('file of this result yet');
+    const now = versionOfFile('r', file);
+    if (version === undefined || version === now)
+      return new Content({ file, version: now, name: name.split('/').at(-1) ?? name, versionNow: () => now });
+    fs.closeSync(file);
+    throw changed(now);
+  }
+}
+
+interface FormerVersion {
+  readonly jobId: JobId;
+  readonly live: LiveFileKey;
+  readonly version: string;
+  readonly now: string;
+}
+
+/** Of files that are replaced and never written over: these move to another name, and stay what they are. */
+function versionOfFile(kind: 'f' | 'r', file: number): string {
+  const { ino, mtimeNs } = fs.fstatSync(file, { bigint: true });
+  return `${kind}${ino}-${mtimeNs}`;
+}
+
+/** `9001/stdout`, as `keyText` writes it. */
+export function liveFileOf(text: string): LiveFileKey | undefined {
+  const [task = '', file = '', ...more] = text.split('/');
+  const taskId = parseTaskId(task);
+  return taskId !== undefined && isLiveFileName(file) && more.length === 0 ? { taskId, file } : undefined;
+}

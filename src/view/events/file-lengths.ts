@@ -1,0 +1,159 @@
+/**
+ * How long the mirrors are that somebody looks at. The system tells of a write (inotify), or a mirror is looked at five
+ * times a second where it does not: on a network file system, and when it has no watch left. A mirror that nobody looks
+ * at is not touched.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import { liveParts } from '../../mirror-paths.ts';
+import type { Contents } from '../content/contents.ts';
+import type { LineIndexes } from '../content/line-indexes.ts';
+import type { FileLength } from '../contract.ts';
+import { Refused } from '../refused.ts';
+
+export interface FileLengthsOptions {
+  readonly mirrorDirectory: string;
+  readonly onNetwork: boolean;
+  readonly contents: Contents;
+  readonly indexes: LineIndexes;
+  /** Told the name of a mirror, as the page has it. */
+  readonly onChange: (name: string) => void;
+}
+
+/** Of what many writes tell, one look. */
+const GATHER_MS = 30;
+const POLLING_MS = 200;
+/** For what no event tells of: a mirror that is made, or made anew. */
+const SLOW_LOOK_MS = 2_000;
+
+export class FileLengths {
+  readonly #options: FileLengthsOptions;
+  readonly #watched = new Map<string, WatchedMirror>();
+
+  constructor(options: FileLengthsOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at a mirror from now on, together with others who do. */
+  look(jobId: JobId, live: LiveFileKey): WatchedMirror {
+    const name = `${jobId}/${keyText(live)}`;
+    const watched = this.#watched.get(name) ?? new WatchedMirror({ ...this.#options, jobId, live, name });
+    this.#watched.set(name, watched);
+    watched.lookers++;
+    return watched;
+  }
+
+  /** Whoever looked at it does so no more. */
+  leave(watched: WatchedMirror): void {
+    watched.lookers--;
+    if (watched.lookers > 0) return;
+    watched.close();
+    this.#watched.delete(watched.name);
+  }
+
+  /** Mirrors that are watched. */
+  get size(): number {
+    return this.#watched.size;
+  }
+}
+
+interface WatchedMirrorOptions extends FileLengthsOptions {
+  readonly jobId: JobId;
+  readonly live: LiveFileKey;
+  /** As the page names it. */
+  readonly name: string;
+}
+
+export class WatchedMirror {
+  lookers = 0;
+  readonly #options: WatchedMirrorOptions;
+  readonly #file: string;
+  readonly #over = new AbortController();
+  #watcher: fs.FSWatcher | undefined;
+  #inode = 0;
+  #gathering: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout;
+  #version = '';
+  #bytes = 0;
+
+  constructor(options: WatchedMirrorOptions) {
+    const { mirrorDirectory, jobId, live, onNetwork } = options;
+    this.#options = options;
+    this.#file = path.join(mirrorDirectory, ...liveParts(jobId, live));
+    this.#timer = setInterval(() => this.#look(), onNetwork ? POLLING_MS : SLOW_LOOK_MS);
+    this.#look();
+  }
+
+  get name(): string {
+    return this.#options.name;
+  }
+
+  /** What was last seen; undefined while there is no mirror. */
+  get state(): FileLength | undefined {
+    if (this.#version === '') return undefined;
+    const { counted, lines } = this.#options.indexes.of(this.#indexKey);
+    return { file: this.name, version: this.#version, bytes: this.#bytes, counted, lines };
+  }
+
+  close(): void {
+    this.#over.abort();
+    this.#watcher?.close();
+    clearInterval(this.#timer);
+    clearTimeout(this.#gathering);
+  }
+
+  get #indexKey(): string {
+    return `${this.name}/${this.#version}`;
+  }
+
+  /** Sees how long it is; what came is counted. */
+  #look(): void {
+    const { contents, jobId, live, indexes } = this.#options;
+    const onChange = () => this.#options.onChange(this.name);
+    try {
+      const content = contents.open({ jobId, live, version: undefined });
+      this.#watch(content.inode);
+      const { version, bytes } = content;
+      if (version === this.#version && bytes === this.#bytes) {
+        content.close();
+        return;
+      }
+      this.#version = version;
+      this.#bytes = bytes;
+      // Told when what came is counted, or the first slice of it.
+      const { signal } = this.#over;
+      indexes.count(this.#indexKey, content, { signal, onCounted: onChange }).then(onChange, () => {});
+    } catch (error) {
+      // It is not there yet, or the state cannot be read now: the next look may see it.
+      if (!(error instanceof Refused)) onChange();
+    }
+  }
+
+  /** Has the system tell of writes to what stands there. */
+  #watch(inode: number): void {
+    if (this.#options.onNetwork || inode === this.#inode) return;
+    this.#inode = inode;
+    this.#watcher?.close();
+    try {
+      this.#watcher = fs.watch(this.#file, { persistent: false }, () => this.#gather());
+      this.#watcher.on('error', () => this.#lookEach(POLLING_MS));
+    } catch {
+      this.#lookEach(POLLING_MS);
+    }
+    // What came before it was watched.
+    this.#gather();
+  }
+
+  #lookEach(ms: number): void {
+    clearInterval(this.#timer);
+    this.#timer = setInterval(() => this.#look(), ms);
+  }
+
+  #gather(): void {
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined;
+      this.#look();
+    }, GATHER_MS);
+  }
+}

@@ -1,0 +1,146 @@
+/** The jobs as the page shows them, in few queries for all of them. */
+import { compareIds, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
+import { phaseOf } from '../../job-information.ts';
+import { bytesPerSecond } from '../../store/result-syncs.ts';
+import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts, ResultSyncRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { LiveSums } from '../../store/totals.ts';
+import type { FileState, JobDetail, JobSummary } from '../contract.ts';
+import type { Growth } from './growth.ts';
+
+const NO_FILES: LiveSums = { files: 0, tasks: 0, bytes: 0, failing: 0, error: null, inexactBytes: 0 };
+
+/** What is known of one job besides its row. */
+interface Known {
+  readonly live: LiveSums;
+  readonly told: JobInformationRow | undefined;
+  readonly counts: ResultCounts | undefined;
+  readonly isLooking: boolean;
+}
+
+export class JobsView {
+  readonly #store: () => Store;
+  readonly #growth: Growth;
+  /** When the counts of results were seen to change. */
+  readonly #resultsSeen = new Map<JobId, { readonly text: string; readonly at: number | null }>();
+
+  constructor(store: () => Store, growth: Growth) {
+    this.#store = store;
+    this.#growth = growth;
+  }
+
+  /** Those that are followed or settled. */
+  all(): JobSummary[] {
+    const { jobs, totals, jobInformation, results, taskSearches } = this.#store();
+    const live = totals.liveByJob();
+    const told = new Map(jobInformation.all().map((row) => [row.jobId, row]));
+    const counts = results.countsByJob();
+    const looking = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
+    const shown = jobs.all().filter(({ state }) => state !== 'ended');
+    for (const jobId of this.#resultsSeen.keys()) if (!counts.has(jobId)) this.#resultsSeen.delete(jobId);
+    return shown.map((job) => {
+      const { jobId } = job;
+      const known = { told: told.get(jobId), counts: counts.get(jobId), isLooking: looking.has(jobId) };
+      return this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
+    });
+  }
+
+  /** Any job that was ever ordered. */
+  detail(jobId: JobId): JobDetail | undefined {
+    const store = this.#store();
+    const job = store.jobs.get(jobId);
+    if (job === undefined) return undefined;
+    const told = store.jobInformation.get(jobId);
+    const search = store.taskSearches.get(jobId);
+    const live = sumsOf(store.liveFiles.ofJob(jobId));
+    const known = { live, told, counts: store.results.counts(jobId), isLooking: (search?.nextLookAt ?? null) !== null };
+    const { submitTime, startTime, endTime, tasks = [] } = told?.information ?? {};
+    return {
+      ...this.#summaryOf(job, known),
+      taskList: tasks.map(({ id, name, state, startTime: start, endTime: end, errorMessage }) => ({
+        taskId: id,
+        name,
+        taskState: state,
+        startTime: start?.text ?? null,
+        endTime: end?.text ?? null,
+        errorMessage,
+      })),
+      tasksHint: search?.hint ?? null,
+      submitTime: submitTime?.text ?? null,
+      startTime: startTime?.text ?? null,
+      endTime: endTime?.text ?? null,
+      lastLook: lookOf(store.resultSyncs.get(jobId)),
+    };
+  }
+
+  files(jobId: JobId): FileState[] {
+    const rows = this.#store().liveFiles.ofJob(jobId);
+    const order = (row: LiveFileRow) => LIVE_FILE_NAMES.indexOf(row.file);
+    return rows.sort((a, b) => compareIds(a.taskId, b.taskId) || order(a) - order(b)).map(stateOf);
+  }
+
+  #summaryOf(job: JobRow, { live, told, counts, isLooking }: Known): JobSummary {
+    const { jobId, state, source, watchedAt, polledAt, grownAt, refused } = job;
+    const isFollowed = state === 'watched' || state === 'ending';
+    const jobState = told?.information.state ?? null;
+    const error = job.error ?? live.error;
+    const changes = [watchedAt, grownAt, told?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
+    return {
+      ...{ jobId, state, source, watchedAt, polledAt, grownAt, error, jobState },
+      name: told?.information.name ?? null,
+      phase: phaseOf(jobState) ?? null,
+      tasks: live.tasks,
+      lookingForTasks: isFollowed && isLooking,
+      liveFiles: live.files,
+      liveBytes: live.bytes,
+      changedAt: Math.max(...changes.map((at) => at ?? 0)),
+      growth: this.#growth.of(jobId, [grownAt ?? watchedAt, live.bytes]),
+      results: job.results ? (counts ?? null) : null,
+      failingFiles: live.failing,
+      inexactBytes: live.inexactBytes,
+      refusedEntries: refused,
+    };
+  }
+
+  /** As far as this process saw it. */
+  #resultsChangedAt(jobId: JobId, counts: ResultCounts | undefined): number | null {
+    const text = JSON.stringify(counts);
+    const seen = this.#resultsSeen.get(jobId);
+    if (seen?.text === text || text === undefined) return seen?.at ?? null;
+    const at = seen === undefined ? null : Date.now();
+    this.#resultsSeen.set(jobId, { text, at });
+    return at;
+  }
+}
+
+function sumsOf(rows: readonly LiveFileRow[]): LiveSums {
+  const failing = rows.filter(({ error }) => error !== null);
+  return {
+    files: rows.length,
+    tasks: new Set(rows.map(({ taskId }) => taskId)).size,
+    bytes: rows.reduce((sum, { position }) => sum + position, 0),
+    failing: failing.length,
+    error: failing[0]?.error ?? null,
+    inexactBytes: rows.reduce((sum, row) => sum + inexactOf(row), 0),
+  };
+}
+
+const inexactOf = ({ inexact }: LiveFileRow) => inexact.reduce((sum, { length }) => sum + length, 0);
+
+function stateOf(row: LiveFileRow): FileState {
+  const { taskId, file, generation, position, verified, grownAt, error } = row;
+  const inexactBytes = inexactOf(row);
+  return {
+    ...{ taskId, file, generation, grownAt, error, inexactBytes },
+    version: `g${generation}`,
+    bytes: position,
+    exact: inexactBytes === 0,
+    verified: verified === position,
+  };
+}
+
+function lookOf(row: ResultSyncRow | undefined): JobDetail['lastLook'] {
+  if (row === undefined) return null;
+  const { jobId: _, ...look } = row;
+  return { ...look, bytesPerSecond: Math.round(bytesPerSecond(row)) };
+}

@@ -1,0 +1,172 @@
+/**
+ * What the streams tell of, read once for all of them: from the store when it changed, at most once a second, and only
+ * while somebody looks.
+ */
+import { asJobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { lockHolder } from '../../store/lock.ts';
+import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract.ts';
+import type { OpenStore } from '../open-store.ts';
+import type { ViewSettings } from '../settings.ts';
+import { disksOf } from './disks.ts';
+import type { Growth } from './growth.ts';
+import { JobsView } from './jobs.ts';
+
+export interface SnapshotsOptions {
+  readonly settings: ViewSettings;
+  readonly store: OpenStore;
+  readonly growth: Growth;
+  readonly onChange: () => void;
+}
+
+/** A job, and all of it but the time of its last visit as text. */
+export interface ShownJob {
+  readonly job: JobSummary;
+  readonly text: string;
+}
+
+const COARSE_BYTES = 64 * 1024 * 1024;
+const LOOK_MS = 1_000;
+/** Many jobs are added up less often: a hundred of them take a millisecond. */
+const LOOK_MS_A_JOB = 5;
+
+export class Snapshots {
+  readonly #options: SnapshotsOptions;
+  readonly #view: JobsView;
+  /** What was read of the store since it last changed. */
+  #read = new Map<string, unknown>();
+  #jobs: ReadonlyMap<string, ShownJob> | undefined;
+  #jobsDueAt = 0;
+  #isJobsStale = true;
+  #version = -1;
+  #pidSeen: number | null | undefined;
+  #lookers = 0;
+  #looking: NodeJS.Timeout | undefined;
+  trouble: Events['trouble'] = null;
+
+  constructor(options: SnapshotsOptions) {
+    this.#options = options;
+    this.#view = new JobsView(options.store.get, options.growth);
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+  }
+
+  /** Somebody looks, until `leave`. */
+  look(): void {
+    this.#lookers++;
+    this.#looking ??= setInterval(() => this.#lookAtStore(), LOOK_MS);
+    this.#lookAtStore();
+  }
+
+  leave(): void {
+    this.#lookers--;
+    if (this.#lookers > 0) return;
+    clearInterval(this.#looking);
+    this.#looking = undefined;
+  }
+
+  /** The same object as before if nothing changed. */
+  jobs(): ReadonlyMap<string, ShownJob> | undefined {
+    if (!this.#isJobsStale || performance.now() < this.#jobsDueAt) return this.#jobs;
+    this.#unlessTroubled(() => {
+      const shown = this.#view
+        .all()
+        .map((job) => [job.jobId, { job, text: JSON.stringify({ ...job, polledAt: 0 }) }] as const);
+      this.#jobs = new Map(shown);
+      this.#isJobsStale = false;
+      this.#jobsDueAt = performance.now() + shown.length * LOOK_MS_A_JOB;
+    });
+    return this.#jobs;
+  }
+
+  job(jobId: string): { readonly detail: JobDetail; readonly files: readonly FileState[] } | undefined {
+    return this.#once(`job ${jobId}`, () => {
+      const detail = this.#view.detail(jobId as JobId);
+      return detail && { detail, files: this.#view.files(jobId as JobId) };
+    });
+  }
+
+  agent(): AgentState | undefined {
+    return this.#once('agent', () => {
+      const { jobs, watchMine, jobInformation } = this.#options.store.get();
+      const pid = this.#agentPid();
+      const rule = watchMine.inForce();
+      const waiting = jobInformation.lastLook()?.waiting ?? 0;
+      return {
+        running: pid !== undefined,
+        pid: pid ?? null,
+        watchMine: rule === undefined ? null : { following: jobs.followedByRule(), waiting },
+      };
+    });
+  }
+
+  service(): ServiceState | undefined {
+    return this.#once('service', () => {
+      const { service, agentPid } = this.#options.settings;
+      const { habits, jobInformation } = this.#options.store.get();
+      const { address, protocol, concurrency, requestsPerMinute, tellsOfJobs } = service;
+      const look = jobInformation.lastLook();
+      return {
+        ...{ address, protocol, concurrency, requestsPerMinute },
+        learned: habits.all(),
+        jobService: tellsOfJobs
+          ? {
+              lookedAt: look?.lookedAt ?? null,
+              nextLookAt: look?.nextLookAt ?? null,
+              failures: look?.failures ?? 0,
+              error: look?.error ?? null,
+              listed: look?.listed ?? null,
+            }
+          : null,
+        disks: disksOf(this.#options.settings).map(coarse),
+        withinAgent: agentPid !== null,
+      };
+    });
+  }
+
+  #lookAtStore(): void {
+    this.#unlessTroubled(() => {
+      const { store } = this.#options;
+      const isOther = store.look();
+      const version = store.get().version();
+      const pid = this.#agentPid();
+      if (isOther || version !== this.#version || pid !== this.#pidSeen || this.trouble !== null) {
+        this.#isJobsStale ||= isOther || version !== this.#version;
+        this.#pidSeen = pid;
+        this.#version = version;
+        this.#read = new Map();
+        this.trouble = null;
+        this.#options.onChange();
+      } else if (this.#isJobsStale && performance.now() >= this.#jobsDueAt) this.#options.onChange();
+    });
+  }
+
+  #agentPid(): number | null | undefined {
+    const { agentPid, stateDirectory } = this.#options.settings;
+    return agentPid ?? lockHolder(stateDirectory);
+  }
+
+  #once<T>(name: string, read: () => T): T | undefined {
+    if (!this.#read.has(name)) this.#unlessTroubled(() => this.#read.set(name, read()));
+    return this.#read.get(name) as T | undefined;
+  }
+
+  /** What cannot be read now is told, and tried again at the next look. */
+  #unlessTroubled(work: () => unknown): void {
+    try {
+      work();
+    } catch (thrown) {
+      const { message, hint = null } = asJobtailError(thrown);
+      const isNew = this.trouble?.message !== message;
+      this.trouble = { message, hint };
+      this.#options.store.close();
+      this.#version = -1;
+      if (isNew) this.#options.onChange();
+    }
+  }
+}
+
+/** What is written all the time changes it only now and then; the figures have it exactly. */
+const coarse = (disk: Disk): Disk => ({ ...disk, freeBytes: disk.freeBytes - (disk.freeBytes % COARSE_BYTES) });

@@ -1,0 +1,186 @@
+/** What is asked of one content: bytes, lines, matches and numbers. */
+import { keyText } from '../../job.ts';
+import { type Content, piecesOf } from '../content/content.ts';
+import type { ContentName } from '../content/contents.ts';
+import { shapeAt } from '../content/numbers.ts';
+import { patternOf } from '../content/pattern.ts';
+import { windowOf } from '../content/window.ts';
+import type { LinesHeaders, Place } from '../contract.ts';
+import type { ViewParts } from '../parts.ts';
+import { Refused } from '../refused.ts';
+import { PREVIEW_POLICY } from './access.ts';
+import { streamed, type ViewApp, type ViewContext } from './answers.ts';
+import { jsonLines } from './body.ts';
+import { attachment, rangeOf } from './downloads.ts';
+import type { Limited } from './limits.ts';
+import { previewTypeOf } from './previews.ts';
+import { Query } from './query.ts';
+import { matchesOf } from './searches.ts';
+import { thinnedRows } from './thinned-rows.ts';
+
+const WINDOW = { least: 4 * 1024, usual: 256 * 1024, most: 1024 * 1024 } as const;
+const NO_STORE = { 'cache-control': 'no-store' } as const;
+const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
+
+export function addContents(app: ViewApp, parts: ViewParts): void {
+  const { contents, indexes } = parts;
+
+  app.get('/api/generations', (context) => {
+    const query = new Query(context.req.url);
+    return context.json(contents.generations(query.job(), query.live()));
+  });
+
+  app.get('/api/lines', ({ req }) => {
+    const query = new Query(req.url);
+    const bytes = Math.max(WINDOW.least, Math.min(WINDOW.most, query.number('bytes') ?? WINDOW.usual));
+    return using(contents.open(query.content()), (content) => {
+      const where = { from: query.number('from'), at: query.number('at'), to: query.number('to') };
+      const window = windowOf(content, { ...where, bytes });
+      const line = indexes.of(indexKey(query.content(), content)).lineOf(content, window.start);
+      const headers: LinesHeaders = {
+        'view-version': content.version,
+        'view-start': String(window.start),
+        'view-end': String(window.start + window.bytes.length),
+        'view-bytes': String(content.bytes),
+        'view-begins': window.beginsLine ? 'line' : 'within',
+        ...(line === undefined ? {} : { 'view-line': String(line) }),
+      };
+      const type = { ...NO_STORE, 'content-type': 'application/octet-stream' };
+      return new Response(new Uint8Array(window.bytes), { headers: { ...headers, ...type } });
+    });
+  });
+
+  app.get('/api/place', async (context) => {
+    const query = new Query(context.req.url);
+    const name = query.content();
+    const [line, byte] = [query.number('line'), query.number('byte')];
+    if ((line === undefined) === (byte === undefined)) throw new Refused(400, 'line or byte, and not both');
+    const release = parts.limits.take('searches');
+    try {
+      const content = contents.open(name);
+      const key = indexKey(name, content);
+      // Counting closes what it is given.
+      await indexes.count(key, contents.open({ ...name, version: content.version }), {
+        signal: context.req.raw.signal,
+      });
+      return using(content, () => context.json(placeOf(content, indexes.of(key), { line, byte })));
+    } finally {
+      release();
+    }
+  });
+
+  app.get('/api/search', (context) => {
+    const query = new Query(context.req.url);
+    const pattern = patternOf({
+      text: query.text('text') ?? '',
+      matchCase: query.flag('case'),
+      wholeWord: query.flag('word'),
+      isExpression: query.flag('regex'),
+    });
+    const where = { from: query.number('from'), before: query.number('before'), most: query.number('most') };
+    return looked(parts, context, (content) => matchesOf(content, pattern, where));
+  });
+
+  app.get('/api/numbers', (context) => {
+    const query = new Query(context.req.url);
+    const like = query.number('like') ?? 0;
+    const from = query.number('from') ?? 0;
+    return looked(parts, context, (content) => {
+      const shape = shapeAt(content, Math.min(like, content.bytes));
+      return thinnedRows(content, shape, Math.min(from, content.bytes));
+    });
+  });
+
+  app.get('/api/raw', (context) => {
+    return sent(parts, context, (content) => {
+      const range = rangeOf(context.req.header('range'), content.bytes);
+      const { start, end } = range ?? { start: 0, end: content.bytes };
+      const partial = range && { 'content-range': `bytes ${start}-${end - 1}/${content.bytes}` };
+      const headers = { 'content-type': 'application/octet-stream', 'content-disposition': attachment(content.name) };
+      const more = { 'accept-ranges': 'bytes', 'content-length': String(end - start), 'view-version': content.version };
+      return { status: range ? 206 : 200, headers: { ...headers, ...more, ...partial }, range: { start, end } };
+    });
+  });
+
+  app.get('/api/preview', (context) => {
+    return sent(parts, context, (content) => {
+      const type = previewTypeOf(content);
+      if (type === undefined) throw new Refused(415, 'this file is only shown as text');
+      const headers = {
+        'content-type': type,
+        'content-length': String(content.bytes),
+        'content-security-policy': PREVIEW_POLICY,
+      };
+      return { status: 200, headers, range: { start: 0, end: content.bytes } };
+    });
+  });
+}
+
+/** Under which the lines of a version of a content are counted. */
+function indexKey(name: ContentName, { version }: Content): string {
+  return `${name.jobId}/${'live' in name ? keyText(name.live) : `results/${name.result}`}/${version}`;
+}
+
+interface LineOrByte {
+  readonly line: number | undefined;
+  readonly byte: number | undefined;
+}
+
+function placeOf(content: Content, index: ReturnType<ViewParts['indexes']['of']>, { line, byte }: LineOrByte): Place {
+  const wanted = line ?? index.lineOf(content, Math.min(byte ?? 0, content.bytes)) ?? 0;
+  const found = Math.min(wanted, index.lines);
+  return { version: content.version, line: found, byte: index.startOf(content, found) ?? 0 };
+}
+
+/** What is said of a content that is open meanwhile. */
+function using<T>(content: Content, work: (content: Content) => T): T {
+  try {
+    return work(content);
+  } finally {
+    content.close();
+  }
+}
+
+/** Opens what is asked for and takes a place for it; both are given back when the answer is over. */
+function opened(
+  { contents, limits }: ViewParts,
+  { req }: ViewContext,
+  kind: Limited,
+  answer: (content: Content, end: () => void) => Response,
+): Response {
+  const name = new Query(req.url).content();
+  const release = limits.take(kind);
+  let content: Content | undefined;
+  const end = () => {
+    content?.close();
+    release();
+  };
+  try {
+    content = contents.open(name);
+    return answer(content, end);
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+/** Lines of JSON about a content that is looked through. */
+function looked(parts: ViewParts, context: ViewContext, make: (content: Content) => AsyncIterable<unknown>): Response {
+  return opened(parts, context, 'searches', (content, end) =>
+    streamed(parts, context, jsonLines(make(content)), { headers: NDJSON, end }),
+  );
+}
+
+interface Sent {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly range: { readonly start: number; readonly end: number };
+}
+
+/** Bytes of a content as they are. */
+function sent(parts: ViewParts, context: ViewContext, make: (content: Content) => Sent): Response {
+  return opened(parts, context, 'downloads', (content, end) => {
+    const { status, headers, range } = make(content);
+    return streamed(parts, context, piecesOf(content, range.start, range.end), { status, headers, end });
+  });
+}

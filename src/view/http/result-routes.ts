@@ -1,0 +1,133 @@
+/** The results of a job: as a tree, and a part of it as one file. */
+import { makeZip } from 'client-zip';
+import type { JobId } from '../../job.ts';
+import { resultPath } from '../../safe-names.ts';
+import type { LevelEntry } from '../../store/result-files.ts';
+import type { ResultRow } from '../../store/rows.ts';
+import { type Content, piecesOf } from '../content/content.ts';
+import type { ResultDirectory, ResultEntries, ResultFile } from '../contract.ts';
+import type { ViewParts } from '../parts.ts';
+import { Refused } from '../refused.ts';
+import { streamed, type ViewApp } from './answers.ts';
+import { attachment } from './downloads.ts';
+import { previewKindOf } from './previews.ts';
+import { Query } from './query.ts';
+
+const MOST_ENTRIES = 500;
+
+export function addResults(app: ViewApp, parts: ViewParts): void {
+  app.get('/api/results', (context) => {
+    const query = new Query(context.req.url);
+    const under = directoryOf(query);
+    return context.json(entriesOf(parts, { jobId: query.job(), under, after: query.text('after') ?? '' }));
+  });
+
+  app.get('/api/archive', (context) => {
+    const query = new Query(context.req.url);
+    const [jobId, under] = [query.job(), directoryOf(query)];
+    const release = parts.limits.take('downloads');
+    const files = new Archived(parts, jobId, under);
+    const end = () => {
+      files.close();
+      release();
+    };
+    const name = [jobId, ...under.split('/').filter((part) => part !== '')].join('-');
+    const headers = { 'content-type': 'application/zip', 'content-disposition': attachment(`${name}.zip`) };
+    return streamed(parts, context, piecesIn(makeZip(files.each(), { buffersAreUTF8: true })), { headers, end });
+  });
+}
+
+/** '' for the top. */
+function directoryOf(query: Query): string {
+  const under = query.text('under') ?? '';
+  if (under !== '' && !under.endsWith('/')) throw new Refused(400, 'a directory ends in a slash');
+  return under;
+}
+
+interface Level {
+  readonly jobId: JobId;
+  readonly under: string;
+  readonly after: string;
+}
+
+function entriesOf(parts: ViewParts, { jobId, under, after }: Level): ResultEntries {
+  const { results } = parts.store.get();
+  const found = results.level(jobId, { under, after, most: MOST_ENTRIES + 1 });
+  const byName = new Map<string, LevelEntry[]>();
+  for (const entry of found) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry]);
+  // Names that begin with a slash have nothing before it to be looked at.
+  if (byName.size === 1 && byName.has(`${under}/`) && after === '')
+    return entriesOf(parts, { jobId, under: `${under}/`, after });
+  const names = [...byName].slice(0, MOST_ENTRIES);
+  const entries = names.map(([name, rows]) => {
+    const row = rows[0]?.isDirectory === 1 ? undefined : results.get(jobId, name);
+    return row === undefined ? directoryEntry(name, rows) : fileEntry(row);
+  });
+  return { entries, more: byName.size > MOST_ENTRIES };
+}
+
+function directoryEntry(name: string, rows: readonly LevelEntry[]): ResultDirectory {
+  return {
+    kind: 'directory',
+    name,
+    files: rows.reduce((sum, { files }) => sum + files, 0),
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
+    states: Object.fromEntries(rows.map(({ state, files }) => [state, files])),
+  };
+}
+
+function fileEntry({ name, state, reason, bytes, sha256, fetchedAt, live }: ResultRow): ResultFile {
+  return { kind: 'file', name, state, reason, bytes, sha256, fetchedAt, live, preview: previewKindOf(name) };
+}
+
+/** The results below a directory that are here, opened one after the other. */
+class Archived {
+  readonly #parts: ViewParts;
+  readonly #jobId: JobId;
+  readonly #under: string;
+  #open: Content | undefined;
+
+  constructor(parts: ViewParts, jobId: JobId, under: string) {
+    this.#parts = parts;
+    this.#jobId = jobId;
+    this.#under = under;
+  }
+
+  *each() {
+    const { store, contents } = this.#parts;
+    for (const { name } of store.get().results.ofJob(this.#jobId)) {
+      const path = resultPath(name);
+      if (!name.startsWith(this.#under) || 'refused' in path) continue;
+      this.close();
+      try {
+        this.#open = contents.open({ jobId: this.#jobId, result: name, version: undefined });
+      } catch (error) {
+        // It has not come yet.
+        if (error instanceof Refused) continue;
+        throw error;
+      }
+      const { bytes, modifiedAt } = this.#open;
+      // What of it came by now: a link is to a live file, which grows.
+      const input = piecesAsync(piecesOf(this.#open, 0, bytes));
+      yield { name: path.parts.join('/'), lastModified: new Date(modifiedAt), size: bytes, input };
+    }
+  }
+
+  close(): void {
+    this.#open?.close();
+    this.#open = undefined;
+  }
+}
+
+async function* piecesAsync(pieces: Iterable<Buffer>) {
+  yield* pieces;
+}
+
+async function* piecesIn(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,108 @@
+/** Questions to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
+import type { ContentQuery, Place, Refusal } from '../contract.ts';
+
+/** What the server, or the way to it, said instead of an answer. */
+export class Refused extends Error {
+  readonly status: number;
+  readonly hint: string | undefined;
+  /** What stands there now, where the content is another one by now. */
+  readonly version: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(status: number, refusal: Partial<Refusal>, retryAfterMs?: number) {
+    super(refusal.message ?? `the server answered with ${status}`);
+    this.status = status;
+    this.hint = refusal.hint;
+    this.version = refusal.version;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export type Parameters = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** An address of the server. */
+export function address(name: string, parameters: object): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(parameters as Parameters))
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) query.append(key, String(one));
+  return `api/${name}?${query}`;
+}
+
+/** An answer that is a success; throws `Refused` for any other. */
+export async function ask(to: string, { signal, range }: AskOptions = {}): Promise<Response> {
+  const response = await fetch(to, {
+    headers: range === undefined ? {} : { range: `bytes=${range[0]}-${range[1] - 1}` },
+    signal: signal ?? null,
+  });
+  if (response.ok) return response;
+  const refusal = (await response.json().catch(() => ({}))) as Partial<Refusal>;
+  const retryAfter = Number(response.headers.get('retry-after'));
+  throw new Refused(response.status, refusal, retryAfter > 0 ? retryAfter * 1000 : undefined);
+}
+
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Bytes from the first number to before the second one. */
+  readonly range?: readonly [number, number];
+}
+
+export async function askJson<T>(to: string, options?: AskOptions): Promise<T> {
+  return (await (await ask(to, options)).json()) as T;
+}
+
+/** The lines of an answer that is one JSON value a line, as they come. */
+export async function* askLines<T>(to: string, options?: AskOptions): AsyncGenerator<T> {
+  const { body } = await ask(to, options);
+  if (body === null) return;
+  let rest = '';
+  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line !== '') yield JSON.parse(line) as T;
+  }
+}
+
+/** A stretch of a content that begins and ends with lines. */
+export interface Stretch {
+  readonly version: string;
+  readonly start: number;
+  /** The length of the whole content. */
+  readonly total: number;
+  readonly beginsLine: boolean;
+  readonly line: number | undefined;
+  readonly bytes: Uint8Array;
+}
+
+export async function askStretch(
+  content: ContentQuery,
+  where: { readonly from?: number; readonly to?: number; readonly at?: number; readonly bytes: number },
+  signal: AbortSignal,
+): Promise<Stretch> {
+  const { headers, ...response } = await withBytes(await ask(address('lines', { ...content, ...where }), { signal }));
+  const line = headers.get('view-line');
+  return {
+    version: headers.get('view-version') ?? '',
+    start: Number(headers.get('view-start')),
+    total: Number(headers.get('view-bytes')),
+    beginsLine: headers.get('view-begins') === 'line',
+    line: line === null ? undefined : Number(line),
+    bytes: response.bytes,
+  };
+}
+
+/** Bytes from the first position to before the second one, or fewer if the content ends before. */
+export async function askBytes(
+  content: ContentQuery,
+  range: readonly [number, number],
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  return (await withBytes(await ask(address('raw', content), { signal, range }))).bytes;
+}
+
+async function withBytes(response: Response): Promise<{ headers: Headers; bytes: Uint8Array }> {
+  return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
+}
+
+export function askPlace(content: ContentQuery, at: { line: number } | { byte: number }, signal?: AbortSignal) {
+  return askJson<Place>(address('place', { ...content, ...at }), { signal });
+}

@@ -1,0 +1,77 @@
+/** The numbers of all lines that are like one, as the server finds them, and as the content grows. */
+import { type Signal, signal } from '@preact/signals';
+import type { ContentQuery, NumbersLine } from '../../contract.ts';
+import { address, askLines } from '../api.ts';
+
+/** Points of a curve; more than a screen is wide. */
+const MOST_ROWS = 20_000;
+
+export interface Series {
+  readonly names: readonly string[];
+  /** The number of each row, counted from 1, and a column for each name. */
+  readonly columns: readonly (readonly (number | null)[])[];
+  readonly isDone: boolean;
+  readonly problem: string | undefined;
+}
+
+export class Numbers {
+  readonly series: Signal<Series> = signal({ names: [], columns: [], isDone: false, problem: undefined });
+  readonly #content: () => ContentQuery;
+  readonly #like: number;
+  readonly #closed = new AbortController();
+  #rows: (number | null)[][] = [];
+  #names: readonly string[] = [];
+  /** Rows so far, of which each `#every`-th is kept. */
+  #seen = 0;
+  #every = 1;
+  #to: number | undefined;
+  #isAsking = false;
+
+  /** `like`: a byte of a line with numbers. */
+  constructor(content: () => ContentQuery, like: number) {
+    this.#content = content;
+    this.#like = like;
+  }
+
+  close(): void {
+    this.#closed.abort();
+  }
+
+  /** Takes up what came since it was last asked. */
+  async grow(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const { signal } = this.#closed;
+    try {
+      const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
+      for await (const line of askLines<NumbersLine>(to, { signal })) this.#take(line);
+    } catch (error) {
+      if (!signal.aborted)
+        this.series.value = { ...this.series.value, isDone: true, problem: (error as Error).message };
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #take(line: NumbersLine): void {
+    if ('columns' in line) this.#names = line.columns;
+    else if ('at' in line) for (const row of line.rows) this.#add(row);
+    else {
+      this.#to = line.to;
+      this.#show();
+    }
+  }
+
+  #add(row: readonly (number | null)[]): void {
+    if (this.#seen++ % this.#every === 0) this.#rows.push([this.#seen, ...row]);
+    if (this.#rows.length <= MOST_ROWS) return;
+    this.#rows = this.#rows.filter((_, index) => index % 2 === 0);
+    this.#every *= 2;
+  }
+
+  #show(): void {
+    const names = ['row', ...this.#names];
+    const columns = names.map((_, index) => this.#rows.map((row) => row[index] ?? null));
+    this.series.value = { names, columns, isDone: true, problem: undefined };
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * The stretch of a content that the page has: consecutive bytes, cut into rows. A row is a line, or up to 64 KiB of a longer
+ * one. However long the page stays open, it holds no more than its limits.
+ */
+
+export const MOST_BYTES = 512 * 1024;
+export const MOST_ROWS = 20_000;
+const MOST_ROW_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+export interface Begin {
+  /** Where the bytes begin in the content. */
+  readonly start: number;
+  /** The number of the line there, from 0; undefined while nobody has counted so far. */
+  readonly line: number | undefined;
+  readonly beginsLine: boolean;
+}
+
+export class TextWindow {
+  #begin: Begin = { start: 0, line: 0, beginsLine: true };
+  #bytes = new Uint8Array(0);
+  #length = 0;
+  /** Where each row begins, as a position in the content. */
+  #rows: number[] = [];
+  /** Those rows of them that go on with the line of the row before. */
+  #continued: number[] = [];
+  #eras = 0;
+
+  /** Another number when rows may have other bytes than before; else they only grow. */
+  get era(): number {
+    return this.#eras;
+  }
+
+  get start(): number {
+    return this.#begin.start;
+  }
+
+  get end(): number {
+    return this.#begin.start + this.#length;
+  }
+
+  get rows(): readonly number[] {
+    return this.#rows;
+  }
+
+  /** The number of the line that the bytes begin with, if it is known. */
+  get line(): number | undefined {
+    return this.#begin.line;
+  }
+
+  set line(line: number | undefined) {
+    this.#begin = { ...this.#begin, line };
+  }
+
+  /** Other bytes instead of these. */
+  replace(begin: Begin, bytes: Uint8Array): void {
+    this.#eras++;
+    this.#begin = begin;
+    this.#bytes = Uint8Array.from(bytes);
+    this.#length = bytes.length;
+    this.#rows = [];
+    this.#continued = [];
+    this.#cut(0);
+  }
+
+  /** Bytes that follow; the first rows go where there are too many. */
+  append(bytes: Uint8Array): void {
+    const length = this.#length + bytes.length;
+    if (length > this.#bytes.length) {
+      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, 2 * MOST_BYTES)));
+      larger.set(this.#bytes.subarray(0, this.#length));
+      this.#bytes = larger;
+    }
+    this.#bytes.set(bytes, this.#length);
+    const from = this.#length;
+    this.#length = length;
+    this.#cut(from);
+    this.#dropFirstRows();
+  }
+
+  /** Bytes that end where these begin; the last rows go where there are too many. */
+  prepend(begin: Begin, bytes: Uint8Array): void {
+    const all = new Uint8Array(bytes.length + this.#length);
+    all.set(bytes);
+    all.set(this.#bytes.subarray(0, this.#length), bytes.length);
+    const line = begin.line ?? (this.line === undefined ? undefined : this.line - newlinesIn(bytes));
+    this.replace({ ...begin, line }, all);
+    this.#dropLastRows();
+  }
+
+  /** Takes away what lies behind `end`. */
+  cutBack(end: number): void {
+    this.#eras++;
+    this.#length = Math.max(0, Math.min(this.#length, end - this.start));
+    while (this.#rows.length > 0 && (this.#rows.at(-1) ?? 0) >= this.end) this.#rows.pop();
+    this.#continued = this.#continued.filter((start) => start < this.end);
+  }
+
+  /** The bytes of a row, with the end of its line. */
+  bytesOf(index: number): Uint8Array {
+    const from = (this.#rows[index] ?? this.end) - this.start;
+    return this.#bytes.subarray(from, (this.#rows[index + 1] ?? this.end) - this.start);
+  }
+
+  /** The bytes before a row: at most so many, none of other lines than those that the window has. */
+  bytesBefore(index: number, most: number): Uint8Array {
+    const to = (this.#rows[index] ?? this.end) - this.start;
+    return this.#bytes.subarray(Math.max(0, to - most), to);
+  }
+
+  /** The number of the line of a row, from 0; undefined if it is not known, or if the row goes on with a line. */
+  lineOf(index: number): number | undefined {
+    const start = this.#rows[index];
+    if (this.line === undefined || start === undefined) return undefined;
+    const continued = this.#continued.filter((one) => one <= start && one !== this.start).length;
+    return this.isContinued(index) ? undefined : this.line + index - continued;
+  }
+
+  isContinued(index: number): boolean {
+    return this.#continued.includes(this.#rows[index] ?? -1);
+  }
+
+  /** The row that a byte is in; the nearest one if it is not here. */
+  rowAt(byte: number): number {
+    let [low, high] = [0, this.#rows.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#rows[middle] ?? 0) <= byte) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
+  }
+
+  /** Finds the rows from an index of the bytes on, at which those before were cut. */
+  #cut(from: number): void {
+    const bytes = this.#bytes.subarray(0, this.#length);
+    const row = (at: number, isContinued: boolean) => {
+      this.#rows.push(this.start + at);
+      if (isContinued) this.#continued.push(this.start + at);
+    };
+    if (this.#length > 0 && from === 0) row(0, !this.#begin.beginsLine);
+    else if (from < this.#length && bytes[from - 1] === NEWLINE) row(from, false);
+    for (let at = from; at < bytes.length; ) {
+      const newline = bytes.indexOf(NEWLINE, at);
+      const lineEnd = newline < 0 ? bytes.length : newline + 1;
+      for (let last = this.#lastRow(); lineEnd - last > MOST_ROW_BYTES; last = this.#lastRow())
+        row(characterBefore(bytes, last + MOST_ROW_BYTES), true);
+      if (newline >= 0 && lineEnd < bytes.length) row(lineEnd, false);
+      at = lineEnd;
+    }
+  }
+
+  #lastRow(): number {
+    return (this.#rows.at(-1) ?? this.start) - this.start;
+  }
+
+  #dropFirstRows(): void {
+    const tooMany = Math.max(0, this.#rows.length - MOST_ROWS);
+    let first = tooMany;
+    while (first < this.#rows.length - 1 && this.end - (this.#rows[first] ?? 0) > MOST_BYTES) first++;
+    const start = this.#rows[first];
+    // A quarter at once: to drop a row with each one that comes would move all bytes each time.
+    if (first === 0 || start === undefined) return;
+    const from = Math.min(this.#rows.length - 1, first + Math.floor(this.#rows.length / 4));
+    const begin = this.#rows[from] ?? start;
+    const kept = this.#bytes.subarray(begin - this.start, this.#length);
+    const beginsLine = !this.isContinued(from);
+    const line = this.#lineFrom(from);
+    this.replace({ start: begin, line, beginsLine }, kept);
+  }
+
+  #dropLastRows(): void {
+    let last = Math.min(this.#rows.length, MOST_ROWS);
+    while (last > 1 && (this.#rows[last] ?? this.end) - this.start > MOST_BYTES) last--;
+    const end = this.#rows[last];
+    if (end !== undefined) this.cutBack(end);
+  }
+
+  /** The number of the line that a row is part of. */
+  #lineFrom(index: number): number | undefined {
+    let from = index;
+    while (from > 0 && this.isContinued(from)) from--;
+    return from === 0 ? this.line : this.lineOf(from);
+  }
+}
+
+/** A place at most three bytes before, where a character of UTF-8 begins. */
+function characterBefore(bytes: Uint8Array, at: number): number {
+  let place = at;
+  while (place > at - 3 && ((bytes[place] ?? 0) & 0xc0) === 0x80) place--;
+  return place;
+}
+
+function newlinesIn(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) count++;
+  return count;
+}

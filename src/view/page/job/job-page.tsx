@@ -1,0 +1,82 @@
+/** One job: what it is, its live files, its results. */
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { JobDetail } from '../../contract.ts';
+import { useLive } from '../live.ts';
+import { Icon } from '../parts/icon.tsx';
+import { Failure, JobState, Outside } from '../parts/words.tsx';
+import { hashOf, type Route } from '../route.ts';
+import { grouped } from '../text/units.ts';
+
+export interface JobPageProps {
+  readonly jobId: string;
+  readonly tab: 'live' | 'results';
+  readonly children: ComponentChildren;
+}
+
+export function JobPage({ jobId, tab, children }: JobPageProps) {
+  const live = useLive();
+  useEffect(() => live.look({ job: [jobId] }), [live, jobId]);
+  const job = live.details.value.get(jobId);
+  return (
+    <main class="job-page">
+      <header class="job-head">
+        <a class="icon-button" href={hashOf({ page: 'jobs' })} aria-label="All jobs" title="All jobs">
+          <Icon name="back" />
+        </a>
+        <h1>
+          <span class="fine">Job</span> {jobId} {job?.name != null && <Outside text={job.name} />}
+        </h1>
+        {job !== undefined && <JobState job={job} />}
+        {job !== undefined && <Times job={job} />}
+        <nav class="tabs" aria-label="Of this job">
+          <Tab isOpen={tab === 'live'} route={{ page: 'live', jobId, files: [] }}>
+            Live
+          </Tab>
+          <Tab isOpen={tab === 'results'} route={{ page: 'results', jobId }}>
+            Results
+            {job?.results != null && <span class="badge">{grouped(job.results.listed)}</span>}
+          </Tab>
+        </nav>
+      </header>
+      {job?.error != null && <Failure trouble={job.error} />}
+      {job?.tasksHint != null && <Failure trouble={{ message: 'no task is found', hint: job.tasksHint }} />}
+      {live.missing.value.has(jobId) ? (
+        <p class="empty">
+          Job {jobId} was never followed. <code>agent watch {jobId}</code> does it.
+        </p>
+      ) : (
+        children
+      )}
+    </main>
+  );
+}
+
+function Tab({ isOpen, route, children }: { isOpen: boolean; route: Route; children: ComponentChildren }) {
+  return (
+    <a class="tab" href={hashOf(route)} aria-current={isOpen ? 'page' : undefined}>
+      {children}
+    </a>
+  );
+}
+
+/** As the middleware told them. */
+function Times({ job: { submitTime, startTime, endTime } }: { job: JobDetail }) {
+  const times = [
+    ['submitted', submitTime],
+    ['started', startTime],
+    ['ended', endTime],
+  ].filter(([, time]) => time !== null);
+  return (
+    <dl class="times">
+      {times.map(([word, time]) => (
+        <div key={word}>
+          <dt>{word}</dt>
+          <dd>
+            <Outside text={(time ?? '').replace('T', ' ').slice(0, 19)} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

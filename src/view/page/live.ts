@@ -1,0 +1,174 @@
+/** What the server pushes: one stream a tab, of what the tab looks at, into signals. A hidden tab closes it. */
+import { computed, effect, type Signal, signal } from '@preact/signals';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type {
+  AgentState,
+  Events,
+  Figure,
+  Figures,
+  FileLength,
+  FileState,
+  JobDetail,
+  JobSummary,
+  Looks,
+  ServiceState,
+} from '../contract.ts';
+import { address } from './api.ts';
+
+/** `open`: everything is as it is. `lost`: it is tried again. `refused`: without the token there is nothing to see. */
+export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
+
+const LONGEST_RECONNECT_MS = 5_000;
+/** Figures of a day, each ten seconds; the server thins its own. */
+const MOST_FIGURES = 1_440;
+
+export class Live {
+  readonly connection: Signal<Connection> = signal('connecting');
+  readonly agent = signal<AgentState | undefined>(undefined);
+  readonly jobs = signal<ReadonlyMap<string, JobSummary> | undefined>(undefined);
+  readonly details = signal<ReadonlyMap<string, JobDetail>>(new Map());
+  /** Jobs that were asked for, and never followed. */
+  readonly missing = signal<ReadonlySet<string>>(new Set());
+  readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
+  readonly service = signal<ServiceState | undefined>(undefined);
+  readonly figures = signal<Figures | undefined>(undefined);
+  readonly trouble = signal<Events['trouble']>(null);
+  /** The server's clock, each second. */
+  readonly now = signal(Date.now());
+  readonly #looks = signal<Looks>({});
+  readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
+  readonly #watchedFiles = signal<readonly string[]>([]);
+  readonly #isHidden = signal(document.hidden);
+  #clockAhead = 0;
+  #program: string | undefined;
+  #failures = 0;
+
+  /** Begins to listen; nothing is asked before. */
+  start(): void {
+    document.addEventListener('visibilitychange', () => {
+      this.#isHidden.value = document.hidden;
+    });
+    setInterval(() => {
+      if (!document.hidden) this.now.value = Date.now() + this.#clockAhead;
+    }, 1000);
+    const wanted = computed(() =>
+      this.#isHidden.value ? undefined : address('events', { ...this.#looks.value, file: this.#watchedFiles.value }),
+    );
+    const attempt = signal(0);
+    effect(() => {
+      const to = wanted.value;
+      void attempt.value;
+      return to === undefined ? undefined : this.#listen(to, () => attempt.value++);
+    });
+  }
+
+  /** What else but files the page shows. */
+  look(looks: Looks): void {
+    if (JSON.stringify(looks) !== JSON.stringify(this.#looks.peek())) this.#looks.value = looks;
+  }
+
+  /** Tells how long a live file is, each time it changes, until the answer is called. */
+  watchFile(file: string, told: (length: FileLength) => void): () => void {
+    const listeners = this.#lengths.get(file) ?? new Set();
+    this.#lengths.set(file, listeners.add(told));
+    this.#watchedFiles.value = [...this.#lengths.keys()].sort();
+    return () => {
+      listeners.delete(told);
+      if (listeners.size === 0) this.#lengths.delete(file);
+      this.#watchedFiles.value = [...this.#lengths.keys()].sort();
+    };
+  }
+
+  /** Opens the stream; what is returned closes it. `again` is called when the browser has given up. */
+  #listen(to: string, again: () => void): () => void {
+    const stream = new EventSource(to);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    stream.onerror = () => {
+      this.connection.value = 'lost';
+      if (stream.readyState !== EventSource.CLOSED) return;
+      timer = setTimeout(again, Math.min(LONGEST_RECONNECT_MS, 250 * 2 ** this.#failures++));
+      void this.#askWhy();
+    };
+    const take = <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) =>
+      stream.addEventListener(name, ({ data }: MessageEvent<string>) => taken(JSON.parse(data) as Events[K]));
+    this.#take(take);
+    return () => {
+      clearTimeout(timer);
+      stream.close();
+    };
+  }
+
+  async #askWhy(): Promise<void> {
+    // Any question tells; this one is wrong, and costs nothing.
+    const response = await fetch('api/place', { cache: 'no-store' }).catch(() => undefined);
+    if (response?.status === 401) this.connection.value = 'refused';
+  }
+
+  #take(take: <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) => void): void {
+    take('hello', ({ program, now }) => {
+      // A page of another version of the program might misread what comes.
+      if (this.#program !== undefined && this.#program !== program) location.reload();
+      this.#program = program;
+      this.#failures = 0;
+      this.#clockAhead = now - Date.now();
+      this.now.value = now;
+      this.connection.value = 'open';
+    });
+    take('agent', (agent) => {
+      this.agent.value = agent;
+    });
+    take('jobs', ({ whole, jobs, gone, polledAt }) => {
+      const all = new Map(whole ? [] : (this.jobs.value ?? []));
+      for (const jobId of gone) all.delete(jobId);
+      for (const job of jobs) all.set(job.jobId, job);
+      for (const [jobId, at] of Object.entries(polledAt)) {
+        const job = all.get(jobId);
+        if (job !== undefined) all.set(jobId, { ...job, polledAt: at });
+      }
+      this.jobs.value = all;
+    });
+    take('job', (job) => {
+      this.details.value = new Map(this.details.value).set(job.jobId, job);
+      this.missing.value = new Set([...this.missing.value].filter((jobId) => jobId !== job.jobId));
+    });
+    take('missing', ({ jobId }) => {
+      this.missing.value = new Set(this.missing.value).add(jobId);
+    });
+    take('files', ({ jobId, whole, files }) => {
+      const all = new Map((whole ? [] : (this.files.value.get(jobId) ?? [])).map((one) => [nameOf(one), one]));
+      for (const file of files) all.set(nameOf(file), file);
+      this.files.value = new Map(this.files.value).set(jobId, [...all.values()]);
+    });
+    take('length', (length) => {
+      for (const told of this.#lengths.get(length.file) ?? []) told(length);
+    });
+    take('service', (service) => {
+      this.service.value = service;
+    });
+    take('figures', (figures) => {
+      this.figures.value = figures;
+    });
+    take('figure', (figure) => this.#add(figure));
+    take('trouble', (trouble) => {
+      this.trouble.value = trouble;
+    });
+  }
+
+  #add(figure: Figure): void {
+    const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
+    this.figures.value = { startedAt, figures: [...figures, figure].slice(-MOST_FIGURES) };
+  }
+}
+
+const nameOf = ({ taskId, file }: FileState) => `${taskId}/${file}`;
+
+const LiveContext = createContext<Live | undefined>(undefined);
+
+export const ProvideLive = LiveContext.Provider;
+
+export function useLive(): Live {
+  const live = useContext(LiveContext);
+  if (live === undefined) throw new Error('nothing listens to the server');
+  return live;
+}

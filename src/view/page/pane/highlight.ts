@@ -1,0 +1,41 @@
+/** Matches of a search in the rows on the screen, painted over the text without touching it. */
+
+const NAME = 'match';
+/** More on one screen help nobody. */
+const MOST = 2_000;
+
+/** Paints what `needle` finds below `element`; what is returned takes it away again. */
+export function highlight(element: HTMLElement | null, needle: RegExp | undefined): () => void {
+  if (element === null || needle === undefined || !('highlights' in CSS)) return () => undefined;
+  const painted = CSS.highlights.get(NAME) ?? new Highlight();
+  CSS.highlights.set(NAME, painted);
+  const ranges = [...element.querySelectorAll('.text')].flatMap((row) => rangesIn(row, needle)).slice(0, MOST);
+  for (const range of ranges) painted.add(range);
+  return () => {
+    for (const range of ranges) painted.delete(range);
+  };
+}
+
+function rangesIn(row: Element, needle: RegExp): Range[] {
+  const text = row.textContent;
+  return [...text.matchAll(needle)]
+    .filter(([match]) => match !== '')
+    .map(({ 0: match, index }) => {
+      const range = new Range();
+      range.setStart(...placeOf(row, index));
+      range.setEnd(...placeOf(row, index + match.length));
+      return range;
+    });
+}
+
+/** The node that holds a character of the row, and its place in there. */
+function placeOf(row: Element, index: number): [Node, number] {
+  const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+  let rest = index;
+  for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
+    const length = node.nodeValue?.length ?? 0;
+    if (rest <= length) return [node, rest];
+    rest -= length;
+  }
+  return [row, row.childNodes.length];
+}

@@ -1,0 +1,133 @@
+/** One opened content: what of it is here, what is looked for in it, what somebody chose of it. */
+import { effect, signal } from '@preact/signals';
+import type { ContentQuery } from '../../contract.ts';
+import { askBytes, askPlace } from '../api.ts';
+import { browserSource } from '../file/browser-source.ts';
+import { OpenFile, type Opening } from '../file/open-file.ts';
+import { Search } from '../file/search.ts';
+import { decode } from '../text/decode.ts';
+import { numberLines } from '../text/number-lines.ts';
+import { counted } from '../text/units.ts';
+import { type Selection, selected } from './selection.ts';
+
+/** Of chosen lines that are copied. */
+const MOST_COPIED_BYTES = 16 * 1024 * 1024;
+/** Rows that are looked through for lines of numbers. */
+const NUMBER_ROWS = 500;
+
+/** A kind of lines: what its lines have around their numbers, and where one of them is. */
+export interface Kind {
+  readonly words: string;
+  readonly byte: number;
+}
+
+export class Opened {
+  readonly file: OpenFile;
+  readonly search: Search;
+  readonly isSearching = signal(false);
+  readonly wraps = signal(true);
+  /** Of the lines that are plotted; undefined if nothing is. */
+  readonly kinds = signal<readonly Kind[] | undefined>(undefined);
+  readonly selection = signal<Selection | undefined>(undefined);
+  /** The bytes on the screen. */
+  readonly seen = signal({ from: 0, to: 0 });
+  readonly #content: ContentQuery;
+
+  constructor(content: ContentQuery, opening: Opening) {
+    this.#content = content;
+    this.file = new OpenFile(browserSource(content), opening);
+    this.search = new Search(this.content);
+  }
+
+  /** The content with the version that is shown. */
+  readonly content = (): ContentQuery => {
+    const { version } = this.file.standing.peek();
+    return version === undefined ? this.#content : { ...this.#content, version };
+  };
+
+  /** Lets each part know what the others find; what is returned ends all of it. */
+  start(): () => void {
+    const { file, search } = this;
+    let version: string | undefined;
+    const stops = [
+      search.current.subscribe((match) => match !== undefined && file.jumpTo(match.byte)),
+      effect(() => {
+        if (search.found.value?.isDone === true) search.grow(file.standing.value.bytes);
+      }),
+      file.standing.subscribe((now) => {
+        if (version !== undefined && now.version !== version) this.#beginAnew();
+        version = now.version;
+      }),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+      search.stop();
+      file.close();
+    };
+  }
+
+  async step(isBack: boolean): Promise<void> {
+    const byte = await this.search.step(isBack, this.seen.value.from).catch(() => undefined);
+    if (byte !== undefined) this.file.jumpTo(byte);
+  }
+
+  closeSearch(): void {
+    this.search.stop();
+    this.isSearching.value = false;
+  }
+
+  togglePlot(): void {
+    this.kinds.value = this.kinds.value === undefined ? this.#kindsHere() : undefined;
+  }
+
+  select(start: number, isExtended: boolean): void {
+    this.file.pause();
+    this.selection.value = selected(this.selection.value, start, isExtended);
+  }
+
+  /** False if nobody can tell where the line is. */
+  async goToLine(line: number): Promise<boolean> {
+    const place = await askPlace(this.content(), { line }).catch(() => undefined);
+    if (place === undefined) return false;
+    this.file.jumpTo(place.byte);
+    this.select(place.byte, false);
+    return true;
+  }
+
+  /** Copies the chosen lines, or what is on the screen; what is to be said of it. */
+  async copy(): Promise<string> {
+    const { window, standing } = this.file;
+    const chosen = this.selection.value;
+    const behind = chosen === undefined ? undefined : window.rows[window.rowAt(chosen.to) + 1];
+    const { from, to } =
+      chosen === undefined
+        ? this.seen.value
+        : { from: chosen.from, to: behind ?? Math.min(window.end, standing.value.bytes) };
+    if (to - from > MOST_COPIED_BYTES) return 'too much to copy: download it';
+    try {
+      const text = new TextDecoder().decode(await askBytes(this.content(), [from, to]));
+      await navigator.clipboard.writeText(text);
+      return `${counted(text.trimEnd().split('\n').length, 'line')} copied`;
+    } catch {
+      return 'this browser does not let it copy';
+    }
+  }
+
+  /** The file was rewritten: what was found in it is no more. */
+  #beginAnew(): void {
+    this.kinds.value = undefined;
+    this.selection.value = undefined;
+    if (this.isSearching.value) this.search.look(this.search.query.value, 0);
+  }
+
+  /** Lines of numbers among the rows that are here: those like a chosen one first. */
+  #kindsHere(): Kind[] {
+    const { window } = this.file;
+    const chosen = this.selection.value?.from;
+    const last = chosen === undefined ? window.rows.length : window.rowAt(chosen) + 1;
+    const first = Math.max(0, last - NUMBER_ROWS);
+    const lines = Array.from({ length: last - first }, (_, index) => decode(window.bytesOf(first + index)));
+    const kinds = numberLines(lines).map(({ words, index }) => ({ words, byte: window.rows[first + index] ?? 0 }));
+    return kinds.sort((a, b) => Number(b.byte === chosen) - Number(a.byte === chosen));
+  }
+}

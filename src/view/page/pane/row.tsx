@@ -1,0 +1,106 @@
+/** One row of a file: the number of its line, and its text as a terminal would show it. */
+import { Component } from 'preact';
+import { decode } from '../text/decode.ts';
+import { folded } from '../text/fold.ts';
+import { pieces } from '../text/marks.ts';
+import { coloursOf, type Look, type Run, shown } from '../text/terminal.ts';
+import { grouped } from '../text/units.ts';
+
+export interface RowProps {
+  /** Where it begins in the content. */
+  readonly start: number;
+  /** While it is the same, bytes of a row only ever grow. */
+  readonly era: number;
+  readonly bytes: Uint8Array;
+  /** What stands before it, as far as colours may reach. */
+  readonly before: Uint8Array;
+  /** From 0; undefined where it is not known. */
+  readonly line: number | undefined;
+  readonly isSelected: boolean;
+  readonly isFound: boolean;
+  readonly isUnfolded: boolean;
+  readonly onSelect: (start: number, extends_: boolean) => void;
+  readonly onUnfold: (start: number) => void;
+}
+
+const ESCAPE = 0x1b;
+
+export class Row extends Component<RowProps> {
+  /** In the same era, what has the same length is the same. */
+  override shouldComponentUpdate(next: RowProps): boolean {
+    const now = this.props;
+    return (
+      next.start !== now.start ||
+      next.era !== now.era ||
+      next.bytes.length !== now.bytes.length ||
+      next.line !== now.line ||
+      next.isSelected !== now.isSelected ||
+      next.isFound !== now.isFound ||
+      next.isUnfolded !== now.isUnfolded
+    );
+  }
+
+  override render({ start, bytes, before, line, isSelected, isFound, isUnfolded, onSelect, onUnfold }: RowProps) {
+    const colours = before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
+    const runs = shown(decode(bytes).replace(/\n$/, ''), colours);
+    const { runs: kept, hidden } = isUnfolded ? { runs, hidden: 0 } : folded(runs);
+    return (
+      <div class={`row ${isSelected ? 'selected' : ''} ${isFound ? 'found' : ''}`}>
+        <button
+          type="button"
+          class="number"
+          tabIndex={-1}
+          aria-label={line === undefined ? `byte ${start}` : `line ${line + 1}`}
+          onClick={(event) => onSelect(start, event.shiftKey)}
+        >
+          {line === undefined ? '·' : line + 1}
+        </button>
+        <span class="text" dir="auto">
+          {kept.map((run, index) => (
+            <Styled key={index} run={run} />
+          ))}
+          {hidden > 0 && (
+            <button type="button" class="fold" onClick={() => onUnfold(start)}>
+              {grouped(hidden)} more characters
+            </button>
+          )}
+        </span>
+      </div>
+    );
+  }
+}
+
+function Styled({ run: { text, look } }: { run: Run }) {
+  const shownPieces = pieces(text).map(({ text: piece, means }, index) =>
+    means === undefined ? (
+      piece
+    ) : (
+      <span key={index} class="mark" title={means}>
+        {piece}
+      </span>
+    ),
+  );
+  const plain = look === null;
+  return (
+    <span class={plain ? undefined : classesOf(look)} style={plain ? undefined : stylesOf(look)}>
+      {shownPieces}
+    </span>
+  );
+}
+
+const isRgb = (colour: string | null) => colour?.startsWith('rgb(') ?? false;
+
+function classesOf({ colour, background, decorations }: Look): string {
+  return [
+    colour === null || isRgb(colour) ? '' : `${colour}-fg`,
+    background === null || isRgb(background) ? '' : `${background}-bg`,
+    ...decorations.map((name) => `ansi-${name}`),
+  ].join(' ');
+}
+
+function stylesOf({ colour, background }: Look) {
+  return {
+    ...(isRgb(colour) ? { color: colour ?? '' } : {}),
+    ...(isRgb(background) ? { backgroundColor: background ?? '' } : {}),
+  };
+}

@@ -1,0 +1,91 @@
+/** Where one types what to look for, and reads how often it is there. */
+import { useEffect, useRef } from 'preact/hooks';
+import type { Query, Search } from '../file/search.ts';
+import { IconButton } from '../parts/button.tsx';
+import { grouped } from '../text/units.ts';
+
+export interface SearchBarProps {
+  readonly search: Search;
+  /** The first byte on the screen. */
+  readonly near: () => number;
+  readonly onStep: (isBack: boolean) => void;
+  readonly onClose: () => void;
+}
+
+export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const query = search.query.value;
+  const change = (part: Partial<Query>) => search.look({ ...query, ...part }, near());
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') onStep(event.shiftKey);
+    if (event.key === 'Escape') onClose();
+    if (event.key === 'Enter' || event.key === 'Escape') event.preventDefault();
+  };
+  return (
+    <search class="search-bar">
+      <input
+        ref={field}
+        type="search"
+        aria-label="Search in the whole file"
+        placeholder="Search in the whole file"
+        maxLength={256}
+        spellcheck={false}
+        value={query.text}
+        onInput={(event) => change({ text: event.currentTarget.value })}
+        onKeyDown={onKeyDown}
+      />
+      <Flag
+        label="Match case"
+        sign="Aa"
+        isOn={query.matchesCase}
+        onClick={() => change({ matchesCase: !query.matchesCase })}
+      />
+      <Flag label="Whole words" sign="ab" isOn={query.word} onClick={() => change({ word: !query.word })} />
+      <Flag label="Regular expression" sign=".*" isOn={query.regex} onClick={() => change({ regex: !query.regex })} />
+      <Count search={search} />
+      <IconButton icon="previous" label="Previous match" keyName="Shift+Enter" onClick={() => onStep(true)} />
+      <IconButton icon="next" label="Next match" keyName="Enter" onClick={() => onStep(false)} />
+      <IconButton icon="close" label="Close the search" keyName="Esc" onClick={onClose} />
+    </search>
+  );
+}
+
+interface FlagProps {
+  readonly label: string;
+  readonly sign: string;
+  readonly isOn: boolean;
+  readonly onClick: () => void;
+}
+
+function Flag({ label, sign, isOn, onClick }: FlagProps) {
+  return (
+    <button
+      type="button"
+      class="flag"
+      aria-label={`${label}: ${sign}`}
+      title={label}
+      aria-pressed={isOn}
+      onClick={onClick}
+    >
+      {sign}
+    </button>
+  );
+}
+
+function Count({ search }: { search: Search }) {
+  const found = search.found.value;
+  if (found === undefined) return <span class="fine count" role="status" />;
+  const { count, isDone, searched, of, problem } = found;
+  const place = search.current.value?.index;
+  const so = place === undefined ? grouped(count) : `${grouped(place + 1)} of ${grouped(count)}`;
+  const words = isDone && count === 0 && problem === undefined ? 'nothing found' : so;
+  const percent = of === 0 ? 0 : Math.floor((searched / of) * 100);
+  return (
+    <span class="fine count" role="status" title={problem}>
+      {problem !== undefined && count === 0 ? problem : words}
+      {!isDone && ` · ${percent} %`}
+      {problem !== undefined && count > 0 && ' · not all was searched'}
+    </span>
+  );
+}

@@ -1,0 +1,120 @@
+/** What one can do with an opened file. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { address } from '../api.ts';
+import { IconButton } from '../parts/button.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { destination } from './goto.ts';
+import type { Opened } from './opened.ts';
+
+export interface ToolbarProps {
+  readonly opened: Opened;
+  readonly title: ComponentChildren;
+  readonly isWatched: boolean;
+  readonly onSearch: () => void;
+  /** Somebody went elsewhere in the file. */
+  readonly onGone: () => void;
+}
+
+export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarProps) {
+  const { file, wraps } = opened;
+  const following = file.following.value;
+  return (
+    <div class="pane-bar">
+      {title}
+      <div class="toolbar" role="toolbar" aria-label="File">
+        {isWatched && (
+          <IconButton
+            icon={following ? 'pause' : 'play'}
+            label={following ? 'Following' : 'Follow'}
+            title={following ? 'Pause' : 'Follow'}
+            keyName="f"
+            isPressed={following}
+            onClick={() => (following ? file.pause() : file.follow())}
+          >
+            <span class="word">{following ? 'Following' : 'Follow'}</span>
+          </IconButton>
+        )}
+        <IconButton icon="start" label="To the beginning" keyName="g" onClick={() => file.jumpTo(0)} />
+        <IconButton icon="end" label="To the end" keyName="Shift+G" onClick={() => file.jumpToEnd()} />
+        <GoTo opened={opened} onGone={onGone} />
+        <IconButton icon="search" label="Search" keyName="/" onClick={onSearch} />
+        <IconButton icon="plot" label="Plot the numbers" keyName="p" onClick={() => opened.togglePlot()} />
+        <IconButton
+          icon="wrap"
+          label="Wrap lines"
+          keyName="w"
+          isPressed={wraps.value}
+          onClick={() => (wraps.value = !wraps.value)}
+        />
+        <CopyButton onCopy={() => opened.copy()} />
+        <a
+          class="icon-button"
+          href={address('raw', opened.content())}
+          download
+          aria-label="Download"
+          title="Download all of it"
+        >
+          <Icon name="download" />
+        </a>
+      </div>
+    </div>
+  );
+}
+
+function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
+  const { file } = opened;
+  const typed = useSignal('');
+  const problem = useSignal(false);
+  const go = async () => {
+    const to = destination(typed.value, file.standing.value.bytes);
+    problem.value = to === undefined || ('line' in to && !(await opened.goToLine(to.line)));
+    if (to !== undefined && 'byte' in to) file.jumpTo(to.byte);
+    if (!problem.value) onGone();
+  };
+  return (
+    <input
+      class="goto"
+      type="text"
+      inputMode="text"
+      size={9}
+      placeholder="Go to"
+      aria-label="Go to a line, a byte (@4096) or a share (50%)"
+      title="Go to a line (1200), a byte (@4096) or a share (50%)   (l)"
+      aria-invalid={problem.value}
+      value={typed.value}
+      onInput={(event) => {
+        typed.value = event.currentTarget.value;
+        problem.value = false;
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') void go();
+      }}
+    />
+  );
+}
+
+const SAID_MS = 2_000;
+
+function CopyButton({ onCopy }: { onCopy: () => Promise<string> }) {
+  const said = useSignal('');
+  const copy = async () => {
+    said.value = await onCopy();
+    setTimeout(() => {
+      said.value = '';
+    }, SAID_MS);
+  };
+  return (
+    <>
+      <IconButton
+        icon="copy"
+        label="Copy the chosen lines, or those on the screen"
+        keyName="c"
+        onClick={() => void copy()}
+      />
+      <span class="said" role="status">
+        {said.value}
+      </span>
+    </>
+  );
+}

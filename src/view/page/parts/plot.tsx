@@ -1,0 +1,98 @@
+/** Numbers as curves. */
+import { useEffect, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import { clock } from '../text/units.ts';
+import { theme } from './theme.ts';
+
+export interface PlotProps {
+  readonly label: string;
+  /** The names of the curves; the first one is what they are drawn over. */
+  readonly names: readonly string[];
+  /** As many as names, all equally long; null where there is no number. */
+  readonly columns: readonly (readonly (number | null)[])[];
+  readonly isTime?: boolean;
+  readonly isLogarithmic?: boolean;
+  /** The axis of the curves begins at nought. */
+  readonly fromZero?: boolean;
+  readonly height?: number;
+  /** How a number of the curves is written. */
+  readonly format?: (value: number) => string;
+}
+
+const COLOURS = 8;
+const DEFAULT_HEIGHT = 240;
+
+export function Plot(props: PlotProps) {
+  const { label, names, columns, isLogarithmic = false, height = DEFAULT_HEIGHT } = props;
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const shape = JSON.stringify([names, isLogarithmic, theme.value, height]);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return;
+    const made = new uPlot(optionsOf(props, element), columns as uPlot.AlignedData, element);
+    plot.current = made;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth > 0) made.setSize({ width: element.clientWidth, height });
+    });
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+    };
+  }, [shape]);
+  useEffect(() => plot.current?.setData(columns as uPlot.AlignedData), [columns]);
+  return <div class="plot" ref={place} role="img" aria-label={label} />;
+}
+
+function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
+  const { names, isTime = false, isLogarithmic = false, fromZero = false, height = DEFAULT_HEIGHT, format } = props;
+  const styles = getComputedStyle(element);
+  const token = (name: string) => styles.getPropertyValue(name).trim();
+  const axis = {
+    stroke: token('--fine'),
+    grid: { stroke: token('--line'), width: 1 },
+    ticks: { stroke: token('--line'), width: 1 },
+  };
+  const values =
+    format === undefined
+      ? {}
+      : { values: (_: uPlot, all: number[]) => all.map((one) => (one === null ? '' : format(one))) };
+  return {
+    width: element.clientWidth,
+    height,
+    scales: { x: { time: isTime }, y: { distr: isLogarithmic ? 3 : 1, ...(fromZero ? { range: fromNought } : {}) } },
+    axes: [
+      { ...axis, ...(isTime ? { values: hours, space: 60 } : {}) },
+      { ...axis, ...values, size: 84 },
+    ],
+    series: names.map((name, index) =>
+      index === 0
+        ? {
+            label: name,
+            ...(isTime ? { value: (_: uPlot, at: number | null) => (at == null ? '--' : clock(at * 1000)) } : {}),
+          }
+        : {
+            label: name,
+            stroke: token(`--curve-${(index - 1) % COLOURS}`),
+            width: 1.5,
+            spanGaps: true,
+            points: { show: (columnsLength(props) ?? 0) < 3 },
+            ...(format === undefined
+              ? {}
+              : { value: (_: uPlot, value: number | null) => (value == null ? '--' : format(value)) }),
+          },
+    ),
+    cursor: { points: { size: 7 } },
+  };
+}
+
+/** `07:35`, as everybody writes it who reads logs; with seconds where these tell the ticks apart. */
+function hours(_: uPlot, all: number[]): string[] {
+  const isShort = (all.at(-1) ?? 0) - (all[0] ?? 0) < 60 * all.length;
+  return all.map((at) => clock(at * 1000).slice(11, isShort ? 19 : 16));
+}
+
+const fromNought = (_: uPlot, __: number, most: number): [number, number] => [0, most > 0 ? most * 1.1 : 1];
+
+const columnsLength = ({ columns }: PlotProps) => columns[0]?.length;

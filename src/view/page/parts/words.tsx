@@ -1,0 +1,48 @@
+/** Text from outside, states and failures, as they stand anywhere on the page. */
+
+import { printable } from '../../../printable.ts';
+import type { JobSummary, Trouble } from '../../contract.ts';
+import { Icon } from './icon.tsx';
+
+/** A name or a message: one line of text that nothing in it turns round. */
+export function Outside({ text }: { text: string }) {
+  return <bdi class="outside">{printable(text)}</bdi>;
+}
+
+/** What is wrong, and what to do. */
+export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'> }) {
+  return (
+    <p class="failure">
+      <Icon name="warning" />
+      <span>
+        <Outside text={trouble.message} />
+        {trouble.hint !== null && (
+          <span class="hint">
+            <Outside text={trouble.hint} />
+          </span>
+        )}
+      </span>
+    </p>
+  );
+}
+
+/** How a job stands on the cluster, or what the agent does with it where nobody tells. */
+export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state'> }) {
+  const { jobState, phase, state } = job;
+  const word = jobState ?? state;
+  const kind = /fail|cancel|error/i.test(word)
+    ? 'bad'
+    : phase === 'active'
+      ? 'active'
+      : phase === 'over'
+        ? 'over'
+        : 'plain';
+  return (
+    <span class="states">
+      <span class={`state ${kind}`}>
+        <Outside text={word} />
+      </span>
+      {jobState !== null && state !== 'watched' && <span class="state plain">{state}</span>}
+    </span>
+  );
+}

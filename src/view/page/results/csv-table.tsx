@@ -1,0 +1,108 @@
+/** The first rows of a table of values that commas, semicolons or tabs divide, and its curves at the click of a button. */
+import { useSignal } from '@preact/signals';
+import { useCallback, useEffect, useMemo } from 'preact/hooks';
+import { printable } from '../../../printable.ts';
+import type { ContentQuery } from '../../contract.ts';
+import { askStretch } from '../api.ts';
+import { PlotPanel } from '../pane/plot-panel.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { Failure } from '../parts/words.tsx';
+import { csvRows } from '../text/csv.ts';
+import { decode } from '../text/decode.ts';
+import { grouped } from '../text/units.ts';
+
+const BYTES = 128 * 1024;
+const MOST_ROWS = 500;
+const MOST_COLUMNS = 100;
+const NEWLINE = 0x0a;
+
+interface Beginning {
+  readonly rows: readonly (readonly string[])[];
+  readonly isCut: boolean;
+  /** The length of all of it. */
+  readonly total: number;
+  /** Where the second row begins: the first one may be a head. */
+  readonly second: number | undefined;
+}
+
+export function CsvTable({ content }: { content: ContentQuery }) {
+  const beginning = useSignal<Beginning | undefined>(undefined);
+  const problem = useSignal<Error | undefined>(undefined);
+  useEffect(() => {
+    const stopped = new AbortController();
+    askStretch(content, { from: 0, bytes: BYTES }, stopped.signal)
+      .then(({ bytes, total }) => {
+        beginning.value = beginningOf(bytes, total);
+      })
+      .catch((error: Error) => {
+        problem.value = error;
+      });
+    return () => stopped.abort();
+  }, [content, beginning, problem]);
+  if (problem.value !== undefined) return <Failure trouble={{ message: problem.value.message, hint: null }} />;
+  if (beginning.value === undefined) return null;
+  const { rows, isCut, second, total } = beginning.value;
+  return (
+    <>
+      {second !== undefined && <PlotOf content={content} like={second} bytes={total} />}
+      <Table rows={rows} isCut={isCut} />
+    </>
+  );
+}
+
+function beginningOf(bytes: Uint8Array, total: number): Beginning {
+  const all = csvRows(decode(bytes));
+  const second = bytes.indexOf(NEWLINE) + 1;
+  return {
+    rows: all.slice(0, MOST_ROWS),
+    isCut: bytes.length < total || all.length > MOST_ROWS,
+    total,
+    second: second > 0 && second < bytes.length ? second : undefined,
+  };
+}
+
+function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | 'isCut'>) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys
+    <section class="csv" tabIndex={0} aria-label="Table">
+      <table>
+        <thead>
+          <tr>
+            {head.slice(0, MOST_COLUMNS).map((cell, index) => (
+              <th key={index} scope="col">
+                {printable(cell)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {body.map((row, at) => (
+            <tr key={at}>
+              {row.slice(0, MOST_COLUMNS).map((cell, index) => (
+                <td key={index}>{printable(cell)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {isCut && <p class="fine">The first {grouped(body.length)} rows; as text there are all of them.</p>}
+    </section>
+  );
+}
+
+function PlotOf({ content, like, bytes }: { content: ContentQuery; like: number; bytes: number }) {
+  const isOpen = useSignal(false);
+  const now = useCallback(() => content, [content]);
+  const kinds = useMemo(() => [{ words: 'all rows', byte: like }], [like]);
+  const open = (value: boolean) => () => {
+    isOpen.value = value;
+  };
+  if (isOpen.value) return <PlotPanel content={now} kinds={kinds} bytes={bytes} onClose={open(false)} />;
+  return (
+    <div class="plot-bar">
+      <button type="button" class="button" onClick={open(true)}>
+        <Icon name="plot" /> Plot
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+/** One directory of the results, and those below it that somebody opened. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract.ts';
+import { address, askJson } from '../api.ts';
+import { Icon } from '../parts/icon.tsx';
+import { Failure, Outside } from '../parts/words.tsx';
+import { bytes, counted, grouped } from '../text/units.ts';
+
+export interface DirectoryProps {
+  readonly jobId: string;
+  /** As `a/b/`, '' for the top. */
+  readonly under: string;
+  /** Another text when the results are others. */
+  readonly changed: string;
+  /** The name of the file that is shown. */
+  readonly opened: string | undefined;
+  readonly onOpen: (file: ResultFile) => void;
+}
+
+/** Pages of a directory that are asked for anew when something changes; further ones are as they were. */
+const PAUSE_MS = 500;
+
+export function Directory(props: DirectoryProps) {
+  const { jobId, under, changed } = props;
+  const pages = useSignal<readonly ResultEntries[]>([]);
+  const problem = useSignal<Error | undefined>(undefined);
+  const load = async (from: readonly ResultEntries[]) => {
+    const after = from.at(-1)?.entries.at(-1)?.name;
+    try {
+      pages.value = [...from, await askJson<ResultEntries>(address('results', { job: jobId, under, after }))];
+      problem.value = undefined;
+    } catch (error) {
+      problem.value = error as Error;
+    }
+  };
+  useEffect(() => {
+    const timer = setTimeout(() => void load([]), pages.peek().length === 0 ? 0 : PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [jobId, under, changed]);
+  const entries = pages.value.flatMap((page) => page.entries);
+  return (
+    <ul class="entries">
+      {problem.value !== undefined && (
+        <li>
+          <Failure trouble={{ message: problem.value.message, hint: null }} />
+        </li>
+      )}
+      {entries.map((entry) => (
+        <li key={entry.name}>
+          {entry.kind === 'directory' ? <Folder {...props} directory={entry} /> : <File {...props} file={entry} />}
+        </li>
+      ))}
+      {pages.value.at(-1)?.more === true && (
+        <li>
+          <button type="button" class="button" onClick={() => void load(pages.value)}>
+            More
+          </button>
+        </li>
+      )}
+      {pages.value.length > 0 && entries.length === 0 && <li class="fine">Nothing is listed.</li>}
+    </ul>
+  );
+}
+
+function Folder(props: DirectoryProps & { directory: ResultDirectory }) {
+  const { jobId, under, directory } = props;
+  const isOpen = useSignal(false);
+  const troubled = (directory.states.failed ?? 0) + (directory.states.refused ?? 0);
+  return (
+    <>
+      <div class="entry">
+        <button
+          type="button"
+          class="entry-name"
+          aria-expanded={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.value;
+          }}
+        >
+          <Icon name="folder" />
+          <Outside text={shortName(directory.name, under)} />
+        </button>
+        {troubled > 0 && <span class="state bad">{grouped(troubled)} failed</span>}
+        <span class="fine">
+          {counted(directory.files, 'file')}, {bytes(directory.bytes)}
+        </span>
+        <a
+          class="icon-button"
+          href={address('archive', { job: jobId, under: directory.name })}
+          download
+          aria-label={`Download ${shortName(directory.name, under)} as zip`}
+          title="Download as zip"
+        >
+          <Icon name="download" />
+        </a>
+      </div>
+      {isOpen.value && <Directory {...props} under={directory.name} />}
+    </>
+  );
+}
+
+const STATE_KINDS: Readonly<Record<ResultState, string>> = {
+  listed: 'plain',
+  synced: 'over',
+  'in-flux': 'active',
+  linked: 'over',
+  failed: 'bad',
+  refused: 'bad',
+  'left-out': 'plain',
+};
+
+function File({ under, file, opened, onOpen }: DirectoryProps & { file: ResultFile }) {
+  return (
+    <div class={`entry ${opened === file.name ? 'open' : ''}`}>
+      <button type="button" class="entry-name" aria-pressed={opened === file.name} onClick={() => onOpen(file)}>
+        <Icon name="file" />
+        <Outside text={shortName(file.name, under)} />
+      </button>
+      <span class={`state ${STATE_KINDS[file.state]}`} title={file.reason ?? undefined}>
+        {file.state}
+      </span>
+      <span class="fine">{file.bytes === null ? '' : bytes(file.bytes)}</span>
+    </div>
+  );
+}
+
+/** Of a name as it is listed, what stands behind the directory. */
+function shortName(name: string, under: string): string {
+  return name.startsWith(under) ? name.slice(under.length) : name;
+}

@@ -1,0 +1,106 @@
+/** One result: what is known of it, and what is in it. */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { ResultFile } from '../../contract.ts';
+import { address } from '../api.ts';
+import { Pane } from '../pane/pane.tsx';
+import { IconButton } from '../parts/button.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { Failure, Outside } from '../parts/words.tsx';
+import { hashOf } from '../route.ts';
+import { bytes, clock, grouped } from '../text/units.ts';
+import { CsvTable } from './csv-table.tsx';
+
+export interface ResultViewProps {
+  readonly jobId: string;
+  readonly file: ResultFile;
+  readonly onClose: () => void;
+}
+
+export function ResultView({ jobId, file, onClose }: ResultViewProps) {
+  const isHere = file.fetchedAt !== null || file.state === 'linked';
+  return (
+    <section class="result" aria-label="Result">
+      <header class="pane-head">
+        <h2>
+          <Outside text={file.name} />
+        </h2>
+        {isHere && file.live === null && (
+          <a class="button" href={address('raw', { job: jobId, result: file.name })} download>
+            <Icon name="download" /> Download
+          </a>
+        )}
+        <IconButton icon="close" label="Close" onClick={onClose} />
+      </header>
+      <dl class="facts">
+        <Fact word="state">{file.state}</Fact>
+        {file.bytes !== null && (
+          <Fact word="size">
+            {bytes(file.bytes)} ({grouped(file.bytes)} bytes)
+          </Fact>
+        )}
+        {file.fetchedAt !== null && <Fact word="fetched">{clock(file.fetchedAt)}</Fact>}
+        {file.sha256 !== null && (
+          <Fact word="sha256">
+            <code>{file.sha256}</code>
+          </Fact>
+        )}
+        {file.live !== null && (
+          <Fact word="is the live file">
+            <LiveLink jobId={jobId} live={file.live} />
+          </Fact>
+        )}
+      </dl>
+      {file.reason !== null && <Failure trouble={{ message: file.reason, hint: null }} />}
+      {isHere && file.live === null && <Preview jobId={jobId} file={file} />}
+      {!isHere && <p class="empty">It is not here yet.</p>}
+    </section>
+  );
+}
+
+function Fact({ word, children }: { word: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{word}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function LiveLink({ jobId, live }: { jobId: string; live: string }) {
+  const [taskId = '', file = ''] = live.split('/');
+  return <a href={hashOf({ page: 'live', jobId, files: [{ taskId, file }] })}>{live}</a>;
+}
+
+function Preview({ jobId, file }: Pick<ResultViewProps, 'jobId' | 'file'>) {
+  const asText = useSignal(file.preview === 'text');
+  const content = useMemo(() => ({ job: jobId, result: file.name }), [jobId, file.name]);
+  const text = <Pane content={content} opening={{ at: 0, follows: false, isWatched: false }} label={file.name} />;
+  if (file.preview === 'text') return text;
+  return (
+    <>
+      <label class="check">
+        <input type="checkbox" checked={asText.value} onChange={() => (asText.value = !asText.value)} /> as text
+      </label>
+      {asText.value ? (
+        text
+      ) : file.preview === 'csv' ? (
+        <CsvTable content={content} />
+      ) : (
+        <Frame jobId={jobId} file={file} />
+      )}
+    </>
+  );
+}
+
+/** What the browser draws by itself, where nothing of it runs: the answer is in a sandbox, too. */
+function Frame({ jobId, file: { name, preview } }: Pick<ResultViewProps, 'jobId' | 'file'>) {
+  const to = address('preview', { job: jobId, result: name });
+  // Chromium shows no PDF in a frame with this attribute; the sandbox of its answer it takes.
+  return preview === 'pdf' ? (
+    <iframe class="preview" title={name} src={to} />
+  ) : (
+    <iframe class="preview" title={name} src={to} sandbox="" />
+  );
+}

@@ -1,0 +1,62 @@
+/** What the page shows, as the part of its address behind `#` says it: it can be kept, sent and gone back to. */
+
+export type Route =
+  | { readonly page: 'jobs' }
+  | { readonly page: 'service' }
+  | LiveRoute
+  | { readonly page: 'results'; readonly jobId: string };
+
+export interface LiveRoute {
+  readonly page: 'live';
+  readonly jobId: string;
+  /** The files side by side; none: which one grew last. */
+  readonly files: readonly OpenedFile[];
+}
+
+export interface OpenedFile {
+  readonly taskId: string;
+  readonly file: string;
+  /** The byte that is shown first. */
+  readonly at?: number | undefined;
+  /** A former generation. */
+  readonly version?: string | undefined;
+}
+
+/** Anything else leads to the jobs. */
+export function routeOf(hash: string): Route {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
+  const [page, id = '', tab = 'live'] = path.split('/');
+  const parameters = new URLSearchParams(query);
+  if (page === 'service') return { page: 'service' };
+  const jobId = /^[0-9]{1,20}$/.test(id) ? id : undefined;
+  if (page !== 'job' || jobId === undefined) return { page: 'jobs' };
+  if (tab === 'results') return { page: 'results', jobId };
+  return { page: 'live', jobId, files: parameters.getAll('file').flatMap(openedFile) };
+}
+
+export function hashOf(route: Route): string {
+  switch (route.page) {
+    case 'jobs':
+      return '#/';
+    case 'service':
+      return '#/service';
+    case 'results':
+      return `#/job/${route.jobId}/results`;
+    case 'live': {
+      const query = new URLSearchParams(route.files.map((file): [string, string] => ['file', fileText(file)]));
+      return `#/job/${route.jobId}/live${query.size === 0 ? '' : `?${query}`}`;
+    }
+  }
+}
+
+/** `9001/stdout`, with `@4096` for a byte and `:VERSION` for a former generation. */
+function fileText({ taskId, file, at, version }: OpenedFile): string {
+  return `${taskId}/${file}${at === undefined ? '' : `@${at}`}${version === undefined ? '' : `:${version}`}`;
+}
+
+function openedFile(text: string): OpenedFile[] {
+  const [, taskId, file, at, version] =
+    /^([0-9]{1,20})\/([a-z]{1,20})(?:@([0-9]{1,16}))?(?::(.{1,200}))?$/.exec(text) ?? [];
+  if (taskId === undefined || file === undefined) return [];
+  return [{ taskId, file, at: at === undefined ? undefined : Number(at), version }];
+}

@@ -1,0 +1,70 @@
+/** Figures of the agent as columns of a plot: the time in seconds, then a column for each curve. */
+import type { Figure } from '../../contract.ts';
+
+export interface Curves {
+  readonly names: readonly string[];
+  readonly columns: readonly (readonly (number | null)[])[];
+}
+
+const MINUTE_S = 60;
+
+/** Of the mirrors together; what a rewritten file takes away is no growth. */
+export function rateCurves(figures: readonly Figure[]): Curves {
+  const rate = figures.map(({ liveBytes, seconds }, index) => {
+    const before = figures[index - 1];
+    return before === undefined || seconds === 0 ? null : Math.max(0, liveBytes - before.liveBytes) / seconds;
+  });
+  return { names: ['time', 'live files'], columns: [times(figures), rate] };
+}
+
+/** By operation. */
+export function callCurves(figures: readonly Figure[]): Curves {
+  const names = keysOf(figures, ({ agent }) => agent?.calls);
+  return curves(figures, names, ({ agent, seconds }, name) => perMinute(agent?.calls[name]?.calls ?? 0, seconds));
+}
+
+/** The mean of each operation, in milliseconds. */
+export function latencyCurves(figures: readonly Figure[]): Curves {
+  const names = keysOf(figures, ({ agent }) => agent?.calls);
+  return curves(figures, names, ({ agent }, name) => {
+    const { calls = 0, totalMs = 0 } = agent?.calls[name] ?? {};
+    return calls === 0 ? null : totalMs / calls;
+  });
+}
+
+/** By the code of the failure. */
+export function failureCurves(figures: readonly Figure[]): Curves {
+  const names = keysOf(figures, ({ agent }) => agent?.failures);
+  return curves(figures, names, ({ agent, seconds }, name) => perMinute(agent?.failures[name] ?? 0, seconds));
+}
+
+export function countCurves(figures: readonly Figure[]): Curves {
+  return {
+    names: ['time', 'followed jobs', 'failing jobs', 'failing files'],
+    columns: [
+      times(figures),
+      figures.map(({ watchedJobs }) => watchedJobs),
+      figures.map(({ failingJobs }) => failingJobs),
+      figures.map(({ failingFiles }) => failingFiles),
+    ],
+  };
+}
+
+const times = (figures: readonly Figure[]) => figures.map(({ at }) => at / 1000);
+
+const perMinute = (count: number, seconds: number) => (seconds === 0 ? null : (count / seconds) * MINUTE_S);
+
+function keysOf(figures: readonly Figure[], of: (figure: Figure) => object | undefined): string[] {
+  return [...new Set(figures.flatMap((figure) => Object.keys(of(figure) ?? {})))].sort();
+}
+
+function curves(
+  figures: readonly Figure[],
+  names: readonly string[],
+  value: (figure: Figure, name: string) => number | null,
+): Curves {
+  return {
+    names: ['time', ...names],
+    columns: [times(figures), ...names.map((name) => figures.map((figure) => value(figure, name)))],
+  };
+}

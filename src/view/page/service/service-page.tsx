@@ -1,0 +1,173 @@
+/** The service behind the agent, and the agent: as figures over the time since its start. */
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { AgentState, Disk, Figure, ServiceState } from '../../contract.ts';
+import { useLive } from '../live.ts';
+import { Shares } from '../parts/bar.tsx';
+import { Plot } from '../parts/plot.tsx';
+import { Failure, Outside } from '../parts/words.tsx';
+import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
+import { type Curves, callCurves, countCurves, failureCurves, latencyCurves, rateCurves } from './curves.ts';
+
+export function ServicePage() {
+  const live = useLive();
+  useEffect(() => live.look({ service: '1' }), [live]);
+  const service = live.service.value;
+  const all = live.figures.value;
+  const now = live.now.value;
+  const figures = all?.figures ?? [];
+  return (
+    <main class="service-page">
+      <div class="page-head">
+        <h1>Service</h1>
+        {all !== undefined && <span class="fine">for {duration(now - all.startedAt)}</span>}
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
+      <section class="scrolls" tabIndex={0} aria-label="Figures">
+        {service !== undefined && (
+          <Facts service={service} agent={live.agent.value} latest={figures.at(-1)} now={now} />
+        )}
+        <Figures figures={figures} isWithinAgent={service?.withinAgent ?? true} />
+      </section>
+    </main>
+  );
+}
+
+function Figures({ figures, isWithinAgent }: { figures: readonly Figure[]; isWithinAgent: boolean }) {
+  if (figures.length < 2) return <p class="empty">Figures come each ten seconds.</p>;
+  return (
+    <div class="cards plots">
+      <Card
+        title="Bytes mirrored a second"
+        curves={rateCurves(figures)}
+        format={(value) => `${bytes(Math.round(value))}/s`}
+      />
+      {isWithinAgent ? (
+        <>
+          <Card title="Calls a minute" curves={callCurves(figures)} />
+          <Card
+            title="Latency of a call"
+            curves={latencyCurves(figures)}
+            format={(value) => `${Math.round(value)} ms`}
+          />
+          <Card title="Failures a minute" curves={failureCurves(figures)} />
+        </>
+      ) : (
+        <p class="notice">
+          Calls, latencies and failures are known where the view runs within the agent: set <code>view.listen</code>.
+        </p>
+      )}
+      <Card title="Jobs, and what fails" curves={countCurves(figures)} />
+    </div>
+  );
+}
+
+function Card({ title, curves, format }: { title: string; curves: Curves; format?: (value: number) => string }) {
+  const isEmpty = curves.names.length < 2;
+  return (
+    <section class="card">
+      <h2>{title}</h2>
+      {isEmpty ? (
+        <p class="fine">None so far.</p>
+      ) : (
+        <Plot label={title} {...curves} isTime fromZero height={180} {...(format === undefined ? {} : { format })} />
+      )}
+    </section>
+  );
+}
+
+interface FactsProps {
+  readonly service: ServiceState;
+  readonly agent: AgentState | undefined;
+  readonly latest: Figure | undefined;
+  readonly now: number;
+}
+
+function Facts({ service, agent, latest, now }: FactsProps) {
+  return (
+    <div class="cards">
+      <section class="card">
+        <h2>Spoken to</h2>
+        <dl class="facts">
+          <Fact word="address">
+            <Outside text={service.address} />
+          </Fact>
+          <Fact word="protocol">{service.protocol.toUpperCase()}</Fact>
+          <Fact word="budget">
+            {counted(service.concurrency, 'call')} at a time, {grouped(service.requestsPerMinute)} a minute
+          </Fact>
+          {latest?.agent != null && <Fact word="waiting calls">{grouped(latest.agent.waiting)}</Fact>}
+          {latest?.agent != null && <Fact word="sign-ins">{grouped(latest.agent.signIns)}</Fact>}
+          <Fact word="agent">{agent?.running === true ? `runs (pid ${agent.pid})` : 'does not run'}</Fact>
+          {agent?.watchMine != null && (
+            <Fact word="jobs of the user">
+              {grouped(agent.watchMine.following)} followed, {grouped(agent.watchMine.waiting)} waiting
+            </Fact>
+          )}
+        </dl>
+      </section>
+      <JobService service={service} now={now} />
+      <section class="card">
+        <h2>Learned of the server</h2>
+        {service.learned.length === 0 && <p class="fine">Nothing yet.</p>}
+        <dl class="facts">
+          {service.learned.map(({ name, value }) => (
+            <Fact key={name} word={<Outside text={name} />}>
+              <Outside text={value} />
+            </Fact>
+          ))}
+        </dl>
+      </section>
+      <section class="card">
+        <h2>Free disk</h2>
+        {service.disks.map((disk) => (
+          <FreeDisk key={disk.name} disk={disk} />
+        ))}
+      </section>
+    </div>
+  );
+}
+
+function JobService({ service: { jobService }, now }: { service: ServiceState; now: number }) {
+  if (jobService === null) return null;
+  const { lookedAt, listed, failures, error } = jobService;
+  return (
+    <section class="card">
+      <h2>Tells of jobs</h2>
+      <dl class="facts">
+        <Fact word="last look">{lookedAt === null ? 'none yet' : ago(lookedAt, now)}</Fact>
+        {listed !== null && <Fact word="jobs told">{grouped(listed)}</Fact>}
+        {failures > 0 && <Fact word="failed looks">{grouped(failures)}</Fact>}
+      </dl>
+      {error !== null && <Failure trouble={error} />}
+    </section>
+  );
+}
+
+function FreeDisk({ disk: { name, directory, freeBytes, totalBytes } }: { disk: Disk }) {
+  const words = `${bytes(freeBytes)} of ${bytes(totalBytes)} free`;
+  const shares = [
+    { kind: 'done', count: totalBytes - freeBytes },
+    { kind: 'left', count: freeBytes },
+  ];
+  return (
+    <div class="disk">
+      <span>
+        {name}: {words}
+      </span>
+      <Shares shares={shares} words={`${name}: ${words}`} />
+      <span class="fine">
+        <Outside text={directory} />
+      </span>
+    </div>
+  );
+}
+
+function Fact({ word, children }: { word: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{word}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

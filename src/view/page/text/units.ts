@@ -1,0 +1,39 @@
+/** Figures in words that people read at a glance. */
+
+const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** `1.5 MiB`. */
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  const power = Math.min(UNITS.length, Math.floor(Math.log2(count) / 10));
+  const value = count / 1024 ** power;
+  return `${value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)} ${UNITS[power - 1]}`;
+}
+
+/** `12,345`, whatever the language of the browser: it stands beside English words. */
+export const grouped = (count: number): string => count.toLocaleString('en-GB');
+
+/** `1 line`, `2 lines`. */
+export const counted = (count: number, word: string): string => `${grouped(count)} ${word}${count === 1 ? '' : 's'}`;
+
+/** `3 s`, `5 min`, `2 h 10 min`, `3 d 4 h`. */
+export function duration(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
+  return hours % 24 === 0 ? `${Math.floor(hours / 24)} d` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** `3 s ago`. */
+export const ago = (at: number, now: number): string => `${duration(now - at)} ago`;
+
+/** `2026-11-22 07:35:45`, as this machine's clock shows it. */
+export function clock(at: number): string {
+  const date = new Date(at);
+  const two = (number: number) => String(number).padStart(2, '0');
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}

@@ -1,0 +1,34 @@
+/** Why a request gets nothing: what the page is told. */
+import type { Refusal } from './contract.ts';
+
+export type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 | 503;
+
+const CODES: Readonly<Record<RefusedStatus, string>> = {
+  400: 'wrong-query',
+  401: 'no-token',
+  403: 'foreign',
+  404: 'not-there',
+  405: 'wrong-method',
+  409: 'changed',
+  415: 'no-preview',
+  416: 'wrong-range',
+  429: 'too-many',
+  503: 'state',
+};
+
+export class Refused extends Error {
+  readonly status: RefusedStatus;
+  readonly refusal: Refusal;
+
+  constructor(status: RefusedStatus, message: string, more: Omit<Refusal, 'code' | 'message'> = {}) {
+    super(message);
+    this.status = status;
+    this.refusal = { code: CODES[status], message, ...more };
+  }
+}
+
+/** The content that was asked for is another by now. */
+export const changed = (version: string): Refused =>
+  new Refused(409, 'the file was truncated or rewritten meanwhile', { version });
+
+export const notThere = (what: string): Refused => new Refused(404, `there is no ${what}`);

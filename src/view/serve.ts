@@ -1,0 +1,99 @@
+/** A view that serves: the parts put together. It reads from outside, as `agent status` does, whoever runs it. */
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { getRequestListener } from '@hono/node-server';
+import { isOnNetworkFileSystem } from '../store/database.ts';
+import { packageFile } from '../system/package-file.ts';
+import { Contents } from './content/contents.ts';
+import { LineIndexes } from './content/line-indexes.ts';
+import type { AgentFigure } from './events/agent-figures.ts';
+import { Changes } from './events/changes.ts';
+import { FileLengths } from './events/file-lengths.ts';
+import { Recorder } from './events/recorder.ts';
+import { Snapshots } from './events/snapshots.ts';
+import { appOf } from './http/app.ts';
+import { Limits } from './http/limits.ts';
+import { PageFiles } from './http/page-files.ts';
+import { tokenFileOf, tokenOf } from './http/token.ts';
+import { linkOf } from './link.ts';
+import { OpenStore } from './open-store.ts';
+import { STATE, type ViewParts } from './parts.ts';
+import type { ViewSettings } from './settings.ts';
+
+export interface ServeOptions {
+  readonly settings: ViewSettings;
+  /** What the agent counted since it was last asked; null where this is not its process. */
+  readonly agentFigure: () => Promise<AgentFigure | null>;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface RunningView {
+  readonly port: number;
+  /** The link that opens it. It holds the token: it is for a person, and no log. */
+  readonly link: string;
+  readonly parts: ViewParts;
+  close(): Promise<void>;
+}
+
+const MOST_CONNECTIONS = 256;
+/** A connection of which nothing moves for so long is closed; a stream has its heartbeat before. */
+const IDLE_MS = 60_000;
+const HEADERS_MS = 10_000;
+const LOOK_MS = 2_000;
+
+/** Serves until it is closed. @throws what `listen` fails with; JobtailError */
+export async function serveView({ settings, agentFigure, onFailure }: ServeOptions): Promise<RunningView> {
+  const token = tokenOf(tokenFileOf(settings));
+  const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
+  const parts = partsOf({ settings, agentFigure, onFailure });
+  let port = settings.listen.port;
+  const app = appOf({ parts, token, port: () => port, page });
+  const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
+  const server = http.createServer(limits, getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  server.maxConnections = MOST_CONNECTIONS;
+  server.timeout = IDLE_MS;
+  try {
+    server.listen(settings.listen.port, settings.listen.host);
+    await once(server, 'listening');
+  } catch (error) {
+    closeParts(parts);
+    throw error;
+  }
+  port = (server.address() as AddressInfo).port;
+  return {
+    port,
+    parts,
+    link: linkOf(settings, port, token),
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+      closeParts(parts);
+    },
+  };
+}
+
+function partsOf({ settings, agentFigure, onFailure }: ServeOptions): ViewParts {
+  const { mirrorDirectory } = settings;
+  const store = new OpenStore(settings);
+  const changes = new Changes();
+  const onChange = () => changes.tell(STATE);
+  const contents = new Contents(mirrorDirectory, store.get);
+  const indexes = new LineIndexes();
+  const onNetwork = isOnNetworkFileSystem(mirrorDirectory);
+  const recorder = new Recorder({ settings, store, agentFigure, onFigure: onChange });
+  return {
+    ...{ settings, onFailure, store, changes, contents, indexes, recorder },
+    lengths: new FileLengths({ mirrorDirectory, onNetwork, contents, indexes, onChange: (name) => changes.tell(name) }),
+    snapshots: new Snapshots({ settings, store, growth: recorder.growth, onChange }),
+    limits: new Limits(),
+  };
+}
+
+function closeParts({ recorder, snapshots, store }: ViewParts): void {
+  recorder.close();
+  snapshots.close();
+  store.close();
+}

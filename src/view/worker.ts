@@ -1,0 +1,39 @@
+/**
+ * The thread of the view within the agent: an event loop of its own, so that a search or a slow query delays no poll, and
+ * an end of its own.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { asJobtailError } from '../errors.ts';
+import type { AgentFigure } from './events/agent-figures.ts';
+import { type RunningView, serveView } from './serve.ts';
+import type { ViewSettings } from './settings.ts';
+import type { FromView, ToView } from './thread.ts';
+
+const agent = parentPort;
+if (agent === null) throw new Error('this is a thread of the agent');
+const tell = (message: FromView) => agent.postMessage(message);
+
+let view: RunningView | undefined;
+let takeFigure: ((figure: AgentFigure) => void) | undefined;
+
+agent.on('message', (message: ToView) => {
+  if (message.kind === 'figure') takeFigure?.(message.figure);
+  else void view?.close().finally(() => process.exit());
+});
+
+try {
+  view = await serveView({
+    settings: workerData as ViewSettings,
+    agentFigure: () =>
+      new Promise((resolve) => {
+        takeFigure = resolve;
+        tell({ kind: 'figure' });
+      }),
+    onFailure: (error) => tell({ kind: 'failure', message: asJobtailError(error).message }),
+  });
+  tell({ kind: 'serving', port: view.port });
+} catch (thrown) {
+  const { message, hint } = asJobtailError(thrown);
+  tell({ kind: 'ended', message, hint });
+  agent.close();
+}

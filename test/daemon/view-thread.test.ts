@@ -1,0 +1,128 @@
+/** The thread of the view: it serves by the settings in force, and whatever ends it, it is said and begun again. */
+
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import { expect, it, onTestFinished } from 'vitest';
+import type { Log } from '../../src/agent/ports.ts';
+import { ViewThread } from '../../src/daemon/view-thread.ts';
+import { Store } from '../../src/store/store.ts';
+import type { ViewSettings } from '../../src/view/settings.ts';
+import { until } from '../support/e2e-until.ts';
+import { freePort } from '../support/free-port.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+interface Said {
+  readonly level: 'info' | 'error' | 'debug' | 'warn';
+  readonly text: string;
+}
+
+async function setUp() {
+  const directory = temporaryDirectory();
+  const [mirrorDirectory, stateDirectory] = ['mirror', 'state'].map((name) => path.join(directory, name)) as [
+    string,
+    string,
+  ];
+  for (const each of [mirrorDirectory, stateDirectory]) fs.mkdirSync(each);
+  new Store({ directory: stateDirectory, service: 'http://service', owner: true, now: Date.now }).close();
+  const service = {
+    address: 'http://service',
+    protocol: 'soap' as const,
+    tellsOfJobs: false,
+    concurrency: 4,
+    requestsPerMinute: 600,
+  };
+  const settings: ViewSettings = {
+    ...{
+      mirrorDirectory,
+      stateDirectory,
+      service,
+      publicUrl: null,
+      tokenFile: null,
+      program: '1',
+      agentPid: process.pid,
+    },
+    listen: { host: '127.0.0.1', port: await freePort() },
+  };
+  const said: Said[] = [];
+  const states: (string | undefined)[] = [];
+  const say = (level: Said['level']) => (_: object, text: string) => void said.push({ level, text });
+  const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
+  const threads: Worker[] = [];
+  const kinds: string[] = [];
+  const onWorker = (thread: Worker) => {
+    threads.push(thread);
+    thread.on('message', ({ kind }: { kind: string }) => kinds.push(kind));
+  };
+  process.on('worker', onWorker);
+  const view = new ViewThread({ log, callsWaiting: () => 0, onState: (lacking) => states.push(lacking) });
+  onTestFinished(async () => {
+    process.off('worker', onWorker);
+    await view.close();
+  });
+  const count = (text: string) => said.filter((each) => each.text.includes(text)).length;
+  return { settings, view, said, states, threads, kinds, count };
+}
+
+it('serves, goes on by the same settings, begins anew by others, and ends', { timeout: 60_000 }, async () => {
+  const { settings, view, threads, count } = await setUp();
+  await view.use(settings);
+  await until('the view', () => count('the view is at ') === 1);
+  const address = `http://127.0.0.1:${settings.listen.port}/`;
+  expect((await fetch(address)).status).toBe(401);
+  await view.use({ ...settings });
+  expect(threads).toHaveLength(1);
+  const other = { ...settings, listen: { host: '127.0.0.1', port: await freePort() } };
+  await view.use(other);
+  await until('the other one', () => count('the view is at ') === 2);
+  await expect(fetch(address)).rejects.toThrow();
+  await view.use(null);
+  await expect(fetch(`http://127.0.0.1:${other.listen.port}/`)).rejects.toThrow();
+});
+
+it('that ends is said, and begun again; this process goes on', { timeout: 60_000 }, async () => {
+  const { settings, view, said, states, threads, count } = await setUp();
+  await view.use(settings);
+  await until('the view', () => count('the view is at ') === 1);
+  await threads[0]?.terminate();
+  await until('another one', () => count('the view is at ') === 2);
+  expect(said.filter(({ level }) => level === 'error').map(({ text }) => text)).toEqual([
+    `there is no view at http://127.0.0.1:${settings.listen.port}/: it ended`,
+  ]);
+  expect(states.filter((state, index) => state !== states[index - 1])).toEqual([
+    'there is no view: it ended',
+    undefined,
+  ]);
+});
+
+it('of an address that is in use is said once, and served when it is free', { timeout: 60_000 }, async () => {
+  const { settings, view, said, count } = await setUp();
+  const taken = net.createServer().listen(settings.listen.port, '127.0.0.1');
+  await once(taken, 'listening');
+  await view.use(settings);
+  await until('another try', () => count('there is no view') >= 2);
+  expect(said.filter(({ level }) => level === 'error')).toHaveLength(1);
+  expect(said[0]?.text).toContain('EADDRINUSE');
+  taken.close();
+  await until('the view', () => count('the view is at ') === 1);
+});
+
+it('asks the agent for what it counted, and for nothing else, however much is asked of it', {
+  timeout: 60_000,
+}, async () => {
+  const { settings, view, kinds, count } = await setUp();
+  view.figures.call({ operation: 'Get', durationMs: 5, outcome: 'ok', bytes: 7 });
+  await view.use(settings);
+  await until('the view', () => count('the view is at ') === 1);
+  const token = fs.readFileSync(path.join(settings.stateDirectory, 'view-token'), 'utf8').trim();
+  const headers = { authorization: `Bearer ${token}` };
+  for (let each = 0; each < 300; each++) {
+    const answer = await fetch(`http://127.0.0.1:${settings.listen.port}/api/results?job=501`, { headers });
+    await answer.text();
+  }
+  expect(kinds.filter((kind) => kind !== 'figure')).toEqual(['serving']);
+  expect(kinds.filter((kind) => kind === 'figure').length).toBeLessThan(10);
+  expect(view.figures.take(0).calls, 'it was taken').toEqual({});
+});

@@ -1,0 +1,211 @@
+/** A view that serves real mirrors and a real store over real HTTP, in this process; gone with the test. */
+import fs from 'node:fs';
+import http from 'node:http';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { JobId, LiveFileName, TaskId } from '../../src/job.ts';
+import { liveParts, resultsParts } from '../../src/mirror-paths.ts';
+import { resultPath } from '../../src/safe-names.ts';
+import type { LiveFileRow, ResultRow } from '../../src/store/rows.ts';
+import { Store } from '../../src/store/store.ts';
+import type { AgentFigure } from '../../src/view/events/agent-figures.ts';
+import { readToken } from '../../src/view/http/token.ts';
+import { type RunningView, serveView } from '../../src/view/serve.ts';
+import type { ViewSettings } from '../../src/view/settings.ts';
+import { NEW_ROW } from './live-place.ts';
+import { temporaryDirectory } from './temp-directory.ts';
+import { EventReader } from './view-events.ts';
+
+export const JOB = '501' as JobId;
+export const TASK = '9001' as TaskId;
+export const STDOUT = `job=${JOB}&task=${TASK}&file=stdout`;
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly text: string;
+}
+
+export interface AskOptions {
+  /** Laid over what a program with the token sends. */
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly method?: string;
+}
+
+export class ViewPlace {
+  readonly directory: string;
+  readonly mirrors: string;
+  readonly store: Store;
+  readonly settings: ViewSettings;
+  /** What it said that should not happen. */
+  readonly failures: unknown[] = [];
+  #view: RunningView | undefined;
+  #token = '';
+
+  private constructor(directory: string, settings: Partial<ViewSettings>) {
+    this.directory = directory;
+    this.mirrors = path.join(directory, 'mirror');
+    const stateDirectory = path.join(directory, 'state');
+    for (const each of [this.mirrors, stateDirectory]) fs.mkdirSync(each);
+    this.store = new Store({ directory: stateDirectory, service: 'http://service', owner: true, now: Date.now });
+    this.settings = {
+      ...{ mirrorDirectory: this.mirrors, stateDirectory, publicUrl: null, tokenFile: null, agentPid: null },
+      service: {
+        ...{ address: 'http://service', protocol: 'soap', tellsOfJobs: false, concurrency: 4, requestsPerMinute: 600 },
+      },
+      listen: { host: '127.0.0.1', port: 0 },
+      program: '1.2.3',
+      ...settings,
+    };
+  }
+
+  static async serve(
+    settings: Partial<ViewSettings> = {},
+    agentFigure: () => Promise<AgentFigure | null> = async () => null,
+  ) {
+    const place = new ViewPlace(temporaryDirectory(), settings);
+    onTestFinished(async () => {
+      await place.#view?.close();
+      place.store.close();
+    });
+    await place.start(agentFigure);
+    return place;
+  }
+
+  async start(agentFigure: () => Promise<AgentFigure | null> = async () => null): Promise<void> {
+    const onFailure = (error: unknown) => this.failures.push(error);
+    this.#view = await serveView({ settings: this.settings, agentFigure, onFailure });
+    this.#token = readToken(path.join(this.settings.stateDirectory, 'view-token')) ?? '';
+  }
+
+  get view(): RunningView {
+    if (this.#view === undefined) throw new Error('it does not serve');
+    return this.#view;
+  }
+
+  get token(): string {
+    return this.#token;
+  }
+
+  /** A watched job with the four live files of one task, which are empty. */
+  addJob(jobId = JOB, taskId = TASK): void {
+    const order = { jobId, tasks: [taskId], files: ['stdout', 'stderr', 'log', 'progress'] as LiveFileName[] };
+    this.store.jobs.watch({ ...order, results: true, settleAfterMs: null, source: 'command' }, Date.now());
+    for (const file of order.files) this.write(file, '', jobId, taskId);
+  }
+
+  mirrorOf(file: LiveFileName = 'stdout', jobId = JOB, taskId = TASK): string {
+    return path.join(this.mirrors, ...liveParts(jobId, { taskId, file }));
+  }
+
+  /** Puts content into a mirror. */
+  write(file: LiveFileName, content: string | Buffer, jobId = JOB, taskId = TASK): string {
+    const mirror = this.mirrorOf(file, jobId, taskId);
+    fs.mkdirSync(path.dirname(mirror), { recursive: true });
+    fs.writeFileSync(mirror, content);
+    this.commit(file, { position: Buffer.byteLength(content) });
+    return mirror;
+  }
+
+  /** Commits a row of a live file, as the agent does. */
+  commit(file: LiveFileName, row: Partial<LiveFileRow>): void {
+    const before = this.store.liveFiles.ofJob(JOB).find((each) => each.file === file);
+    this.store.liveFiles.save({ ...NEW_ROW, jobId: JOB, taskId: TASK, file, ...before, ...row });
+  }
+
+  /** The remote file was rewritten: in the steps of the agent, each in a `commit` of its own. */
+  rewrite(file: LiveFileName, content: string): void {
+    const mirror = this.mirrorOf(file);
+    const row = this.store.liveFiles.ofJob(JOB).find((each) => each.file === file);
+    fs.copyFileSync(mirror, `${mirror}.keeping`);
+    this.commit(file, { rotation: 'copied', position: 0 });
+    for (let number = 4; number >= 1; number--)
+      if (fs.existsSync(`${mirror}.${number}`)) fs.renameSync(`${mirror}.${number}`, `${mirror}.${number + 1}`);
+    fs.renameSync(`${mirror}.keeping`, `${mirror}.1`);
+    fs.truncateSync(mirror, 0);
+    this.commit(file, { rotation: null, generation: (row?.generation ?? 1) + 1 });
+    fs.appendFileSync(mirror, content);
+    this.commit(file, { position: Buffer.byteLength(content) });
+  }
+
+  /** A result as the agent keeps it; without content there is a row alone. */
+  addResult(name: string, content?: string | Buffer, row: Partial<ResultRow> = {}): void {
+    const at = resultPath(name);
+    if (content !== undefined && 'parts' in at) {
+      const file = path.join(this.mirrors, ...resultsParts(JOB), ...at.parts);
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(`${file}.new`, content);
+      fs.renameSync(`${file}.new`, file);
+    }
+    const state = content === undefined ? 'listed' : 'synced';
+    const bytes = content === undefined ? null : Buffer.byteLength(content);
+    const unknown = { reason: null, sha256: null, live: null, fetchedAt: null, stamp: null, stampProven: false };
+    this.store.results.saveAll([
+      { ...unknown, jobId: JOB, name, state, bytes, listedAt: 1, dueAt: 1, intervalMs: 1, ...row },
+    ]);
+  }
+
+  /** One request, with the token unless the headers say otherwise; `target` is sent as it is. */
+  ask(target: string, { headers = {}, method = 'GET' }: AskOptions = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.request(target, { headers, method }, (response) => {
+        const pieces: Buffer[] = [];
+        response.on('data', (piece: Buffer) => pieces.push(piece));
+        response.on('error', reject);
+        response.on('end', () => {
+          const body = Buffer.concat(pieces);
+          const { statusCode: status = 0 } = response;
+          resolve({ status, headers: response.headers, body, text: body.toString('utf8') });
+        });
+      }).on('error', reject);
+    });
+  }
+
+  /** The answer as JSON. */
+  async json<T>(target: string): Promise<T> {
+    const { status, text } = await this.ask(target);
+    if (status !== 200) throw new Error(`${target}: ${status} ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  /** The answer as lines of JSON. */
+  async lines<T>(target: string): Promise<T[]> {
+    const { status, text } = await this.ask(target);
+    if (status !== 200) throw new Error(`${target}: ${status} ${text}`);
+    return text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as T);
+  }
+
+  request(
+    target: string,
+    { headers = {}, method = 'GET' }: AskOptions,
+    onResponse: (response: http.IncomingMessage) => void,
+  ): http.ClientRequest {
+    const all: Record<string, string | undefined> = { authorization: `Bearer ${this.#token}`, ...headers };
+    const sent = Object.fromEntries(
+      Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+    );
+    const request = http.request(
+      { host: '127.0.0.1', port: this.view.port, path: target, method, headers: sent, agent: false },
+      onResponse,
+    );
+    request.end();
+    return request;
+  }
+
+  /** Opens a stream of events; it is closed with the test. */
+  look(query: string): EventReader {
+    const reader = new EventReader();
+    const request = this.request(`/api/events?${query}`, {}, (response) => {
+      response.on('data', (piece: Buffer) => reader.take(piece.toString('utf8')));
+      response.on('error', () => {});
+    });
+    request.on('error', () => {});
+    reader.close = () => void request.destroy();
+    onTestFinished(() => reader.close());
+    return reader;
+  }
+}

@@ -1,0 +1,73 @@
+/** The index of lines: the same numbers as counting from the beginning, however the content grew. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { LineIndex } from '../../../src/view/content/line-index.ts';
+import { numRuns } from '../../support/property-runs.ts';
+import { sourceOf } from '../../support/view-memory-source.ts';
+
+const MIB = 1024 * 1024;
+
+async function countAll(index: LineIndex, bytes: Buffer): Promise<void> {
+  for await (const _ of index.count(sourceOf(bytes)));
+}
+
+const lineEnds = (bytes: Buffer) => bytes.reduce((sum, byte) => sum + Number(byte === 0x0a), 0);
+
+/** Lines whose lengths repeat themselves, so that they meet the edges of blocks everywhere. */
+function linesOf(lengths: readonly number[], total: number): Buffer {
+  const bytes = Buffer.alloc(total, 'x');
+  for (let at = 0, each = 0; at < total; each++) {
+    at += lengths[each % lengths.length] ?? 1;
+    if (at < total) bytes[at] = 0x0a;
+    at++;
+  }
+  return bytes;
+}
+
+describe('the index of lines', () => {
+  it('finds every line and every byte, as the content grows', { timeout: 120_000 }, async () => {
+    const lengths = fc.array(fc.oneof(fc.nat(200), fc.nat(100_000)), { minLength: 1, maxLength: 6 });
+    const sizes = fc.array(fc.oneof(fc.nat(3 * MIB), fc.constantFrom(MIB - 1, MIB, MIB + 1, 2 * MIB)), {
+      minLength: 1,
+      maxLength: 4,
+    });
+    const places = fc.array(fc.nat(3 * MIB), { minLength: 5, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(lengths, sizes, places, async (lineLengths, growth, anywhere) => {
+        const all = linesOf(lineLengths, 3 * MIB);
+        const index = new LineIndex();
+        for (const size of growth.sort((a, b) => a - b)) {
+          const bytes = all.subarray(0, size);
+          const source = sourceOf(bytes);
+          await countAll(index, bytes);
+          expect({ counted: index.counted, lines: index.lines }).toEqual({ counted: size, lines: lineEnds(bytes) });
+          for (const byte of [...anywhere.map((at) => at % (size + 1)), 0, size]) {
+            const line = lineEnds(bytes.subarray(0, byte));
+            expect(index.lineOf(source, byte)).toBe(line);
+            expect(index.startOf(source, line)).toBe(bytes.subarray(0, byte).lastIndexOf(0x0a) + 1);
+          }
+        }
+      }),
+      numRuns(15),
+    );
+  });
+
+  it('says that it does not know yet', () => {
+    const index = new LineIndex();
+    expect(index.lineOf(sourceOf(Buffer.from('a\nb')), 2)).toBeUndefined();
+    expect(index.startOf(sourceOf(Buffer.from('a\nb')), 1)).toBeUndefined();
+    expect(index.lineOf(sourceOf(Buffer.from('a\nb')), 0)).toBe(0);
+  });
+
+  it('counts anew what was taken back', async () => {
+    const index = new LineIndex();
+    await countAll(index, linesOf([9], 3 * MIB));
+    const shorter = linesOf([19], MIB + MIB / 2);
+    const mended = Buffer.concat([linesOf([9], MIB), shorter.subarray(MIB)]);
+    await countAll(index, mended);
+    expect(index.lines).toBe(lineEnds(mended));
+    const longer = Buffer.concat([mended, Buffer.from('\n\n')]);
+    await countAll(index, longer);
+    expect(index.lines).toBe(lineEnds(longer));
+  });
+});

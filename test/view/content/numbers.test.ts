@@ -1,0 +1,74 @@
+/** Numbers of lines that are alike. */
+import { describe, expect, it } from 'vitest';
+import { numbersOf, shapeAt, shapeOf } from '../../../src/view/content/numbers.ts';
+import { sourceOf } from '../../support/view-memory-source.ts';
+
+describe('the shape of a line', () => {
+  it.each([
+    ['residual  6.667e-3', ['residual']],
+    ['step 10/100 residual: 6.6e-3 time=12.5s', ['step', '#2', 'residual', 'time']],
+    ['2026-03-01T12:00:01.5Z INFO iter 5 loss 0.1', ['iter', 'loss']],
+    ['\u001b[32menergy (eV)\u001b[0m -13.6', ['energy (eV)']],
+    ['t = 1.0D+03, E: -5.', ['t', 'E']],
+    ['  1.0   2.0', ['#1', '#2']],
+    ['nan', ['#1']],
+  ])('%j has names for its numbers', (line, columns) => {
+    expect(shapeOf(line, '')?.columns).toEqual(columns);
+  });
+
+  it.each(['node-7 of v1.2.3', 'id 1a2bcdef', 'INFO', '', '12:00:01 started'])('%j has none', (line) => {
+    expect(shapeOf(line, '')).toBeUndefined();
+  });
+
+  it('takes the head of a CSV file', () => {
+    expect(shapeOf('1,2.5,-3', 'step,loss,µ')?.columns).toEqual(['step', 'loss', 'µ']);
+    expect(shapeOf('1,2.5,-3', 'step,loss')?.columns).toEqual(['#1', '#2', '#3']);
+  });
+});
+
+describe('the numbers', () => {
+  const lines = (from: number, to: number) =>
+    Array.from(
+      { length: to - from },
+      (_, index) => `iteration ${from + index}\r\nresidual\t${1 / (from + index)}\r\n`,
+    ).join('');
+
+  async function rowsOf(text: string, like: string, start = 0) {
+    const source = sourceOf(Buffer.from(text));
+    const shape = shapeAt(source, text.indexOf(like) + 3);
+    const found = { at: [] as number[], rows: [] as (number | null)[][], to: start };
+    for await (const { at, rows, to } of numbersOf(source, shape, start)) {
+      found.at.push(...at);
+      found.rows.push(...rows.map((row) => [...row]));
+      found.to = to;
+    }
+    return found;
+  }
+
+  it('are those of the lines that are like one, wherever slices are cut', async () => {
+    const text = lines(1, 20_000);
+    const { at, rows, to } = await rowsOf(text, 'residual');
+    expect(rows).toEqual(Array.from({ length: 19_999 }, (_, index) => [1 / (index + 1)]));
+    expect(at.every((byte) => text.startsWith('residual', byte))).toBe(true);
+    expect(to).toBe(text.length);
+  });
+
+  it('go on where they ended, as the file grows', async () => {
+    const whole = lines(1, 200);
+    const half = whole.slice(0, 1_000);
+    const first = await rowsOf(half, 'residual');
+    expect(first.to, 'a line without an end is left').toBe(half.lastIndexOf('\n') + 1);
+    const rest = await rowsOf(whole, 'residual', first.to);
+    expect([...first.rows, ...rest.rows]).toEqual((await rowsOf(whole, 'residual')).rows);
+  });
+
+  it('that are none leave a gap', async () => {
+    const { rows } = await rowsOf('loss 1\nloss nan\nloss -inf\nloss 2\nother 3\n', 'loss');
+    expect(rows).toEqual([[1], [null], [null], [2]]);
+  });
+
+  it('of a line that has none are refused', () => {
+    const source = sourceOf(Buffer.from('words\nx 1\n'));
+    expect(() => shapeAt(source, 2)).toThrow('this line has no numbers');
+  });
+});

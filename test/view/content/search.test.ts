@@ -1,0 +1,150 @@
+/** The search: what a plain one over the whole text finds, however the content is sliced. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Match, type Pattern, type PatternOptions, patternOf } from '../../../src/view/content/pattern.ts';
+import { searchBackward, searchForward } from '../../../src/view/content/search.ts';
+import { Refused } from '../../../src/view/refused.ts';
+import { numRuns } from '../../support/property-runs.ts';
+import { sourceOf } from '../../support/view-memory-source.ts';
+
+const SLICE = 256 * 1024;
+const PLAIN: PatternOptions = { text: '', matchCase: true, wholeWord: false, isExpression: false };
+const pattern = (text: string, options: Partial<PatternOptions> = {}) => patternOf({ ...PLAIN, text, ...options });
+
+async function all(bytes: Buffer, wanted: Pattern, start = 0): Promise<Match[]> {
+  const found: Match[] = [];
+  for await (const { matches } of searchForward(sourceOf(bytes), wanted, start)) found.push(...matches);
+  return found;
+}
+
+/** Where a text stands in bytes, none within another. */
+function plainly(bytes: Buffer, text: string): Match[] {
+  const needle = Buffer.from(text);
+  const found: Match[] = [];
+  for (let at = bytes.indexOf(needle); at >= 0; at = bytes.indexOf(needle, at + needle.length))
+    found.push([at, needle.length]);
+  return found;
+}
+
+/** Needles around the edges of slices, in lines that are short, or longer than a slice. */
+function haystack(needle: string, places: readonly number[], lineLength: number): Buffer {
+  const bytes = Buffer.alloc(3 * SLICE, '.');
+  for (let at = lineLength; at < bytes.length; at += lineLength + 1) bytes[at] = 0x0a;
+  for (const place of places) bytes.write(needle, place % (bytes.length - 20));
+  return bytes;
+}
+
+const nearEdges = fc.array(
+  fc
+    .tuple(fc.constantFrom(0, SLICE, 2 * SLICE, 3 * SLICE - 40), fc.integer({ min: -30, max: 30 }))
+    .map(([edge, by]) => Math.max(0, edge + by)),
+  { maxLength: 12 },
+);
+const needles = fc.constantFrom('abc', 'aa', 'a', 'žluť', '😀', '$1.(x');
+const lineLengths = fc.constantFrom(7, 79, 1_000, SLICE - 5, SLICE, 4 * SLICE);
+
+describe('a search', () => {
+  it('forwards finds what is there, each once', async () => {
+    await fc.assert(
+      fc.asyncProperty(needles, nearEdges, lineLengths, async (needle, places, lineLength) => {
+        const bytes = haystack(needle, places, lineLength);
+        expect(await all(bytes, pattern(needle))).toEqual(plainly(bytes, needle));
+      }),
+      numRuns(30),
+    );
+  });
+
+  it('backwards finds the last one before', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('abc', 'žluť'), nearEdges, lineLengths, async (needle, places, lineLength) => {
+        const bytes = haystack(needle, places, lineLength);
+        for (const before of [0, 1, ...places, SLICE, bytes.length]) {
+          const expected = plainly(bytes, needle).findLast(([byte]) => byte < before);
+          expect(await searchBackward(sourceOf(bytes), pattern(needle), before)).toEqual(expected);
+        }
+      }),
+      numRuns(20),
+    );
+  });
+
+  it('by an expression finds the same as by the text', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom('abc', 'žluť', '😀'),
+        nearEdges,
+        fc.constantFrom(79, 1_000),
+        async (needle, places, lineLength) => {
+          // Two that overlap would make bytes that are no text.
+          const bytes = haystack(needle, places.slice(0, 1), lineLength);
+          expect(await all(bytes, pattern(needle, { isExpression: true }))).toEqual(plainly(bytes, needle));
+        },
+      ),
+      numRuns(10),
+    );
+  });
+
+  it.each([
+    [
+      'without regard to case, of any script',
+      'ŽLUŤ straße Σ',
+      { matchCase: false },
+      'žluť STRASSE σ'.replace('STRASSE', 'straße'),
+    ],
+    ['of whole words', 'cat', { wholeWord: true }, undefined],
+  ] as const)('finds %s', async (_, text, options, other) => {
+    const bytes = Buffer.from(other ?? 'concat cat, catalog (cat) žcat cat');
+    const found = await all(bytes, pattern(text, options));
+    const expected =
+      other === undefined
+        ? [
+            [7, 3],
+            [21, 3],
+            [32, 3],
+          ]
+        : [[0, bytes.length]];
+    expect(found).toEqual(expected);
+  });
+
+  it.each(['', 'a', 'ab', 'a\n', '\na', 'xxxxxxxa'])('looks through %j', async (text) => {
+    const bytes = Buffer.from(text);
+    expect(await all(bytes, pattern('a'))).toEqual(plainly(bytes, 'a'));
+    expect(await searchBackward(sourceOf(bytes), pattern('a'), bytes.length)).toEqual(plainly(bytes, 'a')[0]);
+  });
+
+  it('takes what stands before a slice into account', async () => {
+    // One line; the word begins with the second slice, and goes on from the first one.
+    const bytes = Buffer.from(`${'x'.repeat(SLICE - 4096)}cat ${'y'.repeat(SLICE)} cat`);
+    expect(await all(bytes, pattern('cat', { wholeWord: true }))).toEqual([[bytes.length - 3, 3]]);
+  });
+
+  it('by an expression counts bytes, also in lines that are no text', async () => {
+    const bytes = Buffer.concat([Buffer.from('žluť 12\n'), Buffer.from([0xff, 0xfe]), Buffer.from(' 34\nkůň 56')]);
+    const found = await all(bytes, pattern('[0-9]+', { isExpression: true }));
+    expect(found.map(([byte, length]) => bytes.toString('latin1', byte, byte + length))).toEqual(['12', '34', '56']);
+  });
+
+  it.each([
+    ['nothing', '', {}],
+    ['too much', 'x'.repeat(257), {}],
+    ['more than a line', 'a\nb', {}],
+    ['no expression', '(', { isExpression: true }],
+  ] as const)('for %s is refused', (_, text, options) => {
+    expect(() => pattern(text, options)).toThrow(Refused);
+  });
+
+  it('by an expression that would run away ends', async () => {
+    const bytes = Buffer.from(`${'a'.repeat(5_000)}\n`.repeat(3));
+    const runaway = pattern('(a+)+$(?!\\s)b', { isExpression: true });
+    await expect(all(bytes, runaway)).rejects.toThrow('takes too long');
+    const notText = Buffer.concat([Buffer.from([0xff, 0x0a]), bytes]);
+    await expect(all(notText, runaway)).rejects.toThrow('takes too long');
+  });
+
+  it('by an expression reaches nothing of the program', async () => {
+    const found = await all(
+      Buffer.from('process require globalThis'),
+      pattern('constructor|process', { isExpression: true }),
+    );
+    expect(found).toEqual([[0, 7]]);
+  });
+});

@@ -1,0 +1,122 @@
+/** Windows of lines: whatever the bytes and wherever they are cut, every byte comes once, and a line is whole where it fits. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Window, windowOf } from '../../../src/view/content/window.ts';
+import { numRuns } from '../../support/property-runs.ts';
+import { sourceOf } from '../../support/view-memory-source.ts';
+
+const LEAST = 64;
+
+/** Lines of any length, with either end, of any script, and bytes that are no text; the last one may have no end. */
+const content = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 40 }).map((text) => Buffer.from(text)),
+      fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
+      fc.nat(400).map((length) => Buffer.from('ž'.repeat(length))),
+      fc.constantFrom('\n', '\r\n', '\n\n', '\r').map((text) => Buffer.from(text)),
+    ),
+    { maxLength: 60 },
+  )
+  .map((pieces) => Buffer.concat(pieces));
+const size = fc.integer({ min: LEAST, max: 600 });
+
+const endOf = ({ start, bytes }: Window) => start + bytes.length;
+
+function* forwards(bytes: Buffer, sizes: readonly number[], from: number): Generator<Window> {
+  for (let at = from, each = 0; at < bytes.length; each++) {
+    const window = windowOf(sourceOf(bytes), { at, bytes: sizes[each % sizes.length] ?? LEAST });
+    expect(window.start).toBe(at);
+    expect(window.bytes.length, 'it goes on').toBeGreaterThan(0);
+    yield window;
+    at = endOf(window);
+  }
+}
+
+function* backwards(bytes: Buffer, sizes: readonly number[]): Generator<Window> {
+  for (let to = bytes.length, each = 0; to > 0; each++) {
+    const window = windowOf(sourceOf(bytes), { to, bytes: sizes[each % sizes.length] ?? LEAST });
+    expect(endOf(window)).toBe(to);
+    expect(window.bytes.length, 'it goes on').toBeGreaterThan(0);
+    yield window;
+    to = window.start;
+  }
+}
+
+/** What every window is, wherever it came from. */
+function expectSound(bytes: Buffer, window: Window, most: number): void {
+  expect(bytes.subarray(window.start, endOf(window)).equals(window.bytes)).toBe(true);
+  expect(window.bytes.length).toBeLessThanOrEqual(most);
+  expect(window.beginsLine).toBe(window.start === 0 || bytes[window.start - 1] === 0x0a);
+}
+
+describe('windows', () => {
+  it('forwards have every byte once, and end with a line unless one is longer than they may be', () => {
+    fc.assert(
+      fc.property(content, fc.array(size, { minLength: 1, maxLength: 5 }), (bytes, sizes) => {
+        const windows = [...forwards(bytes, sizes, 0)];
+        expect(Buffer.concat(windows.map((window) => window.bytes)).equals(bytes)).toBe(true);
+        for (const [index, window] of windows.entries()) {
+          expectSound(bytes, window, sizes[index % sizes.length] ?? LEAST);
+          const isWhole = bytes[endOf(window) - 1] === 0x0a || endOf(window) === bytes.length;
+          expect(isWhole || !window.bytes.includes(0x0a)).toBe(true);
+        }
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('backwards have every byte once, and begin with a line unless one is longer than they may be', () => {
+    fc.assert(
+      fc.property(content, fc.array(size, { minLength: 1, maxLength: 5 }), (bytes, sizes) => {
+        const windows = [...backwards(bytes, sizes)];
+        expect(Buffer.concat(windows.reverse().map((window) => window.bytes)).equals(bytes)).toBe(true);
+        for (const window of windows) {
+          expectSound(bytes, window, 600);
+          expect(window.beginsLine || !window.bytes.subarray(0, -1).includes(0x0a)).toBe(true);
+        }
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('of a byte begin with its line', () => {
+    fc.assert(
+      fc.property(content, fc.nat(), size, (bytes, anywhere, most) => {
+        const from = bytes.length === 0 ? 0 : anywhere % (bytes.length + 1);
+        const window = windowOf(sourceOf(bytes), { from, bytes: most });
+        expectSound(bytes, window, most);
+        expect(window.start).toBe(bytes.subarray(0, from).lastIndexOf(0x0a) + 1);
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('cut no character of UTF-8, in either direction, in a line without an end', () => {
+    const text = 'až😀ř'.repeat(500);
+    const bytes = Buffer.from(text);
+    const isWhole = (window: Window) => !window.bytes.toString('utf8').includes('\ufffd');
+    for (const most of [64, 65, 66, 67, 101]) {
+      expect([...forwards(bytes, [most], 0)].every(isWhole)).toBe(true);
+      expect([...backwards(bytes, [most])].every(isWhole)).toBe(true);
+    }
+  });
+
+  it('of a byte far within a line begin near it, with a character', () => {
+    const bytes = Buffer.from(`first\n${'ž'.repeat(100_000)}`);
+    for (const from of [150_000, 150_001]) {
+      const { start, beginsLine } = windowOf(sourceOf(bytes), { from, bytes: LEAST });
+      expect(start).toBe(150_000);
+      expect(beginsLine).toBe(false);
+    }
+  });
+
+  it('beyond the end are the end', () => {
+    const source = sourceOf(Buffer.from('one\ntwo'));
+    expect(windowOf(source, { from: 1_000, bytes: LEAST }).bytes.toString()).toBe('two');
+    expect(windowOf(source, { at: 1_000, bytes: LEAST })).toMatchObject({ start: 7, bytes: Buffer.alloc(0) });
+    expect(windowOf(source, { to: 1_000, bytes: LEAST }).bytes.toString()).toBe('one\ntwo');
+    expect(windowOf(source, { bytes: LEAST }).bytes.toString()).toBe('one\ntwo');
+    expect(windowOf(sourceOf(Buffer.alloc(0)), { bytes: LEAST })).toMatchObject({ start: 0, beginsLine: true });
+  });
+});

@@ -1,0 +1,336 @@
+/** Contents over real HTTP: bytes of the mirrors and results, lines, generations, searches, downloads. */
+
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { Generations, NumbersLine, Place, ResultEntries, SearchLine } from '../../src/view/contract.ts';
+import { needs } from '../support/needs.ts';
+import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
+
+const TEXT = 'první řádek\r\n\u001b[31mred\u001b[0m\n<script>alert(1)</script>\n';
+
+async function placeWith(content: string | Buffer): Promise<ViewPlace> {
+  const place = await ViewPlace.serve();
+  place.addJob();
+  place.write('stdout', content);
+  return place;
+}
+
+const numbersIn = ({ headers }: Answer) => ({
+  start: Number(headers['view-start']),
+  end: Number(headers['view-end']),
+  bytes: Number(headers['view-bytes']),
+});
+
+describe('the lines of a mirror', () => {
+  it('are its bytes, window by window', async () => {
+    const content = Buffer.concat([Buffer.from(TEXT.repeat(3_000)), Buffer.from([0xff, 0x00, 0xc3])]);
+    const place = await placeWith(content);
+    const windows: Buffer[] = [];
+    for (let at = 0; at < content.length; ) {
+      const answer = await place.ask(`/api/lines?${STDOUT}&version=g1&at=${at}&bytes=10000`);
+      expect(answer.headers).toMatchObject({ 'content-type': 'application/octet-stream', 'view-version': 'g1' });
+      const { start, end, bytes } = numbersIn(answer);
+      expect({ start, bytes }).toEqual({ start: at, bytes: content.length });
+      windows.push(answer.body);
+      at = end;
+    }
+    expect(Buffer.concat(windows).equals(content)).toBe(true);
+  });
+
+  it('have numbers once they are counted, and each can be gone to', async () => {
+    const place = await placeWith(TEXT.repeat(100_000));
+    const before = await place.ask(`/api/lines?${STDOUT}&from=3000000`);
+    expect(before.headers['view-line']).toBeUndefined();
+    const found = await place.json<Place>(`/api/place?${STDOUT}&line=123456`);
+    expect(found.line).toBe(123_456);
+    expect(TEXT.repeat(50_000).split('\n').slice(0, 123_456).join('\n').length + 1).toBeGreaterThan(0);
+    const at = await place.ask(`/api/lines?${STDOUT}&at=${found.byte}`);
+    expect(at.headers['view-line']).toBe('123456');
+    expect(await place.json<Place>(`/api/place?${STDOUT}&byte=${found.byte + 3}`)).toEqual(found);
+    const last = await place.json<Place>(`/api/place?${STDOUT}&line=999999999`);
+    expect(last).toEqual({ version: 'g1', line: 300_000, byte: Buffer.byteLength(TEXT) * 100_000 });
+  });
+
+  it('of a generation that is over are refused, and so are later bytes under its name', async () => {
+    const place = await placeWith('old\n'.repeat(100));
+    expect((await place.ask(`/api/lines?${STDOUT}&version=g1`)).status).toBe(200);
+    place.rewrite('stdout', 'new\n');
+    const answer = await place.ask(`/api/lines?${STDOUT}&version=g1`);
+    expect({ status: answer.status, refusal: JSON.parse(answer.text) }).toMatchObject({
+      status: 409,
+      refusal: { code: 'changed', version: 'g2' },
+    });
+    expect((await place.ask(`/api/lines?${STDOUT}`)).text).toBe('new\n');
+  });
+
+  it('of former generations stay, whatever number they have by now', async () => {
+    const place = await placeWith('first\n');
+    place.rewrite('stdout', 'second\n');
+    const [first] = (await place.json<Generations>(`/api/generations?${STDOUT}`)).former;
+    place.rewrite('stdout', 'third\n');
+    const { now, former } = await place.json<Generations>(`/api/generations?${STDOUT}`);
+    expect(now).toBe('g3');
+    expect(former.map(({ name, bytes }) => [name, bytes])).toEqual([
+      ['stdout.log.1', 7],
+      ['stdout.log.2', 6],
+    ]);
+    expect(former[1]?.version).toBe(first?.version);
+    expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).text).toBe('first\n');
+    expect((await place.ask(`/api/raw?${STDOUT}&version=${former[0]?.version}`)).text).toBe('second\n');
+    fs.rmSync(`${place.mirrorOf()}.2`);
+    expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).status).toBe(409);
+  });
+});
+
+describe('a search', () => {
+  it('counts all, says where, and where about', async () => {
+    const place = await placeWith(`${'.'.repeat(99)}\n`.repeat(20_000) + 'ŽLUŤ\n'.repeat(3));
+    const said = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=${encodeURIComponent('žluť')}`);
+    expect(said.flatMap((line) => ('at' in line ? line.at : []))).toEqual([
+      [2_000_000, 6],
+      [2_000_007, 6],
+      [2_000_014, 6],
+    ]);
+    expect(said.find((line) => 'marks' in line)).toEqual({ marks: [...Array(255).fill(0), 3] });
+    expect(said.at(-1)).toEqual({ done: true, count: 3, version: 'g1' });
+  });
+
+  it('goes on from a byte, and back from one', async () => {
+    const place = await placeWith('a needle, a needle and a needle\n'.repeat(2));
+    const next = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=needle&from=3&most=2`);
+    expect(next[0]).toEqual({
+      at: [
+        [12, 6],
+        [25, 6],
+      ],
+    });
+    const previous = await place.lines<SearchLine>(`/api/search?${STDOUT}&text=needle&before=25`);
+    expect(previous[0]).toEqual({ at: [[12, 6]] });
+  });
+
+  it('that nobody reads any more ends, and gives its place back', async () => {
+    const place = await placeWith(Buffer.alloc(16 * 1024 * 1024, 'abcdefg\n'));
+    for (let each = 0; each < 40; each++) {
+      await new Promise<void>((resolve) => {
+        const request = place.request(`/api/search?${STDOUT}&text=abc&case=1`, {}, (response) => {
+          expect(response.statusCode).toBe(200);
+          response.on('error', () => {});
+          request.destroy();
+          request.on('close', resolve);
+        });
+        request.on('error', () => resolve());
+      });
+    }
+    const last = (await place.lines<SearchLine>(`/api/search?${STDOUT}&text=efg`)).at(-1);
+    expect(last).toMatchObject({ done: true, count: 2 * 1024 * 1024 });
+    expect(place.failures).toEqual([]);
+  });
+
+  it('in a file that is rewritten meanwhile says so', async () => {
+    const place = await placeWith(Buffer.alloc(64 * 1024 * 1024, 'abcdefg\n'));
+    const said = await new Promise<SearchLine[]>((resolve) => {
+      let text = '';
+      const request = place.request(`/api/search?${STDOUT}&text=a`, {}, (response) => {
+        place.rewrite('stdout', 'x\n');
+        response.on('data', (piece: Buffer) => (text += piece));
+        response.on('end', () =>
+          resolve(
+            text
+              .trim()
+              .split('\n')
+              .map((line) => JSON.parse(line) as SearchLine),
+          ),
+        );
+      });
+      request.on('error', () => resolve([]));
+    });
+    expect(said.at(-1)).toMatchObject({ done: true, cut: expect.stringContaining('rewritten'), version: 'g2' });
+  });
+});
+
+describe('numbers', () => {
+  it('come with their names, and go on as the file grows', async () => {
+    const place = await placeWith('step 1 loss 0.5\nwords\nstep 2 loss 0.25\n');
+    const first = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
+    expect(first).toEqual([
+      { columns: ['step', 'loss'], version: 'g1' },
+      {
+        at: [0, 22],
+        rows: [
+          [1, 0.5],
+          [2, 0.25],
+        ],
+      },
+      { done: true, to: 39, rows: 2, every: 1 },
+    ]);
+    fs.appendFileSync(place.mirrorOf(), 'step 3 loss nan\n');
+    const rest = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0&from=39`);
+    expect(rest[1]).toEqual({ at: [39], rows: [[3, null]] });
+  });
+
+  it('that are very many are thinned', async () => {
+    const place = await placeWith(Array.from({ length: 200_000 }, (_, index) => `x ${index}\n`).join(''));
+    const said = await place.lines<NumbersLine>(`/api/numbers?${STDOUT}&like=0`);
+    const rows = said.flatMap((line) => ('at' in line ? line.rows : []));
+    expect(rows.length).toBeLessThan(150_000);
+    expect(said.at(-1)).toMatchObject({ rows: 200_000, every: 4 });
+  });
+});
+
+describe('a download', () => {
+  it('is the bytes, or a part of them, and never looked at by a browser', async () => {
+    const place = await placeWith(TEXT);
+    const whole = await place.ask(`/api/raw?${STDOUT}`);
+    expect(whole.headers).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment; filename="501-9001-stdout.log"; filename*=UTF-8\'\'501-9001-stdout.log',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(whole.body.equals(Buffer.from(TEXT))).toBe(true);
+    const part = await place.ask(`/api/raw?${STDOUT}`, { headers: { range: 'bytes=4-9' } });
+    expect({ status: part.status, range: part.headers['content-range'], body: part.body }).toEqual({
+      status: 206,
+      range: `bytes 4-9/${Buffer.byteLength(TEXT)}`,
+      body: Buffer.from(TEXT).subarray(4, 10),
+    });
+    expect((await place.ask(`/api/raw?${STDOUT}`, { headers: { range: 'bytes=-3' } })).body).toEqual(
+      Buffer.from(TEXT).subarray(-3),
+    );
+    expect((await place.ask(`/api/raw?${STDOUT}`, { headers: { range: 'bytes=9999-' } })).status).toBe(416);
+    expect((await place.ask(`/api/raw?${STDOUT}`, { headers: { range: 'bytes=0-1,5-6' } })).status).toBe(200);
+  });
+
+  it('of a file that is rewritten meanwhile breaks off', async () => {
+    const place = await placeWith(Buffer.alloc(64 * 1024 * 1024, 'x'));
+    const outcome = await new Promise<string>((resolve) => {
+      place
+        .request(`/api/raw?${STDOUT}`, {}, (response) => {
+          place.rewrite('stdout', 'short');
+          response.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+          response.on('end', () => resolve('whole'));
+          response.resume();
+        })
+        .on('error', () => {});
+    });
+    expect(outcome).toBe('ECONNRESET');
+    expect((await place.ask(`/api/raw?${STDOUT}`)).text).toBe('short');
+  });
+});
+
+describe('results', () => {
+  const names = [
+    '/out/a.csv',
+    '/out/b.html',
+    '/out/deep/c.png',
+    '/out/deep/er/d.txt',
+    '/top.pdf',
+    '/waits',
+    '/../evil',
+  ];
+
+  async function placeWithResults(): Promise<ViewPlace> {
+    const place = await placeWith('live\n');
+    place.addResult('/out/a.csv', 'x,y\n1,2\n', { sha256: 'aa', fetchedAt: 5 });
+    place.addResult('/out/b.html', '<script>alert(1)</script>');
+    place.addResult('/out/deep/c.png', 'no picture');
+    place.addResult('/out/deep/er/d.txt', 'text');
+    place.addResult('/top.pdf', '%PDF-1.7 and more');
+    place.addResult('/waits');
+    place.addResult('/../evil', undefined, { state: 'refused', reason: 'it has the part ..' });
+    place.addResult('/live.txt', undefined, { state: 'linked', live: '9001/stdout' });
+    return place;
+  }
+
+  it('are a tree, each level with its states', async () => {
+    const place = await placeWithResults();
+    const top = await place.json<ResultEntries>('/api/results?job=501');
+    expect(top.entries.map(({ kind, name }) => [kind, name])).toEqual([
+      ['directory', '/../'],
+      ['file', '/live.txt'],
+      ['directory', '/out/'],
+      ['file', '/top.pdf'],
+      ['file', '/waits'],
+    ]);
+    expect(top.entries[2]).toEqual({ kind: 'directory', name: '/out/', files: 4, bytes: 47, states: { synced: 4 } });
+    const out = await place.json<ResultEntries>('/api/results?job=501&under=/out/');
+    expect(out.entries).toMatchObject([
+      { name: '/out/a.csv', state: 'synced', bytes: 8, sha256: 'aa', fetchedAt: 5, preview: 'csv' },
+      { name: '/out/b.html', preview: 'html' },
+      { kind: 'directory', name: '/out/deep/', files: 2 },
+    ]);
+    const rest = await place.json<ResultEntries>('/api/results?job=501&under=/out/&after=/out/b.html');
+    expect(rest.entries.map(({ name }) => name)).toEqual(['/out/deep/']);
+  });
+
+  it('that are very many come in pages', async () => {
+    const place = await placeWith('');
+    const row = { reason: null, sha256: null, live: null, fetchedAt: null, stamp: null, stampProven: false };
+    const rows = Array.from({ length: 1_200 }, (_, index) => `many/${String(index).padStart(5, '0')}`);
+    place.store.results.saveAll(
+      rows.map((name) => ({
+        ...row,
+        jobId: '501' as never,
+        name,
+        state: 'listed',
+        bytes: null,
+        listedAt: 1,
+        dueAt: 1,
+        intervalMs: 1,
+      })),
+    );
+    const found: string[] = [];
+    for (let more = true; more; ) {
+      const page = await place.json<ResultEntries>(`/api/results?job=501&under=many/&after=${found.at(-1) ?? ''}`);
+      found.push(...page.entries.map(({ name }) => name));
+      more = page.more;
+    }
+    expect(found).toEqual(rows);
+  });
+
+  it('are looked at like any content; a link is its live file, and what has not come is not there', async () => {
+    const place = await placeWithResults();
+    const lines = (name: string) => place.ask(`/api/lines?job=501&result=${encodeURIComponent(name)}`);
+    expect((await lines('/out/a.csv')).text).toBe('x,y\n1,2\n');
+    expect((await lines('/live.txt')).text).toBe('live\n');
+    expect((await lines('/waits')).status).toBe(404);
+    expect((await lines('/../evil')).status).toBe(404);
+    expect((await lines('/nowhere')).status).toBe(404);
+    const { headers } = await lines('/out/a.csv');
+    place.addResult('/out/a.csv', 'other');
+    const stale = await place.ask(`/api/lines?job=501&result=%2Fout%2Fa.csv&version=${headers['view-version']}`);
+    expect(stale.status).toBe(409);
+  });
+
+  it('are previewed with nothing that runs, if they are what they are called', async () => {
+    const place = await placeWithResults();
+    const preview = (name: string) => place.ask(`/api/preview?job=501&result=${encodeURIComponent(name)}`);
+    const html = await preview('/out/b.html');
+    expect(html.headers['content-type']).toBe('text/html; charset=utf-8');
+    expect(html.headers['content-security-policy']).toMatch(/^sandbox; default-src 'none'/);
+    expect(html.headers['content-security-policy']).not.toMatch(/allow-|script-src/);
+    expect(html.headers['x-content-type-options']).toBe('nosniff');
+    expect((await preview('/top.pdf')).headers['content-type']).toBe('application/pdf');
+    for (const name of ['/out/deep/c.png', '/out/a.csv', '/live.txt'])
+      expect((await preview(name)).status, name).toBe(415);
+  });
+
+  it('of a directory come as one file, as it streams', needs('python3'), async () => {
+    const place = await placeWithResults();
+    const answer = await place.ask('/api/archive?job=501&under=/out/');
+    expect(answer.headers['content-disposition']).toContain('filename="501-out.zip"');
+    const file = path.join(place.directory, 'results.zip');
+    fs.writeFileSync(file, answer.body);
+    const script =
+      'import sys,zipfile; z=zipfile.ZipFile(sys.argv[1]); print(z.testzip(), [(n, len(z.read(n))) for n in z.namelist()])';
+    const { stdout } = spawnSync('python3', ['-c', script, file], { encoding: 'utf8' });
+    expect(stdout.trim()).toBe(
+      "None [('out/a.csv', 8), ('out/b.html', 25), ('out/deep/c.png', 10), ('out/deep/er/d.txt', 4)]",
+    );
+    const all = await place.ask('/api/archive?job=501');
+    for (const name of names.slice(0, 5)) expect(all.body.includes(name.slice(1)), name).toBe(true);
+    expect(all.body.includes('evil')).toBe(false);
+    expect(all.body.includes('live.txt'), 'a link is there as what it leads to').toBe(true);
+  });
+});

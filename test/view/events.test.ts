@@ -1,0 +1,255 @@
+/** What is pushed: growth of mirrors, jobs and figures as they change, to as many as look; and nothing where nobody does. */
+import fs from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { JobId } from '../../src/job.ts';
+import type { Trouble } from '../../src/store/rows.ts';
+import type { FileLength } from '../../src/view/contract.ts';
+import { until } from '../support/e2e-until.ts';
+import { JOB, type ViewPlace as Place, STDOUT, ViewPlace } from '../support/view-place.ts';
+
+const FILE = `file=${JOB}/9001/stdout`;
+const TROUBLE: Trouble = { code: 'timeout', message: '<b>no\u202e answer', hint: 'wait', since: 7 };
+
+async function placeWithJob(): Promise<Place> {
+  const place = await ViewPlace.serve();
+  place.addJob();
+  return place;
+}
+
+/** Bytes of a mirror as a page gets them: what each event says is new is asked for. */
+class Follower {
+  readonly #place: Place;
+  readonly #seen: Buffer[] = [];
+  #bytes = 0;
+  version = '';
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  get content(): Buffer {
+    return Buffer.concat(this.#seen);
+  }
+
+  async take({ version, bytes }: FileLength): Promise<void> {
+    if (version !== this.version) {
+      this.version = version;
+      this.#bytes = 0;
+      this.#seen.length = 0;
+    }
+    while (this.#bytes < bytes) {
+      const { status, body } = await this.#place.ask(
+        `/api/lines?${STDOUT}&version=${version}&at=${this.#bytes}&bytes=5000`,
+      );
+      if (status === 409) return;
+      this.#seen.push(body);
+      this.#bytes += body.length;
+    }
+  }
+}
+
+describe('a mirror that grows', () => {
+  it('is followed byte for byte, through a rewrite, while its lines are counted', async () => {
+    const place = await placeWithJob();
+    const page = place.look(FILE);
+    await page.until('length', ({ bytes }) => bytes === 0);
+    const follower = new Follower(place);
+    for (let step = 1; step <= 50; step++) {
+      fs.appendFileSync(place.mirrorOf(), `step ${step} ${'ž'.repeat(step * 20)}\r\npart`);
+      const { size } = fs.statSync(place.mirrorOf());
+      await follower.take(await page.until('length', ({ bytes }) => bytes === size));
+    }
+    expect(follower.content.equals(fs.readFileSync(place.mirrorOf()))).toBe(true);
+    await page.until('length', ({ counted, bytes, lines }) => counted === bytes && lines === 50);
+
+    place.rewrite('stdout', 'anew\n');
+    const anew = await page.until('length', ({ version, bytes }) => version === 'g2' && bytes === 5);
+    await follower.take(anew);
+    expect(follower.content.toString()).toBe('anew\n');
+    await page.until('length', ({ counted, lines }) => counted === 5 && lines === 1);
+  });
+
+  it('is said to all who look, and only the last of many changes', async () => {
+    const place = await placeWithJob();
+    const pages = Array.from({ length: 10 }, () => place.look(FILE));
+    await Promise.all(pages.map((page) => page.until('length')));
+    for (let step = 0; step < 500; step++) fs.appendFileSync(place.mirrorOf(), '0123456789');
+    for (const page of pages) {
+      await page.until('length', ({ bytes }) => bytes === 5_000);
+      expect(page.all('length').length).toBeLessThan(250);
+    }
+    expect(place.view.parts.lengths.size, 'one watch for all of them').toBe(1);
+  });
+
+  it('that is taken back is said, and one that is made later', async () => {
+    const place = await placeWithJob();
+    fs.appendFileSync(place.mirrorOf(), '0123456789');
+    const page = place.look(FILE);
+    await page.until('length', ({ bytes }) => bytes === 10);
+    fs.truncateSync(place.mirrorOf(), 4);
+    await page.until('length', ({ bytes }) => bytes === 4);
+    fs.rmSync(place.mirrorOf('log'));
+    const later = place.look(`file=${JOB}/9001/log`);
+    await later.until('hello');
+    fs.writeFileSync(place.mirrorOf('log'), 'there');
+    await later.until('length', ({ bytes }) => bytes === 5);
+    // Replaced: what the system watched is another file now.
+    fs.writeFileSync(`${place.mirrorOf('log')}.new`, 'replaced');
+    fs.renameSync(`${place.mirrorOf('log')}.new`, place.mirrorOf('log'));
+    await later.until('length', ({ bytes }) => bytes === 8);
+    fs.appendFileSync(place.mirrorOf('log'), '!');
+    await later.until('length', ({ bytes }) => bytes === 9);
+  });
+
+  it('is let go of when the last one looks away', async () => {
+    const place = await placeWithJob();
+    const { lengths } = place.view.parts;
+    const pages = [place.look(FILE), place.look(`${FILE}&file=${JOB}/9001/log`)];
+    await Promise.all(pages.map((page) => page.until('length')));
+    expect(lengths.size).toBe(2);
+    pages[1]?.close();
+    await until('one watch less', () => lengths.size === 1);
+    pages[0]?.close();
+    await until('no watch', () => lengths.size === 0);
+  });
+});
+
+describe('jobs', () => {
+  it('come whole, then those that changed', async () => {
+    const place = await placeWithJob();
+    place.addResult('/a', 'abc');
+    place.store.jobs.watch(
+      { jobId: '502' as JobId, tasks: null, files: ['log'], results: false, settleAfterMs: null, source: 'command' },
+      5,
+    );
+    const page = place.look('jobs=1');
+    const [first] = [await page.until('jobs')];
+    expect(first).toMatchObject({ whole: true, gone: [] });
+    expect(first.jobs).toMatchObject([
+      {
+        ...{ jobId: '501', state: 'watched', tasks: 1, liveFiles: 4, liveBytes: 0, error: null },
+        results: { listed: 1, synced: 1, bytes: 3 },
+      },
+      { jobId: '502', lookingForTasks: false, results: null, watchedAt: 5, changedAt: 5 },
+    ]);
+    place.write('stdout', 'x'.repeat(1_000));
+    place.commit('stderr', { error: TROUBLE });
+    const changed = await page.until('jobs', ({ jobs }) => jobs.some(({ error }) => error !== null));
+    expect(changed.whole).toBe(false);
+    expect(changed.jobs).toMatchObject([{ jobId: '501', liveBytes: 1_000, error: TROUBLE, failingFiles: 1 }]);
+    // Of a visit that changed nothing else, its time alone.
+    place.store.jobs.endVisit(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 0, error: null });
+    await page.until('jobs', ({ jobs, polledAt }) => jobs.length === 0 && polledAt['501'] === 9_000);
+    place.store.jobs.setState('502' as JobId, 'ended');
+    await page.until('jobs', ({ gone }) => gone[0] === '502');
+  });
+
+  it('that one looks at come with their files; of one that was never followed it is said', async () => {
+    const place = await placeWithJob();
+    const page = place.look(`job=${JOB}&job=999`);
+    expect(await page.until('job')).toMatchObject({ jobId: JOB, taskList: [], lastLook: null });
+    const { files, whole } = await page.until('files');
+    expect(whole).toBe(true);
+    expect(files.map(({ taskId, file, version }) => [taskId, file, version])).toEqual(
+      ['stdout', 'stderr', 'log', 'progress'].map((file) => ['9001', file, 'g1']),
+    );
+    expect(await page.until('missing')).toEqual({ jobId: '999' });
+    place.commit('log', { position: 7, verified: 7, inexact: [{ start: 1, length: 2 }], generation: 3 });
+    const change = await page.until('files', (last) => !last.whole);
+    expect(change.files).toMatchObject([
+      { file: 'log', version: 'g3', generation: 3, bytes: 7, verified: true, exact: false, inexactBytes: 2 },
+    ]);
+  });
+
+  it('of a store that is made anew are told, and so is one that cannot be read', async () => {
+    const place = await placeWithJob();
+    const page = place.look('jobs=1');
+    await page.until('jobs');
+    const file = `${place.settings.stateDirectory}/agent.db`;
+    fs.renameSync(file, `${file}.away`);
+    const trouble = await page.until('trouble', (told) => told !== null);
+    expect(trouble?.message).toContain('there is no state');
+    fs.renameSync(`${file}.away`, file);
+    await page.until('trouble', (told) => told === null);
+    expect((await place.ask(`/api/lines?${STDOUT}`)).status).toBe(200);
+  });
+});
+
+describe('the service', () => {
+  it('is told with its figures since the start', async () => {
+    const taken = {
+      waiting: 2,
+      calls: { Get: { calls: 3, bytes: 4, totalMs: 5, longestMs: 6 } },
+      failures: { timeout: 1 },
+    };
+    const agentFigure = async () => ({ ...taken, signIns: 1, mirroredBytes: 7, resultBytes: 8 });
+    const place = await ViewPlace.serve({ agentPid: process.pid }, agentFigure);
+    place.store.habits.set('text-encoding', 'utf-8');
+    const page = place.look('service=1');
+    expect(await page.until('service')).toMatchObject({
+      ...{ protocol: 'soap', concurrency: 4, requestsPerMinute: 600, withinAgent: true, jobService: null },
+      learned: [{ name: 'text-encoding', value: 'utf-8' }],
+      disks: [{ name: 'mirror' }, { name: 'state' }],
+    });
+    const { figures } = await page.until('figures');
+    expect(figures[0]).toMatchObject({ liveBytes: 0, watchedJobs: 0, agent: taken });
+    expect(await page.until('agent')).toEqual({ running: true, pid: process.pid, watchMine: null });
+  });
+
+  it('is told without what only the agent knows, where this is not its process', async () => {
+    const place = await ViewPlace.serve();
+    const page = place.look('service=1');
+    expect((await page.until('service')).withinAgent).toBe(false);
+    expect((await page.until('figures')).figures[0]?.agent).toBeNull();
+    expect((await page.until('agent')).running).toBe(false);
+  });
+});
+
+describe('a stream', () => {
+  it('that nobody reads keeps nothing for later', async () => {
+    const place = await placeWithJob();
+    const reader = place.look(FILE);
+    await reader.until('length');
+    // It does not read: what the system cannot send any more is not made either.
+    const stuck = place.request(`/api/events?jobs=1&job=${JOB}&${FILE}`, {}, (response) => response.pause());
+    stuck.on('error', () => {});
+    await until('both streams', () => place.view.parts.lengths.size === 1);
+    for (let step = 0; step < 200; step++) {
+      fs.appendFileSync(place.mirrorOf(), 'x');
+      place.commit('stdout', { position: step, error: { ...TROUBLE, message: 'm'.repeat(20_000) + step } });
+      if (step % 20 === 0) await sleep(1);
+    }
+    await reader.until('length', ({ bytes }) => bytes === 200);
+    const { size } = place.view.parts.lengths;
+    expect(size).toBe(1);
+    stuck.destroy();
+    reader.close();
+    await until('no watch', () => place.view.parts.lengths.size === 0);
+  });
+
+  it('of more than there may be at a time is refused, and there is room again then', async () => {
+    const place = await placeWithJob();
+    const pages = Array.from({ length: 64 }, () => place.look(''));
+    await Promise.all(pages.map((page) => page.until('hello')));
+    const refused = await place.ask('/api/events?');
+    expect({ status: refused.status, after: refused.headers['retry-after'] }).toEqual({ status: 429, after: '1' });
+    pages[0]?.close();
+    const statusOfAnother = () =>
+      new Promise<number | undefined>((resolve) => {
+        const request = place.request('/api/events?', {}, ({ statusCode }) => {
+          request.destroy();
+          resolve(statusCode);
+        });
+        request.on('error', () => {});
+      });
+    await until('room', async () => (await statusOfAnother()) === 200);
+  });
+
+  it('of what there is not is refused', async () => {
+    const place = await ViewPlace.serve();
+    const nine = Array.from({ length: 9 }, (_, id) => `job=${id}`).join('&');
+    for (const query of ['job=x', 'file=501/9001/passwd', 'file=501/../stdout', 'file=501', nine])
+      expect((await place.ask(`/api/events?${query}`)).status, query).toBe(400);
+  });
+});

@@ -1,0 +1,115 @@
+/** What is kept of the time since the start: bounded, and without a loss of what is counted. */
+import { describe, expect, it } from 'vitest';
+import type { JobId } from '../../../src/job.ts';
+import type { LiveSums } from '../../../src/store/totals.ts';
+import type { Figure } from '../../../src/view/contract.ts';
+import { AgentFigures } from '../../../src/view/events/agent-figures.ts';
+import { FigureHistory } from '../../../src/view/events/figures.ts';
+import { Growth } from '../../../src/view/events/growth.ts';
+
+const figure = (at: number): Figure => ({
+  ...{ at, seconds: 10, liveBytes: at, watchedJobs: 1, failingJobs: 0, failingFiles: 0, freeBytes: { state: at } },
+  agent: {
+    calls: {
+      Get: { calls: 2, bytes: 10, totalMs: 4, longestMs: at },
+      [`Only${at % 2}`]: { calls: 1, bytes: 1, totalMs: 1, longestMs: 1 },
+    },
+    failures: at % 3 === 0 ? { timeout: 1 } : {},
+    ...{ signIns: 1, waiting: at, mirroredBytes: 3, resultBytes: 5 },
+  },
+});
+
+describe('the history of figures', () => {
+  it.each([1, 7, 8, 9, 100, 1_000])('of %i is bounded, and counts all of them', (count) => {
+    const history = new FigureHistory(8);
+    for (let at = 1; at <= count; at++) history.add(figure(at));
+    const { all } = history;
+    expect(all.length).toBeLessThan(8 + 2 * Math.ceil(count / 4));
+    const sum = (of: (each: Figure) => number) => all.reduce((total, each) => total + of(each), 0);
+    expect(sum(({ seconds }) => seconds)).toBe(count * 10);
+    expect(sum(({ agent }) => agent?.calls['Get']?.calls ?? 0)).toBe(count * 2);
+    expect(sum(({ agent }) => agent?.calls['Only1']?.calls ?? 0)).toBe(Math.ceil(count / 2));
+    expect(sum(({ agent }) => agent?.failures['timeout'] ?? 0)).toBe(Math.floor(count / 3));
+    expect(sum(({ agent }) => agent?.mirroredBytes ?? 0)).toBe(count * 3);
+    // In order, and the last one is how it is now.
+    expect(all.map(({ at }) => at)).toEqual([...all.map(({ at }) => at)].sort((a, b) => a - b));
+    expect(all.at(-1)).toMatchObject({ at: count, liveBytes: count, agent: { waiting: count } });
+    expect(Math.max(...all.map(({ agent }) => agent?.calls['Get']?.longestMs ?? 0))).toBe(count);
+  });
+});
+
+describe('what the agent counts', () => {
+  it('is taken once', () => {
+    const figures = new AgentFigures();
+    figures.call({ operation: 'Get', durationMs: 5, outcome: 'ok', bytes: 7 });
+    figures.call({ operation: 'Get', durationMs: 3, outcome: 'timeout', bytes: 0 });
+    figures.signIn('sign-in-refused');
+    figures.mirrored(11);
+    figures.fetched(13);
+    expect(figures.take(2)).toEqual({
+      calls: { Get: { calls: 2, bytes: 7, totalMs: 8, longestMs: 5 } },
+      failures: { timeout: 1, 'sign-in-refused': 1 },
+      ...{ signIns: 1, waiting: 2, mirroredBytes: 11, resultBytes: 13 },
+    });
+    expect(figures.take(0)).toEqual({
+      calls: {},
+      failures: {},
+      signIns: 0,
+      waiting: 0,
+      mirroredBytes: 0,
+      resultBytes: 0,
+    });
+  });
+});
+
+describe('the growth of a job', () => {
+  const job = '501' as JobId;
+  const sums = (bytes: number) =>
+    new Map([[job, { files: 1, tasks: 1, bytes, failing: 0, error: null, inexactBytes: 0 } satisfies LiveSums]]);
+
+  it('is seen from the first seconds on, and what stays the same is not told again and again', () => {
+    const growth = new Growth();
+    expect(growth.of(job, [1, 5]), 'nothing is noted yet').toEqual([[1, 5]]);
+    for (const [at, bytes] of [
+      [10, 3],
+      [20, 3],
+      [30, 3],
+      [40, 4],
+      [50, 6],
+    ] as const)
+      growth.add(sums(bytes), at * 1_000);
+    const seen = [
+      [10_000, 3],
+      [30_000, 3],
+      [40_000, 4],
+      [50_000, 6],
+    ];
+    expect(growth.of(job, [50_000, 6])).toEqual(seen);
+    expect(growth.of(job, [55_000, 7]), 'what came since').toEqual([...seen, [55_000, 7]]);
+    for (let at = 60; at < 600; at += 10) growth.add(sums(6), at * 1_000);
+    expect(growth.of(job, [50_000, 6])).toEqual(seen);
+    growth.add(new Map(), 600_000);
+    expect(growth.of(job, [7, 7]), 'a job that is gone is forgotten').toEqual([[7, 7]]);
+  });
+
+  it.each([1, 10, 61, 62, 200, 360, 2_000])(
+    'is bounded after %i samples, and covers the last hour evenly',
+    (samples) => {
+      const growth = new Growth();
+      for (let sample = 1; sample <= samples; sample++) growth.add(sums(sample), sample * 10_000);
+      const points = growth.of(job, [samples * 10_000, samples]);
+      expect(points.length).toBeLessThanOrEqual(61);
+      expect(points.length).toBeGreaterThanOrEqual(Math.min(samples, 25));
+      // Each is true, in order, and the last one is how it is now.
+      expect(points.every(([at, bytes]) => at === bytes * 10_000)).toBe(true);
+      expect(points.map(([at]) => at)).toEqual(points.map(([at]) => at).toSorted((a, b) => a - b));
+      expect(points.at(-1)).toEqual([samples * 10_000, samples]);
+      const hour = Math.min(samples - 1, 360) * 10_000;
+      const covered = (points.at(-1)?.[0] ?? 0) - (points[0]?.[0] ?? 0);
+      expect(covered).toBeGreaterThanOrEqual(hour - 10_000);
+      expect(covered).toBeLessThanOrEqual(hour * 1.1 + 10_000);
+      const gaps = points.slice(1).map(([at], index) => at - (points[index]?.[0] ?? 0));
+      expect(Math.max(0, ...gaps)).toBeLessThanOrEqual(Math.max(10_000, hour / 12));
+    },
+  );
+});

@@ -1,0 +1,97 @@
+/**
+ * A log far larger than a page or a server could hold: opened at once, read at any place, searched and followed, in little
+ * memory of both. JOBTAIL_VIEW_MIB says how large (256).
+ */
+import fs from 'node:fs';
+import { expect, it } from 'vitest';
+import { Place } from '../../../support/e2e-place.ts';
+import { until } from '../../../support/e2e-until.ts';
+import { needs } from '../../../support/needs.ts';
+import { startBrowser, ViewPage } from '../../../support/view-browser.ts';
+import { appendLines, LINE_BYTES, lineOf, MIB, placeWithLog } from '../../../support/view-log.ts';
+
+const LOG_MIB = Number(process.env['JOBTAIL_VIEW_MIB'] ?? 256);
+/** However long the log is. */
+const MOST_SERVER_BYTES = 256 * MIB;
+const MOST_PAGE_BYTES = 48 * MIB;
+const MOST_NODES = 12_000;
+const timeout = 240_000 + LOG_MIB * 1_000;
+
+const peakBytesOf = (pid: number) =>
+  Number(/^VmHWM:\s+([0-9]+) kB/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+it(`a log of ${LOG_MIB} MiB is opened, searched and followed in little memory`, {
+  ...needs('chromium'),
+  timeout,
+}, async (context) => {
+  const place = Place.make(context);
+  const { job, task, mirror, lines } = await placeWithLog(place, LOG_MIB);
+  const server = place.start(['view', '--no-open']);
+  const link = await until('the link', () => /^(http:\/\/\S+)\n/m.exec(server.stdout)?.[1]);
+  const view = await ViewPage.open(await startBrowser(context), link);
+  await view.show(`#/job/${job.jobId}/live?file=${task.taskId}/stdout`);
+  const pane = await view.pane(`stdout of task ${task.taskId}`);
+  const row = (number: number) => pane.getByText(lineOf(number), { exact: true });
+
+  // The end is there before anybody has counted to it; then the numbers come.
+  await row(lines - 1).waitFor();
+  await pane.getByRole('button', { name: `line ${lines}`, exact: true }).waitFor();
+  const first = await view.memory();
+
+  await pane.getByRole('button', { name: 'To the beginning' }).click();
+  await row(0).waitFor();
+  const goto = pane.getByRole('textbox', { name: /^Go to/ });
+  const middle = Math.floor(lines / 2);
+  await goto.fill(String(middle + 1));
+  await goto.press('Enter');
+  await row(middle).waitFor();
+  await goto.fill(`@${LINE_BYTES * (middle + 5_000)}`);
+  await goto.press('Enter');
+  await row(middle + 5_000).waitFor();
+  await pane.getByRole('button', { name: 'To the end' }).click();
+  await row(lines - 1).waitFor();
+
+  // Read on from a place of the middle, for longer than the page keeps.
+  await goto.fill('25%');
+  await goto.press('Enter');
+  await row(Math.floor(lines / 4)).waitFor();
+  for (let times = 0; times < 150; times++) {
+    await pane.locator('.rows').evaluate((rows) => {
+      rows.scrollTop += 20_000;
+    });
+    await view.page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+  }
+  const shown = await view.shownLines(pane);
+  expect(shown.map(({ number, text }) => text === lineOf(Number(number) - 1))).not.toContain(false);
+
+  // Everything is counted, wherever it stands.
+  await pane.getByRole('button', { name: 'Search' }).click();
+  const search = pane.getByRole('searchbox');
+  await search.fill('9999 residual');
+  const count = Math.floor(lines / 10_000);
+  await pane
+    .getByRole('status')
+    .getByText(new RegExp(`of ${count.toLocaleString('en-GB')}$`))
+    .waitFor();
+  await search.press('Enter');
+  await pane
+    .locator('.row.found')
+    .getByText(/9999 residual/)
+    .waitFor();
+  await search.press('Escape');
+
+  // Followed again, it grows at its end.
+  await pane.getByRole('button', { name: 'Follow', exact: true }).click();
+  for (let round = 0; round < 30; round++) {
+    appendLines(mirror, lines + round * 2_000, 2_000);
+    await row(lines + round * 2_000 + 1_999).waitFor();
+  }
+  await pane.getByRole('button', { name: `line ${lines + 60_000}`, exact: true }).waitFor();
+
+  const last = await view.memory();
+  expect(last.bytes).toBeLessThan(MOST_PAGE_BYTES);
+  expect(last.bytes).toBeLessThan(first.bytes + 16 * MIB);
+  expect(last.nodes).toBeLessThan(MOST_NODES);
+  expect(peakBytesOf(server.pid)).toBeLessThan(MOST_SERVER_BYTES);
+  expect(view.wrongs).toEqual([]);
+});

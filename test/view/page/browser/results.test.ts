@@ -1,0 +1,133 @@
+/** Results on the page: the tree, what is known of each, previews, downloads; and who may see any of it. */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { deflateSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { orderOf, taskOf } from '../../../support/e2e-job.ts';
+import { Place, resultsOf } from '../../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { needs } from '../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+
+const CSV = `step,residual\n${Array.from({ length: 300 }, (_, step) => `${step},${1 / (step + 1)}\n`).join('')}`;
+/** A picture of one pixel: its header, its only row, its end. */
+const PNG = Buffer.concat([
+  Buffer.from('89504e470d0a1a0a', 'hex'),
+  ...[
+    ['IHDR', Buffer.from('00000001000000010802000000', 'hex')],
+    ['IDAT', deflateSync(Buffer.from([0, 255, 0, 0]))],
+    ['IEND', Buffer.alloc(0)],
+  ].map(([name, data]) => chunk(String(name), data as Buffer)),
+]);
+const PDF = `%PDF-1.1
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]>>endobj
+trailer<</Root 1 0 R>>`;
+
+function chunk(name: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(name), data]);
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(data.length);
+  const tail = Buffer.alloc(4);
+  tail.writeUInt32BE(crc32(body));
+  return Buffer.concat([head, body, tail]);
+}
+
+function crc32(bytes: Buffer): number {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
+}
+
+async function jobWithResults(context: Parameters<typeof Place.make>[0]) {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  const directory = path.dirname(taskOf(job).files.stdout);
+  fs.mkdirSync(path.join(directory, 'část 1'));
+  const files = { 'table.csv': CSV, 'picture.png': PNG, 'paper.pdf': PDF, 'část 1/měření №1.txt': 'krok 1\nkrok 2\n' };
+  for (const [name, content] of Object.entries(files)) fs.writeFileSync(path.join(directory, name), content);
+  place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
+  const agent = await place.run();
+  await agent.says(' results new or changed');
+  const link = await linkOf(place);
+  const view = await ViewPage.open(await startBrowser(context), link);
+  await view.show(`#/job/${job.jobId}/results`);
+  await view.page.locator('.entry-name[aria-expanded="false"]').first().click();
+  return { place, job, view, link };
+}
+
+describe('results', needs('chromium'), () => {
+  it('are a tree with states, sums and previews', PATIENCE, async (context) => {
+    const { view } = await jobWithResults(context);
+    const { page } = view;
+    await page.getByRole('button', { name: 'table.csv' }).click();
+    const result = page.getByRole('region', { name: 'Result', exact: true });
+    await result.getByText(createHash('sha256').update(CSV).digest('hex')).waitFor();
+    await result.getByText('synced', { exact: true }).waitFor();
+    await result.getByRole('columnheader', { name: 'residual' }).waitFor();
+    await result.getByRole('button', { name: 'Plot' }).click();
+    await result.getByText('300 points').waitFor();
+
+    for (const [name, type] of [
+      ['picture.png', 'image/png'],
+      ['paper.pdf', 'application/pdf'],
+    ] as const) {
+      await page.getByRole('button', { name }).click();
+      const frame = result.locator('iframe.preview');
+      await frame.and(page.getByTitle(new RegExp(`${name}$`))).waitFor();
+      // Asked for again: the browser shows headers of its own for a PDF.
+      const source = new URL((await frame.getAttribute('src')) ?? '', page.url());
+      const answer = await view.context.request.get(source.href);
+      expect(answer.status()).toBe(200);
+      expect(answer.headers()['content-type']).toBe(type);
+      expect(answer.headers()['content-security-policy']).toMatch(/^sandbox; /);
+      expect(answer.headers()['x-content-type-options']).toBe('nosniff');
+    }
+
+    await page.getByRole('button', { name: 'část 1/' }).click();
+    await page.getByRole('button', { name: 'měření №1.txt' }).click();
+    await result.locator('.row').getByText('krok 2').waitFor();
+    expect(view.wrongs).toEqual([]);
+  });
+
+  it('are downloaded byte for byte, a directory as a zip', PATIENCE, async (context) => {
+    const { place, job, view } = await jobWithResults(context);
+    const { page } = view;
+    await page.getByRole('button', { name: 'paper.pdf' }).click();
+    const one = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download', exact: true }).click();
+    const saved = await (await one).path();
+    const [listed = ''] = fs.readdirSync(resultsOf(place, job.jobId));
+    expect(fs.readFileSync(saved)).toEqual(
+      fs.readFileSync(path.join(resultsOf(place, job.jobId), listed, 'paper.pdf')),
+    );
+    const all = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'All as zip' }).click();
+    const zip = fs.readFileSync(await (await all).path());
+    expect(zip.subarray(0, 2).toString()).toBe('PK');
+    expect(zip.includes('měření №1.txt')).toBe(true);
+  });
+});
+
+describe('a browser without the token', needs('chromium'), () => {
+  it('sees nothing, and is told what to do', PATIENCE, async (context) => {
+    const { view, link } = await jobWithResults(context);
+    await view.context.clearCookies();
+    await view.page.goto(new URL(link).origin);
+    await until('a word about the token', async () => /agent view/.test(await view.page.locator('body').innerText()));
+    expect(await view.page.locator('.entry').count()).toBe(0);
+  });
+
+  it('that had one is told so on the open page', PATIENCE, async (context) => {
+    const { view } = await jobWithResults(context);
+    await view.context.clearCookies();
+    await view.show('#/');
+    await view.page.getByRole('heading', { name: 'No access' }).waitFor();
+  });
+});

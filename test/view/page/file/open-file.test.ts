@@ -1,0 +1,220 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Refused } from '../../../../src/view/page/api.ts';
+import { type ByteSource, OpenFile, type Where } from '../../../../src/view/page/file/open-file.ts';
+import { MOST_BYTES } from '../../../../src/view/page/file/text-window.ts';
+
+/** A content in memory, as the server would hand it out; each answer waits until `answer` is called. */
+class MemoryContent implements ByteSource {
+  versions = new Map([['one', Buffer.alloc(0)]]);
+  now = 'one';
+  asked: string[] = [];
+  failures: Error[] = [];
+  waited: number[] = [];
+
+  constructor(text: string) {
+    this.versions.set('one', Buffer.from(text));
+  }
+
+  get text(): Buffer {
+    return this.versions.get(this.now) ?? Buffer.alloc(0);
+  }
+
+  async stretch({ from, to, bytes }: Where, version: string | undefined) {
+    const content = this.#content(`${from ?? ''}-${to ?? ''}`, version);
+    const lineBegin = (at: number) => (at === 0 ? 0 : content.lastIndexOf('\n', at - 1) + 1);
+    const end = to ?? (from === undefined ? content.length : Math.min(content.length, from + bytes));
+    const start = from === undefined ? (end <= bytes ? 0 : content.indexOf('\n', end - bytes) + 1) : lineBegin(from);
+    const line = content.subarray(0, start).toString().split('\n').length - 1;
+    const whole = { version: version ?? this.now, start, total: content.length, beginsLine: true, line };
+    return { ...whole, bytes: content.subarray(start, end) };
+  }
+
+  async bytes([from, to]: readonly [number, number], version: string) {
+    return this.#content(`${from}..${to}`, version).subarray(from, to);
+  }
+
+  async line(byte: number, version: string) {
+    return this.#content(`line of ${byte}`, version).subarray(0, byte).toString().split('\n').length - 1;
+  }
+
+  async frame() {
+    await turn();
+  }
+
+  async wait(ms: number) {
+    this.waited.push(ms);
+  }
+
+  #content(what: string, version: string | undefined): Buffer {
+    this.asked.push(what);
+    const failure = this.failures.shift();
+    if (failure !== undefined) throw failure;
+    const content = this.versions.get(version ?? this.now);
+    if (content === undefined) throw new Refused(409, { message: 'it is another by now', version: this.now });
+    return content;
+  }
+}
+
+const lines = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => `line ${from + index}\n`).join('');
+
+async function settled(file: OpenFile): Promise<void> {
+  for (let before = -1; before !== file.changes.value; ) {
+    before = file.changes.value;
+    for (let turns = 0; turns < 10; turns++) await turn();
+  }
+}
+
+async function opened(content: MemoryContent, options: { at?: number; follows?: boolean } = {}) {
+  const file = new OpenFile(content, { at: options.at, follows: options.follows ?? true, isWatched: true });
+  await settled(file);
+  return file;
+}
+
+const textOf = ({ window }: OpenFile) => Buffer.concat(window.rows.map((_, index) => window.bytesOf(index))).toString();
+
+const grow = (content: MemoryContent, file: OpenFile, text: string) => {
+  content.versions.set(content.now, Buffer.concat([content.text, Buffer.from(text)]));
+  file.announce({ version: content.now, bytes: content.text.length });
+};
+
+describe('an opened content', () => {
+  it('shows its end first, and grows by the bytes that come', async () => {
+    const content = new MemoryContent(lines(3));
+    const file = await opened(content);
+    expect(file.target.value).toBe('end');
+    content.asked = [];
+    grow(content, file, 'half a li');
+    await settled(file);
+    grow(content, file, 'ne\nanother\n');
+    await settled(file);
+    expect(textOf(file)).toBe(`${lines(3)}half a line\nanother\n`);
+    expect(content.asked).toEqual(['21..30', '30..41']);
+  });
+
+  it('fetches nothing while it is paused, and everything when it is followed again', async () => {
+    const content = new MemoryContent(lines(3));
+    const file = await opened(content);
+    file.pause();
+    content.asked = [];
+    grow(content, file, lines(3, 3));
+    await settled(file);
+    expect([content.asked, file.standing.value.bytes, file.followedTo.value]).toEqual([[], 42, 21]);
+    file.follow();
+    await settled(file);
+    expect(textOf(file)).toBe(lines(6));
+  });
+
+  it('skips what came faster than it can be shown', async () => {
+    const content = new MemoryContent(lines(100));
+    const file = await opened(content);
+    content.asked = [];
+    grow(content, file, lines(100_000, 100));
+    await settled(file);
+    expect(content.asked).toHaveLength(1);
+    expect(file.window.end).toBe(content.text.length);
+    expect(textOf(file).endsWith('line 100099\n')).toBe(true);
+    expect(file.window.lineOf(0)).toBeGreaterThan(80_000);
+  });
+
+  it('jumps to a byte, and on to both sides', async () => {
+    const content = new MemoryContent(lines(200_000));
+    const file = await opened(content);
+    const byte = content.text.indexOf('line 100000\n');
+    file.jumpTo(byte);
+    await settled(file);
+    expect(file.following.value).toBe(false);
+    expect(file.target.value).toEqual({ byte });
+    expect(file.window.lineOf(file.window.rowAt(byte))).toBe(100_000);
+    const { start, end } = file.window;
+    file.wantBefore();
+    await settled(file);
+    expect(file.window.start).toBeLessThan(start);
+    file.wantBehind();
+    await settled(file);
+    expect(file.window.end).toBeGreaterThan(end);
+    expect(textOf(file)).toBe(content.text.subarray(file.window.start, file.window.end).toString());
+  });
+
+  it('can be read from its beginning to its end within its limits', async () => {
+    const content = new MemoryContent(lines(200_000));
+    const file = await opened(content, { at: 0, follows: false });
+    while (file.window.end < content.text.length) {
+      file.wantBehind();
+      await settled(file);
+      expect(file.window.end - file.window.start).toBeLessThanOrEqual(MOST_BYTES);
+    }
+    expect(file.window.lineOf(file.window.rows.length - 1)).toBe(199_999);
+  });
+
+  it('begins anew when the file was rewritten', async () => {
+    const content = new MemoryContent(lines(100));
+    const file = await opened(content);
+    content.versions.set('two', Buffer.from('anew\n'));
+    content.now = 'two';
+    file.announce({ version: 'two', bytes: 5 });
+    await settled(file);
+    expect(textOf(file)).toBe('anew\n');
+    expect(file.standing.value).toMatchObject({ version: 'two', bytes: 5, isFormer: false });
+  });
+
+  it('goes on with what it was, if somebody reads it', async () => {
+    const content = new MemoryContent(lines(100));
+    const file = await opened(content);
+    file.pause();
+    content.versions.set('two', Buffer.from('anew\n'));
+    content.now = 'two';
+    file.announce({ version: 'two', bytes: 5 });
+    await settled(file);
+    expect(textOf(file)).toBe(lines(100));
+    expect(file.standing.value.isFormer).toBe(true);
+    file.follow();
+    await settled(file);
+    expect(textOf(file)).toBe('anew\n');
+    expect(file.standing.value.isFormer).toBe(false);
+  });
+
+  it('is told by an answer that the file was rewritten', async () => {
+    const content = new MemoryContent(lines(10));
+    const file = await opened(content);
+    content.versions = new Map([['two', Buffer.from('anew\n')]]);
+    content.now = 'two';
+    file.announce({ version: 'one', bytes: 1_000 });
+    await settled(file);
+    expect(textOf(file)).toBe('anew\n');
+  });
+
+  it('takes back what is taken back of the mirror', async () => {
+    const content = new MemoryContent('sure\ntorn');
+    const file = await opened(content);
+    content.versions.set('one', Buffer.from('sure\n'));
+    file.announce({ version: 'one', bytes: 5 });
+    grow(content, file, 'whole\n');
+    await settled(file);
+    expect(textOf(file)).toBe('sure\nwhole\n');
+  });
+
+  it('says what failed, and tries again with pauses that grow', async () => {
+    const content = new MemoryContent(lines(3));
+    content.failures = [new Error('no answer'), new Error('no answer'), new Refused(429, { message: 'busy' }, 3_000)];
+    const problems: (string | undefined)[] = [];
+    const file = new OpenFile(content, { follows: true, isWatched: true });
+    file.standing.subscribe(({ problem }) => problems.push(problem?.message));
+    await settled(file);
+    expect(problems).toContain('no answer');
+    expect(content.waited).toEqual([500, 1_000, 3_000]);
+    expect(file.standing.value.problem).toBeUndefined();
+    expect(textOf(file)).toBe(lines(3));
+  });
+
+  it('asks for nothing once it is closed', async () => {
+    const content = new MemoryContent(lines(3));
+    const file = await opened(content);
+    file.close();
+    content.asked = [];
+    grow(content, file, lines(3));
+    await settled(file);
+    expect(content.asked).toEqual([]);
+  });
+});

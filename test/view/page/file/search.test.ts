@@ -1,0 +1,104 @@
+/** Against a server in memory that answers as the real one does. */
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Search } from '../../../../src/view/page/file/search.ts';
+import { until } from '../../../support/e2e-until.ts';
+
+let content = '';
+let server: http.Server;
+const fetchAnywhere = globalThis.fetch;
+
+/** All places of a text, as the real server tells them. */
+function answer({ url = '' }: http.IncomingMessage, response: http.ServerResponse): void {
+  const query = new URL(url, 'http://page').searchParams;
+  const text = query.get('text') ?? '';
+  const from = Number(query.get('from') ?? 0);
+  const at: [number, number][] = [];
+  for (let byte = content.indexOf(text, from); byte >= 0; byte = content.indexOf(text, byte + text.length))
+    at.push([byte, text.length]);
+  const before = query.get('before');
+  const told = before === null ? at : at.filter(([byte]) => byte < Number(before)).slice(-1);
+  const lines: object[] = [{ at: told }];
+  if (!query.has('from') && before === null)
+    lines.push({ searched: content.length, of: content.length, count: at.length });
+  lines.push({ done: true, count: at.length, version: 'one' });
+  response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+}
+
+beforeEach(async () => {
+  server = http.createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  // A page's addresses are relative to it.
+  globalThis.fetch = (to, options) => fetchAnywhere(new URL(String(to), base), options);
+});
+
+afterEach(() => {
+  globalThis.fetch = fetchAnywhere;
+  server.close();
+  server.closeAllConnections();
+});
+
+async function searched(text: string, near: number): Promise<Search> {
+  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+  search.look({ text, matchesCase: true, word: false, regex: false }, near);
+  await until('the search', () => search.found.value?.isDone);
+  return search;
+}
+
+it('counts everything, and shows the first match from what is on the screen on', async () => {
+  content = 'error ... error ... error';
+  const search = await searched('error', 5);
+  expect(search.found.value?.count).toBe(3);
+  expect(search.current.value).toEqual({ byte: 10, index: 1 });
+  expect([await search.step(false, 0), await search.step(false, 0), await search.step(true, 0)]).toEqual([20, 0, 20]);
+});
+
+it('shows the last one where all lie before the screen', async () => {
+  content = 'error ... error ...';
+  const search = await searched('error', 18);
+  expect(search.current.value?.byte).toBe(10);
+});
+
+it('counts what comes, each match once, also one that the end cut', async () => {
+  content = 'error ... err';
+  const search = await searched('error', 0);
+  expect(search.found.value?.count).toBe(1);
+  content += 'or ... error';
+  search.grow(content.length);
+  await until('what came', () => search.found.value?.count === 3);
+  content += ' and nothing';
+  search.grow(content.length);
+  content += ' but an error';
+  await until('what came then', () => {
+    search.grow(content.length);
+    return search.found.value?.count === 4;
+  });
+});
+
+it('finds nothing where there is nothing', async () => {
+  content = 'all is well';
+  const search = await searched('error', 0);
+  expect(search.found.value).toMatchObject({ count: 0, isDone: true, problem: undefined });
+  expect(await search.step(false, 0)).toBeUndefined();
+});
+
+it.each([
+  ['a-b', 'x A-B y', 'A-B'],
+  ['$.*+?()[]{}|/\\^', 'x $.*+?()[]{}|/\\^ y', '$.*+?()[]{}|/\\^'],
+  ['řeka', 'ŘEKA', 'ŘEKA'],
+])('marks %j in text that is shown', (text, shown, marked) => {
+  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+  search.query.value = { text, matchesCase: false, word: false, regex: false };
+  expect(shown.match(search.needle.value ?? /never/)).toEqual([marked]);
+});
+
+it('marks whole words only, where these are looked for, and leaves regular expressions to the server', () => {
+  const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
+  search.query.value = { text: 'step', matchesCase: true, word: true, regex: false };
+  expect('step steps Step step1 a_step step'.match(search.needle.value ?? /never/)).toEqual(['step', 'step']);
+  search.query.value = { text: '(a+)+$', matchesCase: true, word: false, regex: true };
+  expect(search.needle.value).toBeUndefined();
+});

@@ -1,0 +1,101 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { MOST_BYTES, MOST_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
+import { numRuns } from '../../../support/property-runs.ts';
+
+const whole = (text: string | Buffer, start = 0, line: number | undefined = 0) => {
+  const window = new TextWindow();
+  window.replace({ start, line, beginsLine: true }, Buffer.from(text));
+  return window;
+};
+const rowsOf = (window: TextWindow) => window.rows.map((_, index) => Buffer.from(window.bytesOf(index)).toString());
+
+describe('the rows of a window', () => {
+  it('are its lines, and what stands behind the last of them', () => {
+    const window = whole('a\n\nb\nc', 100, 7);
+    expect(rowsOf(window)).toEqual(['a\n', '\n', 'b\n', 'c']);
+    expect(window.rows).toEqual([100, 102, 103, 105]);
+    expect(window.rows.map((_, index) => window.lineOf(index))).toEqual([7, 8, 9, 10]);
+  });
+
+  it('are pieces of a line that is very long, cut between characters', () => {
+    const window = whole(`short\n${'計'.repeat(50_000)}\nlast\n`);
+    expect(window.rows.map((_, index) => window.lineOf(index))).toEqual([0, 1, undefined, undefined, 2]);
+    expect(rowsOf(window).join('')).toBe(`short\n${'計'.repeat(50_000)}\nlast\n`);
+    for (const row of rowsOf(window)) expect(row).not.toContain('\ufffd');
+  });
+
+  it('are the same however the bytes came', () => {
+    const lines = fc.array(fc.constantFrom('', 'a', 'bc', 'é', 'x'.repeat(70_000)), { maxLength: 12 });
+    fc.assert(
+      fc.property(lines, fc.array(fc.nat(200_000), { maxLength: 4 }), (all, cuts) => {
+        const text = Buffer.from(all.join('\n'));
+        const window = whole('');
+        const edges = [0, ...cuts.map((cut) => Math.min(cut, text.length)).sort((a, b) => a - b), text.length];
+        for (const [index, edge] of edges.entries()) window.append(text.subarray(edges[index - 1] ?? 0, edge));
+        const at = window.start;
+        expect(window.end).toBe(text.length);
+        expect(rowsOf(window).join('')).toBe(text.subarray(at).toString());
+        const expected = whole(text.subarray(at), at, text.subarray(0, at).toString().split('\n').length - 1);
+        const lineStarts = (of: TextWindow) => of.rows.filter((_, row) => !of.isContinued(row) || row === 0);
+        expect(lineStarts(window)).toEqual(lineStarts(expected));
+        expect(window.rows.map((_, row) => window.lineOf(row))).toEqual(
+          expected.rows.map((_, row) => expected.lineOf(row)),
+        );
+      }),
+      numRuns(60),
+    );
+  });
+
+  it('grow to the front, with the numbers of their lines', () => {
+    const window = whole('c\nd\n', 4, 2);
+    window.prepend({ start: 0, line: undefined, beginsLine: true }, Buffer.from('a\nb\n'));
+    expect(rowsOf(window)).toEqual(['a\n', 'b\n', 'c\n', 'd\n']);
+    expect(window.lineOf(0)).toBe(0);
+  });
+
+  it('go away where the content was cut', () => {
+    const window = whole('aa\nbb\ncc\n');
+    window.cutBack(4);
+    expect(rowsOf(window)).toEqual(['aa\n', 'b']);
+    window.append(Buffer.from('X\nY'));
+    expect(rowsOf(window)).toEqual(['aa\n', 'bX\n', 'Y']);
+  });
+
+  it('say which one a byte is in', () => {
+    const window = whole('aa\nbb\ncc', 10);
+    expect([0, 10, 12, 13, 16, 99].map((byte) => window.rowAt(byte))).toEqual([0, 0, 0, 1, 2, 2]);
+  });
+});
+
+describe('a window that grows for ever', () => {
+  it.each([
+    ['short lines', 'a line of a job that never ends\n'.repeat(100)],
+    ['empty lines', '\n'.repeat(3_000)],
+    ['one line without an end', 'x'.repeat(5_000)],
+  ])('keeps its limits, the end, and the numbers of lines: %s', (_, piece) => {
+    const window = whole('');
+    const times = 2_000;
+    for (let time = 0; time < times; time++) {
+      window.append(Buffer.from(piece));
+      expect(window.end - window.start).toBeLessThanOrEqual(MOST_BYTES + 64 * 1024);
+      expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+    }
+    expect(window.end).toBe(times * piece.length);
+    const lines = piece.split('\n').length - 1;
+    if (lines > 0) expect(window.lineOf(window.rows.length - 1)).toBe(times * lines - 1);
+  });
+
+  it('to the front keeps its limits, and the beginning', () => {
+    const piece = 'a line that was there before\n'.repeat(2_000);
+    let start = 100 * piece.length;
+    const window = whole('', start, undefined);
+    while (start > 0) {
+      start -= piece.length;
+      window.prepend({ start, line: undefined, beginsLine: true }, Buffer.from(piece));
+      expect(window.end - window.start).toBeLessThanOrEqual(MOST_BYTES);
+    }
+    expect(window.start).toBe(0);
+    expect(window.end).toBeGreaterThan(MOST_BYTES / 2);
+  });
+});

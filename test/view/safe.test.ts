@@ -1,0 +1,391 @@
+/** Who may ask, and for what: the token, Host and Origin, paths, links, names that would act, limits. */
+
+import { once } from 'node:events';
+import fs from 'node:fs';
+import type http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { resultsParts } from '../../src/mirror-paths.ts';
+import type { ResultEntries } from '../../src/view/contract.ts';
+import { until } from '../support/e2e-until.ts';
+import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
+
+const LINES = `/api/lines?${STDOUT}`;
+const ADDRESSES = [
+  '/api/events',
+  LINES,
+  `/api/generations?${STDOUT}`,
+  `/api/place?${STDOUT}&line=1`,
+  `/api/search?${STDOUT}&text=a`,
+  `/api/numbers?${STDOUT}&like=0`,
+  `/api/raw?${STDOUT}`,
+  `/api/preview?${STDOUT}`,
+  '/api/results?job=501',
+  '/api/archive?job=501',
+  '/',
+  '/index.html',
+  '/assets/page.js',
+  '/nowhere',
+];
+
+async function placeWithSecret(settings = {}): Promise<ViewPlace> {
+  const place = await ViewPlace.serve(settings);
+  place.addJob();
+  place.write('stdout', 'of the job\n');
+  fs.writeFileSync(path.join(place.directory, 'secret'), 'SECRET');
+  return place;
+}
+
+describe('the token', () => {
+  it('is wanted for everything', async () => {
+    const place = await placeWithSecret();
+    const wrong = `${place.token.slice(0, -1)}${place.token.endsWith('A') ? 'B' : 'A'}`;
+    const without = [
+      { authorization: undefined },
+      { authorization: `Bearer ${wrong}` },
+      { authorization: `Basic ${place.token}` },
+      { authorization: undefined, cookie: `jobtail-view-${place.view.port}=${wrong}` },
+      { authorization: undefined, cookie: `other=${place.token}` },
+    ];
+    for (const address of ADDRESSES) {
+      for (const headers of without) {
+        const { status, text } = await place.ask(address, { headers });
+        expect(status, address).toBe(401);
+        expect(text).not.toContain('of the job');
+      }
+    }
+  });
+
+  it('is in a private file, and in the link, which makes a cookie of it once', async () => {
+    const place = await placeWithSecret();
+    const file = path.join(place.settings.stateDirectory, 'view-token');
+    expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+    expect(place.token).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    const link = new URL(place.view.link);
+    expect(link.href).toBe(`http://127.0.0.1:${place.view.port}/?token=${place.token}`);
+    const entered = await place.ask(`/${link.search}`, { headers: { authorization: undefined } });
+    const [cookie = ''] = entered.headers['set-cookie'] ?? [];
+    expect(cookie).toBe(`jobtail-view-${place.view.port}=${place.token}; HttpOnly; SameSite=Strict`);
+    expect(entered.text).toContain('url=./"');
+    expect(entered.headers['referrer-policy']).toBe('no-referrer');
+    const [pair = ''] = cookie.split(';');
+    const page = await place.ask('/', { headers: { authorization: undefined, cookie: pair } });
+    expect({ status: page.status, type: page.headers['content-type'] }).toEqual({
+      status: 200,
+      type: 'text/html; charset=utf-8',
+    });
+    const wrong = await place.ask('/?token=abc', { headers: { authorization: undefined, cookie: pair } });
+    expect({ status: wrong.status, cookie: wrong.headers['set-cookie'] }).toEqual({ status: 401, cookie: undefined });
+    // Through a proxy with TLS, the browser keeps it for such connections.
+    const secure = await place.ask(`/${link.search}`, { headers: { 'x-forwarded-proto': 'https' } });
+    expect(secure.headers['set-cookie']?.[0]).toContain('; Secure');
+  });
+
+  it('stays over a restart, so that pages stay open', async () => {
+    const place = await placeWithSecret();
+    const { token } = place;
+    await place.view.close();
+    await place.start();
+    expect(place.token).toBe(token);
+    expect((await place.ask(LINES)).text).toBe('of the job\n');
+  });
+
+  it.each([
+    ['others may read it', (file: string) => fs.chmodSync(file, 0o644)],
+    ['it is short', (file: string) => fs.writeFileSync(file, 'short')],
+    [
+      'it is a link',
+      (file: string) => {
+        fs.renameSync(file, `${file}.1`);
+        fs.symlinkSync(`${file}.1`, file);
+      },
+    ],
+    [
+      'it is a directory',
+      (file: string) => {
+        fs.rmSync(file);
+        fs.mkdirSync(file);
+      },
+    ],
+  ])('is refused if %s', async (_, spoil) => {
+    const place = await placeWithSecret();
+    await place.view.close();
+    spoil(path.join(place.settings.stateDirectory, 'view-token'));
+    await expect(place.start()).rejects.toMatchObject({ hint: expect.any(String) });
+    fs.rmSync(path.join(place.settings.stateDirectory, 'view-token'), { recursive: true });
+    await place.start();
+  });
+});
+
+describe('a request', () => {
+  it('with a foreign host is refused, or without any', async () => {
+    const place = await placeWithSecret();
+    const foreign = [
+      'evil.example',
+      'evil.example:9470',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      '[::1].evil',
+      'a b',
+    ];
+    for (const host of foreign) {
+      for (const address of [LINES, '/', `/?token=${place.token}`]) {
+        const { status, headers, text } = await place.ask(address, { headers: { host } });
+        expect([400, 403], host).toContain(status);
+        expect(headers['set-cookie']).toBeUndefined();
+        expect(text).not.toContain('of the job');
+      }
+    }
+    const socket = net.connect(place.view.port, '127.0.0.1');
+    socket.end(`GET ${LINES} HTTP/1.0\r\nauthorization: Bearer ${place.token}\r\n\r\n`);
+    const [said] = (await once(socket, 'data')) as [Buffer];
+    expect(said.toString()).toMatch(/^HTTP\/1\.1 40[03] /);
+  });
+
+  it('with a name of this machine is answered', async () => {
+    const place = await placeWithSecret();
+    for (const host of ['localhost', 'localhost:8000', '127.0.0.1', '[::1]:9470', '10.0.0.5:9470', 'LOCALHOST:1'])
+      expect((await place.ask(LINES, { headers: { host } })).status, host).toBe(200);
+  });
+
+  it('of a foreign origin is refused', async () => {
+    const place = await placeWithSecret();
+    for (const origin of ['http://evil.example', 'null', 'http://127.0.0.1:1', 'https://localhost', 'file://']) {
+      const { status, headers } = await place.ask(LINES, { headers: { origin } });
+      expect({ status, allowed: headers['access-control-allow-origin'] }).toEqual({ status: 403, allowed: undefined });
+    }
+  });
+
+  it('that a browser sends for the page of somebody else is refused, and a link to the page is not', async () => {
+    const place = await placeWithSecret();
+    const own = { origin: `http://127.0.0.1:${place.view.port}`, 'sec-fetch-site': 'same-origin' };
+    expect((await place.ask(LINES, { headers: { host: `127.0.0.1:${place.view.port}`, ...own } })).status).toBe(200);
+    for (const site of ['cross-site', 'same-site'])
+      expect((await place.ask(LINES, { headers: { 'sec-fetch-site': site } })).status).toBe(403);
+    expect((await place.ask('/', { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(200);
+  });
+
+  it('behind a proxy may name the server as the proxy does', async () => {
+    const place = await placeWithSecret({ publicUrl: 'https://gateway.example.org/jobs/' });
+    const own = { host: 'gateway.example.org', origin: 'https://gateway.example.org' };
+    expect((await place.ask(LINES, { headers: own })).status).toBe(200);
+    expect((await place.ask(LINES, { headers: { origin: own.origin } })).status, 'nginx without the host').toBe(200);
+    expect((await place.ask(LINES, { headers: { ...own, origin: 'https://evil.example' } })).status).toBe(403);
+    expect(place.view.link).toBe(`https://gateway.example.org/jobs/?token=${place.token}`);
+  });
+
+  it('by another method than GET is refused', async () => {
+    const place = await placeWithSecret();
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH'])
+      expect((await place.ask(LINES, { method })).status, method).toBe(405);
+  });
+
+  it('has headers that let nothing act, whatever the answer', async () => {
+    const place = await placeWithSecret();
+    for (const address of ADDRESSES.filter((each) => !each.includes('events'))) {
+      const { headers } = await place.ask(address);
+      expect(headers['x-content-type-options'], address).toBe('nosniff');
+      expect(headers['content-security-policy'], address).toMatch(/default-src 'none'/);
+      expect(headers['content-security-policy'], address).not.toMatch(/unsafe-eval|script-src[^;]*(?:unsafe|\*|http)/);
+      expect(headers['cross-origin-resource-policy'], address).toBe('same-origin');
+      expect(headers['referrer-policy'], address).toBe('no-referrer');
+    }
+  });
+});
+
+describe('a path', () => {
+  const up = [
+    '..%2f..%2fsecret',
+    '..%2f',
+    '%2e%2e/secret',
+    '....//secret',
+    '..\\secret',
+    '%252e%252e%252fsecret',
+    'a%00b',
+    '%c0%ae%c0%ae/secret',
+  ];
+
+  it('that leads up leads nowhere', async () => {
+    const place = await placeWithSecret();
+    const addresses = up.flatMap((text) => [
+      `/api/lines?job=501&task=9001&file=${text}`,
+      `/api/lines?job=${text}&task=9001&file=stdout`,
+      `/api/lines?job=501&task=${text}&file=stdout`,
+      `/api/lines?job=501&result=${text}`,
+      `/api/raw?job=501&result=/${text}`,
+      `/api/lines?${STDOUT}&version=${text}`,
+      `/api/results?job=501&under=${text}/`,
+      `/api/archive?job=501&under=${text}/`,
+      `/assets/${text}`,
+      `/${text}`,
+      `/assets/../${text}`,
+    ]);
+    for (const address of addresses) {
+      const { status, text: said } = await place.ask(address);
+      expect(said, address).not.toContain('SECRET');
+      if (!/results|archive/.test(address)) expect([400, 404, 409], address).toContain(status);
+    }
+    expect(place.failures).toEqual([]);
+  });
+
+  it('that the ledger holds is taken apart anew, whatever the agent thought of it', async () => {
+    const place = await placeWithSecret();
+    for (const name of ['../../../secret', '/a/../../../../secret', '..']) {
+      place.addResult(name, undefined, { state: 'synced' });
+      const { status } = await place.ask(`/api/lines?job=501&result=${encodeURIComponent(name)}`);
+      expect(status, name).toBe(404);
+    }
+    expect((await place.ask('/api/archive?job=501')).body.includes('SECRET')).toBe(false);
+  });
+
+  it('over a link is not followed: of a mirror, a former one, a result, a directory', async () => {
+    const place = await placeWithSecret();
+    const secret = path.join(place.directory, 'secret');
+    const results = path.join(place.mirrors, ...resultsParts(JOB));
+    place.addResult('link', 'x');
+    place.addResult('directory/secret', 'x');
+    fs.rmSync(path.join(results, 'link'));
+    fs.symlinkSync(secret, path.join(results, 'link'));
+    fs.rmSync(path.join(results, 'directory'), { recursive: true });
+    fs.symlinkSync(place.directory, path.join(results, 'directory'));
+    fs.symlinkSync(secret, `${place.mirrorOf()}.1`);
+    fs.rmSync(place.mirrorOf('log'));
+    fs.symlinkSync(secret, place.mirrorOf('log'));
+    for (const query of ['result=link', 'result=directory/secret', 'task=9001&file=log'])
+      for (const route of ['lines', 'raw', 'preview', 'search?text=a&x=1'])
+        expect((await place.ask(`/api/${route}${route.includes('?') ? '&' : '?'}job=501&${query}`)).status, query).toBe(
+          404,
+        );
+    expect(JSON.parse((await place.ask(`/api/generations?${STDOUT}`)).text)).toEqual({ now: 'g1', former: [] });
+    expect((await place.ask('/api/archive?job=501')).body.includes('SECRET')).toBe(false);
+    // A directory of the mirrors themselves.
+    const task = path.dirname(place.mirrorOf());
+    fs.renameSync(task, `${task}.away`);
+    fs.symlinkSync(`${task}.away`, task);
+    expect((await place.ask(LINES)).status).toBe(404);
+  });
+});
+
+describe('names that would act', () => {
+  const names = [
+    '<img src=x onerror=alert(1)>.txt',
+    'javascript:alert(1)',
+    'a"b\'c`.html',
+    'line\nfeed',
+    '\u202egnp.exe',
+    'x\r\nset-cookie: a=b',
+  ];
+
+  it('stay text in every answer and every header', async () => {
+    const place = await placeWithSecret();
+    for (const name of names) place.addResult(name, name.includes('\r') ? undefined : `<script>${name}</script>`);
+    const { entries } = await place.json<ResultEntries>('/api/results?job=501');
+    expect(entries.map(({ name }) => name).sort()).toEqual([...names].sort());
+    for (const name of names.filter((each) => !each.includes('\r'))) {
+      const answer = await place.ask(`/api/raw?job=501&result=${encodeURIComponent(name)}`);
+      expect(answer.text).toBe(`<script>${name}</script>`);
+      expect(answer.headers['content-type']).toBe('application/octet-stream');
+      const disposition = answer.headers['content-disposition'] ?? '';
+      expect(disposition).toMatch(/^attachment; filename="[ !#-[\]-~]*"; filename\*=UTF-8''[A-Za-z0-9._~!%*&+-]*$/);
+      expect(decodeURIComponent(disposition.split("''")[1] ?? ''), 'nothing that turns or breaks text').not.toMatch(
+        /[\p{Cc}\p{Cf}]/u,
+      );
+    }
+    const page = place.look(`job=${JOB}`);
+    place.commit('log', { error: { code: 'timeout', message: 'a\n\nevent: hello\ndata: {}', hint: null, since: 1 } });
+    const { error } = await page.until('job', (job) => job.error !== null);
+    expect(error?.message).toBe('a\n\nevent: hello\ndata: {}');
+    expect(page.all('hello')).toHaveLength(1);
+  });
+});
+
+describe('too much', () => {
+  it('in a query is refused', async () => {
+    const place = await placeWithSecret();
+    const addresses = [
+      `${LINES}&from=99999999999999999999`,
+      `${LINES}&from=-1`,
+      `${LINES}&from=1e9`,
+      `${LINES}&bytes=x`,
+      '/api/lines?job=501',
+      '/api/lines',
+      `/api/place?${STDOUT}`,
+      `/api/place?${STDOUT}&line=1&byte=1`,
+      `/api/search?${STDOUT}`,
+      `/api/search?${STDOUT}&text=${'x'.repeat(300)}`,
+      '/api/results?job=501&under=x',
+      `/api/results?job=501&under=${'x/'.repeat(3_000)}`,
+      `${LINES}&version=${'g1'.repeat(99)}`,
+    ];
+    for (const address of addresses) expect((await place.ask(address)).status, address).toBe(400);
+  });
+
+  it('in one window is cut, and a byte beyond the end is the end', async () => {
+    const place = await placeWithSecret();
+    place.write('stdout', Buffer.alloc(4 * 1024 * 1024, 'x'));
+    const huge = await place.ask(`${LINES}&at=0&bytes=9007199254740991`);
+    expect(huge.body.length).toBe(1024 * 1024);
+    expect((await place.ask(`${LINES}&at=9007199254740991`)).body.length).toBe(0);
+  });
+
+  it('in the head of a request is refused, and so is one that never ends', async () => {
+    const place = await placeWithSecret();
+    expect((await place.ask(`${LINES}&${'x'.repeat(20_000)}`)).status).toBe(431);
+    const socket = net.connect(place.view.port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {});
+    socket.resume();
+    socket.write('GET / HTTP/1.1\r\nhost: localhost\r\n');
+    await once(socket, 'close');
+  });
+
+  it('at a time waits: searches and downloads have places, which come back', async () => {
+    const place = await placeWithSecret();
+    place.write('stdout', Buffer.alloc(8 * 1024 * 1024, 'x\n'));
+    // Slow readers: they take nothing of what is sent.
+    const slow = await Promise.all(
+      Array.from(
+        { length: 16 },
+        () =>
+          new Promise<http.ClientRequest>((resolve) => {
+            const request = place.request(`/api/raw?${STDOUT}`, {}, (response) => {
+              response.pause();
+              response.on('error', () => {});
+              resolve(request);
+            });
+            request.on('error', () => {});
+          }),
+      ),
+    );
+    expect((await place.ask(`/api/raw?${STDOUT}`)).status).toBe(429);
+    expect((await place.ask(LINES)).status, 'all else goes on').toBe(200);
+    for (const request of slow) request.destroy();
+    await until('room', async () => (await place.ask(`/api/raw?${STDOUT}`)).status === 200);
+  });
+
+  it('of connections are turned away, and files are not left open', async () => {
+    const place = await placeWithSecret();
+    const sockets = Array.from({ length: 400 }, () => net.connect(place.view.port, '127.0.0.1').on('error', () => {}));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    await until('some to be turned away', () => sockets.filter((socket) => socket.closed).length >= 100);
+    for (const socket of sockets) socket.destroy();
+    await until('room', () =>
+      place.ask(LINES).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+    const open = () =>
+      fs.readdirSync('/proc/self/fd').map((fd) => {
+        try {
+          return fs.readlinkSync(`/proc/self/fd/${fd}`);
+        } catch {
+          return '';
+        }
+      });
+    await until('no mirror to be open', () => !open().some((file) => file.startsWith(place.mirrors)));
+  });
+});
