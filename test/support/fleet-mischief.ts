@@ -1,5 +1,5 @@
 /** What a fleet may have to bear, drawn by chance; each does its harm and leaves what it takes to mend it. */
-import type { Fleet } from './fleet.ts';
+import { type Fleet, watchWords } from './fleet.ts';
 import type { FleetAgent } from './fleet-agent.ts';
 
 export interface Mischief {
@@ -107,10 +107,10 @@ export const MISCHIEFS: readonly Mischief[] = [
       if (agent === undefined) return undefined;
       const others = fleet.jobs.filter(({ jobId }) => !watched.has(jobId));
       const isNew = others.length === 0 || (fleet.jobs.length < MOST_JOBS && random(2) === 0);
-      const { jobId } = isNew ? await fleet.submit() : (pick(others, random) ?? (await fleet.submit()));
-      const { code, stderr } = await agent.command('watch', jobId);
-      if (code === 0) watched.add(jobId);
-      return `${jobId} by ${agent.name}: ${code} ${code === 0 ? '' : stderr}`;
+      const job = isNew ? await fleet.submit() : (pick(others, random) ?? (await fleet.submit()));
+      const { code, stderr } = await agent.command(...watchWords(job));
+      if (code === 0) watched.add(job.jobId);
+      return `${job.jobId} by ${agent.name}: ${code === 0 ? 'done' : stderr}`;
     },
   },
   {

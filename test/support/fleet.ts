@@ -21,6 +21,9 @@ import { Relay } from './fleet-relay.ts';
 /** The shortest that pg-boss takes. */
 export const HEARTBEAT_SECONDS = 10;
 const SCHEMA = 'jobtail';
+/** What is shown of mirrors that are not their files: so many of them, and lines of the log. */
+const EVIDENCE_FILES = 3;
+const EVIDENCE_LINES = 30;
 
 export interface FleetOptions {
   readonly jobs: number;
@@ -142,7 +145,7 @@ export class Fleet {
     const { agents } = this;
     const runs = agents.map(async (agent, index) => {
       const mine = this.jobs.filter((_, number) => number % agents.length === index);
-      for (const { jobId } of mine) await mustSucceed(agent, 'watch', jobId);
+      for (const job of mine) await mustSucceed(agent, ...watchWords(job));
     });
     await Promise.all(runs);
   }
@@ -201,13 +204,44 @@ export class Fleet {
   }
 
   async untilEqual(files: readonly WrittenFile[] = this.files): Promise<void> {
-    await until('the mirrors to be the files', () => files.every(({ isEqual }) => isEqual));
+    const others = () => files.filter(({ isEqual }) => !isEqual);
+    try {
+      await until('the mirrors to be the files', () => others().length === 0);
+    } catch (error) {
+      const found = await Promise.all(
+        others()
+          .slice(0, EVIDENCE_FILES)
+          .map((file) => this.#evidenceOf(file)),
+      );
+      throw new Error([error, ...found].join('\n'));
+    }
+  }
+
+  /** All that is known of a mirror that is not its file. */
+  async #evidenceOf(file: WrittenFile): Promise<string> {
+    const [jobId] = file.name.split('/');
+    const tables = ['jobs', 'orders', 'attempts'];
+    const rows = await Promise.all(
+      tables.map((table) => this.query(`SELECT * FROM ${SCHEMA}.${table} WHERE job_id = $1`, [jobId])),
+    );
+    const said = this.agents.flatMap(({ name, program }) =>
+      program.log.filter((line) => String(line['jobId']) === jobId).map((line) => `${name}: ${JSON.stringify(line)}`),
+    );
+    const shown = rows.flatMap((found, index) => found.map((row) => `${tables[index]}: ${JSON.stringify(row)}`));
+    return [file.wrongInTheEnd(), ...shown, ...said.slice(-EVIDENCE_LINES)].join('\n');
   }
 
   async #closeRelays(): Promise<void> {
     await Promise.all(this.agents.map(({ relay }) => relay.close()));
   }
 }
+
+/** The command that follows a job. With its tasks: to find them takes longer, the longer there is nothing of them. */
+export const watchWords = ({ jobId, tasks }: JobDescription): string[] => [
+  'watch',
+  jobId,
+  ...tasks.flatMap(({ taskId }) => ['--task', taskId]),
+];
 
 /** What the command printed. */
 export async function mustSucceed(agent: FleetAgent, ...args: string[]): Promise<string> {

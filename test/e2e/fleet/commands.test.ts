@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../support/e2e-until.ts';
-import { Fleet, mustSucceed } from '../../support/fleet.ts';
+import { Fleet, mustSucceed, watchWords } from '../../support/fleet.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
 import { expectEqual } from '../../support/fleet-proof.ts';
 
@@ -43,7 +43,7 @@ it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, .
     expect(fleet.filesOf(job).map(({ isEqual }) => isEqual)).toEqual([true, true]);
     await mustSucceed(agent, 'verify', job.jobId);
     // A job that ended may be followed again.
-    await mustSucceed(agent, 'watch', job.jobId);
+    await mustSucceed(agent, ...watchWords(job));
   }
   await fleet.untilOwned();
 
