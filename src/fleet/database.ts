@@ -40,8 +40,20 @@ export class Database implements Tables {
 
   /** Connects, and brings the tables to what this version knows. @throws JobtailError fleet, config */
   static async open(options: DatabaseOptions): Promise<Database> {
+    const database = await Database.connect(options);
+    try {
+      await migrate(database);
+      await database.#try(() => database.boss.start());
+      return database;
+    } catch (error) {
+      await database.close();
+      throw database.#failure(error);
+    }
+  }
+
+  /** Connects, and changes nothing. @throws JobtailError fleet */
+  static async connect(options: DatabaseOptions): Promise<Database> {
     const { url, schema, name, secrets } = options;
-    const where = whereOf(url);
     const password = passwordOf(url);
     if (password !== '') secrets?.add('sign-in', password);
     const { PgBoss } = await import('pg-boss');
@@ -52,16 +64,9 @@ export class Database implements Tables {
     });
     // What fails is thrown where it was asked for, too.
     boss.on('error', () => {});
-    const database = new Database(boss, where, options);
-    try {
-      await database.#pool.open();
-      await migrate(database);
-      await database.#try(() => boss.start());
-      return database;
-    } catch (error) {
-      await database.close();
-      throw database.#failure(error);
-    }
+    const database = new Database(boss, whereOf(url), options);
+    await database.#try(() => database.#pool.open());
+    return database;
   }
 
   get db(): PgDatabase {

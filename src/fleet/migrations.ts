@@ -110,14 +110,15 @@ export async function migrate(tables: Tables): Promise<void> {
 }
 
 /** 0 where there are no tables. */
-async function versionOf(tables: Tables): Promise<number> {
+export async function versionOf(tables: Tables): Promise<number> {
   const [there] = await tables.query<{ found: string | null }>(`SELECT to_regclass('{s}.version') AS found`);
   if (there?.found == null) return 0;
   const [row] = await tables.query<{ version: number }>('SELECT version FROM {s}.version');
   return row?.version ?? 0;
 }
 
-function requireKnown({ where, schema }: Tables, version: number): void {
+/** @throws JobtailError config */
+export function requireKnown({ where, schema }: Tables, version: number): void {
   if (version <= MIGRATIONS.length) return;
   throw new JobtailError(
     'config',
