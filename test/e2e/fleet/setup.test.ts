@@ -31,7 +31,10 @@ it.concurrent('a check looks at the database, makes nothing, and names what is w
   expect(`${stdout}${stderr}`).not.toContain('hunter2');
 });
 
-it.concurrent('two agents with one name are not both of the fleet', { ...PATIENCE, ...needsFleet() }, async (context) => {
+it.concurrent('two agents with one name are not both of the fleet', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 0, agents: ['anna', 'ben'] });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
   await anna.start();
