@@ -1,4 +1,5 @@
 /** `agent check`: the database of the fleet. Changes nothing. */
+import fs from 'node:fs';
 import type { FleetConfig } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
@@ -30,7 +31,8 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
     const far = `its clock is ${showAge(Math.abs(look.aheadMs))} ${look.aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
     found.push(warning(far, 'have both set by NTP'));
   }
-  if (!isOnNetworkFileSystem(config.mirror.directory)) {
+  const { directory } = config.mirror;
+  if (fs.existsSync(directory) && !isOnNetworkFileSystem(directory)) {
     found.push(note('the mirrors are on a local disk: the next owner of a job reads everything again (docs/fleet.md)'));
   }
   return found;
