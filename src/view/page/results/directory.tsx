@@ -20,11 +20,14 @@ export interface DirectoryProps {
 
 /** Pages of a directory that are asked for anew when something changes; further ones are as they were. */
 const PAUSE_MS = 500;
+const RETRY_MS = 3_000;
 
 export function Directory(props: DirectoryProps) {
   const { jobId, under, changed } = props;
   const pages = useSignal<readonly ResultEntries[]>([]);
   const problem = useSignal<Error | undefined>(undefined);
+  /** Counts the failures: each is followed by another attempt. */
+  const attempt = useSignal(0);
   const load = async (from: readonly ResultEntries[]) => {
     const after = from.at(-1)?.entries.at(-1)?.name;
     try {
@@ -32,12 +35,14 @@ export function Directory(props: DirectoryProps) {
       problem.value = undefined;
     } catch (error) {
       problem.value = error as Error;
+      attempt.value++;
     }
   };
   useEffect(() => {
-    const timer = setTimeout(() => void load([]), pages.peek().length === 0 ? 0 : PAUSE_MS);
+    const pause = attempt.value > 0 ? RETRY_MS : pages.peek().length === 0 ? 0 : PAUSE_MS;
+    const timer = setTimeout(() => void load([]), pause);
     return () => clearTimeout(timer);
-  }, [jobId, under, changed]);
+  }, [jobId, under, changed, attempt.value]);
   const entries = pages.value.flatMap((page) => page.entries);
   return (
     <ul class="entries">
