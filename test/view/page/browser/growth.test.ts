@@ -129,6 +129,32 @@ describe('a file that grows', needs('chromium'), () => {
   });
 });
 
+describe('a tab that nobody sees', needs('chromium'), () => {
+  it('asks for nothing, and has everything when it is seen again', PATIENCE, async (context) => {
+    const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 100));
+    await view.show(hash);
+    const pane = await view.pane(label);
+    await pane.getByText(/^99 /).waitFor();
+    // What a browser does with a tab behind another one.
+    const turn = (isHidden: boolean) =>
+      view.page.evaluate(`
+        Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      `);
+    const asked: string[] = [];
+    const broken = view.page.waitForEvent('requestfailed', (request) => request.url().includes('/api/events'));
+    await turn(true);
+    await broken;
+    view.page.on('request', (request) => asked.push(request.url()));
+    fs.appendFileSync(task.files.stdout, lines(100, 50));
+    await place.mirrored(job, 'stdout');
+    expect(asked).toEqual([]);
+    await turn(false);
+    await pane.getByText(/^149 /).waitFor();
+    expect(view.wrongs).toEqual([]);
+  });
+});
+
 describe('many lines at once', needs('chromium'), () => {
   it('never freeze the page: it draws on, and its document stays small', PATIENCE, async (context) => {
     const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 10));
