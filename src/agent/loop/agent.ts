@@ -84,18 +84,21 @@ export class Agent {
     this.refresh();
   }
 
-  /** Looks at the store: jobs that are new, that are to end, and what commands asked for; again if it cannot be read. */
+  /**
+   * Looks at the store: jobs that are new, that are to end, and what commands asked for. Whoever changes it says so; looks
+   * that follow find what nobody said, and what could not be read.
+   */
   refresh(): void {
+    const { clock, intervals } = this.#options;
     const { failures } = this.#context;
     try {
       this.#look();
       failures.over(STATE);
     } catch (thrown) {
       failures.failed(STATE, asJobtailError(thrown));
-      const { clock, intervals } = this.#options;
-      this.#cancelLook();
-      this.#cancelLook = clock.timer(intervals.maxIntervalMs, () => this.refresh());
     }
+    this.#cancelLook();
+    if (!this.#stop.signal.aborted) this.#cancelLook = clock.timer(intervals.maxIntervalMs, () => this.refresh());
   }
 
   /** Tries at once what failed with something that is mended by now. */

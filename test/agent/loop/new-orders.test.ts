@@ -77,3 +77,15 @@ it.each(['settled', 'ended'] as const)(
     await until('an answer', () => store.requests.get(requestId)?.answer != null);
   },
 );
+
+it('is seen without anybody who says so', async () => {
+  const { store, agent, remote } = await setUp();
+  store.jobs.watch(
+    { jobId: JOB, tasks: [STDOUT.taskId], files: ['stdout'], results: false, settleAfterMs: null, source: 'command' },
+    Date.now(),
+  );
+  await until('polls', () => remote.calls > 0);
+  const requestId = store.requests.add(JOB, 'sync', Date.now());
+  await until('the pass', () => typeof store.requests.get(requestId)?.answer === 'string');
+  expect(agent.jobs).toBe(1);
+});

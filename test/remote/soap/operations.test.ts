@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { AnotherFile } from '../../../src/agent/live/append/raw-download.ts';
 import type { Grant, PartRequest } from '../../../src/agent/ports.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import type { SoapRemoteOptions } from '../../../src/remote/soap/client.ts';
@@ -296,6 +297,13 @@ describe('DownloadFileFromCluster', () => {
     const full = new JobtailError('disk-full', 'no room');
     const call = remote.downloadFile(JOB, '/a', () => Promise.reject(full), signal);
     expect(await failure(call)).toBe(full);
+  });
+
+  test('that is broken off, being the wrong one, is no failure where calls are counted', async () => {
+    const { remote, events } = await serve([fileResponse('AAAA')]);
+    const another = new AnotherFile();
+    expect(await failure(remote.downloadFile(JOB, '/a', () => Promise.reject(another), signal))).toBe(another);
+    expect(events.map(({ outcome }) => outcome)).toEqual(['aborted']);
   });
 
   test('a sink that hangs does not outlive the signal', async () => {

@@ -3,6 +3,7 @@
  * and its next bytes, decoded, are what the service shows as text. The first thing that says otherwise ends it.
  */
 import { commonLength, startsAlike } from '../../../bytes.ts';
+import { JobtailError } from '../../../errors.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
 import type { Sink } from '../../ports.ts';
@@ -16,8 +17,12 @@ import { EncodedReading, type Reading } from '../text/reading.ts';
 /** Bytes that are compared with the text, where all of a file is. */
 const WINDOW_BYTES = 64 * 1024;
 
-/** The listed file is not the one that is looked for. */
-export class AnotherFile extends Error {}
+/** The listed file is not the one that is looked for: the download is broken off, and nothing failed. */
+export class AnotherFile extends JobtailError {
+  constructor() {
+    super('aborted', 'the listed file is another one');
+  }
+}
 
 /** What the service shows behind the mirror, and how many bytes are to be compared with it. */
 export interface ShownText {
