@@ -55,9 +55,9 @@ export class Totals {
   }
 
   /** What is said of the watched jobs every few seconds; takes about a millisecond then. */
-  watched(): Pick<Sums, 'failingJobs' | 'grownAt'> & { readonly jobs: number } {
+  watched(): Pick<Sums, 'failingJobs' | 'grownAt'> & { readonly watchedJobs: number } {
     return this.#sql.sums(`
-      SELECT count(*) AS jobs, count(error) AS failingJobs, max(grown_at) AS grownAt FROM jobs WHERE state IN ('watched', 'ending')`);
+      SELECT count(*) AS watchedJobs, count(error) AS failingJobs, max(grown_at) AS grownAt FROM jobs WHERE state IN ('watched', 'ending')`);
   }
 
   /** The live files of every job. Takes about a millisecond for a thousand of them. */
