@@ -84,6 +84,20 @@ describe('a file that grows', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
+  it('is copied line by line, byte for byte', PATIENCE, async (context) => {
+    const { view, label, hash } = await viewedJob(context, lines(0, 300));
+    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await view.show(hash);
+    const pane = await view.pane(label);
+    await pane.getByText(/^299 /).waitFor();
+    await pane.getByRole('button', { name: 'line 294', exact: true }).click();
+    await pane.getByRole('button', { name: 'line 297', exact: true }).click({ modifiers: ['Shift'] });
+    await pane.locator('.rows').focus();
+    await view.page.keyboard.press('c');
+    await pane.getByText('4 lines copied').waitFor();
+    expect(await view.page.evaluate('navigator.clipboard.readText()')).toBe(lines(293, 4));
+  });
+
   it('that is rewritten begins anew; what it was can still be read', PATIENCE, async (context) => {
     const { place, job, task, mirror, view, label, hash } = await viewedJob(context, lines(0, 200));
     await view.show(hash);
