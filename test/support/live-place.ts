@@ -22,6 +22,7 @@ export const NEW_ROW: LiveFileRow = {
   modifiedNs: null,
   bootId: null,
   rotation: null,
+  copyMark: null,
   relativePath: null,
   listedName: null,
   grownAt: null,
