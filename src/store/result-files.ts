@@ -30,9 +30,9 @@ export class ResultFiles {
     this.#table = new Table(sql, 'result_files', { stampProven: 'flag' });
   }
 
-  /** All rows of a job, in the order of their names. They may be changed meanwhile. */
-  *ofJob(jobId: JobId): Generator<ResultRow, void> {
-    for (let from: string | undefined = ''; from !== undefined; ) {
+  /** The rows of a job from a name on, in the order of their names. They may be changed meanwhile. */
+  *ofJob(jobId: JobId, first = ''): Generator<ResultRow, void> {
+    for (let from: string | undefined = first; from !== undefined; ) {
       const rows = this.#table.all('WHERE job_id = ? AND name >= ? ORDER BY name LIMIT ?', jobId, from, PAGE_ROWS);
       yield* rows;
       const last = rows.length === PAGE_ROWS ? rows.at(-1) : undefined;

@@ -55,9 +55,9 @@ export class Totals {
   }
 
   /** What is said of the watched jobs every few seconds; takes about a millisecond then. */
-  watched(): Pick<Sums, 'failingJobs' | 'grownAt' | 'oldestPollAt'> & { readonly jobs: number } {
+  watched(): Pick<Sums, 'failingJobs' | 'grownAt' | 'oldestPollAt'> & { readonly watchedJobs: number } {
     return this.#sql.sums(`
-      SELECT count(*) AS jobs, count(error) AS failingJobs, max(grown_at) AS grownAt,
+      SELECT count(*) AS watchedJobs, count(error) AS failingJobs, max(grown_at) AS grownAt,
         min(coalesce(polled_at, watched_at)) AS oldestPollAt FROM jobs WHERE state IN ('watched', 'ending')`);
   }
 

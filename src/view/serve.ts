@@ -51,7 +51,7 @@ export async function serveView({ settings, agentFigure, onFailure }: ServeOptio
   let port = settings.listen.port;
   const app = appOf({ parts, token, port: () => port, page });
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
-  const server = http.createServer(limits, getRequestListener(app.fetch, { overrideGlobalObjects: false }));
+  const server = http.createServer(limits, getRequestListener(app.fetch));
   server.maxConnections = MOST_CONNECTIONS;
   server.timeout = IDLE_MS;
   try {

@@ -149,6 +149,23 @@ it(
   },
 );
 
+it('is where a changed configuration says, and what is wrong with that is said', PATIENCE, async (context) => {
+  const { place, agent, view, sandbox, job, content } = await viewedJob(context);
+  const port = await freePort();
+  const listen = `0.0.0.0:${port}`;
+  place.configure(sandbox, { watch: [orderOf(job)], view: { listen } });
+  expect(await agent.says('the view listens on 0.0.0.0 without encryption')).toMatchObject({ level: 'warn' });
+  await until('the other address', () => agent.log.some(({ msg }) => msg.includes(`127.0.0.1:${port}/`)));
+  await expect(view.ask(`lines?${content}`)).rejects.toThrow();
+  const other = new View(linkIn(await place.agent('view')));
+  expect((await other.ask(`lines?${content}`)).status).toBe(200);
+  const checked = (await place.agent('check')).stdout;
+  expect(checked).toContain(`http://127.0.0.1:${port}/ answers; its token is in ${place.state}/view-token`);
+  expect(checked).toContain('without encryption');
+  fs.chmodSync(path.join(place.state, 'view-token'), 0o644);
+  expect(await place.agent('check')).toMatchObject({ code: 3, stdout: expect.stringContaining('chmod 600') });
+});
+
 it('is served by the command where no agent serves it, beside one or without', PATIENCE, async (context) => {
   const { place, job, mirror, agent, stdout } = await mirroredJob(context, Buffer.from('mirrored\n'));
   const [task] = job.tasks;

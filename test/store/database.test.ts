@@ -4,7 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
-import type { JobId } from '../../src/job.ts';
+import type { JobId, TaskId } from '../../src/job.ts';
 import { asStoreError, isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -230,8 +230,44 @@ it('adds up of the watched jobs what all of the sums say of them', () => {
     store.jobs.endVisit(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
   }
   store.jobs.unwatch('4' as JobId, 'ended');
-  const { jobs, ...watched } = store.totals.watched();
-  expect([jobs, watched]).toEqual([3, { failingJobs: 2, grownAt: NOW + 2, oldestPollAt: NOW }]);
-  expect(store.totals.read()).toMatchObject({ ...watched, jobs: { watched: jobs } });
+  const { watchedJobs, ...sums } = store.totals.watched();
+  expect({ watchedJobs, ...sums }).toEqual({ watchedJobs: 3, failingJobs: 2, grownAt: NOW + 2, oldestPollAt: NOW });
+  expect(store.totals.read()).toMatchObject({ ...sums, jobs: { watched: watchedJobs } });
   store.close();
+});
+
+it('adds up the live files of every job', () => {
+  const store = openStore(temporaryDirectory());
+  const order = { files: ['stdout', 'log'], results: true, settleAfterMs: null, source: 'config' } as const;
+  const [one, two] = ['1', '2'] as JobId[] as [JobId, JobId];
+  store.jobs.watch({ ...order, jobId: one, tasks: ['7', '8'] as TaskId[] }, NOW);
+  store.jobs.watch({ ...order, jobId: two, tasks: [] }, NOW);
+  const error = { code: 'fault', message: 'no', hint: null, since: NOW } as const;
+  for (const row of store.liveFiles.ofJob(one))
+    store.liveFiles.save({
+      ...row,
+      position: 10,
+      inexact: [{ start: 1, length: 2 }],
+      error: row.taskId === '7' ? error : null,
+    });
+  const sums = { files: 4, tasks: 2, bytes: 40, failing: 2, error, inexactBytes: 8 };
+  expect(store.totals.liveByJob()).toEqual(new Map([[one, sums]]));
+  expect(store.liveFiles.generation(one, { taskId: '7' as TaskId, file: 'log' })).toBe(1);
+  expect(store.liveFiles.generation(two, { taskId: '7' as TaskId, file: 'log' })).toBeUndefined();
+  store.close();
+});
+
+it('that is only read says when another one wrote, and writes nothing itself', () => {
+  const directory = temporaryDirectory();
+  const owner = openStore(directory);
+  const reader = new Store({ directory, service: 'x', owner: false, now: () => NOW });
+  reader.onlyRead();
+  const before = reader.version();
+  expect(reader.version()).toBe(before);
+  owner.habits.set('a', 'b');
+  expect(reader.version()).not.toBe(before);
+  expect(() => reader.habits.set('a', 'c')).toThrow(JobtailError);
+  expect(owner.habits.all()).toEqual([{ name: 'a', value: 'b' }]);
+  reader.close();
+  owner.close();
 });

@@ -88,3 +88,47 @@ it('hands its rows out in the order of their names, however many there are, and 
   expect(store.results.counts(jobId)).toMatchObject({ listed: 0, bytes: 0 });
   store.close();
 });
+
+it('is a tree of names, level by level, in pages of any size', () => {
+  const store = openStore();
+  const [job = JOBS[0]] = JOBS;
+  const part = fc.constantFrom('a', 'b', 'ž', 'a b', '%', '_', '0', '.', '');
+  const names = fc.uniqueArray(
+    fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/')),
+    { maxLength: 25 },
+  );
+  fc.assert(
+    fc.property(names, fc.integer({ min: 1, max: 5 }), (found, most) => {
+      store.results.forgetAll([...store.results.ofJob(job as JobId)]);
+      store.results.saveAll(
+        found.map((name, index) => rowOf(job as JobId, name, STATES[index % STATES.length] ?? 'synced', index)),
+      );
+      const walk = (under: string): string[] => {
+        const level: { name: string; isDirectory: number; files: number }[] = [];
+        for (let after = ''; ; ) {
+          const page = store.results.level(job as JobId, { under, after, most });
+          if (page.length === 0) break;
+          level.push(...page);
+          after = page.at(-1)?.name ?? '';
+        }
+        const directories = new Map<string, number>();
+        for (const { name, isDirectory, files } of level)
+          if (isDirectory === 1) directories.set(name, (directories.get(name) ?? 0) + files);
+        for (const [name, files] of directories)
+          expect(files).toBe(found.filter((each) => each.startsWith(name)).length);
+        return [
+          ...level.flatMap(({ name, isDirectory }) => (isDirectory === 1 ? [] : [name])),
+          ...[...directories.keys()].flatMap(walk),
+        ];
+      };
+      // A name that is empty stands for nothing that could be shown.
+      expect(walk('').sort()).toEqual(found.filter((name) => name !== '').sort());
+      for (const name of found) expect(store.results.get(job as JobId, name)?.name).toBe(name);
+      expect(store.results.countsByJob().get(job as JobId)).toEqual(
+        found.length === 0 ? expect.anything() : store.results.counts(job as JobId),
+      );
+    }),
+    numRuns(60),
+  );
+  store.close();
+});

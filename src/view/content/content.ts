@@ -8,6 +8,8 @@ export interface Source {
   readonly bytes: number;
   /** The bytes [start, end), all of them. */
   read(start: number, end: number): Buffer;
+  /** The same; they are good until the next look. */
+  look(start: number, end: number): Buffer;
 }
 
 export interface ContentOptions {
@@ -20,7 +22,7 @@ export interface ContentOptions {
 }
 
 /** So much at a time is read, or looked through: other requests get their turn in between. */
-export const SLICE_BYTES = 256 * 1024;
+export const SLICE_BYTES = 128 * 1024;
 
 export class Content implements Source {
   readonly version: string;
@@ -30,6 +32,7 @@ export class Content implements Source {
   readonly inode: number;
   readonly #file: number;
   readonly #versionNow: () => string;
+  #looked = Buffer.alloc(0);
   #isClosed = false;
 
   constructor({ file, version, name, versionNow }: ContentOptions) {
@@ -45,9 +48,18 @@ export class Content implements Source {
 
   /** @throws Refused (409) if they are no longer those of this version */
   read(start: number, end: number): Buffer {
+    return this.#readInto(Buffer.allocUnsafeSlow(end - start), start);
+  }
+
+  /** In one buffer, used again: fresh memory takes longer than the reading. */
+  look(start: number, end: number): Buffer {
+    if (this.#looked.length < end - start) this.#looked = Buffer.allocUnsafeSlow(end - start);
+    return this.#readInto(this.#looked.subarray(0, end - start), start);
+  }
+
+  #readInto(bytes: Buffer, start: number): Buffer {
     // Its number may be that of another file by now.
     if (this.#isClosed) throw new Error('read after it was closed');
-    const bytes = Buffer.allocUnsafeSlow(end - start);
     let filled = 0;
     while (filled < bytes.length) {
       const read = fs.readSync(this.#file, bytes, filled, bytes.length - filled, start + filled);

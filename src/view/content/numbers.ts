@@ -14,6 +14,11 @@ import { NEWLINE } from './window.ts';
  */
 const NUMBER =
   /(?<![\p{L}\p{N}_.]|\p{L}-)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?(?=\p{L}{0,3}(?![\p{L}\p{N}_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![\p{L}\p{N}_]))/giu;
+/** The same where all is ASCII, which most of any log is: ten times as quick. */
+const ASCII_NUMBER =
+  /(?<![A-Za-z0-9_.]|[A-Za-z]-)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?(?=[A-Za-z]{0,3}(?![A-Za-z0-9_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![A-Za-z0-9_]))/gi;
+const ASCII = /^[\t -~\r]*$/;
+
 /** The time of a line is no number of it. */
 const TIME =
   /\b(?:\d{4}[-/]\d\d[-/]\d\d[T ]?)?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b\d{4}[-/]\d\d[-/]\d\d\b/g;
@@ -21,6 +26,8 @@ const TIME =
 const MOST_LINE_BYTES = 4096;
 const MOST_COLUMNS = 32;
 const MOST_NAME = 40;
+/** White space, around one number or none. */
+const SPACES = /[ \t]+\0?[ \t]*|\0[ \t]+/g;
 
 /** What lines that are alike have in common. */
 export interface Shape {
@@ -47,23 +54,24 @@ function nameOf(text: string, index: number): string {
 
 /** The numbers of a line, and what stands around them: each one as NUL, and spaces as one. */
 function taken(line: string): { readonly words: string; readonly values: readonly number[] } {
-  const text = stripVTControlCharacters(line).replaceAll('\0', ' ').replaceAll(TIME, '@').trim();
+  // Only what is there is looked for: lines are many.
+  const seen = line.includes('\u001b') ? stripVTControlCharacters(line) : line;
+  const isAscii = ASCII.test(seen);
+  const whole = isAscii ? seen : seen.replaceAll('\0', ' ');
+  const text = (whole.includes(':') || whole.includes('-') ? whole.replaceAll(TIME, '@') : whole).trim();
   const values: number[] = [];
-  const words = text.replace(NUMBER, (number) => {
+  const words = text.replace(isAscii ? ASCII_NUMBER : NUMBER, (number) => {
     values.push(numberFrom(number));
     return '\0';
   });
-  return {
-    words: words
-      .replaceAll(/[ \t]+/g, ' ')
-      .replaceAll(' \0', '\0')
-      .replaceAll('\0 ', '\0'),
-    values,
-  };
+  return { words: words.replaceAll(SPACES, (spaces) => (spaces.includes('\0') ? '\0' : ' ')), values };
 }
 
 /** Fortran writes 1.0D+03. Numbers that are none, or endless, are not plotted. */
-const numberFrom = (text: string) => Number(text.replace(/[dD]/, 'e').replace(/^([+-]?)(nan|inf.*)$/i, 'NaN'));
+const numberFrom = (text: string) => {
+  const number = Number(text);
+  return Number.isNaN(number) ? Number(text.replace(/[dD]/, 'e')) : number;
+};
 
 /** The line that a byte is in, and the first one. @throws Refused (400) */
 export function shapeAt(source: Source, byte: number): Shape {
@@ -91,7 +99,7 @@ export interface Rows {
 /** The numbers of the whole lines from `start` on, which begins one. */
 export async function* numbersOf(source: Source, shape: Shape, start: number): AsyncGenerator<Rows> {
   for (let at = start; at < source.bytes; ) {
-    const slice = source.read(at, Math.min(source.bytes, at + SLICE_BYTES));
+    const slice = source.look(at, Math.min(source.bytes, at + SLICE_BYTES));
     const end = slice.lastIndexOf(NEWLINE) + 1;
     // The last line may have no end yet.
     if (end === 0 && at + slice.length === source.bytes) return;

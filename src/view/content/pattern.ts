@@ -36,14 +36,24 @@ const WORD_BYTE = '[0-9A-Za-z_\\x80-\\xff]';
 
 function textPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
   const characters = [...text].map((character) => (matchCase ? [character] : waysOf(character)));
-  const source = characters.map((ways) => `(?:${ways.map(bytesOf).join('|')})`).join('');
+  const source = characters.map((ways) => oneOf([...new Set(ways.map(bytesOf))])).join('');
   const expression = new RegExp(wholeWord ? `(?<!${WORD_BYTE})${source}(?!${WORD_BYTE})` : source, 'g');
+  const lengths = characters.map((ways) => [...new Set(ways.map((way) => Buffer.byteLength(way)))]);
+  // Mostly every way is as long as the others, and where a match ends says where it began.
+  const length = lengths.every(({ length: different }) => different === 1)
+    ? lengths.reduce((sum, [each = 0]) => sum + each, 0)
+    : undefined;
   return (bytes, from) => {
+    const found: Match[] = [];
+    const piece = bytes.toString('latin1');
     expression.lastIndex = from;
-    const matches = bytes.toString('latin1').matchAll(expression);
-    return Array.from(matches, ({ 0: found, index }) => [index, found.length] as const);
+    if (length !== undefined) while (expression.test(piece)) found.push([expression.lastIndex - length, length]);
+    else for (const match of piece.matchAll(expression)) found.push([match.index, match[0].length]);
+    return found;
   };
 }
+
+const oneOf = (ways: readonly string[]) => (ways.length === 1 ? ways.join('') : `(?:${ways.join('|')})`);
 
 /** A character in upper and lower case. */
 function waysOf(character: string): string[] {

@@ -22,7 +22,7 @@ export async function* searchForward(source: Source, pattern: Pattern, start: nu
   let from = start;
   for (let at = start; at < source.bytes; ) {
     const first = Math.max(0, at - BEFORE_BYTES);
-    const read = source.read(first, Math.min(source.bytes, at + SLICE_BYTES));
+    const read = source.look(first, Math.min(source.bytes, at + SLICE_BYTES));
     const skipped = first === 0 ? 0 : firstCharacter(read);
     const slice = read.subarray(skipped);
     const begin = first + skipped;

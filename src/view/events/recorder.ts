@@ -49,7 +49,7 @@ export class Recorder {
     const agent = await agentFigure();
     try {
       const { totals } = store.get();
-      const { jobs, failingJobs } = totals.watched();
+      const { watchedJobs, failingJobs } = totals.watched();
       const sums = totals.liveByJob();
       const live = [...sums.values()];
       this.growth.add(sums, Date.now());
@@ -58,7 +58,7 @@ export class Recorder {
         at: Date.now(),
         seconds: (now - this.#takenAt) / 1000,
         liveBytes: live.reduce((sum, { bytes }) => sum + bytes, 0),
-        watchedJobs: jobs,
+        watchedJobs,
         failingJobs,
         failingFiles: live.reduce((sum, { failing }) => sum + failing, 0),
         freeBytes: Object.fromEntries(disksOf(settings).map(({ name, freeBytes }) => [name, freeBytes])),

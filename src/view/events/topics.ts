@@ -87,13 +87,12 @@ export function jobsTopic(snapshots: Snapshots): Topic {
 }
 
 export function figuresTopic(recorder: Recorder): Topic {
-  let said: Figure | null | undefined = null;
+  let said: Figure | undefined;
   return () => {
     const { startedAt, figures, lastFigure } = recorder;
-    if (said === lastFigure) return [];
-    const isFirst = said === null;
+    if (lastFigure === undefined || said === lastFigure) return [];
+    const isFirst = said === undefined;
     said = lastFigure;
-    if (isFirst) return [['figures', { startedAt, figures }]];
-    return lastFigure === undefined ? [] : [['figure', lastFigure]];
+    return [isFirst ? ['figures', { startedAt, figures }] : ['figure', lastFigure]];
   };
 }

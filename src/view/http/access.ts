@@ -34,7 +34,7 @@ function nameIn(host: string | undefined): string | undefined {
 }
 
 /** A browser sends a cookie to every port of a host: each server has its own name for it. */
-export const cookieName = ({ listen }: Origins, port: number): string => `jobtail-view-${listen.port || port}`;
+export const cookieName = (port: number): string => `jobtail-view-${port}`;
 
 /** What the page may do: load its own files, ask its own server, and show what is previewed in a frame. */
 const PAGE_POLICY = [

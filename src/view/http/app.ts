@@ -11,7 +11,7 @@ import { addContents } from './content-routes.ts';
 import { addEvents } from './event-routes.ts';
 import type { PageFiles } from './page-files.ts';
 import { addResults } from './result-routes.ts';
-import { isToken } from './token.ts';
+import { tokenCheck } from './token.ts';
 
 export interface AppOptions {
   readonly parts: ViewParts;
@@ -23,6 +23,7 @@ export interface AppOptions {
 
 export function appOf(options: AppOptions): ViewApp {
   const { parts, token, port, page } = options;
+  const isToken = tokenCheck(token);
   const { settings, onFailure } = parts;
   const app: ViewApp = new Hono();
 
@@ -35,9 +36,10 @@ export function appOf(options: AppOptions): ViewApp {
     const { req } = context;
     const isPage = new URL(req.url).pathname === '/';
     requireOwn(context, settings, isPage);
-    if (isPage && req.query('token') !== undefined) return enter(context, options);
-    const shown = getCookie(context, cookieName(settings, port())) ?? bearerIn(req.header('authorization'));
-    if (isToken(shown, token)) return next();
+    if (isPage && req.query('token') !== undefined)
+      return isToken(req.query('token')) ? enter(context, options) : context.html(NO_TOKEN, 401);
+    const shown = getCookie(context, cookieName(port())) ?? bearerIn(req.header('authorization'));
+    if (isToken(shown)) return next();
     return isPage ? context.html(NO_TOKEN, 401) : refused(context, 401, NO_TOKEN_REFUSAL);
   });
 
@@ -88,11 +90,10 @@ const NO_TOKEN = document('', '<p>Open the link that <code>agent view</code> pri
 const ENTERED = document('<meta http-equiv="refresh" content="0; url=./">', '<p><a href="./">The view</a></p>');
 
 /** The link with the token: the cookie is made, and the token goes from the address. */
-function enter(context: Context, { token, port, parts }: AppOptions): Response {
-  if (!isToken(context.req.query('token'), token)) return context.html(NO_TOKEN, 401) as Response;
+function enter(context: Context, { token, port }: AppOptions): Response {
   const secure = context.req.header('x-forwarded-proto') === 'https';
   // Without a path it is for where the page is, whatever a proxy puts before it.
-  setCookie(context, cookieName(parts.settings, port()), token, {
+  setCookie(context, cookieName(port()), token, {
     httpOnly: true,
     sameSite: 'Strict',
     secure,

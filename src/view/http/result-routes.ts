@@ -2,6 +2,7 @@
 import { makeZip } from 'client-zip';
 import type { JobId } from '../../job.ts';
 import { resultPath } from '../../safe-names.ts';
+import { inSlices } from '../../slices.ts';
 import type { LevelEntry } from '../../store/result-files.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import { type Content, piecesOf } from '../content/content.ts';
@@ -93,22 +94,23 @@ class Archived {
     this.#under = under;
   }
 
-  *each() {
+  async *each() {
     const { store, contents } = this.#parts;
-    for (const { name } of store.get().results.ofJob(this.#jobId)) {
+    for await (const { name, fetchedAt, live } of inSlices(store.get().results.ofJob(this.#jobId, this.#under))) {
+      if (!name.startsWith(this.#under)) return;
       const path = resultPath(name);
-      if (!name.startsWith(this.#under) || 'refused' in path) continue;
+      if ('refused' in path || (fetchedAt === null && live === null)) continue;
       this.close();
       try {
         this.#open = contents.open({ jobId: this.#jobId, result: name, version: undefined });
       } catch (error) {
-        // It has not come yet.
+        // It is not here any more.
         if (error instanceof Refused) continue;
         throw error;
       }
       const { bytes, modifiedAt } = this.#open;
       // What of it came by now: a link is to a live file, which grows.
-      const input = piecesAsync(piecesOf(this.#open, 0, bytes));
+      const input = inSlices(piecesOf(this.#open, 0, bytes));
       yield { name: path.parts.join('/'), lastModified: new Date(modifiedAt), size: bytes, input };
     }
   }
@@ -117,10 +119,6 @@ class Archived {
     this.#open?.close();
     this.#open = undefined;
   }
-}
-
-async function* piecesAsync(pieces: Iterable<Buffer>) {
-  yield* pieces;
 }
 
 async function* piecesIn(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {

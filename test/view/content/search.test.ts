@@ -7,7 +7,7 @@ import { Refused } from '../../../src/view/refused.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-memory-source.ts';
 
-const SLICE = 256 * 1024;
+const SLICE = 128 * 1024;
 const PLAIN: PatternOptions = { text: '', matchCase: true, wholeWord: false, isExpression: false };
 const pattern = (text: string, options: Partial<PatternOptions> = {}) => patternOf({ ...PLAIN, text, ...options });
 
