@@ -14,7 +14,10 @@ export interface Ownership {
    * its end. Rejects with `superseded`, or with `fleet` if that cannot be found out now.
    */
   fence(row: LiveFileRow): Promise<void>;
-  /** What distinguishes copies of this owner from those of an earlier one, for the name of a file; null if nothing has to. */
+  /**
+   * What distinguishes copies of this owner from those of others, for the name of a file: digits, of a greater number with
+   * each owner; null if nothing has to.
+   */
   copyMark(jobId: JobId): string | null;
 }
 

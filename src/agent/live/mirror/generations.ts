@@ -86,7 +86,7 @@ export async function finishRotation(
   // Known to the next owner first: for one who knew of the copy only, there would be nothing in the mirror to be kept.
   await ownership.fence(fresh);
   options.commit(fresh);
-  if (at.copyMark !== null) await removeCopies(mirror);
+  if (at.copyMark !== null) await removeCopies(mirror, Number(at.copyMark));
   return fresh;
 }
 
@@ -125,12 +125,17 @@ async function numberCopy(row: LiveFileRow, mirror: Mirror, options: GenerationO
   await flushPath(path.dirname(mirror.path));
 }
 
-/** Removes what owners before this one copied and gave no number. */
-async function removeCopies(mirror: Mirror): Promise<void> {
+/**
+ * Removes what owners up to this one copied and gave no number. The next one may have a copy by now, where this one was
+ * stopped for a while: that is all there is of a generation.
+ */
+async function removeCopies(mirror: Mirror, ownMark: number): Promise<void> {
   const directory = path.dirname(mirror.path);
   const start = `${path.basename(mirror.path)}${COPY}`;
-  for (const name of await fs.readdir(directory))
-    if (name.startsWith(start)) await fs.rm(path.join(directory, name), { force: true });
+  for (const name of await fs.readdir(directory)) {
+    const mark = name.startsWith(start) ? /^(?:-([0-9]+))?$/.exec(name.slice(start.length)) : null;
+    if (mark !== null && Number(mark[1] ?? 0) <= ownMark) await fs.rm(path.join(directory, name), { force: true });
+  }
 }
 
 async function exists(file: string): Promise<boolean> {
