@@ -22,8 +22,9 @@ const program = defineConfig({
     'view/worker': 'src/view/worker.ts',
   },
   platform: 'node',
-  // A native module (the other one, unix-dgram, is loaded by createRequire), and one that is not installed: `debug` asks.
-  external: ['better-sqlite3', 'supports-color'],
+  // A native module (the other one, unix-dgram, is loaded by createRequire), one that is not installed (`debug` asks), and
+  // one that need not be.
+  external: ['better-sqlite3', 'supports-color', 'pg-boss'],
   transform: { target: 'node20.19' },
   // What a package does when it is loaded, it goes on doing.
   treeshake: { moduleSideEffects: [{ test: /./, sideEffects: true }] },

@@ -15,6 +15,9 @@ const ALONE = [
   'test/agent/results/listing/hostile-listings.test.ts',
 ];
 
+/** Minutes of processes that wait for one another: only where they are asked for (`npm run test:fleet`). */
+const LONG = process.env['JOBTAIL_FLEET'] === 'long' ? [] : ['test/e2e/fleet/long/**'];
+
 /**
  * Files that ask for the longest time limits go first: begun last, one of them would be left to a single core. vitest
  * orders by the times of an earlier run, but a fresh clone has none.
@@ -51,7 +54,10 @@ export default defineConfig({
       process.env['JOBTAIL_TEST_ORDER'] === 'random' ? { shuffle: { files: true } } : { sequencer: LongestFirst },
     projects: [
       // A process of its own for each file would load the same modules a hundred times.
-      { extends: true, test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: ALONE, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: [...ALONE, ...LONG], isolate: false },
+      },
       { extends: true, test: { name: 'alone', include: ALONE } },
     ],
   },

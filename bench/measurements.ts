@@ -3,6 +3,7 @@
 import { directLarge, directMany } from './direct-transfer.ts';
 import { durability } from './durability.ts';
 import { firstPoll, firstPollByRest } from './first-poll.ts';
+import { fleetBudget, fleetLeases, fleetTakeover } from './fleet.ts';
 import { growingJobs } from './growing-jobs.ts';
 import { manyJobs } from './many-jobs.ts';
 import type { Measurement } from './measurement.ts';
@@ -27,4 +28,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   viewers,
   manyJobs,
   durability,
+  fleetTakeover,
+  fleetLeases,
+  fleetBudget,
 ];

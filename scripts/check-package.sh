@@ -30,7 +30,7 @@ export PATH="$place/prefix/bin:$PATH"
 version=$(agent --version)
 agent --help > /dev/null
 agent completion bash | bash -n
-for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/alerts.yaml README.md dist/THIRD-PARTY-LICENSES; do
+for file in systemd/agent.service systemd/agent@.service config.example.yaml docs/agent.1 docs/alerts.yaml README.md dist/THIRD-PARTY-LICENSES dist/view/page/index.html dist/view/page/THIRD-PARTY-LICENSES; do
   test -s "$installed/$file"
 done
 test ! -e "$installed/src" && test ! -e "$installed/test" && test ! -e "$installed/docs/alerts.test.yaml"

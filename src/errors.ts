@@ -23,6 +23,8 @@ export interface ErrorPolicy {
   readonly isDivisible: boolean;
   /** It is known that the service did nothing of what it was asked for. */
   readonly nothingDone: boolean;
+  /** Met at one file, it ends the poll of the job: it is none of the file. */
+  readonly endsPoll: boolean;
   /** The service said no to this one thing, and says so again if it is asked again; to another it may say yes. */
   readonly isRefusal: boolean;
   /** Of a result file: whether the next file may go well; `perhaps`, unless several in a row meet it. */
@@ -55,6 +57,7 @@ const USUAL: ErrorPolicy = {
   secretMends: false,
   isDivisible: false,
   nothingDone: false,
+  endsPoll: false,
   isRefusal: false,
   ofOneFile: 'no',
 };
@@ -89,7 +92,10 @@ export const ERROR_POLICIES = {
   permission: policy(EXIT.local, { isAlarm: true, ofOneFile: 'yes' }),
   'disk-full': policy(EXIT.local, { isAlarm: true }),
   'local-io': policy(EXIT.local, { ofOneFile: 'yes' }),
-  store: policy(EXIT.local, { isAlarm: true }),
+  store: policy(EXIT.local, { isAlarm: true, endsPoll: true }),
+  // The fleet
+  fleet: policy(EXIT.local, { isAlarm: true, passes: true }),
+  superseded: policy(EXIT.failed, { passes: true, endsPoll: true }),
   // The way to the server
   unreachable: service('cannot be reached', { passes: true, nothingDone: true }),
   tls: service('cannot be trusted (TLS)', { nothingDone: true }),
@@ -113,7 +119,7 @@ export const ERROR_POLICIES = {
   'secret-unavailable': signIn('cannot be signed in to: the secret cannot be read'),
   // Neither
   'job-unknown': policy(EXIT.notFound),
-  aborted: policy(EXIT.interrupted),
+  aborted: policy(EXIT.interrupted, { endsPoll: true }),
   internal: policy(EXIT.internal, { isAlarm: true, ofOneFile: 'perhaps' }),
 } as const satisfies Record<string, ErrorPolicy>;
 

@@ -46,19 +46,21 @@ const RULES: Readonly<Record<string, Allowed>> = {
   direct: { values: ['system'], types: ['agent/ports.ts'] },
   config: { values: ['system', 'remote/rest/contract.ts'] },
   sandbox: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
-  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'view'] },
+  fleet: { values: ['agent', 'store', 'system'], types: ['config'] },
+  daemon: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'fleet', 'view'] },
   view: { values: ['view/content', 'view/events', 'view/http', 'store', 'system'] },
   'view/content': { values: ['view', 'system'], types: ['store'] },
   'view/events': { values: ['view', 'view/content', 'store', 'system'] },
   'view/http': { values: ['view', 'view/content', 'view/events', 'store', 'system'] },
   'view/page': { types: ['view/contract.ts'] },
-  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox', 'view'] },
+  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox', 'fleet', 'view'] },
 };
 
 /** Packages that one folder wraps. */
 const WRAPPED: Readonly<Record<string, string>> = {
   soap: 'remote/soap',
   'better-sqlite3': 'store',
+  'pg-boss': 'fleet',
   'p-queue': 'agent',
   chokidar: 'daemon',
   pino: 'daemon',

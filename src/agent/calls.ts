@@ -15,6 +15,12 @@ export interface CallLimits {
   readonly requestsPerMinute: number;
 }
 
+/** Calls that others make to the same service count, too. */
+export interface CallBudget {
+  /** Resolves when a call may be made. */
+  take(signal: AbortSignal): Promise<void>;
+}
+
 /**
  * live: a poll that people wait for. begun: the next question of such a poll, which holds mirrors open meanwhile.
  * patient: a call that may take long, or whose job took long before.
@@ -35,6 +41,7 @@ export class Calls {
   readonly #patient: PQueue;
   readonly #longestPauseMs: number;
   readonly #monotonic: () => number;
+  readonly #budget: CallBudget | undefined;
   /** Patient calls that wait beside the others, the oldest first. */
   readonly #patiently: { readonly id: string; readonly signal: AbortSignal }[] = [];
   #lastId = 0;
@@ -43,7 +50,11 @@ export class Calls {
   /** When a call last began or ended, or the first one came to wait. */
   #movedAt = 0;
 
-  constructor({ concurrency, requestsPerMinute }: CallLimits, monotonic = () => performance.now()) {
+  constructor(
+    { concurrency, requestsPerMinute }: CallLimits,
+    monotonic = () => performance.now(),
+    budget: CallBudget | undefined = undefined,
+  ) {
     // Spread over the minute: a burst at its beginning would leave the rest of it without a poll.
     const intervalMs = Math.max(1_000, 60_000 / requestsPerMinute);
     const intervalCap = Math.max(1, Math.floor((requestsPerMinute * intervalMs) / 60_000));
@@ -51,6 +62,7 @@ export class Calls {
     this.#patient = new PQueue({ concurrency: Math.max(1, Math.floor(concurrency / 2)) });
     this.#longestPauseMs = 2 * intervalMs + STALLED_MS;
     this.#monotonic = monotonic;
+    this.#budget = budget;
   }
 
   /** Calls wait, none runs, and the rate is no reason: nothing will come of it any more. */
@@ -67,8 +79,10 @@ export class Calls {
   /** Runs one call when it is its turn; rejects with `aborted` if the signal fires before. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     if (this.waiting === 0) this.#move();
-    const moving = () => {
+    const budget = this.#budget;
+    const moving = async () => {
       this.#move();
+      if (budget !== undefined) await budget.take(signal);
       return call().finally(() => this.#move());
     };
     const inTurn = () => {

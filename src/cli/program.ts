@@ -48,6 +48,7 @@ export function programOf(): Command {
 
 function addFollowing(program: Command): void {
   command(program, 'run', 'follow the watched jobs until stopped (the daemon, in the foreground)')
+    .option('--drain', 'in a fleet: have the agent that runs hand its jobs over to the others and end')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
 
@@ -217,11 +218,15 @@ function addTryOut(program: Command): void {
   program
     .command('demo')
     .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
-    .option('--seconds <number>', 'how long the job writes', secondsArgument, 15)
+    .option('--fleet', 'three agents on a PostgreSQL, of which one is killed and one stopped')
+    .option('--seconds <number>', 'how long the job writes (15), or the jobs of a fleet (25)', secondsArgument)
     .option('--all', 'a row for every file in the table, however many there are')
     .addOption(protocolOption('what the agent speaks with the sandbox'))
     .option('--release <version>', 'the release of REST that the sandbox is', '6.3')
-    .addHelpText('after', examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest'))
+    .addHelpText(
+      'after',
+      examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
+    )
     .action(async (options) => (await loaded(import('./commands/demo.ts'))).demo(options));
 }
 

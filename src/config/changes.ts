@@ -4,7 +4,7 @@ import { type SecretSource, secretNameOf } from '../auth.ts';
 import type { Config } from './config.ts';
 
 /** Keys that take effect only at a start: everything else is replaced while the agent runs. */
-const RESTART_KEYS = ['mirror.directory', 'state.directory'];
+const RESTART_KEYS = ['mirror.directory', 'state.directory', 'fleet'];
 
 /** One line for each changed key, in the words of the file: `poll.maxIntervalSeconds 60 -> 30`. */
 export function describeChanges(before: Config, after: Config): string[] {
@@ -24,7 +24,9 @@ export function describeChanges(before: Config, after: Config): string[] {
 export function restartKeys(before: Config, after: Config): string[] {
   const old = entriesOf(before);
   const fresh = entriesOf(after);
-  return RESTART_KEYS.filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared);
+  const keys = [...new Set([...old.keys(), ...fresh.keys()])];
+  const changed = keys.filter((key) => old.get(key)?.compared !== fresh.get(key)?.compared);
+  return RESTART_KEYS.filter((fixed) => changed.some((key) => key === fixed || key.startsWith(`${fixed}.`)));
 }
 
 /** A value as it is compared and as it is shown: a command may hold more than the log should. */

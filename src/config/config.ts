@@ -11,6 +11,13 @@ export type Config = DeepReadonly<z.output<ReturnType<typeof configSchema>>> & {
   readonly file: string;
 };
 
+/** One that names a fleet. */
+export type FleetConfig = Config & { readonly fleet: NonNullable<Config['fleet']> };
+
+export function hasFleet(config: Config): config is FleetConfig {
+  return config.fleet !== null;
+}
+
 type DeepReadonly<Value> = Value extends string | number | boolean | null
   ? Value
   : { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> };

@@ -94,7 +94,8 @@ const cut = (text: string, length: number) => (text.length > length ? `${text.sl
 
 /** In quotes, cut, safe on a terminal, and without the credentials of an address. */
 function quoted(text: string): string {
-  return printable(JSON.stringify(cut(text.replace(/\/\/.*@/, '//***@'), 80)));
+  const shown = text.replace(/\/\/.*@/, '//***@').replaceAll(/(pass[a-z]*|secret|token)=[^&]*/gi, '$1=***');
+  return printable(JSON.stringify(cut(shown, 80)));
 }
 
 /** A key as it is; of a strange one only what is safe to show (`{password:x}` in YAML is the key `password:x`). */

@@ -7,6 +7,7 @@ import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
+import { fleetSection } from './fleet-schema.ts';
 import { isQuickPattern } from './quick-pattern.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
@@ -56,6 +57,8 @@ export function configSchema(directory: string) {
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
     /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
+    /** Null: this agent shares its jobs with nobody. */
+    fleet: fleetSection(directory).nullable().prefault(null),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
     /** The view in the browser within `agent run`; null: off. */

@@ -1,11 +1,13 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
-import { Calls, QueuedRemote } from '../agent/calls.ts';
+import { type CallBudget, Calls, QueuedRemote } from '../agent/calls.ts';
+import type { JobRegister } from '../agent/job-register.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
 import { Sightings } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
+import { ALONE, type Ownership } from '../agent/ownership.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
@@ -80,13 +82,19 @@ export interface EngineOptions {
   readonly onProgress?: (progress: ResultSyncRow) => void;
   /** The machine's by default. */
   readonly clock?: Clock;
+  /** Which jobs of the store are this agent's: all by default. */
+  readonly ownership?: Ownership;
+  /** All jobs there are: those of the store by default. */
+  readonly register?: JobRegister;
+  /** What the calls of others leave of `service.requestsPerMinute`; all of it if left out. */
+  readonly budget?: CallBudget;
 }
 
 export function buildEngine(options: EngineOptions): Engine {
   const { config, store, transfers, remote, log, only, observer, onProgress } = options;
-  const { jobService = null, clock = systemClock } = options;
+  const { jobService = null, clock = systemClock, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
-  const calls = new Calls(service);
+  const calls = new Calls(service, clock.monotonic, options.budget);
   const patient = new QueuedRemote(remote, calls, 'patient');
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
@@ -105,7 +113,8 @@ export function buildEngine(options: EngineOptions): Engine {
     batchLimit: new BatchLimit(store.habits),
     now,
     liveFiles: {
-      mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork }),
+      mirrors: new OpenMirrors({ directory: mirror.directory, onNetwork, ownership }),
+      ownership,
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
       checkpoint: () => {},
@@ -118,6 +127,7 @@ export function buildEngine(options: EngineOptions): Engine {
   const synced = new Results({
     store,
     mirrorDirectory: mirror.directory,
+    ownership,
     onNetwork,
     minFreeBytes: mirror.minFreeBytes,
     rules: results,
@@ -153,6 +163,8 @@ export function buildEngine(options: EngineOptions): Engine {
     log,
     random: Math.random,
     only,
+    ownership,
+    register: options.register,
     onAppended: observer && ((bytes) => observer.appended(bytes)),
   });
   return {

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
-import type { Config } from '../config/config.ts';
+import { type Config, hasFleet } from '../config/config.ts';
 import { warnOfPlainHttp } from '../config/plain-http.ts';
 import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
@@ -13,6 +13,7 @@ import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
+import { type DaemonFleet, numbersOf } from './fleet-numbers.ts';
 import type { AdjustableLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type MetricsServer, serveMetrics } from './metrics-server.ts';
@@ -67,6 +68,9 @@ export class Daemon {
   readonly #view: ViewThread;
   #toldAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
+  /** Undefined where there is none. */
+  #fleet: DaemonFleet | undefined;
+  #isDrained = false;
 
   constructor(options: DaemonOptions) {
     this.#options = options;
@@ -116,6 +120,7 @@ export class Daemon {
     const hangup = () => reload.look({ asked: true });
     try {
       process.on('SIGHUP', hangup);
+      this.#fleet = await this.#joinFleet(config);
       // While there is none, what is watched is its directory, with every write of the database.
       store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
@@ -130,9 +135,10 @@ export class Daemon {
       process.off('SIGHUP', hangup);
       watched.close();
       await reload.close();
+      await this.#fleet?.member.stop();
       await this.#server?.close();
       await this.#view.close();
-      if (stop.aborted) log.info({}, 'stopped');
+      if (stop.aborted || this.#isDrained) log.info({}, 'stopped');
     }
   }
 
@@ -142,8 +148,13 @@ export class Daemon {
     log.level = config.logging.level;
     warnOfPlainHttp(config, log);
     const { remote, jobService } = connection;
-    const engine = buildEngine({ config, store, transfers, remote, jobService, log, observer: this.#observer });
+    const fleet = this.#fleet;
+    const engine = buildEngine({
+      ...{ config, store, transfers, remote, jobService, log, observer: this.#observer },
+      ...(fleet && { ownership: fleet.member, register: fleet.member.register, budget: fleet.budget }),
+    });
     const { agent } = engine;
+    if (fleet !== undefined) fleet.remote = remote;
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
@@ -155,7 +166,9 @@ export class Daemon {
       await this.#serve(config);
       await this.#serveView(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      agent.start(configuredJobs(config), config.watchMine);
+      // In a fleet, what the configuration names is ordered like anything else, and followed by whoever owns it.
+      agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
+      fleet?.member.attach(agent, configuredJobs(config));
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
       if (!this.#standing.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
@@ -166,18 +179,49 @@ export class Daemon {
         this.#stateGone = () => reject(new StateGone(store.directory));
       });
       const stopped = once(stop, 'abort', over).then(() => undefined);
-      const next = await Promise.race([reload.next(), stopped, gone]);
+      const drainAsked = fleet?.member.drainAsked.then(() => undefined);
+      const next = await Promise.race([
+        reload.next(),
+        stopped,
+        gone,
+        ...(fleet ? [drainAsked, fleet.member.failed] : []),
+      ]);
       if (next !== undefined) this.#metrics?.reloaded('taken');
+      // Asked to end, or told to by the configuration, whoever stops it.
+      else if (fleet !== undefined && (!stop.aborted || config.fleet?.drainOnStop === true)) await this.#drain(fleet);
       return next;
     } finally {
       over.abort();
       this.#engine = undefined;
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
+      fleet?.member.detach();
       await agent.stop();
       await endKeepUp();
       // The next process, and the next state, know nothing of the private keys.
-      if (stop.aborted || store.isGone()) await transfers.endAll(remote, over.signal);
+      if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);
     }
+  }
+
+  /** Undefined where the configuration names none; what an earlier one left here is another agent's then. */
+  async #joinFleet(config: Config): Promise<DaemonFleet | undefined> {
+    const { store, log } = this.#options;
+    if (!hasFleet(config)) {
+      const left = store.fleetLeases.all();
+      for (const { jobId } of left) store.transaction(() => store.portableRows.forget(jobId));
+      if (left.length > 0)
+        log.warn({ jobs: left.length }, `left the fleet: ${countOf(left.length, 'job')} of it are its others'`);
+      return undefined;
+    }
+    const { fleetOf } = await import('./fleet.ts');
+    const fleet = await fleetOf({ ...this.#options, config });
+    fleet.member.start();
+    return fleet;
+  }
+
+  async #drain({ member }: DaemonFleet): Promise<void> {
+    this.#options.notifier.send({ STATUS: 'handing the jobs over' });
+    await member.drain();
+    this.#isDrained = true;
   }
 
   /** The attempt counts, not its success: a service that is down now is followed when it comes back. */
@@ -251,6 +295,7 @@ export class Daemon {
       turnAgeSeconds: () => this.#standing.turnAgeMs / 1000,
       freeBytes: () => this.#freeBytes(),
       now: Date.now,
+      fleet: this.#fleet && numbersOf(this.#fleet),
     });
   }
 

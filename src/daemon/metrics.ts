@@ -22,6 +22,27 @@ export interface MetricsOptions {
   /** Free bytes by the name of a directory. */
   readonly freeBytes: () => Promise<Readonly<Record<string, number>>>;
   readonly now: () => number;
+  /** How the agent stands in its fleet; undefined where there is none. */
+  readonly fleet?: (() => FleetNumbers) | undefined;
+}
+
+/** Of a fleet. */
+export interface FleetNumbers {
+  readonly isUp: boolean;
+  /** Jobs that this agent owns, that others own, and that wait for an owner. */
+  readonly jobs: Readonly<Record<'self' | 'others' | 'nobody', number>>;
+  /** Agents that take jobs, this one among them. */
+  readonly agents: number;
+  /** Since the database was heard for the job that waits longest for word of its lease. */
+  readonly leaseAgeSeconds: number;
+  /** How long the first of the jobs that nobody owns waits. */
+  readonly waitingSeconds: number;
+  readonly takeovers: number;
+  readonly lost: number;
+  readonly refusedWrites: number;
+  /** Calls of this agent, and how long they waited for their turn among those of all agents. */
+  readonly budgetCalls: number;
+  readonly budgetWaitSeconds: number;
 }
 
 /** Seconds: from a call on the local network to a backlog of gigabytes. */
@@ -70,6 +91,7 @@ export class Metrics {
     this.#signIns.inc({ outcome: 'ok' }, 0);
     this.#addProcessGauges();
     this.#addStoreGauges();
+    if (options.fleet !== undefined) this.#addFleet(options.fleet);
   }
 
   call({ operation, outcome, durationMs, bytes }: CallEvent): void {
@@ -145,6 +167,36 @@ export class Metrics {
     add('refused_entries', 'Entries of answers that nobody asked for', ({ refusedEntries }) => refusedEntries);
     age('growth_age_seconds', 'Since any watched job last grew', ({ grownAt }) => grownAt);
     age('oldest_poll_age_seconds', 'Since the last visit of the job that waits longest', (found) => found.oldestPollAt);
+  }
+
+  #addFleet(numbers: () => FleetNumbers): void {
+    const add = (name: string, help: string, value: (found: FleetNumbers) => number) =>
+      this.#gauge(`fleet_${name}`, help, () => value(numbers()));
+    const total = (name: string, help: string, value: (found: FleetNumbers) => number) =>
+      this.#total(`fleet_${name}`, help, () => value(numbers()));
+    this.#gauges('fleet_jobs', 'Jobs of the fleet by their owner', 'owner', () => numbers().jobs);
+    add('database_up', 'Whether the database of the fleet answers', ({ isUp }) => Number(isUp));
+    add('agents', 'Agents of the fleet that take jobs', ({ agents }) => agents);
+    add('lease_age_seconds', 'Since the lease of any job was prolonged', ({ leaseAgeSeconds }) => leaseAgeSeconds);
+    add('waiting_seconds', 'How long a job waits for an owner', ({ waitingSeconds }) => waitingSeconds);
+    total('takeovers_total', 'Jobs taken over from agents that were silent', ({ takeovers }) => takeovers);
+    total('jobs_lost_total', 'Jobs that other agents took over', ({ lost }) => lost);
+    total('refused_writes_total', 'Writes refused because the lease was over', ({ refusedWrites }) => refusedWrites);
+    total('budget_calls_total', 'Calls by the budget of the fleet', ({ budgetCalls }) => budgetCalls);
+    total('budget_wait_seconds_total', 'Waiting for the budget', ({ budgetWaitSeconds }) => budgetWaitSeconds);
+  }
+
+  /** A number that only grows, and is counted elsewhere. */
+  #total(name: string, help: string, value: () => number): void {
+    new Counter({
+      name: `jobtail_${name}`,
+      help,
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        this.inc(value());
+      },
+    });
   }
 
   /** A number that is absent while it is undefined. */

@@ -133,10 +133,12 @@ const storeOf = (config: Config) => ({
 /** The state a job has to be in for a pass; `job-unknown` if it is in none. */
 export function requireWatched(store: Store, jobId: JobId): WatchState {
   const job = store.jobs.get(jobId);
-  if (job === undefined) {
-    throw new JobtailError('job-unknown', `job ${jobId} is not watched`, {
-      hint: `watch it first: agent watch ${jobId}`,
-    });
-  }
+  if (job === undefined) throw notWatched(jobId);
   return job.state;
+}
+
+export function notWatched(jobId: JobId): JobtailError {
+  return new JobtailError('job-unknown', `job ${jobId} is not watched`, {
+    hint: `watch it first: agent watch ${jobId}`,
+  });
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
+import { keepAlive, pragma } from './native.ts';
 import { requireRegularDatabase } from './state-files.ts';
 
 export type SqliteDatabase = Database.Database;
@@ -70,11 +71,11 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
 
 function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): SqliteDatabase {
   requireRegularDatabase(file);
-  const db = new Database(file, { timeout: BUSY_TIMEOUT_MS });
+  const db = keepAlive(new Database(file, { timeout: BUSY_TIMEOUT_MS }));
   try {
-    db.pragma(`journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);
-    db.pragma('synchronous = FULL');
-    db.pragma('foreign_keys = ON');
+    db.exec(`PRAGMA journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);
+    db.exec('PRAGMA synchronous = FULL');
+    db.exec('PRAGMA foreign_keys = ON');
     if (owner) {
       checkPages(db);
       migrate(db, file, now());
@@ -88,7 +89,7 @@ function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Sqli
 }
 
 function checkPages(db: SqliteDatabase): void {
-  const found = db.pragma('quick_check(1)', { simple: true });
+  const found = pragma(db, 'quick_check(1)');
   if (found !== 'ok') throw new BrokenDatabase(String(found));
 }
 
@@ -109,14 +110,14 @@ function migrate(db: SqliteDatabase, file: string, now: number): void {
     // Under its name only once it is whole; one that a kill tore is made anew.
     const partial = `${file}.before-v${MIGRATIONS.length}.partial`;
     for (const suffix of ['', '-journal']) fs.rmSync(partial + suffix, { force: true });
-    db.prepare('VACUUM INTO ?').run(partial);
+    keepAlive(db.prepare('VACUUM INTO ?')).run(partial);
     fs.renameSync(partial, backup);
   }
   // Whoever reads meanwhile finds a new database empty or whole.
   if (version === 0) {
     db.transaction(() => {
       for (const sql of MIGRATIONS) db.exec(sql);
-      db.pragma(`user_version = ${MIGRATIONS.length}`);
+      db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
     }).immediate();
     return;
   }
@@ -124,7 +125,7 @@ function migrate(db: SqliteDatabase, file: string, now: number): void {
     if (from < version) continue;
     db.transaction(() => {
       db.exec(sql);
-      db.pragma(`user_version = ${from + 1}`);
+      db.exec(`PRAGMA user_version = ${from + 1}`);
     }).immediate();
   }
 }
@@ -145,7 +146,7 @@ function requireVersion(db: SqliteDatabase, file: string): void {
 }
 
 function versionOf(db: SqliteDatabase): number {
-  return Number(db.pragma('user_version', { simple: true }));
+  return Number(pragma(db, 'user_version'));
 }
 
 const stamp = (now: number) => new Date(now).toISOString().replaceAll(':', '-');

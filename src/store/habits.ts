@@ -18,6 +18,10 @@ export class Habits {
     this.#table = new Table(sql, 'habits', {});
   }
 
+  get service(): string {
+    return this.#service;
+  }
+
   get(name: string): string | undefined {
     return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
   }

@@ -31,6 +31,11 @@ export class Jobs {
     return this.#table.all('');
   }
 
+  states(): Map<JobId, WatchState> {
+    const rows = this.#sql.all<Pick<JobRow, 'jobId' | 'state'>>('SELECT job_id AS jobId, state FROM jobs');
+    return new Map(rows.map(({ jobId, state }) => [jobId, state]));
+  }
+
   settled(): JobId[] {
     return this.#ids("WHERE state = 'settled'");
   }

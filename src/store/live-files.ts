@@ -1,5 +1,6 @@
 /** The committed state of the live mirrors. */
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
+import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, Trouble } from './rows.ts';
 import type { Sql } from './sql.ts';
 import { jsonOf, Table } from './table.ts';
@@ -38,6 +39,12 @@ export class LiveFiles {
   /** Commits the state of a mirror: only after its bytes were flushed. */
   save(row: LiveFileRow): void {
     this.#table.save(row);
+  }
+
+  /** A row as it travels to another store. */
+  portable(row: LiveFileRow): PortableRow {
+    const { jobId, taskId, file } = row;
+    return { jobId, table: 'live_files', key: JSON.stringify([taskId, file]), row: this.#table.portable(row) };
   }
 
   setError(jobId: JobId, { taskId, file }: LiveFileKey, error: Trouble | null): void {

@@ -7,6 +7,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { asStoreError } from './database.ts';
+import { keepAlive } from './native.ts';
 import { openStateFile, requireRegularDatabase } from './state-files.ts';
 
 export interface DirectoryLock {
@@ -59,7 +60,7 @@ function unlessBusy(file: string, options: Database.Options, sql: string): Datab
   requireRegularDatabase(file);
   let db: Database.Database | undefined;
   try {
-    db = new Database(file, options);
+    db = keepAlive(new Database(file, options));
     db.exec(sql);
     return db;
   } catch (error) {

@@ -207,4 +207,16 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE result_files ADD COLUMN stamp TEXT;
   ALTER TABLE result_files ADD COLUMN stamp_proven INTEGER NOT NULL DEFAULT 0 CHECK (stamp_proven IN (0, 1));
   `,
+  // In a fleet: under which lease the rows of a job were taken over, and whose state this is.
+  `
+  ALTER TABLE live_files ADD COLUMN copy_mark TEXT;
+  CREATE TABLE fleet_leases (
+    job_id  TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE fleet_member (
+    one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    state_id TEXT NOT NULL
+  ) STRICT;
+  `,
 ];

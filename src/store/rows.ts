@@ -60,6 +60,8 @@ export interface LiveFileRow extends LiveFileKey {
   readonly bootId: string | null;
   /** How far the keeping of the old generation has come, if one is under way. */
   readonly rotation: 'copying' | 'copied' | null;
+  /** Meanwhile: what distinguishes the copy from those of other owners of the job; null where agents hand none over. */
+  readonly copyMark: string | null;
   /** The path the service gave with its text, and the listed name proven to hold its raw bytes. */
   readonly relativePath: string | null;
   readonly listedName: string | null;

@@ -1,6 +1,7 @@
 /** SQL on the open database. Each statement is prepared once; what SQLite throws becomes an error of the one table. */
 import type { RunResult, Statement } from 'better-sqlite3';
 import { asStoreError, type SqliteDatabase } from './database.ts';
+import { keepAlive } from './native.ts';
 
 export class Sql {
   readonly #db: SqliteDatabase;
@@ -38,7 +39,7 @@ export class Sql {
   }
 
   pragma(text: string): void {
-    this.#try(() => this.#db.pragma(text));
+    this.#try(() => this.#db.exec(`PRAGMA ${text}`));
   }
 
   close(): void {
@@ -46,7 +47,7 @@ export class Sql {
   }
 
   #prepare(sql: string): Statement {
-    const prepared = this.#prepared.get(sql) ?? this.#db.prepare(sql);
+    const prepared = this.#prepared.get(sql) ?? keepAlive(this.#db.prepare(sql));
     this.#prepared.set(sql, prepared);
     return prepared;
   }

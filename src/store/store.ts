@@ -2,13 +2,16 @@
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { openDatabase } from './database.ts';
+import { FleetLeases } from './fleet-leases.ts';
 import { Habits } from './habits.ts';
 import { JobInformations } from './job-information.ts';
 import { Jobs } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
+import { PortableRows } from './portable-rows.ts';
 import { Requests } from './requests.ts';
 import { ResultFiles } from './result-files.ts';
 import { ResultSyncs } from './result-syncs.ts';
+import { RowChanges } from './row-changes.ts';
 import { Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
 import { TaskSearches } from './task-searches.ts';
@@ -40,6 +43,8 @@ export class Store {
   readonly leases: TransferLeases;
   readonly requests: Requests;
   readonly habits: Habits;
+  readonly fleetLeases: FleetLeases;
+  readonly portableRows: PortableRows;
   readonly totals: Totals;
   /** Where a broken database was set aside when this one was opened. */
   readonly quarantined: string | undefined;
@@ -66,6 +71,8 @@ export class Store {
       this.leases = new TransferLeases(sql);
       this.requests = new Requests(sql);
       this.habits = new Habits(sql, service);
+      this.fleetLeases = new FleetLeases(sql);
+      this.portableRows = new PortableRows(sql);
       this.totals = new Totals(sql);
     } catch (error) {
       // A table is missing.
@@ -111,6 +118,11 @@ export class Store {
       // A file stands where its directory was. What else keeps it from being looked at may pass.
       return (error as NodeJS.ErrnoException).code === 'ENOTDIR';
     }
+  }
+
+  /** From now on, notes which rows of jobs are changed by this process. */
+  noteChanges(): RowChanges {
+    return new RowChanges(this.#sql);
   }
 
   /** Tells the running agent to look at the store now. */

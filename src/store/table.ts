@@ -23,6 +23,7 @@ export class Table<Row extends object> {
   readonly #sql: Sql;
   readonly #select: string;
   readonly #save: string;
+  readonly #names: readonly { readonly name: string; readonly member: string }[];
   readonly #kept: readonly (readonly [name: string, kind: 'flag' | 'json'])[];
 
   /** @throws JobtailError `store` if the database has no such table */
@@ -36,6 +37,7 @@ export class Table<Row extends object> {
     const others = columns.filter(({ pk }) => pk === 0);
     const assigned = others.map((column) => `${column.name} = @${memberOf(column)}`);
     this.#sql = sql;
+    this.#names = columns.map((column) => ({ name: column.name, member: memberOf(column) }));
     this.columns = columns.map((column) => `${column.name} AS ${memberOf(column)}`).join(', ');
     this.#select = `SELECT ${this.columns} FROM ${name}`;
     // No REPLACE: triggers would not be told of the row that goes.
@@ -57,11 +59,21 @@ export class Table<Row extends object> {
     });
   }
 
+  /** The columns of a row as JSON, as SQLite has them. */
+  portable(row: Row): string {
+    const raw = this.#rawOf(row);
+    return JSON.stringify(Object.fromEntries(this.#names.map(({ name, member }) => [name, raw[member]])));
+  }
+
   /** Adds a row, or brings the one with its primary key to it. */
   save(row: Row): void {
+    this.#sql.run(this.#save, this.#rawOf(row));
+  }
+
+  #rawOf(row: Row): Record<string, unknown> {
     const raw = { ...row } as Record<string, unknown>;
     for (const [name, kind] of this.#kept) raw[name] = kind === 'flag' ? Number(raw[name]) : jsonOf(raw[name]);
-    this.#sql.run(this.#save, raw);
+    return raw;
   }
 }
 

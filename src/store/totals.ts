@@ -55,9 +55,10 @@ export class Totals {
   }
 
   /** What is said of the watched jobs every few seconds; takes about a millisecond then. */
-  watched(): Pick<Sums, 'failingJobs' | 'grownAt'> & { readonly watchedJobs: number } {
+  watched(): Pick<Sums, 'failingJobs' | 'grownAt' | 'oldestPollAt'> & { readonly watchedJobs: number } {
     return this.#sql.sums(`
-      SELECT count(*) AS watchedJobs, count(error) AS failingJobs, max(grown_at) AS grownAt FROM jobs WHERE state IN ('watched', 'ending')`);
+      SELECT count(*) AS watchedJobs, count(error) AS failingJobs, max(grown_at) AS grownAt,
+        min(coalesce(polled_at, watched_at)) AS oldestPollAt FROM jobs WHERE state IN ('watched', 'ending')`);
   }
 
   /** The live files of every job. Takes about a millisecond for a thousand of them. */

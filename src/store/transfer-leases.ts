@@ -19,8 +19,10 @@ export class TransferLeases {
   /** Notes that a method is about to be asked for; the id of the lease. Those before that are over are forgotten. */
   ask(jobId: JobId, now: number): number {
     this.#sql.run("DELETE FROM transfer_leases WHERE state IN ('ended', 'unknown') AND job_id = ?", jobId);
-    const insert = "INSERT INTO transfer_leases (job_id, state, asked_at) VALUES (?, 'asked', ?)";
-    return Number(this.#sql.run(insert, jobId, now).lastInsertRowid);
+    // By its time, too, it is told from the others of the job, in any store.
+    const insert = `INSERT INTO transfer_leases (job_id, state, asked_at) VALUES (@jobId, 'asked',
+      max(@now, (SELECT coalesce(max(asked_at) + 1, 0) FROM transfer_leases WHERE job_id = @jobId)))`;
+    return Number(this.#sql.run(insert, { jobId, now }).lastInsertRowid);
   }
 
   open(lease: OpenedLease, now: number): void {
@@ -39,10 +41,13 @@ export class TransferLeases {
     this.#sql.run("UPDATE transfer_leases SET state = 'unknown', reason = ? WHERE lease_id = ?", reason, leaseId);
   }
 
-  /** What was asked for by a process that is gone: nobody knows whether there was an answer. */
-  loseAsked(reason: string): LeaseRow[] {
-    const set = "UPDATE transfer_leases SET state = 'unknown', reason = ? WHERE state = 'asked'";
-    return this.#sql.all(`${set} RETURNING ${this.#table.columns}`, reason);
+  /**
+   * What was asked for by a process that is gone, of one job or of all: nobody knows whether there was an answer.
+   */
+  loseAsked(reason: string, jobId: JobId | null = null): LeaseRow[] {
+    const set = `UPDATE transfer_leases SET state = 'unknown', reason = @reason
+      WHERE state = 'asked' AND job_id = coalesce(@jobId, job_id)`;
+    return this.#sql.all(`${set} RETURNING ${this.#table.columns}`, { reason, jobId });
   }
 
   setWay(leaseId: number, way: string): void {

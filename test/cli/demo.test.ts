@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
+import { expectNothingLeft, processesIn } from '../support/demo-processes.ts';
 import { Program } from '../support/e2e-program.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
@@ -29,26 +30,6 @@ function startDemo({ onTestFinished }: TestContext, seconds = 4, ...flags: reado
 }
 
 const readNumber = (file: string) => Number.parseInt(fs.readFileSync(file, 'utf8'), 10);
-
-/** Processes that were started with a path below the directory, or work there. */
-function processesIn(directory: string): string[] {
-  return fs.readdirSync('/proc').flatMap((pid) => {
-    if (!/^\d+$/.test(pid)) return [];
-    try {
-      const command = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-      const isOfIt = command.includes(directory) || fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(directory);
-      return isOfIt ? [command] : [];
-    } catch {
-      return [];
-    }
-  });
-}
-
-async function expectNothingLeft(directory: string): Promise<void> {
-  expect(fs.readdirSync(directory)).toEqual([]);
-  // Who was killed may take a moment to be gone.
-  await until('all processes to be gone', () => processesIn(directory).length === 0);
-}
 
 describe.concurrent('the demo', OPTIONS, () => {
   it('kills the agent, starts it again, and ends with a table in which all files are equal', async (context) => {

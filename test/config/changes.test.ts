@@ -66,4 +66,13 @@ view: {publicUrl: https://gateway.example.org/}
     const after = await load(`${MINIMAL}mirror: {directory: m}\nstate: {directory: s}\nlogging: {level: warn}\n`);
     expect(restartKeys(before, after)).toEqual(['mirror.directory', 'state.directory']);
   });
+
+  it('need a restart in a fleet, whichever key of it is another one', async () => {
+    const fleet = (keys: string) => load(`${MINIMAL}fleet: {urlFile: db, name: anna${keys}}\n`);
+    const [none, before, after] = [await load(MINIMAL), await fleet(''), await fleet(', mostJobs: 5')];
+    expect(restartKeys(before, after)).toEqual(['fleet']);
+    expect(describeChanges(before, after)).toEqual(['fleet.mostJobs 2000 -> 5']);
+    expect(restartKeys(none, before)).toEqual(['fleet']);
+    expect(restartKeys(before, before)).toEqual([]);
+  });
 });

@@ -54,6 +54,7 @@ describe('a configuration that is fine', () => {
       },
       watch: [],
       watchMine: null,
+      fleet: null,
       logging: { level: 'info' },
       metrics: { listen: null },
       view: null,
@@ -113,6 +114,7 @@ watch:
   - {job: 502}
   - {job: 503, tasks: []}
 watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs: 20}
+fleet: {urlFile: db, name: anna, mostJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
 logging: {level: debug}
 metrics: {listen: "[::1]:0"}
 view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.org/jobs}
@@ -157,6 +159,10 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
         },
       },
       watchMine: { include: ['train-*'], exclude: ['*-test'], maxAgeMs: 43_200_000, mostJobs: 20 },
+      fleet: {
+        ...{ url: null, urlFile: path('db'), urlCredential: null, name: 'anna' },
+        ...{ mostJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true },
+      },
       logging: { level: 'debug' },
       metrics: { listen: { host: '::1', port: 0 } },
       view: {
@@ -170,6 +176,13 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
       { job: '502', tasks: null, files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
       { job: '503', tasks: [], files: ['stdout', 'stderr', 'log', 'progress'], results: true, settleAfterMs: null },
     ]);
+  });
+
+  it('is called by its host in a fleet, unless it is said otherwise', async () => {
+    const url = 'postgresql://jobtail@db.example.org/jobtail?sslmode=verify-full';
+    const { fleet } = await load(`${MINIMAL}fleet: {url: '${url}'}\n`);
+    expect(fleet).toMatchObject({ url, mostJobs: 2000, heartbeatMs: 15_000, schema: 'jobtail', drainOnStop: false });
+    expect(fleet?.name).toMatch(/^[\w.-]{1,63}$/);
   });
 
   it.each(['true', '{}', '{maxAgeDays: 1}'])('follows all jobs of the user with watchMine: %s', async (mine) => {

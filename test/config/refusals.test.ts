@@ -294,6 +294,14 @@ const WRONG_VALUES: Case[] = [
     '- {job: 1, tasks: [], results: false}',
     'watch[0].tasks: expected at least one task id, because with "results: false" there is nothing else to follow (leave the key out for all tasks), found an empty list',
   ],
+  ['fleet', 'name: anna', 'fleet: expected exactly one of url, urlFile, urlCredential, found none of them'],
+  ['fleet', 'url: postgresql://alice:hunter2@db/x', 'found "postgresql://***@db/x" (text)'],
+  ['fleet', 'url: "postgresql://db/x?password=hunter2"', 'fleet.url: expected an address such as postgresql://'],
+  ['fleet', 'url: http://db/x', 'fleet.url: expected an address such as postgresql://'],
+  ['fleet', 'url: postgresql://db/x?sslmode=yes', 'fleet.url: expected an address such as postgresql://'],
+  ['fleet', 'heartbeatSeconds: 5', 'fleet.heartbeatSeconds: expected a whole number from 10 to 600, found 5 (number)'],
+  ['fleet', 'schema: Jobtail', 'fleet.schema: expected a name of at most 40 small letters, digits and underscores'],
+  ['fleet', 'name: a b', 'fleet.name: expected a name of at most 63 letters, digits, dots, dashes and underscores'],
   ['watchMine', '5', 'watchMine: expected a section (keys with their values), found 5 (number)'],
   ['watchMine', 'mostJobs: 0', 'watchMine.mostJobs: expected a whole number from 1 to 100000, found 0 (number)'],
   ['watchMine', 'include: []', 'watchMine.include: expected at least one pattern (watchMine: false follows none)'],
@@ -351,7 +359,7 @@ const UNKNOWN_KEYS: Case[] = [
   [
     'colours',
     'x: 5',
-    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, logging, metrics, view',
+    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, fleet, logging, metrics, view',
   ],
   ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
   ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],
@@ -458,6 +466,7 @@ describe('anything at all', () => {
       'results',
       'watch',
       'watchMine',
+      'fleet',
       'logging',
       'metrics',
       'view',
@@ -471,7 +480,7 @@ describe('anything at all', () => {
         fc.dictionary(fc.oneof(fc.constantFrom(...sectionNames, ...keys), fc.string()), tie('tree'), { maxKeys: 4 }),
       ),
     }));
-    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 10 });
+    const sections = fc.dictionary(fc.constantFrom(...sectionNames), tree, { maxKeys: 11 });
     await fc.assert(
       fc.asyncProperty(fc.oneof(sections, tree), async (value) => {
         expect((await refusal(JSON.stringify(value))).code).toBe('config');

@@ -50,6 +50,11 @@ describe('the metrics', () => {
       'jobtail_results{state="failed"}': 2,
       jobtail_growth_age_seconds: 3,
       jobtail_oldest_poll_age_seconds: 90,
+      'jobtail_fleet_jobs{owner="nobody"}': 1,
+      jobtail_fleet_database_up: 1,
+      jobtail_fleet_lease_age_seconds: 2.5,
+      jobtail_fleet_takeovers_total: 4,
+      jobtail_fleet_budget_wait_seconds_total: 12,
     };
     for (const [series, value] of Object.entries(expected))
       expect(Number(seriesValue(text, series)), series).toBe(value);

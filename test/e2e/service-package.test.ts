@@ -46,10 +46,11 @@ it('has the licence of each package that is built in', () => {
   for (const name of bundled) expect(texts.get(name), name).toMatch(/copyright|blue oak/i);
 });
 
-it('asks for native modules only', () => {
+it('asks for native modules only, and for what a fleet alone needs', () => {
   const { dependencies, optionalDependencies } = JSON.parse(fs.readFileSync(`${ROOT}package.json`, 'utf8'));
   expect([...Object.keys(dependencies), ...Object.keys(optionalDependencies)]).toEqual([
     'better-sqlite3',
+    'pg-boss',
     'unix-dgram',
   ]);
 });
@@ -68,6 +69,7 @@ it('holds what is needed to run, and nothing else', { timeout: 240_000 }, async 
     'dist/THIRD-PARTY-LICENSES',
     'systemd/agent.service',
     'systemd/agent@.service',
+    'systemd/agent-fleet.conf',
     'docs/agent.1',
     'docs/service.md',
     'docs/alerts.yaml',

@@ -38,10 +38,10 @@ function errorOf(work: () => unknown): JobtailError {
 
 describe('a quick transaction', () => {
   it('is as whole as any, and after it the disk is waited for again', () => {
-    const pragmas = vi.spyOn(Database.prototype, 'pragma');
-    onTestFinished(() => pragmas.mockRestore());
+    const calls = vi.spyOn(Database.prototype, 'exec');
+    onTestFinished(() => calls.mockRestore());
     const store = openStore(temporaryDirectory());
-    const db = pragmas.mock.contexts[0] as Database.Database;
+    const db = calls.mock.contexts[0] as Database.Database;
     const waits = () => db.pragma('synchronous', { simple: true });
     const order = { jobId: JOB, tasks: [], files: [], results: true, settleAfterMs: null, source: 'config' } as const;
     store.quickTransaction(() => {
@@ -231,7 +231,7 @@ it('adds up of the watched jobs what all of the sums say of them', () => {
   }
   store.jobs.unwatch('4' as JobId, 'ended');
   const { watchedJobs, ...sums } = store.totals.watched();
-  expect({ watchedJobs, ...sums }).toEqual({ watchedJobs: 3, failingJobs: 2, grownAt: NOW + 2 });
+  expect({ watchedJobs, ...sums }).toEqual({ watchedJobs: 3, failingJobs: 2, grownAt: NOW + 2, oldestPollAt: NOW });
   expect(store.totals.read()).toMatchObject({ ...sums, jobs: { watched: watchedJobs } });
   store.close();
 });

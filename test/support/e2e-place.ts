@@ -101,7 +101,11 @@ export class Place {
   }
 
   /** Writes the configuration for a sandbox, quick where the defaults are patient; JSON is YAML. */
-  configure({ baseUrl, username, passwordFile }: ConfiguredService, sections: Sections = {}): void {
+  configure(service: ConfiguredService, sections: Sections = {}): void {
+    this.writeConfig(this.configText(service, sections));
+  }
+
+  configText({ baseUrl, username, passwordFile }: ConfiguredService, sections: Sections): string {
     const defaults: Record<string, Sections> = {
       service: {
         fileTransferUrl: `${baseUrl}/FileTransferWs`,
@@ -122,7 +126,7 @@ export class Place {
         return [name, Array.isArray(section) ? section : { ...defaults[name], ...(section as Sections | undefined) }];
       }),
     );
-    this.writeConfig(JSON.stringify(config, null, 2));
+    return JSON.stringify(config, null, 2);
   }
 
   /** Replaces the configuration file in one step, as an editor does. */
@@ -145,8 +149,13 @@ export class Place {
   }
 
   /** Starts a command with a configuration that is elsewhere. */
-  startAt(configFile: string, [command = '', ...rest]: readonly string[]): Program {
-    const program = new Program([command, '-c', configFile, ...rest], { cwd: this.directory, user: this.#user });
+  startAt(
+    configFile: string,
+    [command = '', ...rest]: readonly string[],
+    { node, env }: Pick<ProgramOptions, 'node' | 'env'> = {},
+  ): Program {
+    const options = { cwd: this.directory, user: this.#user, node, env };
+    const program = new Program([command, '-c', configFile, ...rest], options);
     this.#programs.push(program);
     return program;
   }

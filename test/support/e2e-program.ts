@@ -11,6 +11,8 @@ export interface ProgramOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** The user and group it runs as; only root may name another one. */
   readonly user?: number | undefined;
+  /** argv before the program: another Node.js, or what it loads first. */
+  readonly node?: readonly string[] | undefined;
   /** A program and its arguments that becomes the agent in the end. */
   readonly within?: readonly string[] | undefined;
 }
@@ -51,12 +53,12 @@ export class Program {
   #logChunks = 0;
   #logRest = '';
 
-  constructor(args: readonly string[], { cwd, env, user, within = [] }: ProgramOptions) {
+  constructor(args: readonly string[], { cwd, env, user, node = [process.execPath], within = [] }: ProgramOptions) {
     if (!fs.existsSync(PROGRAM)) {
       throw new Error('dist/ is missing: these tests run the built program. `npm run setup` builds it (npm test does)');
     }
     this.args = args;
-    const [command = '', ...line] = [...within, process.execPath, PROGRAM, ...args];
+    const [command = '', ...line] = [...within, ...node, PROGRAM, ...args];
     this.#child = spawn(command, line, {
       cwd,
       env: { ...cleanEnvironment(), ...env },

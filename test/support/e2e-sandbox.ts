@@ -11,6 +11,7 @@ import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 import type { SandboxCounters } from '../../src/sandbox/place.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxUser } from '../../src/sandbox/signin/sessions.ts';
+import type { RecordedCall } from '../../src/sandbox/traffic.ts';
 import { until } from './e2e-until.ts';
 
 const USERNAME = 'alice';
@@ -105,6 +106,11 @@ export class SandboxService {
 
   async expireSessions(): Promise<void> {
     await this.#ask('DELETE', 'sessions');
+  }
+
+  /** The last calls, the youngest last. */
+  async calls(): Promise<RecordedCall[]> {
+    return (await this.#ask('GET', 'calls')) as RecordedCall[];
   }
 
   async counters(): Promise<SandboxCounters> {

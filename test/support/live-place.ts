@@ -22,6 +22,7 @@ export const NEW_ROW: LiveFileRow = {
   modifiedNs: null,
   bootId: null,
   rotation: null,
+  copyMark: null,
   relativePath: null,
   listedName: null,
   grownAt: null,
@@ -53,7 +54,11 @@ export class LivePlace {
 
   open({ openFile, ...options }: PlaceOptions = {}): Promise<LiveFile> {
     return openLiveFile(this.committed, this.memory, {
-      mirrors: new OpenMirrors({ directory: this.directory, onNetwork: false, ...(openFile && { openFile }) }),
+      mirrors: new OpenMirrors({
+        ...{ directory: this.directory, onNetwork: false },
+        ...(openFile && { openFile }),
+        ...(options.ownership && { ownership: options.ownership }),
+      }),
       overlapBytes: 256,
       keepGenerations: 5,
       commit: (row) => this.commit(row),

@@ -6,6 +6,8 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestOptions } from 'vitest';
+import { FLEET_PLACE } from '../../bench/fleet-node.ts';
+import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -31,6 +33,7 @@ export const PACKAGE_OF = {
   pgrep: 'procps',
   php: 'php-cli',
   'php-soap': 'php-soap',
+  postgres: 'postgresql',
   promtool: 'prometheus',
   python3: 'python3-minimal',
   rsync: 'rsync',
@@ -54,6 +57,7 @@ export type Need = keyof typeof PACKAGE_OF;
 const IS_THERE: Partial<Record<Need, () => boolean>> = {
   lxml: () => spawnSync(PYTHON, ['-c', 'import lxml']).status === 0,
   'php-soap': () => spawnSync('php', ['-r', 'exit(extension_loaded("soap") ? 0 : 1);']).status === 0,
+  postgres: () => findDatabasePrograms([FLEET_PLACE]) !== undefined,
   systemd: () => fs.existsSync('/lib/systemd/systemd'),
   zeep: () => spawnSync(PYTHON, ['-c', 'import zeep']).status === 0,
 };

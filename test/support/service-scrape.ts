@@ -1,5 +1,5 @@
 /** The metrics of an agent that had a little of everything, and what Prometheus would read. */
-import { Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
+import { type FleetNumbers, Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
 
 export const NOW = 1_000_000_000_000;
 export const TOTALS: StoreTotals = {
@@ -15,6 +15,11 @@ export const TOTALS: StoreTotals = {
   oldestPollAt: NOW - 90_000,
 };
 
+const FLEET: FleetNumbers = {
+  ...{ isUp: true, jobs: { self: 3, others: 5, nobody: 1 }, agents: 2, leaseAgeSeconds: 2.5, waitingSeconds: 7 },
+  ...{ takeovers: 4, lost: 1, refusedWrites: 2, budgetCalls: 100, budgetWaitSeconds: 12 },
+};
+
 export function metricsOf(totals: StoreTotals = TOTALS): Metrics {
   return new Metrics({
     version: '1.2.3',
@@ -24,6 +29,7 @@ export function metricsOf(totals: StoreTotals = TOTALS): Metrics {
     turnAgeSeconds: () => 0.5,
     freeBytes: async () => ({ mirror: 1e9, state: 2e9 }),
     now: () => NOW,
+    fleet: () => FLEET,
   });
 }
 

@@ -1,10 +1,11 @@
 /** The agent: which jobs there are, by the store, the configuration and what commands ask for. */
-import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Commits } from '../../store/commits.ts';
-import type { WatchMineRule, WatchOrder } from '../../store/rows.ts';
+import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
 import { QueuedJobService, QueuedRemote } from '../calls.ts';
+import { type JobRegister, StoreRegister } from '../job-register.ts';
+import { ALONE, type Ownership } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import type { JobService } from '../ports.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
@@ -14,7 +15,7 @@ import { JobLooks } from './job-looks.ts';
 import { Scheduler } from './scheduler.ts';
 
 export interface AgentOptions
-  extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'isToldOfJobs' | 'onFollowed' | 'onOver' | 'signal'> {
+  extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'isToldOfJobs' | 'onFollowed' | 'onOver'> {
   /** The service that tells of jobs; null if there is none. */
   readonly jobService: JobService | null;
   /** Told how each look at it went. */
@@ -25,6 +26,10 @@ export interface AgentOptions
   readonly mirrorDirectory: string;
   /** Follow this job alone, whatever else is watched. */
   readonly only?: JobId | undefined;
+  /** Which of the watched jobs are followed: all of them if left out. */
+  readonly ownership?: Ownership | undefined;
+  /** All jobs there are, for looks at the service that tells of jobs: those of the store if left out. */
+  readonly register?: JobRegister | undefined;
 }
 
 /** Many jobs that start together are spread over this time. */
@@ -50,7 +55,6 @@ export class Agent {
   constructor(options: AgentOptions) {
     this.#options = options;
     const { clock, log, calls, intervals, poll, results } = options;
-    const { signal } = this.#stop;
     const remote = new QueuedRemote(options.remote, calls, 'live');
     const pauseMs = intervals.minIntervalMs;
     const scheduler = new Scheduler(clock);
@@ -58,29 +62,29 @@ export class Agent {
     this.#jobLooks = this.#newJobLooks(scheduler, failures);
     this.#context = {
       ...options,
-      signal,
       scheduler,
       failures,
       isToldOfJobs: options.jobService !== null,
       onFollowed: () => this.#jobLooks?.soon(),
-      passes: new RequestedPasses({ ...options, store: poll.store, remote, pauseMs, signal }),
+      passes: new RequestedPasses({ ...options, store: poll.store, remote, pauseMs }),
       onOver: (job) => {
-        this.#jobs.delete(job.jobId);
+        if (this.#jobs.get(job.jobId) === job) this.#jobs.delete(job.jobId);
         results.forgetJob(job.jobId);
       },
     };
-    // Every call in flight listens to it.
-    setMaxListeners(0, signal);
   }
 
-  /** Begins to follow what the store and the configuration say; `mine`: all jobs of the user by this rule. */
-  start(configured: readonly WatchOrder[], mine: WatchMineRule | null = null): void {
+  /**
+   * Begins to follow what the store and the configuration say, or the store alone; `mine`: all jobs of the user by this
+   * rule.
+   */
+  start(configured: readonly WatchOrder[] | null, mine: WatchMineRule | null = null): void {
     const { poll, clock, log, only } = this.#options;
     const { store } = poll;
-    takeConfigured(configured, { store, clock, log });
+    if (configured !== null) takeConfigured(configured, { store, clock, log });
     if (only === undefined) takeRule(mine, { store, clock, log });
     // One that was settled may be started again.
-    if (store.jobs.settled().length > 0) this.#jobLooks?.soon();
+    if (store.jobs.settled().length > 0 || this.#options.register !== undefined) this.#jobLooks?.soon();
     this.refresh();
   }
 
@@ -120,9 +124,28 @@ export class Agent {
     this.#stop.abort();
     this.#cancelLook();
     this.#context.scheduler.stop();
-    await Promise.all([...[...this.#jobs.values()].map((job) => job.ended()), this.#jobLooks?.ended()]);
+    await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobLooks?.ended()]);
     commits.flush();
     await poll.liveFiles.mirrors.close();
+  }
+
+  /** Follows jobs of the store that it owns from now on. */
+  take(jobIds: readonly JobId[]): void {
+    for (const jobId of jobIds) {
+      const job = this.#options.poll.store.jobs.get(jobId);
+      if (job !== undefined) this.#lookAt(job);
+    }
+    this.refresh();
+  }
+
+  /** Follows a job no longer, because it is another's or may be soon: what was appended is committed when this resolves. */
+  async release(jobId: JobId): Promise<void> {
+    const { commits, results } = this.#options;
+    const job = this.#jobs.get(jobId);
+    this.#jobs.delete(jobId);
+    await job?.stop();
+    commits.flush();
+    results.forgetJob(jobId);
   }
 
   /** Jobs that are followed. */
@@ -132,22 +155,30 @@ export class Agent {
 
   /** Only what changed since the last look is looked at. */
   #look(): void {
-    const { poll, only, random } = this.#options;
-    const isMine = (jobId: JobId) => only === undefined || jobId === only;
+    const { store } = this.#options.poll;
     let revision = this.#revision;
-    for (const job of poll.store.jobs.changedSince(revision)) {
-      const { jobId, state } = job;
+    for (const job of store.jobs.changedSince(revision)) {
       revision = Math.max(revision, job.revision);
-      if (!isMine(jobId)) continue;
-      const delayMs = this.#jobs.size >= FEW_JOBS ? random() * SPREAD_MS : 0;
-      if (state === 'watched') this.#jobOf(jobId).follow(job, delayMs);
-      else if (state === 'ending') this.#jobOf(jobId).startPass(false);
-      else this.#jobs.get(jobId)?.leave();
+      this.#lookAt(job);
     }
     this.#revision = revision;
     // Behind the changes: a job that is left drops what is due of it, and this is asked for all the same.
-    for (const jobId of this.#context.passes.asked()) if (isMine(jobId)) this.#jobOf(jobId).startPass(true);
+    for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#lookForMine();
+  }
+
+  #isMine(jobId: JobId): boolean {
+    const { only, ownership = ALONE } = this.#options;
+    return (only === undefined || jobId === only) && ownership.owns(jobId);
+  }
+
+  #lookAt(job: JobRow): void {
+    const { jobId, state } = job;
+    if (!this.#isMine(jobId)) return;
+    const delayMs = this.#jobs.size >= FEW_JOBS ? this.#options.random() * SPREAD_MS : 0;
+    if (state === 'watched') this.#jobOf(jobId).follow(job, delayMs);
+    else if (state === 'ending') this.#jobOf(jobId).startPass(false);
+    else this.#jobs.get(jobId)?.leave();
   }
 
   /** A rule that is new is followed soon; without a service that tells of jobs, none can be. */
@@ -168,6 +199,7 @@ export class Agent {
     if (jobService === null) return undefined;
     return new JobLooks({
       ...this.#options,
+      register: this.#options.register ?? new StoreRegister(poll.store, this.#options.clock),
       ...{ scheduler, failures, store: poll.store, commit: poll.commit, onFound: search.onFound },
       only: this.#options.only,
       minIntervalMs: intervals.minIntervalMs,

@@ -57,6 +57,7 @@ export class DueTasks implements Scheduled {
     search: undefined,
     pass: undefined,
   };
+  #isOver = false;
 
   constructor(options: DueTasksOptions) {
     this.#options = options;
@@ -83,6 +84,13 @@ export class DueTasks implements Scheduled {
     for (const running of this.#allRunning) running.isDueAgain = false;
   }
 
+  /** Nothing is due any more, whatever still runs; resolves when that has ended. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    this.cancel();
+    await Promise.all(this.#allRunning.map(({ ended }) => ended));
+  }
+
   /** Whether a task waits for its time or runs. */
   has(task: DueTask): boolean {
     return this.#dueAt[task] < NEVER[task] || this.#running[task] !== undefined;
@@ -90,11 +98,6 @@ export class DueTasks implements Scheduled {
 
   get areIdle(): boolean {
     return this.nextDue === Number.POSITIVE_INFINITY && this.#allRunning.length === 0;
-  }
-
-  /** Resolves when what runs now has ended. */
-  async ended(): Promise<void> {
-    await Promise.all(this.#allRunning.map(({ ended }) => ended));
   }
 
   startDue(now: number): void {
@@ -114,6 +117,7 @@ export class DueTasks implements Scheduled {
   }
 
   #setDue(task: DueTask, dueAt: number): void {
+    if (this.#isOver) return;
     this.#dueAt[task] = dueAt;
     this.#options.scheduler.arrange(this);
   }

@@ -2,6 +2,8 @@
  * A job that is followed, or has its last pass: what is due of it, how often it is polled, what fails of it, and what
  * its polls remember. All of that ends with it.
  */
+
+import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
@@ -32,8 +34,6 @@ export interface JobContext extends VisitsContext, JobSearchContext {
   readonly onFollowed: () => void;
   /** It is not followed, and nothing is left to be done for it. */
   readonly onOver: (job: FollowedJob) => void;
-  /** The agent stops. */
-  readonly signal: AbortSignal;
 }
 
 /** That a quiet job was polled is committed with something else, or after this time. */
@@ -59,6 +59,7 @@ export class FollowedJob {
   readonly #visits: Visits;
   readonly #search: JobSearch;
   readonly #pace: Pace;
+  readonly #stop = new AbortController();
   /** Undefined while it is not followed. */
   #settling: Settling | undefined;
   #jobState: string | null = null;
@@ -73,6 +74,8 @@ export class FollowedJob {
     this.#visits = new Visits(jobId, context);
     this.#search = new JobSearch(jobId, this.#tasks, context);
     this.#pace = new Pace(intervals);
+    // Every call in flight listens to it.
+    setMaxListeners(0, this.#stop.signal);
   }
 
   get isFollowed(): boolean {
@@ -81,6 +84,7 @@ export class FollowedJob {
 
   /** Polls it from now on, or goes on by its newer order. */
   follow(job: JobRow, delayMs: number): void {
+    if (this.#stop.signal.aborted) return;
     const { intervals, clock, log, poll, onFollowed } = this.#context;
     const { jobId, source } = job;
     const { store } = poll;
@@ -139,9 +143,12 @@ export class FollowedJob {
     for (const task of this.#visits.mended(isMended)) this.#tasks.due(task, 0);
   }
 
-  /** Resolves when what runs now has ended. */
-  ended(): Promise<void> {
-    return this.#tasks.ended();
+  /** The agent stops, or has lost it: ends calls in flight; resolves when what runs has ended. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#settling = undefined;
+    await this.#tasks.end();
+    await this.#polls.closeMirrors();
   }
 
   #idle(): void {
@@ -158,7 +165,7 @@ export class FollowedJob {
       this.#visits.failures.worked(this.#scope);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (error.code !== 'aborted' || !this.#context.signal.aborted) this.#failed(task, error);
+      if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(task, error);
     }
     // The job may have been given up meanwhile.
     if (!this.isFollowed) await this.#polls.closeMirrors();
@@ -166,7 +173,8 @@ export class FollowedJob {
 
   async #poll(): Promise<void> {
     if (!this.isFollowed) return;
-    const { calls, remote, clock, random, signal } = this.#context;
+    const { calls, remote, clock, random } = this.#context;
+    const { signal } = this.#stop;
     // One that answered slowly, or not at all, must not delay the others.
     const isPatient = this.#pace.isSlow || this.#visits.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
@@ -206,7 +214,8 @@ export class FollowedJob {
 
   async #syncResults(): Promise<void> {
     const { jobId } = this;
-    const { poll, results, resultsIntervalMs, calls, remote, random, log, signal } = this.#context;
+    const { poll, results, resultsIntervalMs, calls, remote, random, log } = this.#context;
+    const { signal } = this.#stop;
     // A newer order may want no results.
     if (poll.store.jobs.get(jobId)?.results !== true) return;
     const patient = new QueuedRemote(remote, calls, 'patient');
@@ -220,7 +229,7 @@ export class FollowedJob {
 
   /** Searches for tasks that nobody named; those that are found are polled at once. */
   async #searchTasks(): Promise<void> {
-    const { found, nextMs } = await this.#search.look(this.#context.signal);
+    const { found, nextMs } = await this.#search.look(this.#stop.signal);
     if (this.#visits.isFailing('search')) await this.#visits.went(['search'], { grew: false });
     if (!this.isFollowed) return;
     if (found > 0) this.#tasks.due('poll', 0);
@@ -236,6 +245,7 @@ export class FollowedJob {
   async #pass(): Promise<void> {
     const { passes, intervals } = this.#context;
     const end = await passes.run(this.#polls, {
+      signal: this.#stop.signal,
       isSettling: () => this.#settling?.isSettled === true,
       onThrough: async (appended) => {
         this.#grew(appended);

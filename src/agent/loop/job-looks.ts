@@ -131,19 +131,19 @@ export class JobLooks implements Scheduled {
   }
 
   async #look(): Promise<void> {
-    const { service, only, signal, store, followed, commit, onNewJobs } = this.#options;
+    const { service, only, signal, store, register, followed, commit, onNewJobs } = this.#options;
     const listed = only === undefined ? await service.listJobs(signal) : [];
     this.#listed = listed.length;
     const jobs = new Map(followed().map((job) => [job.jobId, job]));
     const unlisted = new Map(jobs);
-    const settled = new Set(only === undefined ? store.jobs.settled() : []);
+    const settled = only === undefined ? await register.settled() : new Map<JobId, string | null>();
     const resumed: JobInformation[] = [];
     for await (const information of inSlices(listed)) {
       const { id } = information;
       unlisted.delete(id);
       const job = jobs.get(id);
       if (job !== undefined) await this.#tell(job, information);
-      else if (settled.has(id) && this.#runsAgain(information)) resumed.push(information);
+      else if (settled.has(id) && runsAgain(information, settled.get(id) ?? null)) resumed.push(information);
     }
     await this.#askFor([...unlisted.values()]);
     const mine = only === undefined ? await takeMine({ ...this.#options, listed }) : NONE_TAKEN;
@@ -151,19 +151,10 @@ export class JobLooks implements Scheduled {
     const writes = this.#writes.splice(0);
     await commit(() => {
       for (const write of writes) write();
-      for (const information of resumed) {
-        this.#keep(information);
-        store.jobs.resume(information.id);
-      }
+      for (const information of resumed) if (store.jobs.get(information.id) !== undefined) this.#keep(information);
     });
+    await register.resume(resumed.map(({ id }) => id));
     if (resumed.length + mine.taken > 0) onNewJobs();
-  }
-
-  /** Whether a settled job is active, or was again since: then it has another start. */
-  #runsAgain({ id, state, startTime }: JobInformation): boolean {
-    if (phaseOf(state) === 'active') return true;
-    const before = this.#options.store.jobInformation.get(id)?.information.startTime;
-    return before != null && startTime !== null && before.text !== startTime.text;
   }
 
   /** Some of the jobs that no list names; one that cannot be had is searched as if nobody told of it. */
@@ -233,6 +224,12 @@ export class JobLooks implements Scheduled {
     const row = { lookedAt, nextLookAt: lookedAt + Math.round(delayMs), failures, error, ...counts };
     if (!signal.aborted) await commit(() => store.jobInformation.saveLook(row)).catch(() => {});
   }
+}
+
+/** Whether a settled job is active, or was again since: then it has another start. */
+function runsAgain({ state, startTime }: JobInformation, startedBefore: string | null): boolean {
+  if (phaseOf(state) === 'active') return true;
+  return startedBefore !== null && startTime !== null && startedBefore !== startTime.text;
 }
 
 const NONE_TAKEN = { taken: 0, waiting: 0 };

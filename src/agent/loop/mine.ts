@@ -1,16 +1,18 @@
 /** Which of the user's jobs are followed without being named, by the rule that is in force. */
-import { LIVE_FILE_NAMES } from '../../job.ts';
+import { type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { type JobInformation, latestMsOf, phaseOf } from '../../job-information.ts';
 import { countOf, showCount } from '../../numbers.ts';
 import { inSlices } from '../../slices.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
+import type { JobRegister } from '../job-register.ts';
 import { patterned } from '../patterns.ts';
 import type { Log } from '../ports.ts';
 
 export interface MineOptions {
   readonly store: Store;
+  readonly register: JobRegister;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether the results of jobs are followed. */
@@ -21,28 +23,43 @@ export interface MineOptions {
 
 /** Takes as many jobs as the rule allows at a time; how many it took, and how many it would take if it might. */
 export async function takeMine(options: MineOptions): Promise<{ readonly taken: number; readonly waiting: number }> {
-  const { store, clock, log, results, listed } = options;
+  const { store, register, clock, log, results, listed } = options;
   const rule = store.watchMine.inForce();
   if (rule === undefined) return { taken: 0, waiting: 0 };
-  const { fitting, taken } = await choiceOf(listed, rule, store, clock.now());
-  const waiting = fitting.length - taken.length;
-  if (taken.length === 0) return { taken: 0, waiting };
+  const known = await register.known();
+  const fitting = await fittingOf(listed, { known, rule, now: clock.now() });
   const order = { tasks: null, files: LIVE_FILE_NAMES, results, settleAfterMs: null, source: 'mine' } as const;
-  store.transaction(() => {
-    for (const { id } of taken) store.jobs.watch({ ...order, jobId: id }, clock.now());
-  });
+  const orders = fitting.map(({ id }) => ({ ...order, jobId: id }));
+  const taken = await register.follow(orders, rule.mostJobs);
+  const waiting = fitting.length - taken;
+  if (taken === 0) return { taken, waiting };
   const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (watchMine.mostJobs)` : '';
-  log.info({ taken: taken.length, waiting }, `following ${countOf(taken.length, 'more job')} of the user${others}`);
-  return { taken: taken.length, waiting };
+  log.info({ taken, waiting }, `following ${countOf(taken, 'more job')} of the user${others}`);
+  return { taken, waiting };
 }
 
 /** Of the listed jobs, those that were never ordered, those of them that the rule is for, and as many as may be followed. */
 export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
   const known = store.jobs.known();
   const fresh = listed.filter(({ id }) => !known.has(id));
-  const fitting = await chooseMine(fresh, rule, now);
+  const fitting = await fittingOf(fresh, { known, rule, now });
   const taken = fitting.slice(0, Math.max(0, rule.mostJobs - store.jobs.followedByRule()));
   return { fresh, fitting, taken };
+}
+
+interface Fitting {
+  readonly known: ReadonlySet<JobId>;
+  readonly rule: WatchMineRow;
+  readonly now: number;
+}
+
+/** Of the listed jobs, those that were never ordered and that the rule is for. */
+function fittingOf(listed: readonly JobInformation[], { known, rule, now }: Fitting) {
+  return chooseMine(
+    listed.filter(({ id }) => !known.has(id)),
+    rule,
+    now,
+  );
 }
 
 /** Running jobs first, then those that will run, then ended ones, the youngest first. */

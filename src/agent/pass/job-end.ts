@@ -6,7 +6,7 @@ import type { JobPolls } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import { type CompletePassOptions, completePass, type PassSummary } from './complete-pass.ts';
 
-export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLast'> {
+export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLast' | 'signal'> {
   readonly log: Log;
 }
 
@@ -15,6 +15,7 @@ export interface RequestedPass {
   readonly isSettling: () => boolean;
   /** Told how many bytes the pass brought, before anybody else is told of it. */
   readonly onThrough: (appended: number) => Promise<void>;
+  readonly signal: AbortSignal;
 }
 
 /** How a pass over a job ended. */
@@ -58,8 +59,8 @@ export class RequestedPasses {
   }
 
   /** One pass, which answers all that asked for it before it began; undefined if the job is not known. */
-  async run(polls: JobPolls, { isSettling, onThrough }: RequestedPass): Promise<PassEnd | undefined> {
-    const { store, signal } = this.#options;
+  async run(polls: JobPolls, { isSettling, onThrough, signal }: RequestedPass): Promise<PassEnd | undefined> {
+    const { store } = this.#options;
     const { jobId } = polls;
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
@@ -68,9 +69,10 @@ export class RequestedPasses {
     try {
       const settles = isSettling();
       const isLast = settles || job.state === 'ending';
-      const summary = await completePass(polls, { ...this.#options, isLast });
+      const summary = await completePass(polls, { ...this.#options, isLast, signal });
       await onThrough(summary.appended);
-      const state = await this.#conclude(job, summary, settles && summary.appended === 0 && isSettling());
+      const settled = settles && summary.appended === 0 && isSettling();
+      const state = await this.#conclude(job, summary, { settled, signal });
       for (const request of requests) this.#answer(request, { summary });
       const more = store.requests.open().some((request) => request.jobId === jobId);
       return { job, state, again: more || state === 'ending' };
@@ -84,8 +86,12 @@ export class RequestedPasses {
   }
 
   /** Keeps what the job is after the pass. */
-  async #conclude(job: JobRow, summary: PassSummary, settled: boolean): Promise<WatchState> {
-    const { store, results, remote, signal, log } = this.#options;
+  async #conclude(
+    job: JobRow,
+    summary: PassSummary,
+    { settled, signal }: { readonly settled: boolean; readonly signal: AbortSignal },
+  ): Promise<WatchState> {
+    const { store, results, remote, log } = this.#options;
     const { jobId } = job;
     // A command may have changed the state meanwhile, and that counts.
     const current = store.jobs.get(jobId)?.state ?? job.state;

@@ -148,14 +148,14 @@ export class FilePoll {
     else this.#asks = step.value;
   }
 
-  /** A failure of one file is its own; one that stops the agent, or the state itself, ends the poll. */
+  /** A failure of one file is its own; one that stops the agent, or of the state or the right to the job, ends the poll. */
   async #guard(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (thrown) {
       const error = asJobtailError(thrown);
       this.#asks = undefined;
-      if (error.code === 'aborted' || error.code === 'store') throw error;
+      if (error.policy.endsPoll) throw error;
       this.#error = error;
     }
   }

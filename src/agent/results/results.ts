@@ -13,6 +13,7 @@ import { makeDirectories } from '../../system/directories.ts';
 import { DiskReserve } from '../../system/disk-room.ts';
 import { type FileCalls, fileCalls } from '../../system/files.ts';
 import { Throttle } from '../../system/throttle.ts';
+import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
 import type { Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
@@ -39,6 +40,8 @@ export interface ResultRules extends Patterns {
 export interface ResultsOptions {
   readonly store: Store;
   readonly mirrorDirectory: string;
+  /** Says whether results of a job may be put into their places. */
+  readonly ownership?: Pick<Ownership, 'requireLease'>;
   /** Whether that lies on a network file system, where any call may take for ever. */
   readonly onNetwork: boolean;
   readonly rules: ResultRules;
@@ -139,7 +142,9 @@ export class Results {
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     progress.begin(plan.links.length + plan.due.length);
-    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger });
+    const { ownership = ALONE } = this.#options;
+    const requireRight = () => ownership.requireLease(jobId);
+    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, requireRight });
     const downloads = new Downloads({
       ...{ ...this.#options, jobId, directory, remote, signal },
       ...{ limits: this.#limits, placement, ledger, progress },

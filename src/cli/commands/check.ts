@@ -1,5 +1,5 @@
 /** `agent check`: what is wrong between the configuration and the service, and how to mend it. Changes nothing. */
-import type { Config } from '../../config/config.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-settings.ts';
 import type { JobId, TaskId } from '../../job.ts';
@@ -47,6 +47,8 @@ async function checkAll(
       const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
       await findings.step('view', () => checkView(config, settings));
     }
+    if (hasFleet(config))
+      await findings.step('fleet', async () => (await import('../check/fleet.ts')).checkFleet(config));
     if (config.results.transfer !== 'soap') await findings.step('shares', () => checkShares(config, store));
     if (await checkWay(findings, config)) {
       await findings.step('namespace', () => checkNamespace(config, signal));

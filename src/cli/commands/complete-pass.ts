@@ -2,13 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
-import type { Config } from '../../config/config.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { type OwnedStore, requireWatched, withStore } from '../../daemon/state.ts';
-import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
+import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
+import { summaryOf } from '../pass-answer.ts';
 import { untilStopped } from '../process.ts';
 import { type ResultsProgress, resultsProgress } from '../show/results-progress.ts';
 
@@ -32,6 +33,10 @@ const MISSING_LIFE_SIGNS = 2;
 
 /** Has one complete pass done. The kind `unwatch` ends the job with it. */
 export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
+  if (hasFleet(config)) {
+    const { passByFleet } = await import('../fleet/orders.ts');
+    return await passByFleet(config, order.jobId, order.kind);
+  }
   const progress = resultsProgress(process.stderr);
   try {
     return await withStore(config, commandLog(), (store, owned) =>
@@ -67,12 +72,6 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
       throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
     }
   }
-}
-
-function summaryOf(answer: PassAnswer): PassSummary {
-  if ('summary' in answer) return answer.summary;
-  const code = answer.code !== undefined && answer.code in ERROR_POLICIES ? (answer.code as ErrorCode) : 'job-unknown';
-  throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
 }
 
 async function passHere(

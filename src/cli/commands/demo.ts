@@ -1,24 +1,28 @@
 /** `agent demo`: the simulated cluster and the agent together, and every byte compared. It leaves nothing behind. */
 import { setMaxListeners } from 'node:events';
 import pc from 'picocolors';
-import { EXIT } from '../../errors.ts';
 import { LinkedAbort } from '../../linked-abort.ts';
-import { countOf, showBytes } from '../../numbers.ts';
 import type { Protocol } from '../../sandbox/description.ts';
 import { releaseNamed } from '../../sandbox/rest/releases.ts';
 import { type Comparison, compareSides } from '../demo/comparison.ts';
-import { comparisonTable, differences } from '../demo/comparison-table.ts';
+import { conclude, showComparison } from '../demo/conclusion.ts';
+import { demoOfFleet } from '../demo/fleet-demo.ts';
 import { DemoParts } from '../demo/parts.ts';
-import type { Screen } from '../demo/screen.ts';
 import { followJob } from '../demo/story.ts';
 import { untilStopped } from '../process.ts';
 
 /** Of the agent's log, shown where the demo fails. */
 const LOG_LINES = 10;
 
+const SECONDS = 15;
+/** The jobs have to go on for longer than it takes to notice that an agent is gone. */
+const FLEET_SECONDS = 25;
+
 export interface DemoOptions {
-  /** How long the job writes. */
-  readonly seconds: number;
+  /** How long the job writes, or the jobs of a fleet; by default `SECONDS` or `FLEET_SECONDS`. */
+  readonly seconds?: number;
+  /** Several agents, of which some come to harm. */
+  readonly fleet?: boolean;
   /** Every file gets a row of its own in the table. */
   readonly all?: boolean;
   readonly protocol: Protocol;
@@ -36,11 +40,17 @@ export function demo(options: DemoOptions): Promise<void> {
     process.stdout.on('error', leave);
     // Whatever waits listens to it.
     setMaxListeners(0, left.signal);
-    await runAndTidyUp(options, left.signal).finally(() => process.off('SIGHUP', leave));
+    const { fleet = false, seconds, all = false } = options;
+    const run = fleet
+      ? demoOfFleet({ seconds: seconds ?? FLEET_SECONDS, all }, left.signal)
+      : runAndTidyUp({ ...options, seconds: seconds ?? SECONDS, all }, left.signal);
+    await run.finally(() => process.off('SIGHUP', leave));
   });
 }
 
-async function runAndTidyUp(options: DemoOptions, signal: AbortSignal): Promise<void> {
+type OneAgentOptions = Required<Omit<DemoOptions, 'fleet'>>;
+
+async function runAndTidyUp(options: OneAgentOptions, signal: AbortSignal): Promise<void> {
   const startedAt = performance.now();
   const { protocol } = options;
   const parts = new DemoParts({ protocol, release: releaseNamed(options.release) });
@@ -62,9 +72,9 @@ async function runAndTidyUp(options: DemoOptions, signal: AbortSignal): Promise<
   }
 }
 
-async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: AbortSignal): Promise<Comparison> {
+async function runAndCompare(parts: DemoParts, options: OneAgentOptions, signal: AbortSignal): Promise<Comparison> {
   const { screen } = parts;
-  const { seconds, all = false } = options;
+  const { seconds, all } = options;
   screen.write(`${pc.bold('jobtail demo')}: a simulated cluster, a job, and the agent that mirrors its files.\n`);
   screen.write(`It all happens in ${parts.directory}, which is removed at the end.\n`);
 
@@ -85,26 +95,6 @@ async function runAndCompare(parts: DemoParts, options: DemoOptions, signal: Abo
 
   screen.step('Every file, on the cluster and here');
   const comparison = await compareSides(sides);
-  const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, 200), all });
-  screen.write(`${lines}\n\n`);
-  screen.say(pc.dim(note));
-  for (const name of comparison.generations)
-    screen.say(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
+  showComparison(screen, comparison, all);
   return comparison;
-}
-
-/** The last line says how it went. */
-function conclude(screen: Screen, comparison: Comparison, tookMs: number): void {
-  const { files } = comparison;
-  const different = differences(comparison);
-  const bytes = files.reduce((total, file) => total + file.bytes, 0);
-  const took = `${(tookMs / 1000).toFixed(1)} s`;
-  screen.write('\n');
-  for (const line of different) screen.write(`${pc.red(line)}\n`);
-  if (different.length === 0) {
-    screen.write(`${pc.green(pc.bold(`all ${files.length} files equal`))} (${showBytes(bytes)}), in ${took}\n`);
-    return;
-  }
-  screen.write(`${pc.red(pc.bold(`${different.length} of ${countOf(files.length, 'file')} not equal`))}, in ${took}\n`);
-  process.exitCode = EXIT.failed;
 }

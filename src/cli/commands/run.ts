@@ -8,7 +8,7 @@ import { openOwnStore } from '../../daemon/state.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
-import { type ConfigOption, configurationOf } from './configuration.ts';
+import { type ConfigOption, configurationAsOwner, configurationOf } from './configuration.ts';
 
 /** Log lines that nobody takes do not keep a process that has stopped. */
 const LAST_LINES_MS = 500;
@@ -16,8 +16,16 @@ const LAST_LINES_MS = 500;
 /** How long a start that finds no room waits before it looks again; well within a watchdog of systemd. */
 const ROOM_MS = 2_000;
 
-export function run(options: ConfigOption): Promise<void> {
-  return untilStopped((stop) => runUntil(stop, options));
+export interface RunOptions extends ConfigOption {
+  readonly drain?: boolean;
+}
+
+export async function run(options: RunOptions): Promise<void> {
+  if (options.drain === true) {
+    const { drain } = await import('../fleet/drain.ts');
+    return await drain(await configurationAsOwner(options));
+  }
+  return await untilStopped((stop) => runUntil(stop, options));
 }
 
 async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void> {

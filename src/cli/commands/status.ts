@@ -1,12 +1,13 @@
 /** `agent status`: what is followed and how it stands. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSharedStore, requireWatched } from '../../daemon/state.ts';
+import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
+import { notWatched, openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
-import { detail, overview } from '../show/status-table.ts';
+import { detail, overview, type ShownReport } from '../show/status-table.ts';
 import { columnsOfTerminal } from '../show/table.ts';
 import { viewLine, viewReport } from '../show/view-report.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
@@ -30,21 +31,52 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
     });
   }
   const config = await configurationAsOwner(options);
-  const store = openSharedStore(config);
-  const report = async () => ({ ...reportOf(config, store, jobId), view: await viewReport(config) });
+  if (hasFleet(config)) await showFleet(config, jobId, options);
+  else {
+    const store = openSharedStore(config);
+    try {
+      if (jobId !== undefined) requireWatched(store, jobId);
+      await show(() => reportOf(config, store, jobId), { config, jobId, options });
+    } finally {
+      store.close();
+    }
+  }
+}
+
+async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
+  const [{ withFleet }, { fleetReport }] = await Promise.all([
+    import('../fleet/client.ts'),
+    import('../fleet/status-report.ts'),
+  ]);
+  await withFleet(config, async (client) => {
+    const report = async () => {
+      const found = await fleetReport(config, client, jobId);
+      if (jobId !== undefined && found.jobs.length === 0) throw notWatched(jobId);
+      return found;
+    };
+    await show(report, { config, jobId, options });
+  });
+}
+
+interface Shown {
+  readonly config: Config;
+  readonly jobId: JobId | undefined;
+  readonly options: StatusOptions;
+}
+
+async function show(
+  report: () => ShownReport | Promise<ShownReport>,
+  { config, jobId, options: { json, watch } }: Shown,
+): Promise<void> {
+  const reportWithView = async () => ({ ...(await report()), view: await viewReport(config) });
   const page = async () => {
-    const { view, ...rest } = await report();
+    const { view, ...rest } = await reportWithView();
     const text = (jobId === undefined ? overview : detail)(rest, columnsOfTerminal());
     return `${text}${viewLine(view, rest.agent.running)}`;
   };
-  try {
-    if (jobId !== undefined) requireWatched(store, jobId);
-    if (options.json === true) process.stdout.write(`${printableJson(await report(), 2)}\n`);
-    else if (options.watch === true) await untilStopped((signal) => watchPage(page, signal));
-    else process.stdout.write(await page());
-  } finally {
-    store.close();
-  }
+  if (json === true) process.stdout.write(`${printableJson(await reportWithView(), 2)}\n`);
+  else if (watch === true) await untilStopped((signal) => watchPage(page, signal));
+  else process.stdout.write(await page());
 }
 
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */

@@ -4,8 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
-import type { Config } from '../../config/config.ts';
-import { sharedStoreIfReadable } from '../../daemon/state.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { JobtailError } from '../../errors.ts';
 import {
   compareIds,
@@ -16,10 +15,9 @@ import {
   parseTaskId,
   type TaskId,
 } from '../../job.ts';
-import { lockHolder } from '../../store/lock.ts';
-import type { Store } from '../../store/store.ts';
 import { untilStopped } from '../process.ts';
 import { JobStateChanges } from '../show/job-state-changes.ts';
+import { JobOfState, type KnownJob } from '../show/known-job.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
 import { startOfLastLines } from '../show/mirror-reader.ts';
 import { cutToColumns } from '../show/terminal-text.ts';
@@ -45,9 +43,11 @@ const CLEAR_LINE = '\r\u001b[2K';
 
 export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
   const config = await configurationAsOwner(options);
-  const shown = new Shown(config, jobId, options);
+  const known = await knownJobOf(config, jobId);
+  const shown = new Shown({ config, jobId, known }, options);
   shown.addFiles('from the last lines');
-  if (shown.isEmpty && !shown.jobIsKnown) {
+  if (shown.isEmpty && known.state === undefined) {
+    await known.close();
     throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${config.mirror.directory}`, {
       hint: `watch it first: agent watch ${jobId}`,
     });
@@ -55,8 +55,22 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
   try {
     await untilStopped((signal) => (options.follow === true ? shown.follow(signal) : shown.toEnd()));
   } finally {
-    shown.close();
+    await known.close();
   }
+}
+
+async function knownJobOf(config: Config, jobId: JobId): Promise<KnownJob> {
+  if (!hasFleet(config)) return new JobOfState(config, jobId);
+  const { JobOfFleet } = await import('../fleet/known-job.ts');
+  const known = new JobOfFleet(config, jobId);
+  await known.look();
+  return known;
+}
+
+interface ShownJob {
+  readonly config: Config;
+  readonly jobId: JobId;
+  readonly known: KnownJob;
 }
 
 /** The mirrors that are shown, and what they are printed to. */
@@ -66,18 +80,18 @@ class Shown {
   readonly #options: TailOptions;
   readonly #tail: LineTail;
   readonly #added = new Set<string>();
-  /** Who may read the mirrors need not be allowed to read the state; then a follow ends only when it is ended. */
-  readonly #store: Store | undefined;
+  /** Where nothing of it may be known, a follow ends only when it is ended. */
+  readonly #known: KnownJob;
   readonly #states = new JobStateChanges();
   /** The mirror whose unfinished line stands on the terminal, to be written over. */
   #open: string | undefined;
 
-  constructor(config: Config, jobId: JobId, options: TailOptions) {
+  constructor({ config, jobId, known }: ShownJob, options: TailOptions) {
     this.#config = config;
     this.#jobId = jobId;
+    this.#known = known;
     this.#options = options;
     const { raw = false, prefix } = options;
-    this.#store = sharedStoreIfReadable(config);
     const rewrites = process.stdout.isTTY && !raw;
     const write = (line: string, name: string, unfinished: boolean) => {
       const over = this.#open === undefined ? '' : this.#open === name ? CLEAR_LINE : '\n';
@@ -91,10 +105,6 @@ class Shown {
 
   get isEmpty(): boolean {
     return this.#added.size === 0;
-  }
-
-  get jobIsKnown(): boolean {
-    return this.#store?.jobs.get(this.#jobId) !== undefined;
   }
 
   /** Takes up the mirrors that are there by now. */
@@ -129,6 +139,7 @@ class Shown {
     while (!signal.aborted) {
       const now = performance.now();
       const isSlowLook = now - slowLookAt >= SLOW_LOOK_MS;
+      if (isSlowLook) await this.#known.look();
       // In this order: what comes before the end is seen after it is known.
       const end = isSlowLook ? this.#endOfJob() : undefined;
       if (isSlowLook) {
@@ -148,13 +159,9 @@ class Shown {
     this.#endLine();
   }
 
-  close(): void {
-    this.#store?.close();
-  }
-
   #sayIfNothingComes(): void {
-    if (this.#store === undefined || this.#endOfJob() !== undefined) return;
-    if (lockHolder(this.#config.state.directory) === undefined)
+    if (!this.#known.isKnowable || this.#endOfJob() !== undefined) return;
+    if (!this.#known.isFollowed)
       process.stderr.write('no agent is running: nothing new comes until there is one (agent run)\n');
     else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; what is found is shown from then on\n`);
   }
@@ -165,7 +172,7 @@ class Shown {
 
   /** On the standard error: what is piped has lines of the job and nothing else. */
   #sayState(): void {
-    const change = this.#states.look(this.#store?.jobInformation.get(this.#jobId));
+    const change = this.#states.look(this.#known.information);
     if (change === '') return;
     this.#endLine();
     process.stderr.write(change);
@@ -173,7 +180,7 @@ class Shown {
 
   /** Why nothing more will come, as far as the state can be read. */
   #endOfJob(): 'settled' | 'ended' | undefined {
-    const state = this.#store?.jobs.get(this.#jobId)?.state;
+    const { state } = this.#known;
     return state === 'settled' || state === 'ended' ? state : undefined;
   }
 

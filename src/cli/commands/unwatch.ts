@@ -1,5 +1,5 @@
 /** `agent unwatch JOB`: the last complete pass, and the end of following. */
-import type { Config } from '../../config/config.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { requireWatched, withStore } from '../../daemon/state.ts';
 import { EXIT } from '../../errors.ts';
@@ -10,7 +10,8 @@ import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
   const config = await configurationAsOwner(options);
-  if (options.now === true) await endNow(config, jobId);
+  if (options.now === true && hasFleet(config)) await (await import('../fleet/orders.ts')).endByFleet(config, jobId);
+  else if (options.now === true) await endNow(config, jobId);
   else {
     const summary = await passOver(config, { jobId, kind: 'unwatch' });
     process.stdout.write(summaryText(jobId, summary));

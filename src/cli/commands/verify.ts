@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type Proof, proveFile, proveMirror } from '../../agent/pass/verification.ts';
 import type { Remote } from '../../agent/ports.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import type { Config } from '../../config/config.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { connect, passingHabits } from '../../daemon/connection.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
@@ -31,22 +31,33 @@ interface VerifyOptions extends ConfigOption {
 
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
+  if (hasFleet(config)) {
+    const [{ withFleet }, { withView }] = await Promise.all([import('../fleet/client.ts'), import('../fleet/view.ts')]);
+    await withFleet(config, (client) =>
+      withView({ config, client, only: jobId, withResults: true }, (store) => verifyBy(store, config, jobId, options)),
+    );
+    return;
+  }
   const store = openSharedStore(config);
   try {
-    requireWatched(store, jobId);
-    const connection = await connect(config, commandLog(), { habits: passingHabits(store.habits) });
-    try {
-      const verified = await untilStopped((signal) =>
-        verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
-      );
-      if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
-      else process.stdout.write(`${conclusionOf(verified)}\n`);
-      if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
-    } finally {
-      await connection.close();
-    }
+    await verifyBy(store, config, jobId, options);
   } finally {
     store.close();
+  }
+}
+
+async function verifyBy(store: Store, config: Config, jobId: JobId, options: VerifyOptions): Promise<void> {
+  requireWatched(store, jobId);
+  const connection = await connect(config, commandLog(), { habits: passingHabits(store.habits) });
+  try {
+    const verified = await untilStopped((signal) =>
+      verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
+    );
+    if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
+    else process.stdout.write(`${conclusionOf(verified)}\n`);
+    if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
+  } finally {
+    await connection.close();
   }
 }
 

@@ -1,6 +1,6 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
 import { choiceOf } from '../../agent/loop/mine.ts';
-import type { Config } from '../../config/config.ts';
+import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
@@ -24,8 +24,7 @@ const MOST_JOBS = 200;
 export async function watchMine({ include, exclude, maxAge, ...options }: WatchMineOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   requireJobsUrl(config);
-  makeDirectories(config);
-  await withStore(config, commandLog(), async (store, owned) => {
+  await withRules(config, async (store, { save, isRunning }) => {
     const now = Date.now();
     const rule: WatchMineRow = {
       source: 'command',
@@ -37,12 +36,10 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
     };
     // Before the agent takes them.
     const count = await countOfTaken(config, store, rule);
-    store.transaction(() => store.watchMine.save(rule));
-    store.wake();
+    await save(rule);
     process.stdout.write('every job of the user is followed from now on, as it is submitted, until it is settled\n');
     process.stdout.write(`${count}\n`);
-    if (owned !== undefined)
-      process.stderr.write('no agent is running: they are followed once one is started (agent run)\n');
+    if (!isRunning) process.stderr.write('no agent is running: they are followed once one is started (agent run)\n');
   });
 }
 
@@ -69,7 +66,7 @@ async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): P
 
 export async function unwatchMine(options: ConfigOption): Promise<void> {
   const config = await configurationAsOwner(options);
-  await withStore(config, commandLog(), async (store) => {
+  await withRules(config, async (store, { save }) => {
     const isConfigured = config.watchMine !== null;
     if (store.watchMine.of('command') === undefined) {
       const message = 'no command has said that all jobs of the user are to be followed';
@@ -77,8 +74,7 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
         hint: isConfigured ? `it stands in ${config.file}: set watchMine: false there` : 'agent watch --mine does so',
       });
     }
-    store.watchMine.remove('command');
-    store.wake();
+    await save(undefined);
     const followed = store.jobs.followedByRule();
     process.stdout.write('no new jobs of the user are followed from now on\n');
     if (followed > 0) {
@@ -86,5 +82,34 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
       process.stdout.write(`${stay} (agent unwatch JOB ends one of them)\n`);
     }
     if (isConfigured) process.stdout.write(`watchMine still stands in ${config.file}, and is in force again\n`);
+  });
+}
+
+interface Rules {
+  readonly isRunning: boolean;
+  /** Brings the rule of commands to this; undefined: there is none. */
+  save(rule: WatchMineRow | undefined): void | Promise<void>;
+}
+
+type Work = (store: Store, rules: Rules) => Promise<void>;
+
+/** With the store, while an agent runs or while none does; in a fleet, with what is known of all jobs. */
+async function withRules(config: Config, work: Work): Promise<void> {
+  if (hasFleet(config)) return await withRulesOfFleet(config, work);
+  makeDirectories(config);
+  await withStore(config, commandLog(), async (store, owned) => {
+    const save = (rule: WatchMineRow | undefined) => {
+      store.transaction(() => (rule === undefined ? store.watchMine.remove('command') : store.watchMine.save(rule)));
+      store.wake();
+    };
+    await work(store, { save, isRunning: owned === undefined });
+  });
+}
+
+async function withRulesOfFleet(config: FleetConfig, work: Work): Promise<void> {
+  const [{ withFleet }, { withView }] = await Promise.all([import('../fleet/client.ts'), import('../fleet/view.ts')]);
+  await withFleet(config, async (client) => {
+    const isRunning = (await client.agents()).some(({ state }) => state !== 'gone');
+    await withView({ config, client }, (store) => work(store, { save: (rule) => client.setRule(rule), isRunning }));
   });
 }

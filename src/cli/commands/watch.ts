@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import type { Config } from '../../config/config.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
 import { tellsOfJobs } from '../../config/service-address.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
@@ -39,6 +39,19 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     settleAfterMs: null,
     source: 'command',
   };
+  if (hasFleet(config)) {
+    const fleet = await import('../fleet/orders.ts');
+    if (options.foreground === true) fleet.refuseForeground(jobId);
+    await fleet.watchByFleet(
+      config,
+      { order, waitsForTasks: options.wait && order.tasks === null },
+      ({ store, note }) => {
+        const registered = { config, store, order };
+        print(pathsOf(registered), registered, note);
+      },
+    );
+    return;
+  }
   makeDirectories(config);
   if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
   await withStore(config, commandLog(), async (store, owned) => {

@@ -16,7 +16,7 @@ import { packageFile } from '../../system/package-file.ts';
 import { Screen } from './screen.ts';
 
 /** Files may appear while the directory is removed: a process that was just killed takes a moment to end. */
-const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
+export const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 50 };
 
 /** What the agent and the cluster speak with each other. */
 interface Spoken {

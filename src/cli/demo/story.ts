@@ -1,6 +1,5 @@
 /** The steps of the demo, in the order in which they are seen. */
 import fs from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { commonLength } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
@@ -13,6 +12,7 @@ import { LiveView } from './live-view.ts';
 import type { DemoParts } from './parts.ts';
 import type { Screen } from './screen.ts';
 import { livePairs, type Sides, sizeOf, sum } from './sides.ts';
+import { until } from './until.ts';
 
 export interface Story {
   readonly parts: DemoParts;
@@ -31,7 +31,6 @@ const PASS_MS = 120_000;
 /** The share of its time after which the job is in the middle of its output. */
 const KILL_AT = 0.4;
 const LEAST_GROWTH_BYTES = 16 * 1024;
-const LOOK_MS = 50;
 
 /** Follows the job from its beginning to its end, with a kill in the middle; when it resolves, the agent has ended. */
 export async function followJob(story: Story): Promise<void> {
@@ -202,29 +201,4 @@ async function startAgain(story: Story): Promise<TaskProcess> {
   });
   screen.say();
   return agent;
-}
-
-interface UntilOptions {
-  /** What is waited for, to end the sentence "it took too long until ...". */
-  readonly what: string;
-  readonly limitMs: number;
-  readonly signal: AbortSignal;
-}
-
-/** Looks until `look` finds something; `timeout` after the limit, `aborted` when the signal fires. */
-async function until<T>(look: () => T | undefined | Promise<T | undefined>, options: UntilOptions): Promise<T> {
-  const { what, limitMs, signal } = options;
-  const endsAt = performance.now() + limitMs;
-  for (;;) {
-    signal.throwIfAborted();
-    const found = await look();
-    if (found !== undefined) return found;
-    if (performance.now() > endsAt) {
-      throw new JobtailError('timeout', `it took longer than ${Math.round(limitMs / 1000)} s until ${what}`, {
-        hint: 'the machine may be too busy just now: try again',
-      });
-    }
-    // What the signal does to the pause, the next look finds.
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
-  }
 }

@@ -3,6 +3,7 @@ import pc from 'picocolors';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
+import { type FleetPart, fleetLines, type OwnedJob, ownerText } from './fleet-lines.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { fitted, pageText } from './table.ts';
 import { agentLines, hintLines, searchLines, showJobState, toldLines } from './told-text.ts';
@@ -11,15 +12,29 @@ import { agentLines, hintLines, searchLines, showJobState, toldLines } from './t
 const MOST_LINES = 20;
 
 /** One screen for all jobs. `columns` is the width of the terminal, Infinity for none. */
-export function overview(report: Report, columns: number): string {
-  const lines = [agentLine(report), ...agentLines(report)];
+export function overview(report: ShownReport, columns: number): string {
+  const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
     // Where nobody tells of states, there is no column for them.
     const isTold = report.jobs.some(({ toldAt }) => toldAt !== null);
-    const head = ['job', 'state', ...(isTold ? ['job state'] : []), 'live files', 'last growth', 'lag', 'results'];
+    const isOfFleet = report.agents !== undefined;
+    const owner = isOfFleet ? ['owner'] : [];
+    const head = [
+      'job',
+      ...owner,
+      'state',
+      ...(isTold ? ['job state'] : []),
+      'live files',
+      'last growth',
+      'lag',
+      'results',
+    ];
     const narrow = () => report.jobs.flatMap(overviewLines);
-    const rows = report.jobs.map((job) => overviewRow(job, isTold));
+    const rows = report.jobs.map((job) => {
+      const [id = '', ...rest] = overviewRow(job, isTold);
+      return [id, ...(isOfFleet ? [printable(job.owner ?? 'nobody')] : []), ...rest];
+    });
     lines.push(...fitted({ head, rows, narrow }, columns));
     for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
   }
@@ -86,11 +101,11 @@ function failuresOf(job: JobReport): string[] {
 }
 
 /** One screen for one job. */
-export function detail(report: Report, columns: number): string {
-  const lines = [agentLine(report), ...agentLines(report)];
+export function detail(report: ShownReport, columns: number): string {
+  const lines = [...whoRuns(report, columns), ...agentLines(report)];
   for (const job of report.jobs) {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
-    lines.push(`job ${job.jobId}: ${listed(stateOf(job), ...ages, named('lag', lagOf(job)))}`);
+    lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
     lines.push(...toldLines(job), ...searchLines(job));
     if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
@@ -151,7 +166,15 @@ function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: Non
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
 
-function agentLine({ agent }: Report): string {
+/** A report as it is shown: of one agent, or of a fleet. */
+export type ShownReport = Omit<Report, 'jobs'> & Partial<FleetPart> & { readonly jobs: readonly OwnedJob[] };
+
+function whoRuns(report: ShownReport, columns: number): string[] {
+  const { agents, waitingJobs = 0 } = report;
+  return agents === undefined ? [agentLine(report)] : fleetLines({ agents, waitingJobs }, columns);
+}
+
+function agentLine({ agent }: Pick<Report, 'agent'>): string {
   if (!agent.running) return pc.yellow('no agent is running (agent run)');
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
 }

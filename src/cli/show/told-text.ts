@@ -85,7 +85,7 @@ export function hintLines({ jobId, tasks }: JobReport): string[] {
 }
 
 /** How all jobs of the user are followed, and why the middleware tells nothing. */
-export function agentLines({ jobService, watchMine }: Report): string[] {
+export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' | 'watchMine'>): string[] {
   const lines: string[] = [];
   if (watchMine !== null) {
     const { following, waiting, mostJobs } = watchMine;

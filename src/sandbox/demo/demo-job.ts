@@ -8,12 +8,14 @@ import { DEMO_TASKS, type DemoNames } from './demo-work.ts';
 interface DemoJobOptions {
   readonly seconds?: number;
   readonly names?: DemoNames;
+  /** Other numbers, other bytes. */
+  readonly seed?: number;
 }
 
 /** To be given to `Sandbox.submitJob`; its tasks write for about so many seconds. */
-export function demoJob({ seconds = 15, names = 'any' }: DemoJobOptions = {}): JobSpec {
+export function demoJob({ seconds = 15, names = 'any', seed = 1 }: DemoJobOptions = {}): JobSpec {
   const program = packageFile('dist/sandbox/demo/demo-task.js');
-  const told = [String(seconds), names];
+  const told = [String(seconds), names, String(seed)];
   const tasks = DEMO_TASKS.map((name) => ({ name, command: [process.execPath, program, name, ...told] }));
   return { name: 'demo', tasks };
 }

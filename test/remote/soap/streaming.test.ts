@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterEach, expect, test } from 'vitest';
 import type { Operation } from '../../../src/operations.ts';
 import { entry, fileResponse, partsResponse } from '../../support/wire-envelopes.ts';
@@ -122,17 +121,38 @@ test('a sink that waits makes the service wait', async () => {
   await until(() => server.open() === 0);
 });
 
+/** The longest turn of the event loop, in milliseconds of processor time: what others do on the machine does not count. */
+function longestTurn(): { stop(): number } {
+  let longestUs = 0;
+  let before = process.cpuUsage();
+  const note = () => {
+    const { user, system } = process.cpuUsage(before);
+    longestUs = Math.max(longestUs, user + system);
+    before = process.cpuUsage();
+  };
+  const look = () => {
+    note();
+    next = setImmediate(look);
+  };
+  let next = setImmediate(look);
+  return {
+    stop() {
+      clearImmediate(next);
+      note();
+      return longestUs / 1000;
+    },
+  };
+}
+
 test('the process stays responsive meanwhile', async () => {
   const dense = Buffer.from('&#x1B;[32mok&#x1B;[0m &lt;a&gt;\r\n'.repeat(2000));
   const { remote } = await serve('DownloadPartsOfJobFilesFromCluster', dense, 400);
-  const blocked: number[] = [];
-  for (let attempt = 0; attempt < 5 && Math.min(...blocked, Number.POSITIVE_INFINITY) > 50; attempt += 1) {
-    const delay = monitorEventLoopDelay({ resolution: 5 });
-    delay.enable();
+  const longest: number[] = [];
+  for (let attempt = 0; attempt < 5 && Math.min(...longest, Number.POSITIVE_INFINITY) > 50; attempt += 1) {
+    const turns = longestTurn();
     const { parts } = await remote.readParts(JOB, [{ taskId: TASK, file: 'stdout', offset: 0 }], signal);
-    delay.disable();
-    blocked.push(delay.max / 1e6);
+    longest.push(turns.stop());
     await parts[0]?.content.release();
   }
-  expect(Math.min(...blocked)).toBeLessThan(100);
+  expect(Math.min(...longest)).toBeLessThan(100);
 });

@@ -88,8 +88,8 @@ describe('the tasks of the demo', () => {
   it('are two processes of one job', async () => {
     const { tasks } = demoJob({ seconds: 2 });
     expect(tasks.map(({ command }) => command?.slice(2))).toEqual([
-      ['languages', '2', 'any'],
-      ['progress', '2', 'any'],
+      ['languages', '2', 'any', '1'],
+      ['progress', '2', 'any', '1'],
     ]);
     const program = tasks[0]?.command?.[1] ?? '';
     expect((await stat(program)).isFile()).toBe(true);

@@ -32,25 +32,35 @@ const FILE_MODE = 0o640;
 /** How a mirror, and the directories above it, are reached. */
 export type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
 
+/** Asked right before each write. @throws JobtailError */
+export type RequireRight = () => void;
+
 export class Mirror {
   readonly path: string;
   readonly #file: OpenFile;
   readonly #directories: readonly string[];
+  readonly #requireRight: RequireRight;
   /** What the system knows the file by while it is open. */
   #identity = '';
 
-  private constructor(at: string, file: OpenFile, directories: readonly string[]) {
+  private constructor(at: string, file: OpenFile, directories: readonly string[], requireRight: RequireRight) {
     this.path = at;
     this.#file = file;
     this.#directories = directories;
+    this.#requireRight = requireRight;
   }
 
   /** Opens the mirror, and makes it if it is not there. */
-  static async open(root: string, file: string, calls: MirrorCalls = fileCalls(true)): Promise<Mirror> {
+  static async open(
+    root: string,
+    file: string,
+    calls: MirrorCalls = fileCalls(true),
+    requireRight: RequireRight = () => {},
+  ): Promise<Mirror> {
     const directory = path.dirname(file);
     await makeDirectories(calls, root, directory);
     const opened = await openOrMake(file, calls.open);
-    const mirror = new Mirror(file, opened, directoriesBelow(root, directory));
+    const mirror = new Mirror(file, opened, directoriesBelow(root, directory), requireRight);
     try {
       const stat = await mirror.#stat();
       if (!stat.isFile()) throw inTheWay(file, 'file');
@@ -97,10 +107,15 @@ export class Mirror {
 
   /** Writes all of `bytes` at `position`; what a failure leaves behind is the right beginning of them. */
   async write(position: number, bytes: Buffer): Promise<void> {
-    await this.#named(() => writeAll(this.#file, bytes, position));
+    const write: OpenFile['write'] = (...piece) => {
+      this.#requireRight();
+      return this.#file.write(...piece);
+    };
+    await this.#named(() => writeAll({ write }, bytes, position));
   }
 
   async cut(length: number): Promise<void> {
+    this.#requireRight();
     await this.#named(() => this.#file.truncate(length));
   }
 

@@ -10,6 +10,7 @@ import path from 'node:path';
 import type { JobId, LiveFileKey } from '../../../job.ts';
 import type { LiveFileRow } from '../../../store/rows.ts';
 import { EXACT, fileCalls, type Opener } from '../../../system/files.ts';
+import { ALONE, type Ownership } from '../../ownership.ts';
 import { Mirror, type MirrorCalls, mirrorPath } from './mirror.ts';
 
 export interface OpenMirrorsOptions {
@@ -18,6 +19,8 @@ export interface OpenMirrorsOptions {
   /** Whether that lies on a network file system. */
   readonly onNetwork: boolean;
   readonly openFile?: Opener;
+  /** Says whether mirrors of a job may be written. */
+  readonly ownership?: Pick<Ownership, 'requireLease'>;
   /** Mirrors that stay open at most; what grows beyond is opened at every poll. */
   readonly most?: number;
 }
@@ -53,7 +56,8 @@ export class OpenMirrors {
       if (mirror.isInPlace()) return mirror;
       await mirror.close();
     }
-    return Mirror.open(directory, file, this.#calls);
+    const { ownership = ALONE } = this.#options;
+    return Mirror.open(directory, file, this.#calls, () => ownership.requireLease(jobId));
   }
 
   /** Whether the mirror lies there as its row says, without opening it. */

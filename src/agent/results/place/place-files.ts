@@ -26,6 +26,8 @@ export interface PlacementOptions {
   readonly calls: FileCalls;
   readonly links: LiveLinks;
   readonly ledger: Ledger;
+  /** Asked right before a name is taken. @throws JobtailError */
+  readonly requireRight: () => void;
   readonly onFetched?: ((jobId: JobId, name: string, bytes: number, changed: boolean) => void) | undefined;
 }
 
@@ -63,7 +65,7 @@ export class Placement {
 
   /** Gives files that arrived their places, together. */
   async place(arriving: readonly Arriving[]): Promise<void> {
-    const { onNetwork, calls } = this.#options;
+    const { onNetwork, calls, requireRight } = this.#options;
     const made = new Set<string>();
     const fresh: Digested[] = [];
     for await (const one of inSlices(arriving)) {
@@ -77,6 +79,7 @@ export class Placement {
     if (fresh.length > 0 && (await this.#attempt(fresh, () => flushAll(paths, onNetwork)))) {
       for await (const arrived of inSlices(fresh)) {
         await this.#attempt([arrived], async () => {
+          requireRight();
           await calls.rename(arrived.path, arrived.result.target);
           this.#fetched(arrived, true);
         });
@@ -142,7 +145,8 @@ export class Placement {
   }
 
   async #putLink({ row, target }: DueResult, live: LiveFileRow): Promise<void> {
-    const { links, ledger } = this.#options;
+    const { links, ledger, requireRight } = this.#options;
+    requireRight();
     await placeLink(links.textOf(live, target), target);
     links.link(row.name, live);
     ledger.linked(row, live, target);

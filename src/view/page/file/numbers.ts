@@ -1,10 +1,11 @@
 /** The numbers of all lines that are like one, as the server finds them, and as the content grows. */
 import { type Signal, signal } from '@preact/signals';
 import type { ContentQuery, NumbersLine } from '../../contract.ts';
-import { address, askLines } from '../api.ts';
+import { address, askLines, type Refused } from '../api.ts';
 
 /** Points of a curve; more than a screen is wide. */
 const MOST_ROWS = 20_000;
+const RETRY_MS = 2_000;
 
 export interface Series {
   readonly names: readonly string[];
@@ -39,18 +40,23 @@ export class Numbers {
 
   /** Takes up what came since it was last asked. */
   async grow(): Promise<void> {
-    if (this.#isAsking) return;
+    if (this.#isAsking || this.#closed.signal.aborted) return;
     this.#isAsking = true;
     const { signal } = this.#closed;
     try {
       const to = address('numbers', { ...this.#content(), like: this.#like, from: this.#to });
       for await (const line of askLines<NumbersLine>(to, { signal })) this.#take(line);
     } catch (error) {
-      if (!signal.aborted)
-        this.series.value = { ...this.series.value, isDone: true, problem: (error as Error).message };
+      if (!signal.aborted) this.#failed(error as Error & Partial<Refused>);
     } finally {
       this.#isAsking = false;
     }
+  }
+
+  /** What is no word of the server about the content is tried again. */
+  #failed({ message, status = 503, retryAfterMs = RETRY_MS }: Error & Partial<Refused>): void {
+    this.series.value = { ...this.series.value, isDone: true, problem: message };
+    if (status === 429 || status >= 500) setTimeout(() => void this.grow(), retryAfterMs);
   }
 
   #take(line: NumbersLine): void {

@@ -43,6 +43,7 @@ function lag({ state, polledAt, error }: JobSummary, now: number): string {
 
 export function Results({ counts }: { counts: ResultCounts }) {
   const { listed, synced, inFlux, queued, failed, leftOut } = counts;
+  // What changes is here, too, as it was when it was fetched.
   const words = [
     `${grouped(synced)} of ${counted(listed, 'result')} here`,
     inFlux > 0 ? `${grouped(inFlux)} changing` : '',
@@ -51,10 +52,10 @@ export function Results({ counts }: { counts: ResultCounts }) {
     leftOut > 0 ? `${grouped(leftOut)} left out` : '',
   ].filter((word) => word !== '');
   const shares = [
-    { kind: 'done', count: synced },
+    { kind: 'done', count: synced - inFlux },
     { kind: 'in-flux', count: inFlux },
     { kind: 'failed', count: failed },
-    { kind: 'left', count: Math.max(0, listed - synced - inFlux - failed) },
+    { kind: 'left', count: Math.max(0, listed - synced - failed) },
   ];
   return (
     <>

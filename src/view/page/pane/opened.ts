@@ -12,6 +12,7 @@ import { type Selection, selected } from './selection.ts';
 
 /** Of chosen lines that are copied. */
 const MOST_COPIED_BYTES = 16 * 1024 * 1024;
+const SAID_MS = 2_000;
 /** Rows that are looked through for lines of numbers. */
 const NUMBER_ROWS = 500;
 
@@ -31,6 +32,8 @@ export class Opened {
   readonly selection = signal<Selection | undefined>(undefined);
   /** The bytes on the screen. */
   readonly seen = signal({ from: 0, to: 0 });
+  /** What became of a copy. */
+  readonly said = signal('');
   readonly #content: ContentQuery;
 
   constructor(content: ContentQuery, opening: Opening) {
@@ -94,8 +97,15 @@ export class Opened {
     return true;
   }
 
-  /** Copies the chosen lines, or what is on the screen; what is to be said of it. */
-  async copy(): Promise<string> {
+  /** Copies the chosen lines, or what is on the screen, and says so for a moment. */
+  async copy(): Promise<void> {
+    this.said.value = await this.#copied();
+    setTimeout(() => {
+      this.said.value = '';
+    }, SAID_MS);
+  }
+
+  async #copied(): Promise<string> {
     const { window, standing } = this.file;
     const chosen = this.selection.value;
     const behind = chosen === undefined ? undefined : window.rows[window.rowAt(chosen.to) + 1];

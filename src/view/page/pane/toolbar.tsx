@@ -47,7 +47,7 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
           isPressed={wraps.value}
           onClick={() => (wraps.value = !wraps.value)}
         />
-        <CopyButton onCopy={() => opened.copy()} />
+        <CopyButton opened={opened} />
         <a
           class="icon-button"
           href={address('raw', opened.content())}
@@ -94,26 +94,17 @@ function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
   );
 }
 
-const SAID_MS = 2_000;
-
-function CopyButton({ onCopy }: { onCopy: () => Promise<string> }) {
-  const said = useSignal('');
-  const copy = async () => {
-    said.value = await onCopy();
-    setTimeout(() => {
-      said.value = '';
-    }, SAID_MS);
-  };
+function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
   return (
     <>
       <IconButton
         icon="copy"
         label="Copy the chosen lines, or those on the screen"
         keyName="c"
-        onClick={() => void copy()}
+        onClick={() => void opened.copy()}
       />
       <span class="said" role="status">
-        {said.value}
+        {opened.said.value}
       </span>
     </>
   );

@@ -18,26 +18,36 @@ export interface DirectoryProps {
   readonly onOpen: (file: ResultFile) => void;
 }
 
-/** Pages of a directory that are asked for anew when something changes; further ones are as they were. */
+/** What changes is gathered for so long before the directory is asked for anew. */
 const PAUSE_MS = 500;
+const RETRY_MS = 3_000;
 
 export function Directory(props: DirectoryProps) {
   const { jobId, under, changed } = props;
   const pages = useSignal<readonly ResultEntries[]>([]);
   const problem = useSignal<Error | undefined>(undefined);
-  const load = async (from: readonly ResultEntries[]) => {
-    const after = from.at(-1)?.entries.at(-1)?.name;
+  /** Counts the failures: each is followed by another attempt. */
+  const attempt = useSignal(0);
+  /** So many pages, as they are now. */
+  const load = async (count: number) => {
+    const all: ResultEntries[] = [];
     try {
-      pages.value = [...from, await askJson<ResultEntries>(address('results', { job: jobId, under, after }))];
+      while (all.length < count && all.at(-1)?.more !== false) {
+        const after = all.at(-1)?.entries.at(-1)?.name;
+        all.push(await askJson<ResultEntries>(address('results', { job: jobId, under, after })));
+      }
+      pages.value = all;
       problem.value = undefined;
     } catch (error) {
       problem.value = error as Error;
+      attempt.value++;
     }
   };
   useEffect(() => {
-    const timer = setTimeout(() => void load([]), pages.peek().length === 0 ? 0 : PAUSE_MS);
+    const pause = attempt.value > 0 ? RETRY_MS : pages.peek().length === 0 ? 0 : PAUSE_MS;
+    const timer = setTimeout(() => void load(Math.max(1, pages.peek().length)), pause);
     return () => clearTimeout(timer);
-  }, [jobId, under, changed]);
+  }, [jobId, under, changed, attempt.value]);
   const entries = pages.value.flatMap((page) => page.entries);
   return (
     <ul class="entries">
@@ -53,7 +63,7 @@ export function Directory(props: DirectoryProps) {
       ))}
       {pages.value.at(-1)?.more === true && (
         <li>
-          <button type="button" class="button" onClick={() => void load(pages.value)}>
+          <button type="button" class="button" onClick={() => void load(pages.value.length + 1)}>
             More
           </button>
         </li>

@@ -84,6 +84,20 @@ describe('a file that grows', needs('chromium'), () => {
     expect(view.wrongs).toEqual([]);
   });
 
+  it('is copied line by line, byte for byte', PATIENCE, async (context) => {
+    const { view, label, hash } = await viewedJob(context, lines(0, 300));
+    await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await view.show(hash);
+    const pane = await view.pane(label);
+    await pane.getByText(/^299 /).waitFor();
+    await pane.getByRole('button', { name: 'line 294', exact: true }).click();
+    await pane.getByRole('button', { name: 'line 297', exact: true }).click({ modifiers: ['Shift'] });
+    await pane.locator('.rows').focus();
+    await view.page.keyboard.press('c');
+    await pane.getByText('4 lines copied').waitFor();
+    expect(await view.page.evaluate('navigator.clipboard.readText()')).toBe(lines(293, 4));
+  });
+
   it('that is rewritten begins anew; what it was can still be read', PATIENCE, async (context) => {
     const { place, job, task, mirror, view, label, hash } = await viewedJob(context, lines(0, 200));
     await view.show(hash);
@@ -126,6 +140,32 @@ describe('a file that grows', needs('chromium'), () => {
     await view.page.locator('.connection.open').waitFor();
     expect(await view.wholeText(pane)).toBe(fs.readFileSync(mirror, 'utf8'));
     expect(await view.page.evaluate(() => 'isSamePage' in globalThis)).toBe(true);
+  });
+});
+
+describe('a tab that nobody sees', needs('chromium'), () => {
+  it('asks for nothing, and has everything when it is seen again', PATIENCE, async (context) => {
+    const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 100));
+    await view.show(hash);
+    const pane = await view.pane(label);
+    await pane.getByText(/^99 /).waitFor();
+    // What a browser does with a tab behind another one.
+    const turn = (isHidden: boolean) =>
+      view.page.evaluate(`
+        Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      `);
+    const asked: string[] = [];
+    const broken = view.page.waitForEvent('requestfailed', (request) => request.url().includes('/api/events'));
+    await turn(true);
+    await broken;
+    view.page.on('request', (request) => asked.push(request.url()));
+    fs.appendFileSync(task.files.stdout, lines(100, 50));
+    await place.mirrored(job, 'stdout');
+    expect(asked).toEqual([]);
+    await turn(false);
+    await pane.getByText(/^149 /).waitFor();
+    expect(view.wrongs).toEqual([]);
   });
 });
 

@@ -1,0 +1,131 @@
+/** A fleet under measurement: a PostgreSQL, agents that share jobs and a directory of mirrors, a middleware. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DatabasePrograms, findDatabasePrograms } from '../src/sandbox/database/programs.ts';
+import { TemporaryDatabase } from '../src/sandbox/database/temporary-database.ts';
+import { packageFile } from '../src/system/package-file.ts';
+import { FLEET_NODE, FLEET_PLACE, fleetRequire, isFleetNodeThere } from './fleet-node.ts';
+import { NotHere } from './measurement.ts';
+import { SESSION } from './middleware.ts';
+import { type Started, startProcess } from './processes.ts';
+import { NAMESPACE } from './service/job.ts';
+import type { RunningMiddleware } from './watching.ts';
+
+export const AGENTS = ['anna', 'ben', 'cleo'] as const;
+const SCHEMA = 'jobtail';
+const LOOK_MS = 100;
+const LONGEST_MS = 300_000;
+
+export interface FleetSetting {
+  readonly middleware: RunningMiddleware;
+  readonly jobs: number;
+  readonly intervalSeconds: number;
+  readonly requestsPerMinute: number;
+  readonly heartbeatSeconds: number;
+}
+
+export class FleetPlace {
+  readonly database: TemporaryDatabase;
+  readonly #directory: string;
+  readonly #agents = new Map<string, Started>();
+
+  private constructor(database: TemporaryDatabase, directory: string) {
+    this.database = database;
+    this.#directory = directory;
+  }
+
+  static async make(directory: string): Promise<FleetPlace> {
+    if (!isFleetNodeThere()) throw new NotHere('Node.js is older than 22.12: npm run setup:fleet');
+    const programs: DatabasePrograms | undefined = findDatabasePrograms([FLEET_PLACE]);
+    if (programs === undefined) throw new NotHere('there is no PostgreSQL');
+    fs.mkdirSync(directory, { recursive: true });
+    return new FleetPlace(await TemporaryDatabase.start(programs), directory);
+  }
+
+  agent(name: string): Started {
+    const agent = this.#agents.get(name);
+    if (agent === undefined) throw new Error(`${name} was not started`);
+    return agent;
+  }
+
+  /** Starts the agents, which share the jobs 1, 2, ... with one task each; resolves when all jobs have owners. */
+  async start(setting: FleetSetting): Promise<void> {
+    for (const name of AGENTS) this.begin(name, setting);
+    await this.untilOwned(setting.jobs, AGENTS);
+  }
+
+  begin(name: string, setting: FleetSetting): void {
+    const file = this.#writeConfig(name, setting);
+    const [program = '', ...args] = [...FLEET_NODE, packageFile('dist/cli/main.js'), 'run', '-c', file];
+    this.#agents.set(name, startProcess(program, args));
+  }
+
+  /** Until so many jobs have owners, all of them among `names`, each of which has some. */
+  async untilOwned(jobs: number, names: readonly string[]): Promise<void> {
+    for (const endsAt = performance.now() + LONGEST_MS; ; await sleep(LOOK_MS)) {
+      const owners = await this.#owners();
+      const owned = [...owners.values()].reduce((sum, count) => sum + count, 0);
+      if (owned === jobs && owners.size === names.length && names.every((name) => owners.has(name))) return;
+      if (performance.now() > endsAt) throw new Error(`${owned} of ${jobs} jobs have owners: ${[...owners]}`);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#agents.values()].map((agent) => agent.stop('SIGKILL')));
+    await this.database.remove();
+  }
+
+  /** By agent: how many jobs it has. */
+  async #owners(): Promise<Map<string, number>> {
+    const { Client } = fleetRequire('pg') as { Client: new (config: object) => DatabaseClient };
+    const client = new Client({ connectionString: this.database.url });
+    await client.connect();
+    try {
+      const { rows } = await client.query(
+        `SELECT agent, count(*)::int AS jobs FROM ${SCHEMA}.attempts WHERE ended_at IS NULL GROUP BY agent`,
+      );
+      return new Map(rows.map(({ agent, jobs }) => [agent, jobs]));
+    } catch (error) {
+      // 42P01: the first agent has not made it yet.
+      if ((error as { code?: string }).code === '42P01') return new Map();
+      throw error;
+    } finally {
+      await client.end();
+    }
+  }
+
+  #writeConfig(name: string, setting: FleetSetting): string {
+    const { middleware, jobs, intervalSeconds, requestsPerMinute, heartbeatSeconds } = setting;
+    const at = (file: string) => path.join(this.#directory, file);
+    fs.writeFileSync(at('session'), SESSION, { mode: 0o600 });
+    fs.writeFileSync(at('url'), this.database.url, { mode: 0o600 });
+    const config = {
+      service: {
+        fileTransferUrl: `${middleware.url}/FileTransferWs`,
+        namespace: NAMESPACE,
+        baseUrl: middleware.url,
+        requestsPerMinute,
+        concurrency: 8,
+      },
+      auth: { method: 'session-code', sessionCodeFile: at('session') },
+      mirror: { directory: at('mirror') },
+      state: { directory: at(`state-${name}`) },
+      poll: { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
+      results: { enabled: false },
+      logging: { level: 'warn' },
+      fleet: { name, urlFile: at('url'), heartbeatSeconds, mostJobs: jobs },
+      watch: Array.from({ length: jobs }, (_, index) => ({ job: index + 1, tasks: [index + 1] })),
+    };
+    const file = at(`${name}.yaml`);
+    fs.writeFileSync(file, JSON.stringify(config));
+    return file;
+  }
+}
+
+/** Of the package pg, as far as it is used here. */
+interface DatabaseClient {
+  connect(): Promise<void>;
+  query(text: string): Promise<{ rows: { agent: string; jobs: number }[] }>;
+  end(): Promise<void>;
+}

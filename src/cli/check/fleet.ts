@@ -1,0 +1,49 @@
+/** `agent check`: the database of the fleet. Changes nothing. */
+import fs from 'node:fs';
+import type { FleetConfig } from '../../config/config.ts';
+import { commandLog } from '../../daemon/command-log.ts';
+import { fleetAddress } from '../../daemon/fleet.ts';
+import { JobtailError } from '../../errors.ts';
+import type { FleetLook } from '../../fleet/look.ts';
+import { countOf, showAge } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import { Secrets } from '../../redact.ts';
+import { isOnNetworkFileSystem } from '../../store/database.ts';
+import { type Finding, note, ok, warning } from './findings.ts';
+
+/** Leases do not go by it, but what `status` says of times does. */
+const FAR_MS = 5_000;
+
+/** @throws JobtailError fleet, config, secret-unavailable */
+export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
+  const address = await fleetAddress(config, commandLog(), new Secrets());
+  const { lookAtFleet } = await import('../../fleet/look.ts');
+  const look = await lookAtFleet(address);
+  const found = [ok(`PostgreSQL ${printable(look.version)} at ${look.where}, ${countOf(look.agents, 'agent')} there`)];
+  requireUsable(look, config);
+  if (!look.hasTables) found.push(note('no agent was ever there: the first one makes the tables'));
+  if (!look.isEncrypted && !look.isHere) {
+    found.push(
+      warning('it is not encrypted: the password and all that is known of jobs travel readably', 'sslmode=verify-full'),
+    );
+  }
+  if (Math.abs(look.aheadMs) > FAR_MS) {
+    const far = `its clock is ${showAge(Math.abs(look.aheadMs))} ${look.aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
+    found.push(warning(far, 'have both set by NTP'));
+  }
+  const { directory } = config.mirror;
+  if (fs.existsSync(directory) && !isOnNetworkFileSystem(directory)) {
+    found.push(note('the mirrors are on a local disk: the next owner of a job reads everything again (docs/fleet.md)'));
+  }
+  return found;
+}
+
+function requireUsable({ isNewEnough, hasTables, mayCreate, version }: FleetLook, { fleet }: FleetConfig): void {
+  if (!isNewEnough) {
+    throw new JobtailError('fleet', `PostgreSQL ${version} is too old`, { hint: 'a fleet needs 13 or newer' });
+  }
+  if (hasTables || mayCreate) return;
+  throw new JobtailError('fleet', `the schema ${fleet.schema} cannot be made: there is no right to`, {
+    hint: 'make the user of the agents the owner of the database (docs/fleet.md)',
+  });
+}

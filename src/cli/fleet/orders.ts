@@ -1,0 +1,103 @@
+/** Orders for a fleet: any machine with the configuration gives them, and the owner of the job fulfils them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PassSummary } from '../../agent/pass/complete-pass.ts';
+import type { PassAnswer } from '../../agent/pass/job-end.ts';
+import type { FleetConfig } from '../../config/config.ts';
+import { notWatched } from '../../daemon/state.ts';
+import { JobtailError } from '../../errors.ts';
+import type { FleetClient } from '../../fleet/client.ts';
+import type { JobId } from '../../job.ts';
+import type { WatchOrder } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { summaryOf } from '../pass-answer.ts';
+import { untilStopped } from '../process.ts';
+import { withFleet } from './client.ts';
+import { withView } from './view.ts';
+
+const LOOK_MS = 100;
+/** Every so many looks it is made sure that there is an agent to answer. */
+const LOOKS_A_LIFE_SIGN = 50;
+const FULFILLED_MS = 10_000;
+
+const NOBODY = 'no agent of the fleet is running: the order is kept, and fulfilled once one is started (agent run)';
+
+export interface Watched {
+  /** What is known of the job by now. */
+  readonly store: Store;
+  /** What becomes of the order. */
+  readonly note: string;
+}
+
+/** Orders a job to be followed, waits a moment until that is so, and shows what is known of it then. */
+export async function watchByFleet(
+  config: FleetConfig,
+  { order, waitsForTasks }: { readonly order: WatchOrder; readonly waitsForTasks: boolean },
+  show: (watched: Watched) => void,
+): Promise<void> {
+  await withFleet(config, async (client) => {
+    const { jobId } = order;
+    const orderId = await client.order({ jobId, kind: 'watch', body: order });
+    const isAnybodyThere = (await client.agents()).some(({ state }) => state === 'alive');
+    const look = (store: Store) => ({
+      isOver: store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null,
+    });
+    const endsAt = performance.now() + (isAnybodyThere ? FULFILLED_MS : 0);
+    while (performance.now() < endsAt && (await client.answerOf(orderId)) === undefined) await sleep(LOOK_MS);
+    if (waitsForTasks) {
+      while (performance.now() < endsAt && !(await withView({ config, client, only: jobId }, look)).isOver)
+        await sleep(5 * LOOK_MS);
+    }
+    const owner = (await client.owners()).find((row) => row.jobId === jobId)?.owner ?? null;
+    const note = !isAnybodyThere
+      ? NOBODY
+      : owner === null
+        ? 'the next agent with room follows it'
+        : `${owner} follows it`;
+    await withView({ config, client, only: jobId }, (store) => show({ store, note }));
+  });
+}
+
+/** Has one complete pass done by the owner of the job; the kind `unwatch` ends the job with it. */
+export function passByFleet(config: FleetConfig, jobId: JobId, kind: 'sync' | 'unwatch'): Promise<PassSummary> {
+  return untilStopped((signal) =>
+    withFleet(config, async (client) => {
+      await requireKnown(client, jobId);
+      const orderId = await client.order({ jobId, kind });
+      const answer = await answerTo(orderId, client, signal);
+      return summaryOf(answer);
+    }),
+  );
+}
+
+/** Follows a job no longer, without a last pass. */
+export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<void> {
+  await withFleet(config, async (client) => {
+    await requireKnown(client, jobId);
+    await client.order({ jobId, kind: 'end' });
+  });
+}
+
+/** What one agent alone can do would be done twice in a fleet. */
+export function refuseForeground(jobId: JobId): never {
+  throw new JobtailError('usage', '--foreground is for an agent that shares its jobs with nobody', {
+    hint: `agent watch ${jobId}, then agent tail ${jobId} -f`,
+  });
+}
+
+async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
+  if ((await client.owners()).some((row) => row.jobId === jobId)) return;
+  throw notWatched(jobId);
+}
+
+async function answerTo(orderId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
+  for (let looks = 0; ; looks += 1) {
+    const answer = await client.answerOf(orderId);
+    if (answer !== undefined) return answer as PassAnswer;
+    if (looks % LOOKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
+      throw new JobtailError('fleet', NOBODY);
+    }
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {
+      throw new JobtailError('aborted', 'it was stopped; the order is kept');
+    });
+  }
+}

@@ -1,0 +1,55 @@
+/** What is known of a job while its mirrors are shown: how it stands, and whether anybody follows it. */
+import type { Config } from '../../config/config.ts';
+import { sharedStoreIfReadable } from '../../daemon/state.ts';
+import type { JobId } from '../../job.ts';
+import { lockHolder } from '../../store/lock.ts';
+import type { JobInformationRow, WatchState } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface KnownJob {
+  /** Looks anew. */
+  look(): Promise<void>;
+  /** Who may read the mirrors need not be allowed to look at what is known; then all of it is unknown. */
+  readonly isKnowable: boolean;
+  /** Undefined if it was never watched. */
+  readonly state: WatchState | undefined;
+  readonly information: JobInformationRow | undefined;
+  /** An agent runs that follows it, or would. */
+  readonly isFollowed: boolean;
+  close(): Promise<void>;
+}
+
+/** By the state directory of this machine. */
+export class JobOfState implements KnownJob {
+  readonly #config: Config;
+  readonly #jobId: JobId;
+  readonly #store: Store | undefined;
+
+  constructor(config: Config, jobId: JobId) {
+    this.#config = config;
+    this.#jobId = jobId;
+    this.#store = sharedStoreIfReadable(config);
+  }
+
+  async look(): Promise<void> {}
+
+  get isKnowable(): boolean {
+    return this.#store !== undefined;
+  }
+
+  get state(): WatchState | undefined {
+    return this.#store?.jobs.get(this.#jobId)?.state;
+  }
+
+  get information(): JobInformationRow | undefined {
+    return this.#store?.jobInformation.get(this.#jobId);
+  }
+
+  get isFollowed(): boolean {
+    return lockHolder(this.#config.state.directory) !== undefined;
+  }
+
+  async close(): Promise<void> {
+    this.#store?.close();
+  }
+}

@@ -1,0 +1,85 @@
+/** The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded here. */
+import os from 'node:os';
+import type { Log } from '../agent/ports.ts';
+import type { Config, FleetConfig } from '../config/config.ts';
+import { serviceAddress } from '../config/service-address.ts';
+import { JobtailError } from '../errors.ts';
+import type { FleetAddress } from '../fleet/joined.ts';
+import type { Secrets } from '../redact.ts';
+import { Secret } from '../remote/signin/read-secret.ts';
+import { isOnNetworkFileSystem } from '../store/database.ts';
+import type { Store } from '../store/store.ts';
+import { systemClock } from '../system/clock.ts';
+import { readBootId } from '../system/flush.ts';
+import type { DaemonFleet } from './fleet-numbers.ts';
+import { mirrorIdentity } from './mirror-identity.ts';
+import type { Transfers } from './transfers.ts';
+
+/** pg-boss needs it. */
+const NODE = [22, 12] as const;
+/** What a job lent is given back in this time, or by its next owner. */
+const END_TRANSFER_MS = 5_000;
+
+/** @throws JobtailError config, secret-unavailable */
+export async function fleetAddress({ fleet }: FleetConfig, log: Log, secrets: Secrets): Promise<FleetAddress> {
+  requireNode(process.versions.node);
+  const { schema, url, urlFile, urlCredential } = fleet;
+  if (url !== null) return { url, schema, secrets };
+  const source =
+    urlFile === null
+      ? ({ kind: 'credential', name: urlCredential ?? '' } as const)
+      : ({ kind: 'file', path: urlFile } as const);
+  const onWarning = (message: string) => log.warn({ scope: 'the fleet' }, message);
+  const secret = new Secret({ source, name: 'address of the database', env: process.env, onWarning });
+  return { url: await secret.read(new AbortController().signal), schema, secrets };
+}
+
+function requireNode(version: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;
+  throw new JobtailError('config', `a fleet needs Node.js ${NODE.join('.')} or newer, and this is ${version}`, {
+    hint: 'install a newer Node.js, or take the section fleet out of the configuration',
+  });
+}
+
+export interface DaemonFleetOptions {
+  readonly config: FleetConfig;
+  readonly version: string;
+  readonly store: Store;
+  readonly transfers: Transfers;
+  readonly secrets: Secrets;
+  readonly log: Log;
+}
+
+/** @throws JobtailError config, secret-unavailable, permission */
+export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet> {
+  const { config, version, store, transfers, secrets, log } = options;
+  const { directory } = config.mirror;
+  const address = await fleetAddress(config, log, secrets);
+  const [{ FleetMember }, { Budget }] = await Promise.all([import('../fleet/member.ts'), import('../fleet/budget.ts')]);
+  const clock = systemClock;
+  const budget = new Budget({
+    name: budgetNameOf(config),
+    callsPerMinute: config.service.requestsPerMinute,
+    monotonic: clock.monotonic,
+  });
+  const at: Pick<DaemonFleet, 'remote'> = { remote: undefined };
+  const member = new FleetMember({
+    ...{ ...address, settings: config.fleet, store, log, clock, budget },
+    mirror: await mirrorIdentity(directory),
+    bootId: isOnNetworkFileSystem(directory) ? null : readBootId(),
+    about: { host: os.hostname(), pid: process.pid, version },
+    endTransfer: async (jobId) => {
+      if (at.remote !== undefined) await transfers.leases.end(jobId, at.remote, AbortSignal.timeout(END_TRANSFER_MS));
+    },
+    lagMs: () => {
+      const { oldestPollAt } = store.totals.watched();
+      return oldestPollAt === null ? null : Math.max(0, clock.now() - oldestPollAt);
+    },
+  });
+  return Object.assign(at, { member, budget });
+}
+
+/** Who has one budget with whom: the service, and the user that it counts for. */
+const budgetNameOf = ({ service, auth }: Config) =>
+  `${serviceAddress(service)} ${'username' in auth ? auth.username : 'session-code'}`;

@@ -1,0 +1,118 @@
+/**
+ * The calls a minute that all agents of one service and user may make together: each call has a slot, and the slots follow
+ * each other at the same distance, by the clock of the database. An agent takes several at once where it has many calls, and
+ * keeps to its share of the minute while the database cannot be asked.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallBudget } from '../agent/calls.ts';
+import type { Database } from './database.ts';
+
+export interface BudgetOptions {
+  /** The service and the user. */
+  readonly name: string;
+  readonly callsPerMinute: number;
+  readonly monotonic: () => number;
+}
+
+/** Slots that are taken at once lie within this time: an agent that dies leaves no more of them unused. */
+const AHEAD_MS = 500;
+/** A call that would have to wait longer asks again then: its slot is not taken before. */
+const LONGEST_WAIT_MS = 1_000;
+
+export class Budget implements CallBudget {
+  readonly #options: BudgetOptions;
+  readonly #spacingMs: number;
+  #database: Database | undefined;
+  /** Agents that share it, as far as was heard last. */
+  #sharers = 1;
+  /** Slots that were taken, by the clock that only goes forward. */
+  #slots: number[] = [];
+  #waiting = 0;
+  #asking: Promise<void> | undefined;
+  #nextAlone = 0;
+  /** When calls of the last minute were made. */
+  #made: number[] = [];
+  calls = 0;
+  waitedMs = 0;
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+    this.#spacingMs = 60_000 / options.callsPerMinute;
+  }
+
+  /** From now on it is asked for by this connection; undefined while there is none. */
+  use(database: Database | undefined, sharers: number): void {
+    this.#database = database;
+    this.#sharers = Math.max(1, sharers);
+  }
+
+  get callsLastMinute(): number {
+    const since = this.#options.monotonic() - 60_000;
+    this.#made = this.#made.filter((at) => at > since);
+    return this.#made.length;
+  }
+
+  /** Resolves when a call may be made. */
+  async take(signal: AbortSignal): Promise<void> {
+    const { monotonic } = this.#options;
+    const from = monotonic();
+    this.#waiting += 1;
+    try {
+      while (this.#slots.length === 0) {
+        this.#asking ??= this.#ask().finally(() => {
+          this.#asking = undefined;
+        });
+        await this.#asking;
+        signal.throwIfAborted();
+      }
+    } finally {
+      this.#waiting -= 1;
+    }
+    const slot = this.#slots.shift() ?? 0;
+    if (slot > monotonic()) await sleep(slot - monotonic(), undefined, { signal });
+    this.calls += 1;
+    this.waitedMs += monotonic() - from;
+    this.#made.push(monotonic());
+  }
+
+  /** Takes slots for the calls that wait. */
+  async #ask(): Promise<void> {
+    const most = Math.max(1, Math.floor(AHEAD_MS / this.#spacingMs));
+    const wanted = Math.min(this.#waiting, most);
+    if (this.#database === undefined) return this.#takeAlone(wanted);
+    try {
+      const waitMs = await this.#askDatabase(this.#database, wanted);
+      if (waitMs === undefined) await sleep(LONGEST_WAIT_MS / 2);
+      else this.#add(this.#options.monotonic() + waitMs, wanted, this.#spacingMs);
+    } catch {
+      // Whoever keeps the leases says that the database is away.
+      this.#takeAlone(wanted);
+    }
+  }
+
+  /** How long it takes until the first of the slots, which are taken; undefined if that would be too long. */
+  async #askDatabase(database: Database, wanted: number): Promise<number | undefined> {
+    // A slot that is further away than any can be is of a clock that was set back since.
+    const [row] = await database.query<{ readonly waitMs: number }>(
+      `INSERT INTO {s}.budgets AS b (name, next_slot) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')
+       ON CONFLICT (name) DO UPDATE SET next_slot = $2 * interval '1 ms' + CASE
+         WHEN b.next_slot > clock_timestamp() + interval '3 minutes' THEN clock_timestamp()
+         ELSE greatest(b.next_slot, clock_timestamp()) END
+       WHERE b.next_slot <= clock_timestamp() + $3 * interval '1 ms' OR b.next_slot > clock_timestamp() + interval '3 minutes'
+       RETURNING (extract(epoch FROM next_slot - clock_timestamp()) * 1000 - $2)::float AS "waitMs"`,
+      [this.#options.name, wanted * this.#spacingMs, LONGEST_WAIT_MS],
+    );
+    return row && Math.max(0, row.waitMs);
+  }
+
+  #takeAlone(wanted: number): void {
+    const spacing = this.#spacingMs * this.#sharers;
+    const first = Math.max(this.#options.monotonic(), this.#nextAlone);
+    this.#nextAlone = first + wanted * spacing;
+    this.#add(first, wanted, spacing);
+  }
+
+  #add(first: number, count: number, spacingMs: number): void {
+    for (let index = 0; index < count; index++) this.#slots.push(first + index * spacingMs);
+  }
+}

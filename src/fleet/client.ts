@@ -1,0 +1,107 @@
+/** A fleet for those who are no part of it: commands, which order, wait for answers, and look. */
+import type { JobId } from '../job.ts';
+import type { PortableRow } from '../store/portable-rows.ts';
+import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
+import { type FleetAddress, type Joined, openFleet } from './joined.ts';
+import { KeptRows } from './kept-rows.ts';
+import type { Answer, Order } from './orders.ts';
+import type { AgentRow } from './register.ts';
+
+/** Whose a job is; null while nobody owns it. */
+export interface OwnerRow {
+  readonly jobId: JobId;
+  readonly state: string;
+  readonly source: string;
+  readonly owner: string | null;
+  /** Grows with each owner. */
+  readonly attempt: number;
+}
+
+/** What a command may wait for. */
+export interface ClientOptions {
+  /** As the agents are configured: for a queue that nobody has made yet. */
+  readonly heartbeatSeconds: number;
+}
+
+export class FleetClient {
+  readonly #joined: Joined;
+
+  private constructor(joined: Joined) {
+    this.#joined = joined;
+  }
+
+  /** @throws JobtailError fleet, config */
+  static async open(address: FleetAddress, { heartbeatSeconds }: ClientOptions): Promise<FleetClient> {
+    return new FleetClient(await openFleet(address, 'command', { heartbeatSeconds }));
+  }
+
+  /** The server and the database, for people. */
+  get where(): string {
+    return this.#joined.database.where;
+  }
+
+  async order(order: Order): Promise<string> {
+    return (await this.#joined.orders.give([order]))[0] ?? '';
+  }
+
+  /** Undefined while nobody has answered. */
+  answerOf(orderId: string): Promise<Answer | undefined> {
+    return this.#joined.orders.answerOf(orderId);
+  }
+
+  agents(): Promise<AgentRow[]> {
+    return this.#joined.register.all();
+  }
+
+  /** What is shown of all jobs, or of one. */
+  rows(only: JobId | undefined): Promise<PortableRow[]> {
+    return new KeptRows(this.#joined.database).shown(only);
+  }
+
+  /** What is ordered of jobs that nobody has had yet; times are milliseconds since 1970. */
+  async newOrders(): Promise<(WatchOrder & { readonly madeAt: number })[]> {
+    const orders = await this.#joined.orders.ofNew();
+    return orders.flatMap(({ kind, body, madeAt }) => (kind === 'watch' && body !== null ? [{ ...body, madeAt }] : []));
+  }
+
+  /** All rows of a job, its results among them. */
+  async allRows(jobId: JobId): Promise<PortableRow[]> {
+    const rows: PortableRow[] = [];
+    for await (const page of new KeptRows(this.#joined.database).ofJobs([jobId])) rows.push(...page);
+    return rows;
+  }
+
+  owners(): Promise<OwnerRow[]> {
+    return this.#joined.database.query<OwnerRow>(
+      `SELECT job_id AS "jobId", jobs.state, source, attempt, CASE WHEN q.state = 'active' THEN owner END AS owner
+       FROM {s}.jobs LEFT JOIN {s}_boss.job AS q ON q.name = 'follow' AND q.id = boss_id ORDER BY job_id`,
+    );
+  }
+
+  /** The rule of a command for jobs of the user; undefined if there is none. */
+  async rule(): Promise<WatchMineRow | undefined> {
+    const [row] = await this.#joined.database.query<{ readonly rule: WatchMineRow }>('SELECT rule FROM {s}.rules');
+    return row?.rule;
+  }
+
+  async setRule(rule: WatchMineRow | undefined): Promise<void> {
+    const { database, orders } = this.#joined;
+    if (rule === undefined) await database.query('DELETE FROM {s}.rules');
+    else {
+      await database.query(
+        'INSERT INTO {s}.rules (one, rule) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET rule = excluded.rule',
+        [JSON.stringify(rule)],
+      );
+    }
+    await orders.notify(database);
+  }
+
+  /** False if no such agent is there. */
+  askToDrain(name: string): Promise<boolean> {
+    return this.#joined.register.askToDrain(name);
+  }
+
+  close(): Promise<void> {
+    return this.#joined.database.close();
+  }
+}

@@ -1,0 +1,141 @@
+/** The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has an end. */
+import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
+import { JobtailError as Failure, type JobtailError } from '../errors.ts';
+import { Secrets } from '../redact.ts';
+import { asFleetError } from './failures.ts';
+import { migrate } from './migrations.ts';
+import type { Sql, Tables } from './sql.ts';
+
+export interface DatabaseOptions {
+  /** With the password, if it has one. */
+  readonly url: string;
+  /** Of the tables here; those of pg-boss are in `<schema>_boss`. */
+  readonly schema: string;
+  /** For `pg_stat_activity`. */
+  readonly name: string;
+  readonly secrets?: Secrets;
+}
+
+/** Longer than that, nobody waits for an answer: the lease of a heartbeat of 10 s has to outlive two of them. */
+const QUERY_MS = 4_000;
+const CONNECTIONS = 3;
+/** One that is held by a process that stands still holds back takeovers of others. */
+const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=5000';
+
+export class Database implements Tables {
+  readonly schema: string;
+  /** The server and the database, for people. */
+  readonly where: string;
+  readonly boss: PgBoss;
+  readonly #pool: PgPool;
+  readonly #secrets: Secrets;
+
+  private constructor(boss: PgBoss, where: string, { schema, secrets = new Secrets() }: DatabaseOptions) {
+    this.boss = boss;
+    this.where = where;
+    this.schema = schema;
+    this.#pool = boss.getDb();
+    this.#secrets = secrets;
+  }
+
+  /** Connects, and brings the tables to what this version knows. @throws JobtailError fleet, config */
+  static async open(options: DatabaseOptions): Promise<Database> {
+    const database = await Database.connect(options);
+    try {
+      await migrate(database);
+      await database.#try(() => database.boss.start());
+      return database;
+    } catch (error) {
+      await database.close();
+      throw database.#failure(error);
+    }
+  }
+
+  /** Connects, and changes nothing. @throws JobtailError fleet */
+  static async connect(options: DatabaseOptions): Promise<Database> {
+    const { url, schema, name, secrets } = options;
+    const password = passwordOf(url);
+    if (password !== '') secrets?.add('sign-in', password);
+    const { PgBoss } = await import('pg-boss');
+    const boss = new PgBoss({
+      ...{ connectionString: url, schema: `${schema}_boss`, application_name: `jobtail ${name}`, max: CONNECTIONS },
+      ...{ supervise: false, schedule: false, monitorIntervalSeconds: 5 },
+      ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: IDLE_TRANSACTION },
+    });
+    // What fails is thrown where it was asked for, too.
+    boss.on('error', () => {});
+    const database = new Database(boss, whereOf(url), options);
+    await database.#try(() => database.#pool.open());
+    return database;
+  }
+
+  get db(): PgDatabase {
+    return this.#pool;
+  }
+
+  query<Row = unknown>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return this.#try(async () => (await this.#pool.executeSql(this.#inSchema(text), values)).rows as Row[]);
+  }
+
+  /** All of `work`, or nothing: what it throws is thrown when it was taken back. */
+  async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#try(async () => {
+      const { db, commit, rollback } = await this.#pool.beginTransaction();
+      try {
+        const query = async <Row>(text: string, values: readonly unknown[] = []) =>
+          (await db.executeSql(this.#inSchema(text), values)).rows as Row[];
+        const result = await work({ db, query });
+        await commit();
+        return result;
+      } catch (error) {
+        await rollback();
+        throw error;
+      }
+    });
+  }
+
+  /** Calls back when somebody notifies, and when notifications may have been missed; the result ends that. */
+  listen(channel: string, onNotice: () => void): Promise<{ close(): Promise<void> }> {
+    return this.#try(() => this.#pool.listen(`${this.schema}_${channel}`, onNotice, onNotice));
+  }
+
+  /** Runs a call of pg-boss. */
+  call<T>(work: (boss: PgBoss) => Promise<T>): Promise<T> {
+    return this.#try(() => work(this.boss));
+  }
+
+  async close(): Promise<void> {
+    await this.boss.stop({ graceful: false }).catch(() => {});
+    await this.#pool.close().catch(() => {});
+  }
+
+  #inSchema(text: string): string {
+    return text.replaceAll('{s}', this.schema);
+  }
+
+  async #try<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  #failure(thrown: unknown): JobtailError {
+    return thrown instanceof Failure ? thrown : asFleetError(thrown, this.where, this.#secrets);
+  }
+}
+
+/** The host, the port and the database of an address; never its user or password. */
+export function whereOf(url: string): string {
+  if (!URL.canParse(url)) return 'its address is none';
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  const host = hostname || searchParams.get('host') || 'this machine';
+  return `${host}${port === '' ? '' : `:${port}`}${pathname === '/' ? '' : pathname}`;
+}
+
+function passwordOf(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { password, searchParams } = new URL(url);
+  return decodeURIComponent(password) || (searchParams.get('password') ?? '');
+}

@@ -1,0 +1,90 @@
+/** The jobs of a whole fleet, for the agent that looks which of them go on, and which others the user has. */
+import type { JobRegister } from '../agent/job-register.ts';
+import { asJobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import type { JobInformation } from '../job-information.ts';
+import type { WatchOrder } from '../store/rows.ts';
+import type { Joined } from './joined.ts';
+
+interface SettledRow {
+  readonly jobId: JobId;
+  /** Of what the middleware told last. */
+  readonly row: string | null;
+}
+
+/** While the database is away, nothing is known, and nothing is ordered. */
+export class FleetRegister implements JobRegister {
+  readonly #joined: () => Joined | undefined;
+
+  constructor(joined: () => Joined | undefined) {
+    this.#joined = joined;
+  }
+
+  known(): Promise<ReadonlySet<JobId>> {
+    return this.#ask(new Set<JobId>(), async ({ database }) => {
+      const rows = await database.query<{ readonly jobId: JobId }>('SELECT job_id AS "jobId" FROM {s}.jobs');
+      return new Set(rows.map(({ jobId }) => jobId));
+    });
+  }
+
+  settled(): Promise<ReadonlyMap<JobId, string | null>> {
+    return this.#ask(new Map<JobId, string | null>(), async ({ database }) => {
+      const rows = await database.query<SettledRow>(
+        `SELECT jobs.job_id AS "jobId", row::text AS row FROM {s}.jobs
+         LEFT JOIN {s}.rows ON rows.job_id = jobs.job_id AND kind = 'job_information' WHERE state = 'settled'`,
+      );
+      return new Map(rows.map(({ jobId, row }) => [jobId, row === null ? null : startIn(row)]));
+    });
+  }
+
+  async resume(jobs: readonly JobId[]): Promise<void> {
+    if (jobs.length === 0) return;
+    await this.#ask(undefined, async ({ orders }) => {
+      await orders.give(jobs.map((jobId) => ({ jobId, kind: 'resume' })));
+    });
+  }
+
+  follow(orders: readonly WatchOrder[], most: number): Promise<number> {
+    if (orders.length === 0) return Promise.resolve(0);
+    return this.#ask(0, ({ database, orders: given }) =>
+      database.transaction(async (sql) => {
+        // Agents that look at the same moment take turns, and find what the one before ordered.
+        await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine', 0))`);
+        const ids = orders.map(({ jobId }) => jobId);
+        const known = await sql.query<{ readonly jobId: JobId }>(
+          'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
+          [ids],
+        );
+        const [{ count } = { count: 0 }] = await sql.query<{ readonly count: number }>(
+          `SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')`,
+        );
+        const isKnown = new Set(known.map(({ jobId }) => jobId));
+        const fresh = orders.filter(({ jobId }) => !isKnown.has(jobId)).slice(0, Math.max(0, most - count));
+        if (fresh.length > 0) {
+          await given.giveWithin(
+            sql,
+            fresh.map((body) => ({ jobId: body.jobId, kind: 'watch', body })),
+          );
+        }
+        return fresh.length;
+      }),
+    );
+  }
+
+  async #ask<T>(nothing: T, work: (joined: Joined) => Promise<T>): Promise<T> {
+    const joined = this.#joined();
+    if (joined === undefined) return nothing;
+    try {
+      return await work(joined);
+    } catch (thrown) {
+      // Who keeps the leases says that the database is away.
+      if (asJobtailError(thrown).code === 'fleet') return nothing;
+      throw thrown;
+    }
+  }
+}
+
+function startIn(row: string): string | null {
+  const { information } = JSON.parse(row) as { readonly information: string };
+  return (JSON.parse(information) as JobInformation).startTime?.text ?? null;
+}

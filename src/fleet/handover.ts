@@ -1,0 +1,180 @@
+/**
+ * What one owner of a job hands to the next: its rows, which go from the database into this agent's store when a job is
+ * taken, and back, as they change, in transactions that only its owner can make.
+ *
+ * The rows of a step of a new generation are written before the step is taken; all others may be some seconds old: then the
+ * mirror has more than they say, and that is compared with the remote file.
+ */
+import type { JobId } from '../job.ts';
+import type { PortableRow } from '../store/portable-rows.ts';
+import type { RowChange, RowChanges } from '../store/row-changes.ts';
+import type { LiveFileRow } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Claims, TakenJob } from './claims.ts';
+import type { Database } from './database.ts';
+import type { HeldJob } from './held-jobs.ts';
+import { KeptRows } from './kept-rows.ts';
+import type { Sql } from './sql.ts';
+
+export interface HandoverOptions {
+  readonly store: Store;
+  readonly database: Database;
+  readonly claims: Claims;
+  /** Of the mirror directory: agents that have the same one see the same files. */
+  readonly mirror: string;
+  /** Of the machine; null where what was written on it need not be there. */
+  readonly bootId: string | null;
+  /** Called with jobs that were found to be somebody else's. */
+  readonly onLost: (jobs: readonly HeldJob[]) => void;
+}
+
+/** Rows of one transaction, here and there. */
+const ROWS_AT_ONCE = 1_000;
+const ALL_ROWS = Number.MAX_SAFE_INTEGER;
+/** What is written behind a position stands there without being known as written: another boot than any. */
+const NO_BOOT = 'elsewhere';
+const LOST_KEY = 'another agent may have asked for a key: if there is one, it ends after a day';
+
+export class Handover {
+  readonly #options: HandoverOptions;
+  readonly #changes: RowChanges;
+  readonly #kept: KeptRows;
+  /** Rows that the database has as they will be here in a moment. */
+  readonly #ahead = new Set<string>();
+
+  constructor(options: HandoverOptions, changes: RowChanges) {
+    this.#options = options;
+    this.#changes = changes;
+    this.#kept = new KeptRows(options.database);
+  }
+
+  /** Brings the rows of jobs that were taken into the store, unless they are there under this very attempt. */
+  async bring(jobs: readonly TakenJob[]): Promise<void> {
+    const { store, mirror } = this.#options;
+    const here = new Map(store.fleetLeases.all().map(({ jobId, attempt }) => [jobId, attempt]));
+    const missing = jobs.filter(({ jobId, attempt }) => here.get(jobId) !== attempt);
+    if (missing.length === 0) return;
+    const same = new Set(missing.filter((job) => job.mirror === mirror).map(({ jobId }) => jobId));
+    for (const { jobId } of missing) this.forget(jobId);
+    for await (const page of this.#kept.ofJobs(missing.map(({ jobId }) => jobId))) {
+      for (let start = 0; start < page.length; start += ROWS_AT_ONCE) {
+        const rows = page.slice(start, start + ROWS_AT_ONCE);
+        store.transaction(() => this.#take(rows, same));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    }
+    for (const jobId of same) this.#changes.forget(jobId);
+    for (const { jobId } of missing) store.leases.loseAsked(LOST_KEY, jobId);
+    const elsewhere = missing.filter(({ jobId }) => !same.has(jobId));
+    if (elsewhere.length > 0) {
+      await this.#writing(elsewhere, ALL_ROWS, (sql, owned) => KeptRows.begin(sql, idsOf(owned), mirror));
+    }
+    store.transaction(() => {
+      for (const job of missing) this.noteTaken(job);
+    });
+  }
+
+  /** The rows here are those of this attempt: a start of this agent goes on with them. */
+  noteTaken(job: HeldJob): void {
+    const { store } = this.#options;
+    if (store.jobs.get(job.jobId) !== undefined) store.fleetLeases.save(job);
+  }
+
+  /** Writes what changed of these jobs, some of it; whether more is left. */
+  async write(jobs: readonly HeldJob[]): Promise<boolean> {
+    const waiting = new Set(this.#changes.jobs(jobs.length + this.#ahead.size));
+    const changed = jobs.filter(({ jobId }) => waiting.has(jobId));
+    if (changed.length === 0) return false;
+    return (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
+  }
+
+  /** Writes all that changed of these jobs, and does `work` in the same transaction; returns those that were owned. */
+  async writeAnd(
+    jobs: readonly HeldJob[],
+    work: (sql: Sql, owned: readonly HeldJob[]) => Promise<void>,
+  ): Promise<HeldJob[]> {
+    // What is much is written before, for the transaction keeps others waiting.
+    while (await this.write(jobs));
+    return (await this.#writing(jobs, ALL_ROWS, work)).owned;
+  }
+
+  /** Resolves when the next owner would go on from this row; false if the job is not owned. */
+  async fence(job: HeldJob, row: LiveFileRow): Promise<boolean> {
+    const portable = this.#outward(this.#options.store.liveFiles.portable(row));
+    const name = nameOf(portable);
+    this.#ahead.add(name);
+    try {
+      const owned = await this.#fenced([job], (sql) => KeptRows.write(sql, [portable]));
+      return owned.length > 0;
+    } finally {
+      // When it is in the store, too.
+      setImmediate(() => this.#ahead.delete(name));
+    }
+  }
+
+  /** Nothing of a job stays here: it is somebody else's, or nobody's. */
+  forget(jobId: JobId): void {
+    const { store } = this.#options;
+    store.transaction(() => {
+      store.portableRows.forget(jobId);
+      this.#changes.forget(jobId);
+    });
+  }
+
+  async #fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {
+    const { claims, onLost } = this.#options;
+    const owned = await claims.fenced(jobs, work);
+    if (owned.length < jobs.length) onLost(jobs.filter((job) => !owned.includes(job)));
+    return owned;
+  }
+
+  #take(rows: readonly PortableRow[], same: ReadonlySet<JobId>): void {
+    const { portableRows } = this.#options.store;
+    portableRows.take(
+      rows.filter(({ jobId }) => same.has(jobId)),
+      { isSameDirectory: true, hasResults: true },
+    );
+    portableRows.take(
+      rows.filter(({ jobId }) => !same.has(jobId)),
+      { isSameDirectory: false, hasResults: true },
+    );
+  }
+
+  /** Does `work`, and writes what changed, in one fenced transaction. */
+  async #writing(
+    jobs: readonly HeldJob[],
+    most: number,
+    work: (sql: Sql, owned: readonly HeldJob[]) => Promise<void> = async () => {},
+  ) {
+    const { store } = this.#options;
+    let changes: readonly RowChange[] = [];
+    const owned = await this.#fenced(jobs, async (sql, held) => {
+      await work(sql, held);
+      changes = this.#changesOf(held, most);
+      const rows = changes.map((change) => this.#outward(store.portableRows.read(change)));
+      await KeptRows.write(sql, rows);
+    });
+    // What was changed meanwhile has another number by now.
+    store.transaction(() => this.#changes.done(changes));
+    return { owned, written: changes.length };
+  }
+
+  #changesOf(jobs: readonly HeldJob[], most: number): RowChange[] {
+    const changes: RowChange[] = [];
+    for (const { jobId } of jobs) {
+      if (changes.length >= most) break;
+      changes.push(...this.#changes.ofJob(jobId, most - changes.length));
+    }
+    return changes.filter((change) => !this.#ahead.has(nameOf(change)));
+  }
+
+  /** As it is for others: whatever comes behind the position is not known as written, but on the same boot. */
+  #outward(one: PortableRow): PortableRow {
+    if (one.table !== 'live_files' || one.row === null) return one;
+    const row = JSON.parse(one.row) as object;
+    return { ...one, row: JSON.stringify({ ...row, boot_id: this.#options.bootId ?? NO_BOOT }) };
+  }
+}
+
+const idsOf = (jobs: readonly HeldJob[]) => jobs.map(({ jobId }) => jobId);
+const nameOf = ({ jobId, table, key }: Pick<PortableRow, 'jobId' | 'table' | 'key'>) => `${jobId} ${table} ${key}`;

@@ -1,0 +1,109 @@
+/**
+ * The heartbeat of an agent: prolongs its leases, reports, and frees the jobs of agents that are silent. Whoever was silent
+ * itself, or had no word from the database, frees nobody's jobs for a whole lease: when the database comes back, all agents
+ * are heard first, and the same ones hold the same jobs.
+ */
+import type { JobtailError } from '../errors.ts';
+import { asJobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import type { HeldJob, HeldJobs } from './held-jobs.ts';
+import type { Joined } from './joined.ts';
+import type { Member, Report, Standing } from './register.ts';
+
+export interface HeartbeatOptions {
+  readonly held: HeldJobs;
+  readonly member: Member;
+  readonly monotonic: () => number;
+  readonly report: () => Report;
+  /** Told after each beat that went through. */
+  readonly onStanding: (standing: Standing) => void;
+  readonly onLost: (jobs: readonly HeldJob[]) => void;
+  /** Told of each beat that failed. */
+  readonly onFailure: (error: JobtailError) => void;
+}
+
+/** Beats in a lease: one that is lost, and a query that comes to its time limit, leave it alive. */
+const BEATS = 3;
+/** After a beat that failed. */
+const AGAIN_MS = 1_000;
+/** The process stood still if a timer of a fraction of it comes so late. */
+const STANDSTILL_MS = 3_000;
+
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  #nextAt = 0;
+  #superviseFrom: number;
+  #lookedAt: number;
+  #running = false;
+  #isSupervising = false;
+  /** Whether the last beat went through. */
+  isHeard = true;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#lookedAt = options.monotonic();
+    // All have just begun, perhaps, after the database was away.
+    this.#superviseFrom = this.#lookedAt + options.member.leaseMs;
+  }
+
+  /** Called several times a second; beats if it is time. */
+  async look(joined: Joined): Promise<void> {
+    const { monotonic } = this.#options;
+    const now = monotonic();
+    if (now - this.#lookedAt > STANDSTILL_MS) this.#withhold();
+    this.#lookedAt = now;
+    if (this.#running || now < this.#nextAt) return;
+    this.#running = true;
+    try {
+      await this.#beat(joined);
+      this.isHeard = true;
+    } catch (thrown) {
+      this.isHeard = false;
+      this.#withhold();
+      this.#nextAt = monotonic() + AGAIN_MS;
+      this.#options.onFailure(asJobtailError(thrown));
+    } finally {
+      this.#running = false;
+    }
+  }
+
+  /** What the others did is looked at anew. */
+  async refresh({ register }: Joined): Promise<void> {
+    const { member, report, onStanding } = this.#options;
+    onStanding(await register.report(member, report()));
+  }
+
+  async #beat(joined: Joined): Promise<void> {
+    const { held, member, monotonic, onLost } = this.#options;
+    const sentAt = held.moment();
+    this.#nextAt = sentAt.monotonic + Math.min(member.leaseMs, held.shortestLeaseMs) / BEATS;
+    const jobs = held.all();
+    const owned = await joined.claims.touch(jobs);
+    // One that was renewed meanwhile is another job of the queue by now.
+    const current = jobs.filter((job) => held.get(job.jobId) === job);
+    held.prolong(
+      current.filter(({ jobId }) => owned.has(jobId)),
+      sentAt,
+    );
+    const lost = current.filter(({ jobId }: { jobId: JobId }) => !owned.has(jobId));
+    if (lost.length > 0) onLost(lost);
+    await this.refresh(joined);
+    if (monotonic() >= this.#superviseFrom) this.#supervise(joined);
+  }
+
+  /** Now and then this takes long, and no beat waits for it. */
+  #supervise({ queue }: Joined): void {
+    if (this.#isSupervising) return;
+    this.#isSupervising = true;
+    queue
+      .supervise()
+      .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))
+      .finally(() => {
+        this.#isSupervising = false;
+      });
+  }
+
+  #withhold(): void {
+    this.#superviseFrom = this.#options.monotonic() + this.#options.member.leaseMs;
+  }
+}

@@ -1,0 +1,84 @@
+/** The way of one agent into its fleet: the database, and what it had before it came. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Log } from '../agent/ports.ts';
+import { JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import { countOf } from '../numbers.ts';
+import type { Secrets } from '../redact.ts';
+import type { Store } from '../store/store.ts';
+import { Claims } from './claims.ts';
+import { Database } from './database.ts';
+import { KeptRows } from './kept-rows.ts';
+import { Orders } from './orders.ts';
+import { Queue, type QueueOptions } from './queue.ts';
+import { type Member, nameTaken, Register } from './register.ts';
+
+export interface FleetAddress {
+  readonly url: string;
+  readonly schema: string;
+  readonly secrets: Secrets;
+}
+
+/** The parts of a fleet, over one database. */
+export interface Joined {
+  readonly database: Database;
+  readonly queue: Queue;
+  readonly claims: Claims;
+  readonly orders: Orders;
+  readonly register: Register;
+}
+
+/** For an agent, or for a command: `name` is that of who asks. @throws JobtailError fleet, config */
+export async function openFleet(address: FleetAddress, name: string, options: QueueOptions): Promise<Joined> {
+  const database = await Database.open({ ...address, name });
+  const queue = new Queue(database);
+  try {
+    await queue.make(options);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const claims = new Claims(database, queue, name);
+  return { database, queue, claims, orders: new Orders(database, queue), register: new Register(database) };
+}
+
+/** Takes the name of an agent: waits for one that is gone, but is not known to be. @throws JobtailError locked */
+export async function takeName(register: Register, member: Member, signal: AbortSignal): Promise<void> {
+  const endsAt = performance.now() + member.leaseMs + LOOK_MS;
+  while (!(await register.join(member))) {
+    if (performance.now() > endsAt) throw nameTaken(member.name);
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+    if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+  }
+}
+
+const LOOK_MS = 1_000;
+
+/** Jobs that this agent followed alone, before there was a fleet, become jobs of the fleet. */
+export async function bringOwnJobs(
+  store: Store,
+  mirror: string,
+  { database, queue, orders }: Joined,
+  log: Log,
+): Promise<void> {
+  const taken = new Set(store.fleetLeases.all().map(({ jobId }) => jobId));
+  const own = store.jobs
+    .all()
+    .filter(({ jobId, state }) => !taken.has(jobId) && (state === 'watched' || state === 'ending'));
+  const brought: JobId[] = [];
+  for (const { jobId } of own) {
+    await database.transaction(async (sql) => {
+      const rows = await sql.query(
+        'INSERT INTO {s}.jobs (job_id, mirror) VALUES ($1, $2) ON CONFLICT (job_id) DO NOTHING RETURNING 1',
+        [jobId, mirror],
+      );
+      if (rows.length === 0) return;
+      await KeptRows.write(sql, [...store.portableRows.ofJob(jobId)]);
+      await queue.send(sql, jobId);
+      await orders.notify(sql);
+      brought.push(jobId);
+    });
+  }
+  if (brought.length > 0)
+    log.info({ jobs: brought.length }, `brought ${countOf(brought.length, 'job')} into the fleet`);
+}

@@ -1,0 +1,297 @@
+/**
+ * An agent of a fleet: takes jobs, keeps its leases, hands jobs over, and tells the agent what to follow. What it owns it
+ * goes on with while the database is away, until the leases end; then it waits.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Follower, Ownership } from '../agent/ownership.ts';
+import type { Log } from '../agent/ports.ts';
+import type { FleetSettings } from '../config/fleet-schema.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import { countOf } from '../numbers.ts';
+import type { RowChanges } from '../store/row-changes.ts';
+import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
+import type { Budget } from './budget.ts';
+import { FleetRegister } from './fleet-register.ts';
+import { Handover } from './handover.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { type HeldJob, HeldJobs } from './held-jobs.ts';
+import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
+import { ORDERS_CHANNEL } from './orders.ts';
+import type { AgentAbout, Member, Report, Standing } from './register.ts';
+import { Rounds } from './rounds.ts';
+import { Wakeable } from './wakeable.ts';
+
+export interface MemberOptions extends FleetAddress {
+  readonly settings: FleetSettings;
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Of the mirror directory: agents that have the same one see the same files. */
+  readonly mirror: string;
+  readonly bootId: string | null;
+  readonly about: AgentAbout;
+  readonly budget: Budget;
+  /** Gives back what a job lent, if that can be had at once. */
+  readonly endTransfer: (jobId: JobId) => Promise<void>;
+  /** Milliseconds since the job that waits longest was visited; null if there is none. */
+  readonly lagMs: () => number | null;
+  /** Jobs are owned for at most so long without a new lease; a day if left out. */
+  readonly expireInSeconds?: number;
+}
+
+/** What the metrics show of it. */
+export interface MemberNumbers {
+  readonly isUp: boolean;
+  readonly leaseAgeSeconds: number;
+  readonly takeovers: number;
+  readonly lost: number;
+  readonly refusedWrites: number;
+  readonly standing: Standing | undefined;
+  readonly jobs: number;
+}
+
+const LOOK_MS = 250;
+const ROUND_MS = 1_000;
+/** Notifications that come together are one. */
+const TOGETHER_MS = 20;
+/** Between attempts to reach the database at the start. */
+const CONNECT_AGAIN_MS = 2_000;
+/** A stop waits no longer for its jobs to be handed over. */
+const DRAIN_MS = 60_000;
+
+export class FleetMember implements Ownership {
+  readonly #options: MemberOptions;
+  readonly #member: Member;
+  readonly #held: HeldJobs;
+  readonly #heartbeat: Heartbeat;
+  readonly #stop = new AbortController();
+  /** All jobs of the fleet. */
+  readonly register = new FleetRegister(() => this.#joined);
+  readonly #changes: RowChanges;
+  readonly #wakeable = new Wakeable();
+  /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
+  readonly failed: Promise<never>;
+  /** Resolves when somebody asks it to hand its jobs over and end. */
+  readonly drainAsked: Promise<void>;
+  #fail: (error: JobtailError) => void = () => {};
+  #askToDrain: () => void = () => {};
+  #joined: Joined | undefined;
+  #rounds: Rounds | undefined;
+  #standing: Standing | undefined;
+  #isDraining = false;
+  #isFailing = false;
+  #running: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+  #listening: { close(): Promise<void> } | undefined;
+  #configured: readonly WatchOrder[] = [];
+  #follower: Follower | undefined;
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    const { settings, store, clock, about } = options;
+    const { name, mostJobs, heartbeatMs: leaseMs } = settings;
+    this.#member = { name, stateId: store.fleetLeases.stateId(), instance: randomUUID(), mostJobs, leaseMs, about };
+    this.#held = new HeldJobs(clock);
+    this.#changes = store.noteChanges();
+    this.failed = new Promise((_, reject) => {
+      this.#fail = reject;
+    });
+    this.failed.catch(() => {});
+    this.drainAsked = new Promise((resolve) => {
+      this.#askToDrain = resolve;
+    });
+    this.#heartbeat = new Heartbeat({
+      ...{ held: this.#held, member: this.#member, monotonic: () => clock.monotonic(), report: () => this.#report() },
+      onStanding: (standing) => this.#heard(standing),
+      onLost: (jobs) => this.#rounds?.lost(jobs),
+      onFailure: (error) => this.#failed(error),
+    });
+  }
+
+  /** Begins to be a part of the fleet, now or as soon as the database can be reached. */
+  start(): void {
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#running = this.#run();
+  }
+
+  /** From now on, this agent follows what is owned, and this configuration orders. */
+  attach(follower: Follower, configured: readonly WatchOrder[]): void {
+    this.#follower = follower;
+    this.#configured = configured;
+    this.#rounds?.use(follower, configured);
+    this.#wakeable.wake();
+  }
+
+  /** The agent stops, perhaps for a moment: what is owned stays owned. */
+  detach(): void {
+    this.#follower = undefined;
+    this.#rounds?.use(undefined, this.#configured);
+  }
+
+  owns(jobId: JobId): boolean {
+    return this.#held.stateOf(jobId) === 'following';
+  }
+
+  requireLease(jobId: JobId): void {
+    this.#held.require(jobId);
+  }
+
+  async fence(row: LiveFileRow): Promise<void> {
+    const { jobId } = row;
+    const job = this.#held.get(jobId);
+    this.#held.require(jobId);
+    const sentAt = this.#held.moment();
+    if (job === undefined || this.#rounds === undefined || !(await this.#rounds.fence(job, row))) {
+      this.#held.refused += 1;
+      throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
+    }
+    this.#held.prolong([job], sentAt);
+  }
+
+  copyMark(jobId: JobId): string | null {
+    return String(this.#held.get(jobId)?.attempt ?? 0);
+  }
+
+  get numbers(): MemberNumbers {
+    return {
+      isUp: this.#joined !== undefined && this.#heartbeat.isHeard,
+      leaseAgeSeconds: this.#held.leaseAgeMs / 1000,
+      takeovers: this.#rounds?.takeovers ?? 0,
+      lost: this.#rounds?.lostJobs ?? 0,
+      refusedWrites: this.#held.refused,
+      standing: this.#standing,
+      jobs: this.#held.size,
+    };
+  }
+
+  /** Hands all jobs over; what cannot be handed over within a minute is taken over by others. */
+  async drain(): Promise<void> {
+    const { log, clock } = this.#options;
+    this.#isDraining = true;
+    const endsAt = clock.monotonic() + DRAIN_MS;
+    while (this.#held.size > 0 && clock.monotonic() < endsAt && this.#rounds !== undefined) {
+      this.#wakeable.wake();
+      await sleep(LOOK_MS);
+    }
+    const left = this.#held.size;
+    if (left === 0) log.info({}, 'drained');
+    else log.warn({ jobs: left }, `${countOf(left, 'job')} could not be handed over: others take them over`);
+  }
+
+  /** What is owned stays so for a lease, for the next start of this agent; its rows are written. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#wakeable.wake();
+    clearInterval(this.#timer);
+    await this.#running;
+    await this.#listening?.close().catch(() => {});
+    const joined = this.#joined;
+    if (joined === undefined) return;
+    try {
+      await this.#rounds?.writeAll();
+      await joined.register.leave(this.#member);
+    } catch (thrown) {
+      this.#failed(asJobtailError(thrown));
+    }
+    await joined.database.close();
+  }
+
+  #look(): void {
+    const joined = this.#joined;
+    this.#rounds?.pauseUnsure();
+    if (joined !== undefined) void this.#heartbeat.look(joined);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      let pauseMs = ROUND_MS;
+      try {
+        if (this.#joined === undefined) await this.#join();
+        else if (this.#heartbeat.isHeard)
+          await this.#rounds?.round({ standing: this.#standing, isDraining: this.#isDraining });
+      } catch (thrown) {
+        this.#failed(asJobtailError(thrown));
+        if (this.#joined === undefined) pauseMs = CONNECT_AGAIN_MS;
+      }
+      await this.#wakeable.pause(pauseMs);
+    }
+  }
+
+  async #join(): Promise<void> {
+    const { settings, store, log, mirror, bootId, expireInSeconds } = this.#options;
+    const heartbeatSeconds = settings.heartbeatMs / 1000;
+    const joined = await openFleet(this.#options, settings.name, {
+      heartbeatSeconds,
+      ...(expireInSeconds === undefined ? {} : { expireInSeconds }),
+    });
+    try {
+      await takeName(joined.register, this.#member, this.#stop.signal);
+      const { database, claims, queue } = joined;
+      await queue.setHeartbeat(heartbeatSeconds);
+      const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.lost(jobs);
+      const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
+      await bringOwnJobs(store, mirror, joined, log);
+      const rounds = new Rounds({ ...this.#options, held: this.#held, joined, handover, member: this.#member });
+      rounds.use(this.#follower, this.#configured);
+      await rounds.begin();
+      this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#notified());
+      this.#rounds = rounds;
+      this.#joined = joined;
+      this.#isFailing = false;
+      log.info({ fleet: database.where, agent: settings.name }, `in the fleet as ${settings.name}`);
+      this.#wakeable.wake();
+    } catch (error) {
+      await joined.database.close();
+      throw error;
+    }
+  }
+
+  /** Somebody ordered something, or gave jobs back. */
+  #notified(): void {
+    const joined = this.#joined;
+    if (joined === undefined || !this.#heartbeat.isHeard) return;
+    setTimeout(() => {
+      this.#heartbeat.refresh(joined).then(
+        () => this.#wakeable.wake(),
+        () => {},
+      );
+    }, TOGETHER_MS);
+  }
+
+  #heard(standing: Standing): void {
+    const { log } = this.#options;
+    this.#standing = standing;
+    if (this.#isFailing) log.info({ scope: SCOPE }, `${SCOPE} works again`);
+    this.#isFailing = false;
+    this.#options.budget.use(this.#joined?.database, standing.agents.length);
+    this.#rounds?.resumeSure();
+    if (standing.drainAsked) this.#askToDrain();
+  }
+
+  /** Says once that something fails, and what it means. */
+  #failed(error: JobtailError): void {
+    const { log } = this.#options;
+    const { code, message, hint } = error;
+    if (code === 'aborted' && this.#stop.signal.aborted) return;
+    if (code === 'config' || code === 'locked') this.#fail(error);
+    if (this.#isFailing) log.debug({ scope: SCOPE, code, err: message }, 'still failing');
+    else log.error({ scope: SCOPE, code, err: message, hint }, `${SCOPE} failed: ${message}`);
+    this.#isFailing = true;
+  }
+
+  #report(): Report {
+    const { budget, lagMs } = this.#options;
+    return {
+      lagMs: lagMs(),
+      callsLastMinute: budget.callsLastMinute,
+      isDraining: this.#isDraining,
+    };
+  }
+}
+
+const SCOPE = 'the fleet';

@@ -1,0 +1,128 @@
+/**
+ * The tables of the fleet, as a list of numbered migrations: entry n brings them from version n to n + 1. An entry that was
+ * released is never changed; a new one is added, also where another version of pg-boss comes with it. `{s}` is the schema.
+ *
+ * `json`, never `jsonb`: names may hold what jsonb refuses, such as U+0000.
+ */
+import { JobtailError } from '../errors.ts';
+import type { Tables } from './sql.ts';
+
+const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE {s}.agents (
+    name       text PRIMARY KEY,
+    state_id   text NOT NULL,
+    instance   text NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at    timestamptz NOT NULL DEFAULT now(),
+    lease_ms   integer NOT NULL,
+    is_ended   boolean NOT NULL DEFAULT false,
+    is_draining boolean NOT NULL DEFAULT false,
+    drain_asked boolean NOT NULL DEFAULT false,
+    most_jobs  integer NOT NULL,
+    lag_ms     bigint,
+    calls_last_minute integer NOT NULL DEFAULT 0,
+    about      json NOT NULL
+  );
+  CREATE TABLE {s}.jobs (
+    job_id      text PRIMARY KEY,
+    state       text NOT NULL DEFAULT 'ordered',
+    source      text NOT NULL DEFAULT 'command',
+    owner       text,
+    attempt     integer NOT NULL DEFAULT 0,
+    boss_id     uuid,
+    retry_count integer NOT NULL DEFAULT 0,
+    taken_at    timestamptz,
+    mirror      text
+  );
+  CREATE INDEX jobs_by_owner ON {s}.jobs (owner) WHERE owner IS NOT NULL;
+  CREATE TABLE {s}.rows (
+    job_id text NOT NULL REFERENCES {s}.jobs ON DELETE CASCADE,
+    kind   text NOT NULL,
+    key    text NOT NULL,
+    row    json NOT NULL,
+    PRIMARY KEY (job_id, kind, key)
+  );
+  CREATE TABLE {s}.orders (
+    order_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id     text NOT NULL REFERENCES {s}.jobs ON DELETE CASCADE,
+    kind       text NOT NULL,
+    body       json,
+    made_at    timestamptz NOT NULL DEFAULT now(),
+    is_applied boolean NOT NULL DEFAULT false,
+    answer     json
+  );
+  CREATE INDEX orders_open ON {s}.orders (job_id, order_id) WHERE answer IS NULL;
+  CREATE TABLE {s}.attempts (
+    job_id   text NOT NULL,
+    attempt  integer NOT NULL,
+    agent    text NOT NULL,
+    boss_id  uuid NOT NULL,
+    taken_at timestamptz NOT NULL,
+    ended_at timestamptz,
+    how      text,
+    PRIMARY KEY (job_id, attempt)
+  );
+  CREATE INDEX attempts_open ON {s}.attempts (job_id) WHERE ended_at IS NULL;
+  CREATE TABLE {s}.habits (
+    service text NOT NULL,
+    name    text NOT NULL,
+    value   text NOT NULL,
+    PRIMARY KEY (service, name)
+  );
+  CREATE TABLE {s}.rules (
+    one  integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    rule json NOT NULL
+  );
+  CREATE TABLE {s}.configured (
+    agent  text NOT NULL,
+    job_id text NOT NULL,
+    job_order json NOT NULL,
+    PRIMARY KEY (agent, job_id)
+  );
+  CREATE TABLE {s}.budgets (
+    name      text PRIMARY KEY,
+    next_slot timestamptz NOT NULL
+  );
+  `,
+];
+
+/** Safe when several agents start at once: they take turns. @throws JobtailError config if the tables are newer */
+export async function migrate(tables: Tables): Promise<void> {
+  const version = await versionOf(tables);
+  if (version === MIGRATIONS.length) return;
+  requireKnown(tables, version);
+  await tables.transaction(async ({ query }) => {
+    await query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}', 0))`);
+    await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
+    await query(
+      `CREATE TABLE IF NOT EXISTS {s}.version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)`,
+    );
+    const [found] = await query<{ version: number }>('SELECT version FROM {s}.version');
+    const from = found?.version ?? 0;
+    requireKnown(tables, from);
+    for (const sql of MIGRATIONS.slice(from)) await query(sql);
+    await query(
+      'INSERT INTO {s}.version (one, version) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET version = excluded.version',
+      [MIGRATIONS.length],
+    );
+  });
+}
+
+/** 0 where there are no tables. */
+export async function versionOf(tables: Tables): Promise<number> {
+  const [there] = await tables.query<{ found: string | null }>(`SELECT to_regclass('{s}.version') AS found`);
+  if (there?.found == null) return 0;
+  const [row] = await tables.query<{ version: number }>('SELECT version FROM {s}.version');
+  return row?.version ?? 0;
+}
+
+/** @throws JobtailError config */
+export function requireKnown({ where, schema }: Tables, version: number): void {
+  if (version <= MIGRATIONS.length) return;
+  throw new JobtailError(
+    'config',
+    `the tables of the fleet (${where}, schema ${schema}) were made by a newer version of the agent (their format is ${version})`,
+    { hint: `this version knows formats up to ${MIGRATIONS.length}: install the newer agent here, too` },
+  );
+}

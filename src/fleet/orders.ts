@@ -1,0 +1,120 @@
+/**
+ * What commands, configurations and the service want of jobs: orders, which only the owner of a job fulfils. Who orders
+ * makes sure that there is somebody to do so: a job of the queue, which the next agent takes, unless there is one.
+ */
+import type { PassAnswer } from '../agent/pass/job-end.ts';
+import type { JobId } from '../job.ts';
+import type { WatchOrder } from '../store/rows.ts';
+import type { Database } from './database.ts';
+import type { Queue } from './queue.ts';
+import type { Sql } from './sql.ts';
+
+/**
+ * watch: follow it so. unwatch: one last pass, then no longer; end: no longer, at once. sync: one pass. drop: no
+ * configuration names it any more. resume: it was settled, and was started again.
+ */
+export type OrderKind = 'watch' | 'unwatch' | 'end' | 'sync' | 'drop' | 'resume';
+
+export interface Order {
+  readonly jobId: JobId;
+  readonly kind: OrderKind;
+  /** Of `watch`. */
+  readonly body?: WatchOrder | null;
+}
+
+export interface OpenOrder extends Order {
+  /** In decimal. */
+  readonly orderId: string;
+  /** What it does to the rows of the job is done: only its answer is missing. */
+  readonly isApplied: boolean;
+  readonly body: WatchOrder | null;
+}
+
+/** An order that nobody has to wait for. */
+export const DONE = {};
+export type Answer = PassAnswer | typeof DONE;
+
+export const ORDERS_CHANNEL = 'orders';
+
+export class Orders {
+  readonly #database: Database;
+  readonly #queue: Queue;
+
+  constructor(database: Database, queue: Queue) {
+    this.#database = database;
+    this.#queue = queue;
+  }
+
+  /** The ids of the orders, by the ids of their jobs. */
+  give(orders: readonly Order[]): Promise<string[]> {
+    return this.#database.transaction((sql) => this.giveWithin(sql, orders));
+  }
+
+  async giveWithin(sql: Sql, orders: readonly Order[]): Promise<string[]> {
+    const ids: string[] = [];
+    // In one order, whoever gives several.
+    const sorted = [...orders].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
+    for (const { jobId, kind, body = null } of sorted) {
+      // The row is held until the end: the owner who finds that everything is done looks again behind this.
+      await sql.query(
+        `INSERT INTO {s}.jobs (job_id, source) VALUES ($1, $2) ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id`,
+        [jobId, body?.source ?? 'command'],
+      );
+      const [row] = await sql.query<{ readonly orderId: string }>(
+        'INSERT INTO {s}.orders (job_id, kind, body) VALUES ($1, $2, $3) RETURNING order_id::text AS "orderId"',
+        [jobId, kind, body === null ? null : JSON.stringify(body)],
+      );
+      await this.#queue.send(sql, jobId);
+      ids.push(row?.orderId ?? '');
+    }
+    await this.notify(sql);
+    return ids;
+  }
+
+  /** Wakes agents up: there is something to be done, or to be taken. */
+  async notify(sql: Sql): Promise<void> {
+    await sql.query(`SELECT pg_notify('{s}_${ORDERS_CHANNEL}', '')`);
+  }
+
+  /** Undefined while it is open. */
+  async answerOf(orderId: string): Promise<Answer | undefined> {
+    const [row] = await this.#database.query<{ readonly answer: Answer | null }>(
+      'SELECT answer FROM {s}.orders WHERE order_id = $1',
+      [orderId],
+    );
+    return row === undefined ? DONE : (row.answer ?? undefined);
+  }
+
+  /** Those without an answer for jobs of which nothing else is known, because nobody has had them yet. */
+  ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
+    return this.#database.query(
+      `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied",
+         extract(epoch FROM made_at)::float * 1000 AS "madeAt"
+       FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE state = 'ordered' AND answer IS NULL ORDER BY order_id`,
+    );
+  }
+
+  /** Those without an answer, for jobs of an owner, the oldest first. */
+  openOf(owner: string, most: number): Promise<OpenOrder[]> {
+    return this.#database.query<OpenOrder>(
+      `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"
+       FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL ORDER BY order_id LIMIT ${most}`,
+      [owner],
+    );
+  }
+
+  /** Within a fenced transaction, with the rows that they led to; without an answer, one is still to come. */
+  async settle(sql: Sql, orderIds: readonly string[], answer: Answer | null): Promise<void> {
+    if (orderIds.length === 0) return;
+    await sql.query(`UPDATE {s}.orders SET is_applied = true, answer = $2 WHERE order_id = ANY($1::bigint[])`, [
+      orderIds,
+      answer === null ? null : JSON.stringify(answer),
+    ]);
+  }
+
+  /** Within a fenced transaction, in which the row of the job is held. */
+  async hasOpen(sql: Sql, jobId: JobId): Promise<boolean> {
+    const rows = await sql.query('SELECT 1 FROM {s}.orders WHERE job_id = $1 AND answer IS NULL LIMIT 1', [jobId]);
+    return rows.length > 0;
+  }
+}

@@ -1,0 +1,167 @@
+/** What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of them. */
+import type { Follower } from '../agent/ownership.ts';
+import type { Log } from '../agent/ports.ts';
+import type { JobId } from '../job.ts';
+import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
+import type { Joined } from './joined.ts';
+import type { Order } from './orders.ts';
+import type { Member } from './register.ts';
+
+export interface UpkeepOptions {
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly joined: Joined;
+  readonly member: Member;
+}
+
+const EVERY_MS = 5_000;
+/** Of what is only there in case that something went wrong. */
+const SELDOM_MS = 30_000;
+
+interface KnownJob {
+  readonly jobId: JobId;
+  readonly state: string;
+  readonly source: string;
+}
+
+export class Upkeep {
+  readonly #options: UpkeepOptions;
+  /** The jobs of this agent's configuration. */
+  configured: readonly WatchOrder[] = [];
+  /** Those that are known to the fleet. */
+  #known: readonly WatchOrder[] | undefined;
+  #doneAt = Number.NEGATIVE_INFINITY;
+  #seldomAt = Number.NEGATIVE_INFINITY;
+  /** The habits here when they were last looked at. */
+  #habits: ReadonlyMap<string, string> | undefined;
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+  }
+
+  /** Before anything is followed. */
+  async begin(): Promise<void> {
+    await this.#exchangeHabits();
+  }
+
+  async round(follower: Follower): Promise<void> {
+    const now = this.#options.clock.monotonic();
+    if (this.#known !== this.configured) await this.#takeConfigured();
+    if (now - this.#doneAt < EVERY_MS) return;
+    this.#doneAt = now;
+    if (await this.#takeRule()) follower.refresh();
+    if (now - this.#seldomAt < SELDOM_MS) return;
+    this.#seldomAt = now;
+    await this.#exchangeHabits();
+    await this.#sendMissing();
+    await this.#clearAway();
+  }
+
+  /** Orders what this configuration names and did not name before; what no configuration names any more is ended. */
+  async #takeConfigured(): Promise<void> {
+    const { joined, member, log } = this.#options;
+    const { database, orders } = joined;
+    const configured = this.configured;
+    await database.transaction(async (sql) => {
+      const before = await sql.query<{ readonly jobId: JobId; readonly text: string }>(
+        'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured WHERE agent = $1',
+        [member.name],
+      );
+      const ids = configured.map(({ jobId }) => jobId);
+      const known = await sql.query<KnownJob>(
+        'SELECT job_id AS "jobId", state, source FROM {s}.jobs WHERE job_id = ANY($1)',
+        [ids],
+      );
+      const gone = before.map(({ jobId }) => jobId).filter((jobId) => !ids.includes(jobId));
+      const rest = await sql.query<{ readonly jobId: JobId }>(
+        `DELETE FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2) AND NOT EXISTS
+           (SELECT 1 FROM {s}.configured AS other WHERE other.job_id = configured.job_id AND other.agent <> $1)
+         RETURNING job_id AS "jobId"`,
+        [member.name, gone],
+      );
+      await sql.query('DELETE FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2)', [member.name, gone]);
+      const wanted: Order[] = rest.map(({ jobId }) => ({ jobId, kind: 'drop' }));
+      for (const order of configured) {
+        const { jobId } = order;
+        const text = JSON.stringify(order);
+        const job = known.find((one) => one.jobId === jobId);
+        if (job !== undefined && before.some((one) => one.jobId === jobId && one.text === text)) continue;
+        const overruled = job?.state === 'settled' || (job?.source === 'command' && /^end/.test(job.state));
+        if (overruled)
+          log.info({ jobId, state: job.state }, `job ${jobId} is not followed, though configured: it is ${job.state}`);
+        else wanted.push({ jobId, kind: 'watch', body: order });
+        await sql.query(
+          `INSERT INTO {s}.configured (agent, job_id, job_order) VALUES ($1, $2, $3)
+           ON CONFLICT (agent, job_id) DO UPDATE SET job_order = excluded.job_order`,
+          [member.name, jobId, text],
+        );
+      }
+      if (wanted.length > 0) await orders.giveWithin(sql, wanted);
+    });
+    this.#known = configured;
+  }
+
+  /** The rule of a command is in force for all agents; whether it is another one than before. */
+  async #takeRule(): Promise<boolean> {
+    const { joined, store } = this.#options;
+    const [row] = await joined.database.query<{ readonly rule: WatchMineRow }>('SELECT rule FROM {s}.rules');
+    const before = store.watchMine.of('command');
+    if (JSON.stringify(before) === JSON.stringify(row?.rule)) return false;
+    if (row === undefined) store.watchMine.remove('command');
+    else store.watchMine.save(row.rule);
+    return true;
+  }
+
+  /** What was found out of the service is known to all: the latest counts. */
+  async #exchangeHabits(): Promise<void> {
+    const { joined, store } = this.#options;
+    const { database } = joined;
+    const { service } = store.habits;
+    const own = habitsIn(store);
+    const fresh = [...own].filter(([name, value]) => this.#habits?.get(name) !== value);
+    if (fresh.length > 0) {
+      // What was known before the fleet is, counts less than what is known there.
+      const onConflict = this.#habits === undefined ? 'NOTHING' : 'UPDATE SET value = excluded.value';
+      await database.query(
+        `INSERT INTO {s}.habits (service, name, value) SELECT $1, * FROM unnest($2::text[], $3::text[])
+         ON CONFLICT (service, name) DO ${onConflict}`,
+        [service, fresh.map(([name]) => name), fresh.map(([, value]) => value)],
+      );
+    }
+    const kept = await database.query<{ readonly name: string; readonly value: string }>(
+      'SELECT name, value FROM {s}.habits WHERE service = $1',
+      [service],
+    );
+    for (const { name, value } of kept) if (!own.has(name)) store.habits.set(name, value);
+    this.#habits = habitsIn(store);
+  }
+
+  /** Jobs for which there is something to be done, and nobody to do it, get a job of the queue. */
+  async #sendMissing(): Promise<void> {
+    const { joined, log } = this.#options;
+    const { database, queue, orders } = joined;
+    await database.transaction(async (sql) => {
+      const missing = await sql.query<{ readonly jobId: JobId }>(
+        `SELECT job_id AS "jobId" FROM {s}.jobs WHERE
+           (state IN ('watched', 'ending') OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL))
+           AND NOT EXISTS (SELECT 1 FROM {s}_boss.job AS q WHERE q.name = 'follow' AND q.singleton_key = jobs.job_id AND q.state <= 'active')
+         LIMIT 1000`,
+      );
+      for (const { jobId } of missing) await queue.send(sql, jobId);
+      if (missing.length === 0) return;
+      await orders.notify(sql);
+      log.warn({ jobs: missing.length }, 'jobs that nobody would have taken are to be taken again');
+    });
+  }
+
+  async #clearAway(): Promise<void> {
+    const { database } = this.#options.joined;
+    await database.query(`DELETE FROM {s}.orders WHERE answer IS NOT NULL AND made_at < now() - interval '1 day'`);
+    await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);
+  }
+}
+
+const habitsIn = ({ habits }: Store) => new Map(habits.all().map(({ name, value }) => [name, value]));

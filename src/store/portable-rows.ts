@@ -1,0 +1,134 @@
+/**
+ * The rows of a job as they travel from one store to another: whoever follows it next goes on from them. A row is JSON of
+ * the columns of its table, and known by the columns that tell it from the others of its job, whichever store it is in.
+ */
+import type { JobId } from '../job.ts';
+import type { Sql } from './sql.ts';
+
+/** By table: the columns that tell a row from the others of its job. The one that all refer to comes first. */
+export const PORTABLE_KEYS = {
+  jobs: [],
+  live_files: ['task_id', 'file'],
+  task_searches: [],
+  job_information: [],
+  result_files: ['name'],
+  result_counts: ['state'],
+  result_passes: [],
+  transfer_leases: ['asked_at'],
+} as const satisfies Record<string, readonly string[]>;
+
+export type PortableTable = keyof typeof PORTABLE_KEYS;
+export const PORTABLE_TABLES = Object.keys(PORTABLE_KEYS) as PortableTable[];
+
+export interface RowKey {
+  readonly jobId: JobId;
+  readonly table: PortableTable;
+  /** The columns of `PORTABLE_KEYS`, as JSON of a list. */
+  readonly key: string;
+}
+
+export interface PortableRow extends RowKey {
+  /** JSON of its columns; null if there is no such row any more. */
+  readonly row: string | null;
+}
+
+/** What is no other store's: the order of changes, and the place in one table. */
+const OWN_COLUMNS = ['revision', 'lease_id'];
+
+/** A mirror directory that has nothing of what the rows say: all of it is asked for again. */
+const ELSEWHERE: Partial<Record<PortableTable, Readonly<Record<string, unknown>>>> = {
+  live_files: {
+    ...{ position: 0, fingerprint: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
+    ...{ rotation: null, copy_mark: null, verified: null },
+  },
+};
+const NOT_ELSEWHERE: readonly PortableTable[] = ['result_files', 'result_counts'];
+
+export interface TakeOptions {
+  /** Whether what the rows say of files holds of the mirror directory here. */
+  readonly isSameDirectory: boolean;
+  /** The rows of results are among them, so that they are counted as they come; else their counts are taken as they are. */
+  readonly hasResults: boolean;
+}
+
+type Columns = Readonly<Record<string, string | number | null>>;
+
+export class PortableRows {
+  readonly #sql: Sql;
+  readonly #columns = new Map<PortableTable, readonly string[]>();
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  /** As it stands now. */
+  read({ jobId, table, key }: RowKey): PortableRow {
+    const names = PORTABLE_KEYS[table];
+    const where = ['job_id', ...names].map((name) => `${name} = ?`).join(' AND ');
+    const found = this.#sql.get<Columns>(`SELECT * FROM ${table} WHERE ${where}`, jobId, ...(JSON.parse(key) as []));
+    const row = found && Object.fromEntries(Object.entries(found).filter(([name]) => !OWN_COLUMNS.includes(name)));
+    return { jobId, table, key, row: row === undefined ? null : JSON.stringify(row) };
+  }
+
+  /** All rows of a job, those first that others refer to. */
+  *ofJob(jobId: JobId): Generator<PortableRow, void> {
+    for (const table of PORTABLE_TABLES) {
+      const names = PORTABLE_KEYS[table].map((name) => `${name}`);
+      const list = names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
+      const keys = this.#sql.all<{ readonly key: string }>(
+        `SELECT ${list} AS key FROM ${table} WHERE job_id = ?`,
+        jobId,
+      );
+      for (const { key } of keys) yield this.read({ jobId, table, key });
+    }
+  }
+
+  /**
+   * Puts rows of another store into this one; those that are there already are brought to them. Columns that one of both
+   * does not know are left out. Called within a transaction, with the row of a job before its others.
+   */
+  take(rows: readonly PortableRow[], { isSameDirectory, hasResults }: TakeOptions): void {
+    for (const { table, row } of rows) {
+      if (row === null || (!isSameDirectory && NOT_ELSEWHERE.includes(table))) continue;
+      const found = { ...(JSON.parse(row) as Columns), ...(isSameDirectory ? {} : ELSEWHERE[table]) } as Columns;
+      if (table === 'result_counts' && hasResults) this.#setUnkept(found);
+      else this.#put(table, found);
+    }
+  }
+
+  /** Nothing of a job stays. Called within a transaction. */
+  forget(jobId: JobId): void {
+    this.#sql.run('DELETE FROM requests WHERE job_id = ?', jobId);
+    this.#sql.run('DELETE FROM jobs WHERE job_id = ?', jobId);
+  }
+
+  #columnsOf(table: PortableTable): readonly string[] {
+    const select = 'SELECT name FROM pragma_table_info(?)';
+    const names =
+      this.#columns.get(table) ?? this.#sql.all<{ readonly name: string }>(select, table).map(({ name }) => name);
+    this.#columns.set(table, names);
+    return names;
+  }
+
+  /** The others were counted when they came. */
+  #setUnkept({ job_id, state, unkept }: Columns): void {
+    const set = `INSERT INTO result_counts (job_id, state, kept, unkept, bytes) VALUES (?, ?, 0, ?, 0)
+      ON CONFLICT (job_id, state) DO UPDATE SET unkept = excluded.unkept`;
+    this.#sql.run(set, job_id, state, unkept);
+  }
+
+  #put(table: PortableTable, row: Columns): void {
+    const names = this.#columnsOf(table).filter((name) => name in row && !OWN_COLUMNS.includes(name));
+    const values = names.map((name) => row[name]);
+    const keys = ['job_id', ...PORTABLE_KEYS[table]];
+    if (table === 'transfer_leases') {
+      // Its primary key is its place in one store.
+      this.#sql.run('DELETE FROM transfer_leases WHERE job_id = ? AND asked_at = ?', row['job_id'], row['asked_at']);
+    }
+    const assigned = names.filter((name) => !keys.includes(name)).map((name) => `${name} = excluded.${name}`);
+    const put = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`;
+    const update = assigned.length === 0 ? 'NOTHING' : `UPDATE SET ${assigned.join(', ')}`;
+    const onConflict = table === 'transfer_leases' ? '' : `ON CONFLICT (${keys.join(', ')}) DO ${update}`;
+    this.#sql.run(`${put} ${onConflict}`, ...values);
+  }
+}

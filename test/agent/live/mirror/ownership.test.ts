@@ -1,0 +1,125 @@
+/** Mirrors of a job that another agent may own by now, or own next. */
+import fs from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { Ownership } from '../../../../src/agent/ownership.ts';
+import { JobtailError } from '../../../../src/errors.ts';
+import type { LiveFileRow } from '../../../../src/store/rows.ts';
+import { LivePlace } from '../../../support/live-place.ts';
+
+class Owner implements Ownership {
+  /** What the next owner would go on from. */
+  readonly known: LiveFileRow[] = [];
+  isOwner = true;
+  readonly #mark: string;
+
+  constructor(mark: string) {
+    this.#mark = mark;
+  }
+
+  owns(): boolean {
+    return this.isOwner;
+  }
+
+  requireLease(): void {
+    if (!this.isOwner) throw new JobtailError('superseded', 'it is another’s');
+  }
+
+  async fence(row: LiveFileRow): Promise<void> {
+    this.requireLease();
+    this.known.push(row);
+  }
+
+  copyMark(): string {
+    return this.#mark;
+  }
+}
+
+/** A place with a mirror that holds `one`. */
+async function placeOfOne(): Promise<LivePlace> {
+  const place = new LivePlace();
+  await place.during((file) => file.append(Buffer.from('one')));
+  return place;
+}
+
+describe('a new generation', () => {
+  it('takes no step before the next owner would know of it', async () => {
+    const [place, ownership] = [await placeOfOne(), new Owner('1')];
+    const known: Record<string, unknown> = {};
+    place.onStep = (step) => {
+      const { rotation = 'nothing', generation = 1 } = ownership.known.at(-1) ?? {};
+      known[step] = [rotation, generation];
+    };
+    await place.during((file) => file.startGeneration(), { ownership });
+    expect(known).toMatchObject({
+      'rotation:begin': ['nothing', 1],
+      'rotation:copy': ['copying', 1],
+      'rotation:number': ['copied', 1],
+      'rotation:cut': ['copied', 1],
+    });
+    expect(ownership.known.at(-1)).toMatchObject({ rotation: null, generation: 2, position: 0 });
+    expect([place.read(), place.read(1)]).toEqual(['', 'one']);
+  });
+
+  it('removes copies of owners before, and not that of the next one', async () => {
+    const [place, ownership] = [await placeOfOne(), new Owner('10')];
+    const left = ['', '-9', '-10', '-11', '-100'].map((mark) => `${place.path}.keeping${mark}`);
+    place.onStep = (step) => {
+      if (step === 'rotation:end') for (const file of left) fs.writeFileSync(file, 'copy');
+    };
+    await place.during((file) => file.startGeneration(), { ownership });
+    expect(left.filter((file) => fs.existsSync(file))).toEqual(left.slice(3));
+    expect(place.read(1)).toBe('one');
+  });
+
+  it.each([
+    ['rotation:begin', null],
+    ['rotation:copy', 'copying'],
+    ['rotation:copied', 'copying'],
+    ['rotation:number', 'copied'],
+    ['rotation:cut', 'copied'],
+  ])('that was lost at %s goes on with the next owner, and the one before touches nothing', async (at, rotation) => {
+    const [place, before] = [await placeOfOne(), new Owner('1')];
+    const first = place.committed;
+    place.onStep = (step) => {
+      if (step === at) before.isOwner = false;
+    };
+    const lost = await place.during((file) => file.startGeneration(), { ownership: before }).catch((error) => error);
+    expect(lost).toMatchObject({ code: 'superseded' });
+    expect(place.read()).toBe('one');
+    place.kill();
+
+    // The next owner has what it was told, not what the one before noted for itself.
+    const row = before.known.at(-1) ?? first;
+    expect(row.rotation).toBe(rotation);
+    place.commits.push(row);
+    const next = new Owner('2');
+    await place.during(
+      async (file) => {
+        if (rotation === null) await file.startGeneration();
+      },
+      { ownership: next },
+    );
+    expect([place.read(), place.read(1), place.read(2)]).toEqual(['', 'one', undefined]);
+    expect(place.files().filter((name) => name.includes('keeping'))).toEqual([]);
+  });
+});
+
+describe('a mirror', () => {
+  it('is neither written nor cut by one who does not own it any more', async () => {
+    const [place, ownership] = [await placeOfOne(), new Owner('1')];
+    const work = (does: 'append' | 'cut') =>
+      place.during(
+        async (file) => {
+          ownership.isOwner = false;
+          if (does === 'append') await file.append(Buffer.from(' two'));
+          else await file.cut(1);
+        },
+        { ownership },
+      );
+    for (const does of ['append', 'cut'] as const) {
+      ownership.isOwner = true;
+      await expect(work(does)).rejects.toMatchObject({ code: 'superseded' });
+      expect(place.read()).toBe('one');
+    }
+  });
+});

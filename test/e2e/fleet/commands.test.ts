@@ -1,0 +1,73 @@
+/** A fleet is told what to do at any of its agents, and each tells the same of it. */
+import fs from 'node:fs';
+import { expect, it } from 'vitest';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { Fleet, mustSucceed, watchWords } from '../../support/fleet.ts';
+import { needsFleet } from '../../support/fleet-node.ts';
+import { expectEqual } from '../../support/fleet-proof.ts';
+
+/** Beyond a poll, with the time a command takes on a busy machine. */
+const GAP_MS = 5_000;
+
+it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, ...needsFleet() }, async (context) => {
+  const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
+  const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
+  fleet.grow();
+  await fleet.run();
+  await fleet.untilSpread();
+  await fleet.untilEqual();
+
+  // The same from both sides, with the owner of each job.
+  const owners = await fleet.owners();
+  for (const agent of [anna, ben]) {
+    const status = await agent.status();
+    expect(status.agents.map(({ name, state }) => [name, state])).toEqual([
+      ['anna', 'alive'],
+      ['ben', 'alive'],
+    ]);
+    expect(new Map(status.jobs.map(({ jobId, owner }) => [jobId, owner]))).toEqual(owners);
+  }
+
+  // A job of ben's is synced and ended by anna's command, and the other way round.
+  for (const [agent, other] of [
+    [anna, 'ben'],
+    [ben, 'anna'],
+  ] as const) {
+    const [job] = fleet.jobs.filter(({ jobId }) => owners.get(jobId) === other);
+    if (job === undefined) throw new Error(`${other} has no job`);
+    for (const file of fleet.filesOf(job)) file.append(50);
+    await mustSucceed(agent, 'sync', job.jobId);
+    expect(fleet.filesOf(job).map(({ isEqual }) => isEqual)).toEqual([true, true]);
+    for (const file of fleet.filesOf(job)) file.append(50);
+    expect(await mustSucceed(agent, 'unwatch', job.jobId)).toContain('4 verified');
+    expect(fleet.filesOf(job).map(({ isEqual }) => isEqual)).toEqual([true, true]);
+    await mustSucceed(agent, 'verify', job.jobId);
+    // A job that ended may be followed again.
+    await mustSucceed(agent, ...watchWords(job));
+  }
+  await fleet.untilOwned();
+
+  // In order: each job has its next owner at once, and the agent is gone.
+  const drainedAt = Date.now();
+  await mustSucceed(ben, 'run', '--drain');
+  expect((await ben.program.ended).code).toBe(0);
+  await fleet.untilOwned(['ben']);
+  const attempts = await fleet.attempts();
+  for (const [index, { agent, endedAt, how, jobId }] of attempts.entries()) {
+    const next = attempts[index + 1];
+    if (agent !== 'ben' || endedAt === null || endedAt < drainedAt) continue;
+    expect([how, next?.jobId]).toEqual(['handed-over', jobId]);
+    expect((next?.takenAt ?? Number.POSITIVE_INFINITY) - endedAt).toBeLessThan(GAP_MS);
+  }
+  fleet.grow();
+  await expectEqual(fleet);
+  expect((await anna.status()).agents).toMatchObject([{ name: 'anna', state: 'alive', jobs: 12 }]);
+
+  // The password of the database is nowhere.
+  const password = new URL(fleet.database.url).password;
+  for (const { program } of [anna, ben]) expect(`${program.stdout}${program.stderr}`).not.toContain(password);
+  for (const name of ['anna', 'ben']) {
+    const state = fs.readFileSync(`${fleet.place.directory}/${name}/state/agent.db`, 'latin1');
+    expect(state).not.toContain(password);
+  }
+});

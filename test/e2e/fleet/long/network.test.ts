@@ -1,0 +1,101 @@
+/** The way to the database: silent for one agent, or the database is away for all of them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { Fleet, HEARTBEAT_SECONDS } from '../../../support/fleet.ts';
+import { needsFleet } from '../../../support/fleet-node.ts';
+import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
+import { connectTo } from '../../../support/fleet-query.ts';
+
+const OUTAGE_MS = 40_000;
+
+it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, async (context) => {
+  const fleet = await Fleet.make(context, { jobs: 30 });
+  fleet.grow();
+  await fleet.run();
+  await fleet.untilSpread();
+  const cleo = fleet.agent('cleo');
+  fleet.grow();
+  cleo.relay.silence();
+  fleet.grow();
+  // It has to stop by itself: it can be told nothing.
+  await cleo.program.says('paused ');
+  await fleet.untilOwned(['cleo']);
+  await fleet.untilEqual();
+  for (const file of fleet.files.filter((_, index) => index % 4 === 0)) file.rewrite();
+  await fleet.untilEqual();
+  // All that it said into the silence arrives now.
+  cleo.relay.open();
+  fleet.grow();
+  await expectSound(fleet, 'when the way is open again');
+  await until('it to take part again', async () => ((await fleet.shares()).get('cleo') ?? 0) > 0);
+  await expectEqual(fleet);
+});
+
+it.concurrent('a way to the database that is cut for a moment: nobody loses a job', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
+  const fleet = await Fleet.make(context, { jobs: 12 });
+  fleet.grow();
+  await fleet.run();
+  await fleet.untilSpread();
+  await fleet.untilEqual();
+  const before = await fleet.attempts();
+  for (const { relay } of fleet.agents) relay.cut();
+  fleet.grow();
+  await sleep(2_000);
+  for (const { relay } of fleet.agents) relay.open();
+  await sleep(2 * HEARTBEAT_SECONDS * 1_000);
+  expect(await fleet.attempts()).toEqual(before);
+  fleet.grow();
+  await expectEqual(fleet);
+});
+
+it.concurrent('a database that is away: the same agents have the same jobs after', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
+  const fleet = await Fleet.make(context, { jobs: 30 });
+  fleet.grow();
+  await fleet.run();
+  await fleet.untilSpread();
+  await fleet.untilEqual();
+  const before = await fleet.owners();
+  await fleet.database.kill();
+  const awayAt = performance.now();
+  fleet.grow();
+  // What they own, they go on with.
+  await until('a mirror to grow', () => fleet.files.some(({ isEqual }) => isEqual));
+  await Promise.all(fleet.agents.map(({ program }) => program.says('paused ')));
+  const lengths = fleet.files.map(({ mirrorBytes }) => mirrorBytes);
+  fleet.grow();
+  await sleep(Math.max(0, OUTAGE_MS - (performance.now() - awayAt)));
+  // Nobody knows whether the job is still theirs.
+  expect(fleet.files.map(({ mirrorBytes }) => mirrorBytes)).toEqual(lengths);
+  await fleet.database.start();
+  await fleet.untilEqual();
+  await sleep(2 * HEARTBEAT_SECONDS * 1_000);
+  expect(await fleet.owners()).toEqual(before);
+  await expectEqual(fleet);
+});
+
+it.concurrent('a session that hangs with the row of a job in its hand', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async (context) => {
+  const fleet = await Fleet.make(context, { jobs: 12 });
+  fleet.grow();
+  await fleet.run();
+  await fleet.untilSpread();
+  const [held] = [...(await fleet.owners())].find(([, owner]) => owner === 'ben') ?? [];
+  // As an agent that is stopped in the middle of a transaction: with its limit.
+  const session = await connectTo(fleet.database.url, '-c idle_in_transaction_session_timeout=5000');
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM jobtail_boss.job WHERE singleton_key = $1 FOR UPDATE', [held]);
+  await fleet.agent('ben').kill();
+  fleet.grow();
+  await fleet.untilOwned(['ben']);
+  await session.end();
+  await expectEqual(fleet);
+});

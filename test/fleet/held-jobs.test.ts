@@ -1,0 +1,100 @@
+/** Until when an agent may write for a job, by its own clocks. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type HeldJob, HeldJobs } from '../../src/fleet/held-jobs.ts';
+import type { JobId } from '../../src/job.ts';
+import { numRuns } from '../support/property-runs.ts';
+
+const LEASE_MS = 10_000;
+const job = (number: number, attempt = 1): HeldJob => ({
+  ...{ id: `id-${number}`, retryCount: 0, jobId: String(number) as JobId, attempt, leaseMs: LEASE_MS },
+});
+
+function setUp() {
+  const time = { monotonic: 0, wall: 1_000_000 };
+  const held = new HeldJobs({ monotonic: () => time.monotonic, now: () => time.wall });
+  const pass = (ms: number) => {
+    time.monotonic += ms;
+    time.wall += ms;
+  };
+  return { time, held, pass };
+}
+
+describe('a lease', () => {
+  it('is over before the database can have given it to another, however the clocks and the calls go', () => {
+    const step = fc.oneof(
+      fc.record({ pass: fc.integer({ min: 1, max: 6_000 }) }),
+      fc.record({ standsStill: fc.integer({ min: 1, max: 20_000 }) }),
+      fc.record({ clockSet: fc.nat(60_000) }),
+      fc.record({ travels: fc.integer({ min: 0, max: 4_000 }), arrives: fc.boolean(), answered: fc.boolean() }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const { time, held, pass } = setUp();
+        /** By a clock that neither stands still nor is set. */
+        let now = 0;
+        let leaseEnds = LEASE_MS;
+        let isOwned = true;
+        held.add(job(1), held.moment(), 0);
+        for (const one of steps) {
+          if ('pass' in one) {
+            pass(one.pass);
+            now += one.pass;
+          } else if ('standsStill' in one) {
+            // A machine that sleeps: only its wall clock goes on.
+            time.wall += one.standsStill;
+            now += one.standsStill;
+          } else if ('clockSet' in one) {
+            time.wall += one.clockSet;
+          } else {
+            const sentAt = held.moment();
+            pass(one.travels);
+            now += one.travels;
+            if (now > leaseEnds) isOwned = false;
+            if (one.arrives && isOwned) leaseEnds = now + LEASE_MS;
+            if (one.arrives && one.answered && isOwned) held.prolong([job(1)], sentAt);
+          }
+          if (now > leaseEnds) isOwned = false;
+          if (!isOwned) expect(held.isSure('1' as JobId)).toBe(false);
+        }
+      }),
+      numRuns(500),
+    );
+  });
+
+  it('holds for nine of ten seconds after a call that went through, and is refused and counted then', () => {
+    const { held, pass } = setUp();
+    held.add(job(1), held.moment(), 0);
+    // What is still under way when it is taken anew is of an earlier lease.
+    expect(() => held.require('1' as JobId)).toThrow(/it is not owned/);
+    held.setState('1' as JobId, 'following');
+    pass(8_999);
+    held.require('1' as JobId);
+    pass(1);
+    expect(() => held.require('1' as JobId)).toThrow(/its lease may be over/);
+    expect(() => held.require('2' as JobId)).toThrow(/it is not owned/);
+    expect(held.refused).toBe(3);
+    held.prolong([job(1)], held.moment());
+    held.require('1' as JobId);
+  });
+
+  it('is as old as that of the job that waits longest for word', () => {
+    const { held, pass } = setUp();
+    expect(held.leaseAgeMs).toBe(0);
+    held.add(job(1), held.moment(), 0);
+    pass(3_000);
+    held.add(job(2), held.moment(), 0);
+    expect(held.leaseAgeMs).toBe(3_000);
+    held.prolong([job(1)], held.moment());
+    expect(held.leaseAgeMs).toBe(0);
+  });
+
+  it('goes on under another job of the queue', () => {
+    const { held } = setUp();
+    held.add(job(1), held.moment(), 5);
+    held.setState('1' as JobId, 'following');
+    held.renew({ ...job(1), id: 'other' }, held.moment(), 100);
+    expect(held.get('1' as JobId)).toMatchObject({ id: 'other', attempt: 1 });
+    expect([held.stateOf('1' as JobId), held.dueForRenewal()]).toEqual(['following', []]);
+  });
+});

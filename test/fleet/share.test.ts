@@ -1,0 +1,48 @@
+/** How many jobs each agent gets. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { excessOf, sharesOf } from '../../src/fleet/share.ts';
+import { numRuns } from '../support/property-runs.ts';
+
+const agents = fc.uniqueArray(
+  fc.record({ name: fc.string({ minLength: 1, maxLength: 3 }), mostJobs: fc.integer({ min: 1, max: 50 }) }),
+  { minLength: 1, maxLength: 6, selector: ({ name }) => name },
+);
+
+describe('the shares', () => {
+  it('are all the jobs, if there is room, and nobody has more than there is room for', () => {
+    fc.assert(
+      fc.property(fc.nat(200), agents, (jobs, all) => {
+        const shares = sharesOf(jobs, all);
+        const room = all.reduce((sum, { mostJobs }) => sum + mostJobs, 0);
+        const shared = [...shares.values()].reduce((sum, share) => sum + share, 0);
+        expect(shared).toBe(Math.min(jobs, room));
+        for (const { name, mostJobs } of all) expect(shares.get(name)).toBeLessThanOrEqual(mostJobs);
+        // Whoever has less than another has as many as it may, or one less.
+        const most = Math.max(...shares.values());
+        for (const { name, mostJobs } of all)
+          expect(shares.get(name)).toBeGreaterThanOrEqual(Math.min(mostJobs, most - 1));
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('are the same whoever reckons', () => {
+    fc.assert(
+      fc.property(fc.nat(200), agents, (jobs, all) => {
+        expect(sharesOf(jobs, all.toReversed())).toEqual(sharesOf(jobs, all));
+      }),
+      numRuns(100),
+    );
+  });
+});
+
+describe('what is given back', () => {
+  it('is a tenth of what is too much, one at least, and no more than others have room for', () => {
+    expect([excessOf(100, 50, 50), excessOf(51, 50, 9), excessOf(50, 50, 9), excessOf(100, 50, 0)]).toEqual([
+      5, 1, 0, 0,
+    ]);
+    expect(excessOf(40, 50, 9)).toBe(0);
+    expect(excessOf(100, 50, 3)).toBe(1);
+  });
+});

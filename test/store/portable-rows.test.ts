@@ -1,0 +1,182 @@
+/** The rows of a job travel from one store to another, and what changes of them is noted, whatever changes it. */
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
+import type { PortableRow } from '../../src/store/portable-rows.ts';
+import type { ResultRow } from '../../src/store/rows.ts';
+import { Store } from '../../src/store/store.ts';
+import { NEW_ROW } from '../support/live-place.ts';
+import { numRuns } from '../support/property-runs.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const JOB = '501' as JobId;
+const OTHER = '502' as JobId;
+const TASK = '9001' as TaskId;
+const ORDER = { tasks: [TASK], files: LIVE_FILE_NAMES, results: true, settleAfterMs: null, source: 'command' } as const;
+const SAME = { isSameDirectory: true, hasResults: true };
+
+function newStore(): Store {
+  return new Store({ directory: temporaryDirectory(), service: 'model', owner: true, now: () => 0 });
+}
+
+const result = (name: string, state: ResultRow['state'] = 'synced'): ResultRow => ({
+  ...{ jobId: JOB, name, state, reason: null, bytes: 7, sha256: 'abc', live: null, listedAt: 1, fetchedAt: 2 },
+  ...{ stamp: null, stampProven: false, dueAt: 3, intervalMs: 4 },
+});
+
+function filled(): Store {
+  const store = newStore();
+  store.transaction(() => {
+    store.jobs.watch({ ...ORDER, jobId: JOB }, 1);
+    store.jobs.watch({ ...ORDER, jobId: OTHER, tasks: null }, 1);
+    const row = { ...NEW_ROW, jobId: JOB, taskId: TASK, position: 2 ** 40, inode: '7', modifiedNs: '8', bootId: 'b' };
+    store.liveFiles.save({ ...row, generation: 3, inexact: [{ start: 1, length: 2 }] });
+    store.leases.open(
+      {
+        leaseId: store.leases.ask(JOB, 5),
+        protocol: 'SftpScp',
+        host: 'h',
+        basePath: '/',
+        username: 'u',
+        publicKey: 'k',
+      },
+      6,
+    );
+  });
+  store.results.saveAll([result('/a'), result('/b', 'failed'), result("/'\u0000\u2028\ud83d\ude00", 'refused')]);
+  store.results.setUnkept(JOB, { refused: 5, 'left-out': 0 });
+  return store;
+}
+
+const rowsOf = (store: Store, jobId: JobId) => [...store.portableRows.ofJob(jobId)];
+const put = (store: Store, rows: readonly PortableRow[], options = SAME) =>
+  store.transaction(() => store.portableRows.take(rows, options));
+
+describe('the rows of a job', () => {
+  it('are in another store what they were, and counted as they were', () => {
+    const [from, to] = [filled(), newStore()];
+    put(to, rowsOf(from, JOB));
+    expect(rowsOf(to, JOB)).toEqual(rowsOf(from, JOB));
+    expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
+    expect(to.liveFiles.ofJob(JOB)).toEqual(from.liveFiles.ofJob(JOB));
+    expect(to.leases.allOpen()).toMatchObject([{ jobId: JOB, publicKey: 'k' }]);
+    expect(to.jobs.get(OTHER)).toBeUndefined();
+  });
+
+  it('taken over again and again, are there once', () => {
+    const [from, to] = [filled(), newStore()];
+    for (let times = 0; times < 3; times++) put(to, rowsOf(from, JOB));
+    expect(rowsOf(to, JOB)).toEqual(rowsOf(from, JOB));
+    expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
+  });
+
+  it('say nothing of files where the mirror directory is another one', () => {
+    const [from, to] = [filled(), newStore()];
+    put(to, rowsOf(from, JOB), { ...SAME, isSameDirectory: false });
+    const fresh = { position: 0, inode: null, modifiedNs: null, bootId: null, inexact: [], generation: 3 };
+    expect(to.liveFiles.ofJob(JOB)).toContainEqual(expect.objectContaining(fresh));
+    expect([...to.results.ofJob(JOB)]).toEqual([]);
+    expect(to.results.counts(JOB).listed).toBe(0);
+    expect(to.leases.allOpen()).toHaveLength(1);
+  });
+
+  it('of results can be counts alone, as for a look at them', () => {
+    const [from, to] = [filled(), newStore()];
+    const rows = rowsOf(from, JOB).filter(({ table }) => table !== 'result_files');
+    put(to, rows, { ...SAME, hasResults: false });
+    expect(to.results.counts(JOB)).toEqual(from.results.counts(JOB));
+  });
+
+  it('may have columns that only one of both stores knows', () => {
+    const [from, to] = [filled(), newStore()];
+    const rows = rowsOf(from, JOB).map((one) => ({
+      ...one,
+      row: JSON.stringify({ ...JSON.parse(one.row ?? '{}'), of_a_later_version: 1, refused: undefined }),
+    }));
+    put(to, rows);
+    expect(to.liveFiles.ofJob(JOB)).toEqual(from.liveFiles.ofJob(JOB));
+  });
+
+  it('are gone when they are forgotten, and those of others stay', () => {
+    const store = filled();
+    store.requests.add(JOB, 'sync', 1);
+    store.transaction(() => store.portableRows.forget(JOB));
+    expect(rowsOf(store, JOB)).toEqual([]);
+    expect(store.requests.open()).toEqual([]);
+    expect(rowsOf(store, OTHER)).not.toEqual([]);
+  });
+});
+
+describe('changes of rows', () => {
+  it('that are carried over, in any order of work and of carrying, make both stores equal', () => {
+    const action = fc.oneof(
+      fc.record({ name: fc.constantFrom('/a', '/b', '/c'), bytes: fc.nat(9) }),
+      fc.record({ forget: fc.constantFrom('/a', '/b', '/c') }),
+      fc.record({ position: fc.nat(9) }),
+      fc.record({ unkept: fc.nat(3) }),
+      fc.record({ asked: fc.integer({ min: 10, max: 12 }) }),
+      fc.constant('carry' as const),
+    );
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 25 }), (actions) => {
+        const [from, to] = [newStore(), newStore()];
+        from.transaction(() => from.jobs.watch({ ...ORDER, jobId: JOB }, 1));
+        const kept = new Map(rowsOf(from, JOB).map((row) => [`${row.table} ${row.key}`, row]));
+        const changes = from.noteChanges();
+        const carry = () => {
+          const taken = changes.ofJob(JOB, 3);
+          for (const change of taken) kept.set(`${change.table} ${change.key}`, from.portableRows.read(change));
+          changes.done(taken);
+          return taken.length > 0;
+        };
+        for (const one of actions) {
+          if (one === 'carry') carry();
+          else if ('name' in one) from.results.saveAll([{ ...result(one.name), bytes: one.bytes }]);
+          else if ('forget' in one) from.results.forgetAll([{ jobId: JOB, name: one.forget }]);
+          else if ('position' in one)
+            from.liveFiles.save({ ...NEW_ROW, jobId: JOB, taskId: TASK, position: one.position });
+          else if ('unkept' in one) from.results.setUnkept(JOB, { refused: one.unkept, 'left-out': 0 });
+          else from.leases.ask(JOB, one.asked);
+        }
+        while (carry());
+        expect(changes.jobs(10)).toEqual([]);
+        put(to, [...kept.values()]);
+        expect(rowsOf(to, JOB)).toEqual(rowsOf(from, JOB));
+      }),
+      numRuns(30),
+    );
+  });
+
+  it('that come while a row is carried over are carried over, too', () => {
+    const store = filled();
+    const changes = store.noteChanges();
+    const set = (bytes: number) => store.results.saveAll([{ ...result('/a'), bytes }]);
+    set(1);
+    const taken = changes.ofJob(JOB, 100);
+    set(2);
+    changes.done(taken);
+    expect(changes.ofJob(JOB, 100)).toContainEqual(expect.objectContaining({ table: 'result_files', key: '["/a"]' }));
+  });
+
+  it('are those of the job that waits longest first, and are dropped with it', () => {
+    const store = filled();
+    const changes = store.noteChanges();
+    store.jobs.setState(OTHER, 'ending');
+    store.jobs.setState(JOB, 'ending');
+    expect(changes.jobs(1)).toEqual([OTHER]);
+    store.transaction(() => store.portableRows.forget(OTHER));
+    changes.forget(OTHER);
+    expect(changes.jobs(9)).toEqual([JOB]);
+  });
+});
+
+it('a state knows itself again', () => {
+  const directory = path.join(temporaryDirectory());
+  const open = () => new Store({ directory, service: 'model', owner: true, now: () => 0 });
+  const first = open();
+  const id = first.fleetLeases.stateId();
+  first.close();
+  expect(open().fleetLeases.stateId()).toBe(id);
+  expect(newStore().fleetLeases.stateId()).not.toBe(id);
+});

@@ -1,0 +1,138 @@
+/** One agent of a fleet: a process of its own, with its own state and its own way to the database. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { FLEET_NODE } from '../../bench/fleet-node.ts';
+import type { Place } from './e2e-place.ts';
+import type { Ended, Program } from './e2e-program.ts';
+import { until } from './e2e-until.ts';
+import type { Relay } from './fleet-relay.ts';
+
+/** So long after it went on, it may still say what was before. */
+const RESUMED_MS = 1_000;
+
+export interface FleetAgentOptions {
+  readonly name: string;
+  readonly place: Place;
+  readonly configFile: string;
+  readonly relay: Relay;
+  /** Modules that Node.js loads first. */
+  readonly imports?: readonly string[];
+  /** How far its wall clock is ahead by one of these. */
+  readonly clockAheadMs?: number;
+}
+
+export class FleetAgent {
+  readonly name: string;
+  readonly relay: Relay;
+  readonly configFile: string;
+  readonly #place: Place;
+  readonly #node: readonly string[];
+  readonly #clockAheadMs: number;
+  /** Its lives, the youngest last. */
+  readonly #programs: Program[] = [];
+  /** When it went on after it had been stopped, in ms since 1970. */
+  readonly #resumedAt: number[] = [];
+  #isPaused = false;
+
+  constructor({ name, place, configFile, relay, imports = [], clockAheadMs = 0 }: FleetAgentOptions) {
+    this.#clockAheadMs = clockAheadMs;
+    this.name = name;
+    this.relay = relay;
+    this.configFile = configFile;
+    this.#place = place;
+    this.#node = [...FLEET_NODE, ...imports.flatMap((module) => ['--import', module])];
+  }
+
+  get program(): Program {
+    const program = this.#programs.at(-1);
+    if (program === undefined) throw new Error(`${this.name} was never started`);
+    return program;
+  }
+
+  get isRunning(): boolean {
+    return this.#programs.length > 0 && this.program.end === undefined;
+  }
+
+  get isPaused(): boolean {
+    return this.isRunning && this.#isPaused;
+  }
+
+  /** Starts `agent run` and waits until it is one of the fleet. */
+  async start(): Promise<void> {
+    this.begin();
+    await this.program.says('in the fleet as ');
+  }
+
+  begin(): void {
+    if (this.isRunning) throw new Error(`${this.name} runs`);
+    this.#isPaused = false;
+    this.#programs.push(this.#place.startAt(this.configFile, ['run'], { node: this.#node }));
+  }
+
+  async kill(): Promise<void> {
+    await this.program.kill();
+  }
+
+  /** Returns when the kernel has stopped it. */
+  async pause(): Promise<void> {
+    this.#isPaused = true;
+    this.program.signal('SIGSTOP');
+    await until(`${this.name} to be stopped`, () => isStopped(this.program.pid));
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#resumedAt.push(Date.now());
+    this.program.signal('SIGCONT');
+  }
+
+  async terminate(): Promise<Ended> {
+    this.program.signal('SIGTERM');
+    return this.program.ended;
+  }
+
+  /** When it said that a mirror of a job grew. What it wrote before it was stopped, it says when it goes on: left out. */
+  growths(): { readonly jobId: string; readonly at: number }[] {
+    return this.#programs
+      .flatMap(({ log }) => log)
+      .filter(({ msg }) => msg === 'grown')
+      .map(({ jobId, time }) => ({ jobId: String(jobId), at: Date.parse(String(time)) - this.#clockAheadMs }))
+      .filter(({ at }) => !this.#resumedAt.some((resumed) => at >= resumed && at < resumed + RESUMED_MS));
+  }
+
+  /** Runs a command with its configuration to its end. */
+  command(...args: string[]): Promise<Ended> {
+    return this.#place.startAt(this.configFile, args, { node: this.#node }).ended;
+  }
+
+  /** What `status --json` prints. */
+  async status(): Promise<FleetStatus> {
+    const { code, stdout, stderr } = await this.command('status', '--json');
+    if (code !== 0) throw new Error(`status ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as FleetStatus;
+  }
+}
+
+/** The parts of it that tests of the fleet look at. */
+export interface FleetStatus {
+  readonly agents: readonly { readonly name: string; readonly state: string; readonly jobs: number }[];
+  readonly jobs: readonly {
+    readonly jobId: string;
+    readonly state: string;
+    readonly owner: string | null;
+    readonly attempt: number;
+    readonly error: { readonly code: string; readonly message: string } | null;
+    readonly files: readonly {
+      readonly taskId: string;
+      readonly file: string;
+      readonly bytes: number;
+      readonly generation: number;
+    }[];
+  }[];
+}
+
+/** What stands behind the name of the program. */
+function isStopped(pid: number): boolean {
+  const stat = fs.readFileSync(path.join('/proc', String(pid), 'stat'), 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T');
+}

@@ -1,0 +1,251 @@
+/**
+ * A fleet: a PostgreSQL, a simulated cluster with jobs whose files only the test writes, and agents that share a directory
+ * of mirrors. Everything is ended and removed with the test.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { TestContext } from 'vitest';
+import { FLEET_PLACE } from '../../bench/fleet-node.ts';
+import type { JobDescription } from '../../src/sandbox/control.ts';
+import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
+import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
+import { orderOf } from './e2e-job.ts';
+import { Place, type Sections } from './e2e-place.ts';
+import type { SandboxService } from './e2e-sandbox.ts';
+import { until } from './e2e-until.ts';
+import { FleetAgent, type FleetAgentOptions } from './fleet-agent.ts';
+import { filesOf, type WrittenFile } from './fleet-files.ts';
+import { query } from './fleet-query.ts';
+import { Relay } from './fleet-relay.ts';
+
+/** The shortest that pg-boss takes. */
+export const HEARTBEAT_SECONDS = 10;
+const SCHEMA = 'jobtail';
+/** What is shown of mirrors that are not their files: so many of them, and lines of the log. */
+const EVIDENCE_FILES = 3;
+const EVIDENCE_LINES = 30;
+
+export interface FleetOptions {
+  readonly jobs: number;
+  /** Their names; they are not started yet. */
+  readonly agents?: readonly string[];
+  /** Of the configuration, of every agent. */
+  readonly sections?: Sections;
+  /** Who says that the jobs are to be followed: the configuration of every agent, or commands, which take longer. */
+  readonly orderedBy?: 'configuration' | 'commands';
+}
+
+/** An ownership of a job, by the clock of the database, in ms. */
+export interface Attempt {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly agent: string;
+  readonly takenAt: number;
+  /** Null while it goes on. */
+  readonly endedAt: number | null;
+  readonly how: string | null;
+}
+
+export class Fleet {
+  readonly place: Place;
+  readonly sandbox: SandboxService;
+  readonly database: TemporaryDatabase;
+  readonly jobs: JobDescription[] = [];
+  readonly files: WrittenFile[] = [];
+  readonly #agents = new Map<string, FleetAgent>();
+  readonly #sections: Sections;
+  readonly #configured: ReturnType<typeof orderOf>[] = [];
+
+  private constructor(
+    parts: { place: Place; sandbox: SandboxService; database: TemporaryDatabase },
+    sections: Sections,
+  ) {
+    this.place = parts.place;
+    this.sandbox = parts.sandbox;
+    this.database = parts.database;
+    this.#sections = sections;
+  }
+
+  static async make(context: TestContext, options: FleetOptions): Promise<Fleet> {
+    const { jobs, agents = ['anna', 'ben', 'cleo'], sections = {}, orderedBy = 'configuration' } = options;
+    const programs = findDatabasePrograms([FLEET_PLACE]);
+    if (programs === undefined) throw new Error('there is no PostgreSQL');
+    const database = await TemporaryDatabase.start(programs);
+    // What is asked for first is done last: the agents are ended before their database.
+    context.onTestFinished(() => database.remove());
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const fleet = new Fleet({ place, sandbox, database }, sections);
+    for (let number = 0; number < jobs; number++) await fleet.submit();
+    if (orderedBy === 'configuration') fleet.#configured.push(...fleet.jobs.map(orderOf));
+    for (const name of agents) await fleet.addAgent(name);
+    context.onTestFinished(() => fleet.#closeRelays());
+    return fleet;
+  }
+
+  get agents(): FleetAgent[] {
+    return [...this.#agents.values()];
+  }
+
+  agent(name: string): FleetAgent {
+    const agent = this.#agents.get(name);
+    if (agent === undefined) throw new Error(`no agent is called ${name}`);
+    return agent;
+  }
+
+  /** One more, which is not started. */
+  async addAgent(name: string, clock: Pick<FleetAgentOptions, 'imports' | 'clockAheadMs'> = {}): Promise<FleetAgent> {
+    const relay = await Relay.start(this.database.port);
+    const directory = path.join(this.place.directory, name);
+    fs.mkdirSync(directory);
+    const urlFile = path.join(directory, 'url');
+    fs.writeFileSync(urlFile, this.database.url.replace(`:${this.database.port}/`, `:${relay.port}/`), { mode: 0o600 });
+    const configFile = path.join(directory, 'config.yaml');
+    const sections: Record<string, unknown> = {
+      results: { enabled: false },
+      poll: { minIntervalSeconds: 0.3, maxIntervalSeconds: 1 },
+      ...this.#sections,
+      watch: this.#configured,
+      state: { directory: path.join(directory, 'state') },
+      fleet: {
+        urlFile,
+        name,
+        heartbeatSeconds: HEARTBEAT_SECONDS,
+        schema: SCHEMA,
+        ...(this.#sections['fleet'] as object),
+      },
+    };
+    fs.writeFileSync(configFile, this.place.configText(this.sandbox, sections));
+    const agent = new FleetAgent({ name, place: this.place, configFile, relay, ...clock });
+    this.#agents.set(name, agent);
+    return agent;
+  }
+
+  /** One more job of the cluster, which nobody follows yet. */
+  async submit(): Promise<JobDescription> {
+    const job = await this.sandbox.submit({ tasks: [{}] });
+    this.jobs.push(job);
+    this.files.push(...filesOf(job, (taskId, file) => this.place.mirrorOf(job.jobId, taskId, file)));
+    return job;
+  }
+
+  filesOf({ jobId }: JobDescription): WrittenFile[] {
+    return this.files.filter(({ name }) => name.startsWith(`${jobId}/`));
+  }
+
+  /** Starts all agents and has them follow all jobs. */
+  async run(): Promise<void> {
+    await Promise.all(this.agents.map((agent) => agent.start()));
+    if (this.#configured.length === 0) await this.watchAll();
+    await this.untilOwned();
+  }
+
+  /** Orders each job at another agent. */
+  async watchAll(): Promise<void> {
+    const { agents } = this;
+    const runs = agents.map(async (agent, index) => {
+      const mine = this.jobs.filter((_, number) => number % agents.length === index);
+      for (const job of mine) await mustSucceed(agent, ...watchWords(job));
+    });
+    await Promise.all(runs);
+  }
+
+  /** Until each job has an owner, and none of them is `but`. */
+  async untilOwned(but: readonly string[] = []): Promise<void> {
+    await until('an owner of each job', async () => {
+      const owners = await this.owners();
+      return (
+        this.jobs.every(({ jobId }) => owners.has(jobId)) && ![...owners.values()].some((name) => but.includes(name))
+      );
+    });
+  }
+
+  /** By job. */
+  async owners(): Promise<Map<string, string>> {
+    const attempts = await this.attempts();
+    return new Map(attempts.filter(({ endedAt }) => endedAt === null).map(({ jobId, agent }) => [jobId, agent]));
+  }
+
+  /** How many jobs each agent has. */
+  async shares(): Promise<Map<string, number>> {
+    const shares = new Map<string, number>();
+    for (const name of (await this.owners()).values()) shares.set(name, (shares.get(name) ?? 0) + 1);
+    return shares;
+  }
+
+  /** Until every job has an owner, and each agent that runs as many as any other, but for one. */
+  async untilSpread(): Promise<void> {
+    const running = this.agents.filter(({ isRunning }) => isRunning);
+    await until('each agent to have its share', async () => {
+      const shares = [...(await this.shares()).values()];
+      const owned = shares.reduce((sum, jobs) => sum + jobs, 0);
+      return (
+        owned === this.jobs.length && shares.length === running.length && Math.max(...shares) - Math.min(...shares) <= 1
+      );
+    });
+  }
+
+  /** By job, the oldest first. */
+  attempts(): Promise<Attempt[]> {
+    return this.query(
+      `SELECT job_id::text AS "jobId", attempt::float8 AS attempt, agent, how,
+        extract(epoch FROM taken_at)::float8 * 1000 AS "takenAt", extract(epoch FROM ended_at)::float8 * 1000 AS "endedAt"
+        FROM ${SCHEMA}.attempts ORDER BY job_id, attempt`,
+    );
+  }
+
+  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
+    return query<Row>(this.database.url, text, values);
+  }
+
+  /** So many lines more in each file. */
+  grow(lines = 3): void {
+    for (const file of this.files) file.append(lines);
+  }
+
+  async untilEqual(files: readonly WrittenFile[] = this.files): Promise<void> {
+    const others = () => files.filter(({ isEqual }) => !isEqual);
+    try {
+      await until('the mirrors to be the files', () => others().length === 0);
+    } catch (error) {
+      const found = await Promise.all(
+        others()
+          .slice(0, EVIDENCE_FILES)
+          .map((file) => this.#evidenceOf(file)),
+      );
+      throw new Error([error, ...found].join('\n'));
+    }
+  }
+
+  /** All that is known of a mirror that is not its file. */
+  async #evidenceOf(file: WrittenFile): Promise<string> {
+    const [jobId] = file.name.split('/');
+    const tables = ['jobs', 'orders', 'attempts'];
+    const rows = await Promise.all(
+      tables.map((table) => this.query(`SELECT * FROM ${SCHEMA}.${table} WHERE job_id = $1`, [jobId])),
+    );
+    const said = this.agents.flatMap(({ name, program }) =>
+      program.log.filter((line) => String(line['jobId']) === jobId).map((line) => `${name}: ${JSON.stringify(line)}`),
+    );
+    const shown = rows.flatMap((found, index) => found.map((row) => `${tables[index]}: ${JSON.stringify(row)}`));
+    return [file.wrongInTheEnd(), ...shown, ...said.slice(-EVIDENCE_LINES)].join('\n');
+  }
+
+  async #closeRelays(): Promise<void> {
+    await Promise.all(this.agents.map(({ relay }) => relay.close()));
+  }
+}
+
+/** The command that follows a job. With its tasks: to find them takes longer, the longer there is nothing of them. */
+export const watchWords = ({ jobId, tasks }: JobDescription): string[] => [
+  'watch',
+  jobId,
+  ...tasks.flatMap(({ taskId }) => ['--task', taskId]),
+];
+
+/** What the command printed. */
+export async function mustSucceed(agent: FleetAgent, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await agent.command(...args);
+  if (code !== 0) throw new Error(`${agent.name}: ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`);
+  return stdout;
+}
