@@ -22,7 +22,7 @@ const END_TRANSFER_MS = 5_000;
 
 /** @throws JobtailError config, secret-unavailable */
 export async function fleetAddress({ fleet }: FleetConfig, log: Log, secrets: Secrets): Promise<FleetAddress> {
-  requireNode(process.versions.node);
+  requireFleetNode();
   const { schema, url, urlFile, urlCredential } = fleet;
   if (url !== null) return { url, schema, secrets };
   const source =
@@ -34,7 +34,9 @@ export async function fleetAddress({ fleet }: FleetConfig, log: Log, secrets: Se
   return { url: await secret.read(new AbortController().signal), schema, secrets };
 }
 
-function requireNode(version: string): void {
+/** @throws JobtailError config */
+export function requireFleetNode(): void {
+  const version = process.versions.node;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;
   throw new JobtailError('config', `a fleet needs Node.js ${NODE.join('.')} or newer, and this is ${version}`, {

@@ -1,5 +1,6 @@
 /** `agent demo --fleet`: three agents on a real PostgreSQL, of which one is killed and one stopped; every byte compared. */
 import pc from 'picocolors';
+import { requireFleetNode } from '../../daemon/fleet.ts';
 import { type Comparison, compareSides } from './comparison.ts';
 import { conclude, showComparison } from './conclusion.ts';
 import { FleetParts } from './fleet-parts.ts';
@@ -17,6 +18,7 @@ export interface FleetDemoOptions {
 
 /** It leaves nothing behind, also where `signal` ends it. */
 export async function demoOfFleet(options: FleetDemoOptions, signal: AbortSignal): Promise<void> {
+  requireFleetNode();
   const startedAt = performance.now();
   const parts = new FleetParts();
   try {

@@ -37,7 +37,7 @@ export async function followJob(story: Story): Promise<void> {
   const agent = await startAgent(story);
   const { screen, seconds, job } = story;
   await command(story, 'watch', job.jobId);
-  await showView(story);
+  await showView(story, agent);
   screen.step('The job runs: lines as they arrive in the mirrors');
   screen.say(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
   screen.say();
@@ -66,9 +66,12 @@ async function startAgent({ screen, parts, signal }: Story): Promise<TaskProcess
 }
 
 /** The link of the page, which goes on over the kill; it takes a moment until it is served. */
-async function showView(story: Story): Promise<void> {
+async function showView(story: Story, agent: TaskProcess): Promise<void> {
   const { parts, screen, signal } = story;
-  const isServed = () => (parts.outputOf('run').includes('the view is at ') ? true : undefined);
+  const isServed = () => {
+    requireAlive(agent);
+    return parts.outputOf('run').includes('the view is at ') ? true : undefined;
+  };
   await until(isServed, { what: 'the view was served', limitMs: PROCESS_MS, signal });
   await command(story, 'view', '--no-open');
   screen.say('Whoever opens this in a browser sees the job grow, over the kill as well.');
