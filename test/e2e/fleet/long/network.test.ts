@@ -62,12 +62,20 @@ it.concurrent('a database that is away: the same agents have the same jobs after
   await fleet.untilSpread();
   await fleet.untilEqual();
   const before = await fleet.owners();
+  const said = new Map(fleet.agents.map(({ name, program }) => [name, program.log.length]));
   await fleet.database.kill();
   const awayAt = performance.now();
   fleet.grow();
   // What they own, they go on with.
   await until('a mirror to grow', () => fleet.files.some(({ isEqual }) => isEqual));
-  await Promise.all(fleet.agents.map(({ program }) => program.says('paused ')));
+  // Each job when its own lease may be over.
+  await until('all jobs to be paused', () =>
+    fleet.agents.every(({ name, program }) => {
+      const paused = program.log.slice(said.get(name)).filter(({ msg }) => String(msg).startsWith('paused '));
+      const jobs = paused.reduce((sum, line) => sum + Number(line['jobs']), 0);
+      return jobs === [...before.values()].filter((owner) => owner === name).length;
+    }),
+  );
   const lengths = fleet.files.map(({ mirrorBytes }) => mirrorBytes);
   fleet.grow();
   await sleep(Math.max(0, OUTAGE_MS - (performance.now() - awayAt)));
