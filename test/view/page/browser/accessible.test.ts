@@ -113,7 +113,11 @@ describe('the page', needs('chromium'), () => {
       throw new Error(`the key Tab never leads to ${name}`);
     };
     await view.page.locator('.job-row').first().waitFor();
-    await keyboard.press('/');
+    // The rows are there a moment before the page takes keys.
+    await until('the filter to have the focus', async () => {
+      await keyboard.press('/');
+      return view.page.evaluate('document.activeElement.tagName === "INPUT"') as Promise<boolean>;
+    });
     await keyboard.type('wing');
     await until('the filter', async () => (await view.page.locator('.job-row').count()) === 1);
     await tabTo(/job-row/);
