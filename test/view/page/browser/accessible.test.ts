@@ -138,8 +138,15 @@ describe('the page', needs('chromium'), () => {
     await keyboard.press('Enter');
     await pane.locator('.row.selected').getByText('step 300').waitFor();
     await tabTo(/^rows/);
-    await keyboard.press('p');
-    await pane.locator('.plot canvas').waitFor();
+    // What is in sight may just be drawn anew, and then there is nothing to plot: again, as a person would.
+    await until('the plot', async () => {
+      await keyboard.press('p');
+      const drawn = pane.locator('.plot canvas').waitFor({ timeout: 5_000 });
+      return drawn.then(
+        () => true,
+        () => false,
+      );
+    });
     await tabTo(/^overview/);
     await keyboard.press('PageUp');
     await tabTo(/^rows/);
