@@ -127,6 +127,15 @@ describe('the page', needs('chromium'), () => {
     await keyboard.press('/');
     await keyboard.type('step 199');
     await pane.locator('.row.found').getByText('step 199').waitFor();
+    const painted = () => view.page.evaluate('[...CSS.highlights.get("match")].map(String)') as Promise<string[]>;
+    await until('the match to be painted', async () => (await painted()).join() === 'step 199');
+    await tabTo(/Regular expression/);
+    await keyboard.press('Enter');
+    await keyboard.press('/');
+    await keyboard.press('Control+a');
+    await keyboard.type('^step 19[7-9]$');
+    await pane.getByText('1 of 3', { exact: true }).waitFor();
+    await until('what it matches', async () => (await painted()).sort().join() === 'step 197,step 198,step 199');
     await keyboard.press('Escape');
     await tabTo(/^rows/);
     await keyboard.press('l');
