@@ -15,8 +15,8 @@ const ALONE = [
   'test/agent/results/listing/hostile-listings.test.ts',
 ];
 
-/** Minutes of processes that wait for one another: only where they are asked for (`npm run test:fleet`). */
-const LONG = process.env['JOBTAIL_FLEET'] === 'long' ? [] : ['test/e2e/fleet/long/**'];
+/** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
+const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
 
 /**
  * Files that ask for the longest time limits go first: begun last, one of them would be left to a single core. vitest
