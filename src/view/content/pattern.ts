@@ -4,8 +4,8 @@
  * an index is a byte. An expression of a person runs over the text of each line, and only for so long.
  */
 import { isUtf8 } from 'node:buffer';
-import fs from 'node:fs';
 import vm from 'node:vm';
+import { withinProcessorTime } from '../../system/processor-time.ts';
 import { Refused } from '../refused.ts';
 import { NEWLINE } from './window.ts';
 
@@ -24,8 +24,6 @@ export type Pattern = (bytes: Buffer, from: number) => Match[];
 const MOST_CHARACTERS = 256;
 /** Of the processor, for one slice: a good expression takes a few milliseconds. */
 const EXPRESSION_MS = 300;
-/** On a machine that gives its time to others it is tried so often. */
-const MOST_TRIES = 20;
 
 /** @throws Refused (400) */
 export function patternOf(options: PatternOptions): Pattern {
@@ -80,7 +78,7 @@ function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Patt
   // In another realm: what runs there can be ended.
   const context = vm.createContext({ source, flags: matchCase ? 'gmu' : 'gimu' });
   try {
-    vm.runInContext('var expression = new RegExp(source, flags)', context, { timeout: EXPRESSION_MS });
+    vm.runInContext('var expression = new RegExp(source, flags)', context);
   } catch {
     throw new Refused(400, 'this is no regular expression');
   }
@@ -88,7 +86,14 @@ function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Patt
   return (bytes, from) => {
     const pieces = textsOf(bytes, from);
     context['pieces'] = pieces;
-    const found = inTime(() => find.runInContext(context, { timeout: EXPRESSION_MS }) as number[][]);
+    const found = withinProcessorTime(
+      EXPRESSION_MS,
+      (timeout) => find.runInContext(context, { timeout }) as number[][],
+    );
+    if (found === undefined)
+      throw new Refused(400, 'this expression takes too long', {
+        hint: 'write it without a repetition inside of another one',
+      });
     return pieces.flatMap((piece, index) => inBytes(found[index] ?? [], piece));
   };
 }
@@ -116,31 +121,6 @@ function textsOf(bytes: Buffer, from: number): Piece[] {
     start = end;
   }
   return pieces;
-}
-
-/** Work that a timeout ends, again if it was the machine that had no time for it. @throws Refused (400) */
-function inTime<T>(work: () => T): T {
-  for (let tries = 1; ; tries++) {
-    const before = threadMs();
-    try {
-      return work();
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-      if (threadMs() - before < EXPRESSION_MS / 2 && tries < MOST_TRIES) continue;
-      throw new Refused(400, 'this expression takes too long', {
-        hint: 'write it without a repetition inside of another one',
-      });
-    }
-  }
-}
-
-/** Processor time of this thread so far (`schedstat` of the kernel); where it is not counted, the clock. */
-function threadMs(): number {
-  try {
-    return Number(fs.readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
-  } catch {
-    return performance.now();
-  }
 }
 
 /** Indexes and lengths in a text, one after the other, as those in the bytes. */
