@@ -55,8 +55,8 @@ export class Envelopes {
 }
 
 async function readContract(text: string): Promise<WSDL> {
-  // With all it brings along it is a quarter of a start, and an agent may have no call to make.
-  const { WSDL } = await import('soap');
+  // Only this part of the package, and not before the first call: a start is over sooner without.
+  const { WSDL } = await import('soap/lib/wsdl/index.js');
   return new Promise((resolve, reject) => {
     const contract = new WSDL(text, 'contract', { handleNilAsNull: true, customDeserializer: { long: exactLong } });
     Object.assign(contract.options, { preserveWhitespace: true, attributesKey: 'attributes' });
