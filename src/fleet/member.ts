@@ -20,7 +20,7 @@ import { Handover } from './handover.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
-import { ORDERS_CHANNEL } from './orders.ts';
+import { Notices } from './notices.ts';
 import type { AgentAbout, Member, Report, Standing } from './register.ts';
 import { Rounds } from './rounds.ts';
 import { Wakeable } from './wakeable.ts';
@@ -56,8 +56,6 @@ export interface MemberNumbers {
 
 const LOOK_MS = 250;
 const ROUND_MS = 1_000;
-/** Notifications that come together are one. */
-const TOGETHER_MS = 20;
 /** Between attempts to reach the database at the start. */
 const CONNECT_AGAIN_MS = 2_000;
 /** A stop waits no longer for its jobs to be handed over. */
@@ -73,6 +71,7 @@ export class FleetMember implements Ownership {
   readonly register = new FleetRegister(() => this.#joined);
   readonly #changes: RowChanges;
   readonly #wakeable = new Wakeable();
+  readonly #notices = new Notices(() => this.#noticed());
   /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
   readonly failed: Promise<never>;
   /** Resolves when somebody asks it to hand its jobs over and end. */
@@ -86,7 +85,6 @@ export class FleetMember implements Ownership {
   #isFailing = false;
   #running: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
-  #listening: { close(): Promise<void> } | undefined;
   #configured: readonly WatchOrder[] = [];
   #follower: Follower | undefined;
 
@@ -188,7 +186,8 @@ export class FleetMember implements Ownership {
     this.#wakeable.wake();
     clearInterval(this.#timer);
     await this.#running;
-    await this.#listening?.close().catch(() => {});
+    await this.#notices.close();
+    await this.#heartbeat.ended();
     const joined = this.#joined;
     if (joined === undefined) return;
     try {
@@ -203,7 +202,7 @@ export class FleetMember implements Ownership {
   #look(): void {
     const joined = this.#joined;
     this.#rounds?.pauseUnsure();
-    if (joined !== undefined) void this.#heartbeat.look(joined);
+    if (joined !== undefined) this.#heartbeat.look(joined);
   }
 
   async #run(): Promise<void> {
@@ -239,7 +238,7 @@ export class FleetMember implements Ownership {
       const rounds = new Rounds({ ...this.#options, held: this.#held, joined, handover, member: this.#member });
       rounds.use(this.#follower, this.#configured);
       await rounds.begin();
-      this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#notified());
+      await this.#notices.listen(database);
       this.#rounds = rounds;
       this.#joined = joined;
       this.#isFailing = false;
@@ -252,15 +251,11 @@ export class FleetMember implements Ownership {
   }
 
   /** Somebody ordered something, or gave jobs back. */
-  #notified(): void {
+  async #noticed(): Promise<void> {
     const joined = this.#joined;
     if (joined === undefined || !this.#heartbeat.isHeard) return;
-    setTimeout(() => {
-      this.#heartbeat.refresh(joined).then(
-        () => this.#wakeable.wake(),
-        () => {},
-      );
-    }, TOGETHER_MS);
+    await this.#heartbeat.refresh(joined);
+    this.#wakeable.wake();
   }
 
   #heard(standing: Standing): void {

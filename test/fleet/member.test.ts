@@ -1,4 +1,5 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';
@@ -25,4 +26,22 @@ it('an order that comes while a job is finished is fulfilled, and nothing fails 
   await until('the job to be followed again', () => followed.has(jobId));
   expect(store.jobs.get(jobId)?.state).toBe('watched');
   expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
+
+it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { log } = fleet.start('anna', {});
+  await until('the agent to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
+  await fleet.query('CREATE TABLE looks (at timestamptz DEFAULT clock_timestamp())');
+  await fleet.query(
+    `CREATE FUNCTION note_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO looks DEFAULT VALUES; RETURN NEW; END $$`,
+  );
+  await fleet.query('CREATE TRIGGER looked AFTER UPDATE ON jobtail.agents FOR EACH ROW EXECUTE FUNCTION note_look()');
+  // As from so many transactions: those of one that say the same are one.
+  await fleet.query(`SELECT pg_notify('jobtail_orders', number::text) FROM generate_series(1, 500) AS number`);
+  const count = async () =>
+    (await fleet.query<{ count: number }>('SELECT count(*)::int AS count FROM looks'))[0]?.count ?? 0;
+  await until('a look', async () => (await count()) > 0);
+  await sleep(1_000);
+  expect(await count()).toBeLessThan(20);
 });
