@@ -5,7 +5,6 @@
  */
 import type { JobtailError } from '../errors.ts';
 import { asJobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
 import type { HeldJob, HeldJobs } from './held-jobs.ts';
 import type { Joined } from './joined.ts';
 import type { Member, Report, Standing } from './register.ts';
@@ -95,7 +94,7 @@ export class Heartbeat {
       current.filter(({ jobId }) => owned.has(jobId)),
       sentAt,
     );
-    const lost = current.filter(({ jobId }: { jobId: JobId }) => !owned.has(jobId));
+    const lost = current.filter(({ jobId }) => !owned.has(jobId));
     if (lost.length > 0) onLost(lost);
     await this.refresh(joined);
     if (monotonic() >= this.#superviseFrom) this.#supervise(joined);

@@ -140,14 +140,17 @@ export class FleetMember implements Ownership {
 
   async fence(row: LiveFileRow): Promise<void> {
     const { jobId } = row;
-    const job = this.#held.get(jobId);
     this.#held.require(jobId);
-    const sentAt = this.#held.moment();
-    if (job === undefined || this.#rounds === undefined || !(await this.#rounds.fence(job, row))) {
-      this.#held.refused += 1;
-      throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
+    const [job, sentAt] = [this.#held.get(jobId), this.#held.moment()];
+    if (job !== undefined && (await this.#rounds?.fence(job, row)) === true) {
+      this.#held.prolong([job], sentAt);
+      return;
     }
-    this.#held.prolong([job], sentAt);
+    const now = this.#held.get(jobId);
+    // Renewed meanwhile, it is another job of the queue.
+    if (now !== undefined && now !== job) return this.fence(row);
+    this.#held.refused += 1;
+    throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
   copyMark(jobId: JobId): string | null {

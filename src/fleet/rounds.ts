@@ -140,7 +140,8 @@ export class Rounds {
   /** Jobs are somebody else's: nothing of them stays here. */
   lost(jobs: readonly HeldJob[]): void {
     const { held, log } = this.#options;
-    const known = jobs.filter((job) => held.get(job.jobId)?.attempt === job.attempt);
+    // One that was renewed meanwhile is another job of the queue by now.
+    const known = jobs.filter((job) => held.get(job.jobId) === job);
     if (known.length === 0) return;
     for (const { jobId } of known) {
       held.remove(jobId);

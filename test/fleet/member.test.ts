@@ -45,3 +45,33 @@ it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, .
   await sleep(1_000);
   expect(await count()).toBeLessThan(20);
 });
+
+it('a job whose lease is made anew in the middle of a step of a generation stays with its owner', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const { orders, database } = await fleet.join('command');
+  const expire = async (seconds: number) => {
+    for (const table of ['queue', 'job'])
+      await fleet.query(`UPDATE jobtail_boss.${table} SET expire_seconds = $1 WHERE name = 'follow'`, [seconds]);
+  };
+  // The agent is told of it as it is now; that it is a day then, is for the sake of a busy machine.
+  await expire(3);
+  const { jobId } = orderFor(1);
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { member, store, followed, log } = fleet.start('anna', {});
+  await until('the job to be followed', () => followed.has(jobId));
+  await expire(86_400);
+  const [row] = store.liveFiles.ofJob(jobId);
+  if (row === undefined) throw new Error('it has no live file');
+  const isRenewed = async () =>
+    (await fleet.query(`SELECT 1 FROM jobtail_boss.job WHERE name = 'follow' AND state = 'completed'`)).length > 0;
+  for (let step = 0; step % 20 !== 0 || !(await isRenewed()); step++) {
+    await member.fence(row);
+    // Nobody waits for the next round.
+    await orders.notify(database);
+  }
+  expect(member.numbers).toMatchObject({ lost: 0, refusedWrites: 0, jobs: 1 });
+  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});

@@ -6,7 +6,7 @@ import type { Log } from '../../src/agent/ports.ts';
 import { Budget } from '../../src/fleet/budget.ts';
 import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
-import { type JobId, LIVE_FILE_NAMES } from '../../src/job.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
@@ -116,7 +116,7 @@ export class FleetParts {
 
 /** An order for a job with one task. */
 export const orderFor = (number: number): WatchOrder => ({
-  ...{ jobId: String(number) as JobId, tasks: null, files: LIVE_FILE_NAMES, results: false },
+  ...{ jobId: String(number) as JobId, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: false },
   ...{ settleAfterMs: null, source: 'command' },
 });
 
