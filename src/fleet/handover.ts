@@ -82,8 +82,8 @@ export class Handover {
 
   /** Writes what changed of these jobs, some of it; whether more is left. */
   async write(jobs: readonly HeldJob[]): Promise<boolean> {
-    const waiting = new Set(this.#changes.jobs(jobs.length + this.#ahead.size));
-    const changed = jobs.filter(({ jobId }) => waiting.has(jobId));
+    const byId = new Map(jobs.map((job) => [job.jobId, job]));
+    const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
     if (changed.length === 0) return false;
     return (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
   }
