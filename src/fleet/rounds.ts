@@ -192,7 +192,7 @@ export class Rounds {
   /** Orders lead to changes here, and these are known there, before anybody is told that they are done. */
   async #fulfil(): Promise<void> {
     const { joined, held, handover, member } = this.#options;
-    const open = await joined.orders.openOf(member.name, MOST_ORDERS);
+    const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MOST_ORDERS);
     const mine = open.filter(({ jobId }) => ['taken', 'following'].includes(held.stateOf(jobId) ?? ''));
     const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
     const jobs = [...new Set(settled.map(({ jobId }) => jobId))].flatMap((jobId) => held.get(jobId) ?? []);

@@ -75,3 +75,17 @@ it('a job whose lease is made anew in the middle of a step of a generation stays
   expect(member.numbers).toMatchObject({ lost: 0, refusedWrites: 0, jobs: 1 });
   expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
+
+it('orders that wait for their answers keep nobody from giving others', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const [{ jobId }, another] = [orderFor(1), orderFor(2)];
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { followed, store } = fleet.start('anna', {});
+  await until('the job to be followed', () => followed.has(jobId));
+  // Nobody answers them.
+  await orders.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
+  await until('all of them to be asked for', () => store.requests.open().length === 600);
+  await orders.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
+  await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
+});
