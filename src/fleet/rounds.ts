@@ -255,6 +255,7 @@ export class Rounds {
     const stuck = held.all('taken', 'paused').slice(0, most - jobs.length);
     if (jobs.length + stuck.length === 0) return;
     const given = await this.#end([...jobs, ...stuck], 'handed-over', async () => {});
+    if (given.length === 0) return;
     this.#given += given.length;
     log.info({ jobs: given.length }, `handed over ${countOf(given.length, 'job')}`);
   }
@@ -267,6 +268,8 @@ export class Rounds {
   ): Promise<readonly HeldJob[]> {
     const { held, joined, handover, endTransfer } = this.#options;
     const { claims, orders } = joined;
+    // The agent that stops may still write: what it has stays.
+    if (this.#follower === undefined) return [];
     for (const { jobId } of jobs) held.setState(jobId, 'leaving');
     await Promise.all(jobs.map(({ jobId }) => this.#release(jobId)));
     await Promise.allSettled(jobs.map(({ jobId }) => endTransfer(jobId)));
@@ -317,9 +320,10 @@ export class Rounds {
   /** The agent leaves a job alone; with `isLost`, nothing of it stays then. */
   #release(jobId: JobId, isLost = false): Promise<void> {
     const { handover, endTransfer } = this.#options;
+    const follower = this.#follower;
     const before = this.#releases.get(jobId) ?? Promise.resolve();
     const released = before
-      .then(() => this.#follower?.release(jobId))
+      .then(() => follower?.release(jobId))
       .then(async () => {
         if (!isLost) return;
         this.#fulfilment.forgetJob(jobId);

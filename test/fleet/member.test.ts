@@ -89,3 +89,30 @@ it('orders that wait for their answers keep nobody from giving others', { ...PAT
   await orders.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
   await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
 });
+
+it('an agent that stops gives nothing away that it may still write', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { member, followed } = fleet.start('anna', {});
+  await until('the job to be followed', () => followed.has(jobId));
+  // A round that is about to give the job away waits for this before, to fulfil an order.
+  const session = await fleet.session();
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
+  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
+  const drained = member.drain();
+  await until('the round to wait', async () => {
+    const waiting = await fleet.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+    return waiting.length > 0;
+  });
+  member.detach();
+  await session.query('COMMIT');
+  await sleep(2_000);
+  expect(followed).toEqual(new Set([jobId]));
+  expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
+  member.attach({ take: () => {}, release: async () => {}, refresh: () => {} }, []);
+  await drained;
+  expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
+});
