@@ -15,6 +15,7 @@ import { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { HEARTBEAT_SECONDS } from './fleet.ts';
 import { connectTo, query } from './fleet-query.ts';
+import { Relay } from './fleet-relay.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 
 const SCHEMA = 'jobtail';
@@ -55,9 +56,17 @@ export class FleetParts {
     return new FleetParts(database);
   }
 
-  /** As an agent or a command, by its name. */
-  async join(name: string): Promise<Joined> {
-    const joined = await openFleet(this.#address, name, { heartbeatSeconds: HEARTBEAT_SECONDS });
+  /** A way to the database that can fall silent. */
+  async relay(): Promise<Relay> {
+    const relay = await Relay.start(this.#database.port);
+    onTestFinished(() => relay.close());
+    return relay;
+  }
+
+  /** As an agent or a command, by its name; over a relay, if its port is given. */
+  async join(name: string, port = this.#database.port): Promise<Joined> {
+    const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
+    const joined = await openFleet({ ...this.#address, url }, name, { heartbeatSeconds: HEARTBEAT_SECONDS });
     onTestFinished(() => joined.database.close());
     return joined;
   }
