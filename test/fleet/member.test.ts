@@ -116,3 +116,18 @@ it('an agent that stops gives nothing away that it may still write', { ...PATIEN
   await drained;
   expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
 });
+
+it('jobs of a long configuration are followed while others are still to be ordered', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const configured = Array.from({ length: 1_000 }, (_, index) => orderFor(index + 1));
+  const { followed } = fleet.start('anna', { configured });
+  await until('the first ones to be followed', () => followed.size > 0);
+  const count = async () =>
+    (await fleet.query<{ count: number }>('SELECT count(*)::int AS count FROM jobtail.configured'))[0]?.count;
+  expect(await count()).toBeLessThan(1_000);
+  await until('all of them to be followed', () => followed.size === 1_000);
+  expect(await count()).toBe(1_000);
+});
