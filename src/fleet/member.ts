@@ -214,14 +214,18 @@ export class FleetMember implements Ownership {
       let pauseMs = ROUND_MS;
       try {
         if (this.#joined === undefined) await this.#join();
-        else if (this.#heartbeat.isHeard)
-          await this.#rounds?.round({ standing: this.#standing, isDraining: this.#isDraining });
+        else if (this.#heartbeat.isHeard && (await this.#round())) pauseMs = 0;
       } catch (thrown) {
         this.#failed(asJobtailError(thrown));
         if (this.#joined === undefined) pauseMs = CONNECT_AGAIN_MS;
       }
       await this.#wakeable.pause(pauseMs);
     }
+  }
+
+  async #round(): Promise<boolean> {
+    const options = { standing: this.#standing, isDraining: this.#isDraining };
+    return (await this.#rounds?.round(options)) ?? false;
   }
 
   async #join(): Promise<void> {

@@ -87,11 +87,12 @@ export class Rounds {
     await this.#upkeep.begin();
   }
 
-  async round({ standing, isDraining }: RoundOptions): Promise<void> {
+  /** Whether another one is to begin at once: there is more to be taken, or to be ordered. */
+  async round({ standing, isDraining }: RoundOptions): Promise<boolean> {
     if (standing !== this.#standing) this.#given = 0;
     this.#standing = standing;
-    if (this.#follower === undefined) return;
-    if (!isDraining) await this.#take(standing);
+    if (this.#follower === undefined) return false;
+    const taken = isDraining ? 0 : await this.#take(standing);
     await this.#bring();
     await this.#fulfil();
     await this.#write();
@@ -99,7 +100,8 @@ export class Rounds {
     if (isDraining) await this.#give(MOST_GIVEN);
     else if (standing !== undefined) await this.#give(Math.min(MOST_GIVEN, this.#excess(standing)));
     await this.#renew();
-    await this.#upkeep.round(this.#follower);
+    const isAllOrdered = await this.#upkeep.round(this.#follower);
+    return taken === MOST_TAKEN || !isAllOrdered;
   }
 
   fence(job: HeldJob, row: LiveFileRow): Promise<boolean> {
@@ -155,22 +157,23 @@ export class Rounds {
     );
   }
 
-  /** As many as are this agent's share; more, if they wait for long. */
-  async #take(standing: Standing | undefined): Promise<void> {
+  /** As many as are this agent's share; more, if they wait for long. How many it took. */
+  async #take(standing: Standing | undefined): Promise<number> {
     const { held, joined, member, log } = this.#options;
-    if (standing === undefined) return;
+    if (standing === undefined) return 0;
     const share = this.#sharesOf(standing).get(member.name) ?? 0;
     const waitsLong = standing.waiting > 0 && standing.waitingMs > WAITING_MS;
     const most = Math.min(MOST_TAKEN, (waitsLong ? member.mostJobs : share) - held.size);
-    if (most <= 0) return;
+    if (most <= 0) return 0;
     const sentAt = held.moment();
     const taken = await joined.claims.take(most);
-    if (taken.length === 0) return;
+    if (taken.length === 0) return 0;
     this.#hold(taken, sentAt);
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
     const others = takeovers === 0 ? '' : `, ${takeovers} of them from agents that are silent`;
     log.info({ jobs: taken.length, takeovers }, `took ${countOf(taken.length, 'job')}${others}`);
+    return taken.length;
   }
 
   #hold(taken: readonly TakenJob[], sentAt: Moment): void {

@@ -52,9 +52,15 @@ export class Upkeep {
     await this.#exchangeHabits();
   }
 
-  async round(follower: Follower): Promise<void> {
-    const now = this.#options.clock.monotonic();
+  /** Whether all that is configured is ordered. */
+  async round(follower: Follower): Promise<boolean> {
     if (this.#known !== this.configured) await this.#takeConfigured();
+    await this.#lookAround(follower);
+    return this.#known === this.configured;
+  }
+
+  async #lookAround(follower: Follower): Promise<void> {
+    const now = this.#options.clock.monotonic();
     if (now - this.#doneAt < EVERY_MS) return;
     this.#doneAt = now;
     if (await this.#takeRule()) follower.refresh();
