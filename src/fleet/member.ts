@@ -5,38 +5,29 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Follower, Ownership } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/fleet-schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
 import type { RowChanges } from '../store/row-changes.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import type { Clock } from '../system/clock.ts';
 import type { Budget } from './budget.ts';
 import { FleetRegister } from './fleet-register.ts';
 import { Handover } from './handover.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
+import type { MemberContext } from './member-context.ts';
 import { Notices } from './notices.ts';
 import type { AgentAbout, Member, Report, Standing } from './register.ts';
 import { Rounds } from './rounds.ts';
 import { Wakeable } from './wakeable.ts';
 
-export interface MemberOptions extends FleetAddress {
+export interface MemberOptions extends FleetAddress, MemberContext {
   readonly settings: FleetSettings;
-  readonly store: Store;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** Of the mirror directory: agents that have the same one see the same files. */
-  readonly mirror: string;
   readonly bootId: string | null;
   readonly about: AgentAbout;
   readonly budget: Budget;
-  /** Gives back what a job lent, if that can be had at once. */
-  readonly endTransfer: (jobId: JobId) => Promise<void>;
   /** Milliseconds since the job that waits longest was visited; null if there is none. */
   readonly lagMs: () => number | null;
   /** Jobs are owned for at most so long without a new lease; a day if left out. */
@@ -105,7 +96,7 @@ export class FleetMember implements Ownership {
     this.#heartbeat = new Heartbeat({
       ...{ held: this.#held, member: this.#member, monotonic: () => clock.monotonic(), report: () => this.#report() },
       onStanding: (standing) => this.#heard(standing),
-      onLost: (jobs) => this.#rounds?.lost(jobs),
+      onLost: (jobs) => this.#rounds?.following.lost(jobs),
       onFailure: (error) => this.#failed(error),
     });
   }
@@ -161,8 +152,8 @@ export class FleetMember implements Ownership {
     return {
       isUp: this.#joined !== undefined && this.#heartbeat.isHeard,
       leaseAgeSeconds: this.#held.leaseAgeMs / 1000,
-      takeovers: this.#rounds?.takeovers ?? 0,
-      lost: this.#rounds?.lostJobs ?? 0,
+      takeovers: this.#rounds?.taking.takeovers ?? 0,
+      lost: this.#rounds?.following.lostJobs ?? 0,
       refusedWrites: this.#held.refused,
       standing: this.#standing,
       jobs: this.#held.size,
@@ -204,7 +195,7 @@ export class FleetMember implements Ownership {
 
   #look(): void {
     const joined = this.#joined;
-    this.#rounds?.pauseUnsure();
+    this.#rounds?.following.pauseUnsure();
     if (joined !== undefined) this.#heartbeat.look(joined);
   }
 
@@ -239,10 +230,12 @@ export class FleetMember implements Ownership {
       await takeName(joined.register, this.#member, this.#stop.signal);
       const { database, claims, queue } = joined;
       await queue.setHeartbeat(heartbeatSeconds);
-      const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.lost(jobs);
+      const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.following.lost(jobs);
       const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
       await bringOwnJobs(store, mirror, joined, log);
-      const rounds = new Rounds({ ...this.#options, held: this.#held, joined, handover, member: this.#member });
+      const onFailure = (error: JobtailError) => this.#failed(error);
+      const context = { ...this.#options, held: this.#held, joined, handover, member: this.#member };
+      const rounds = new Rounds({ ...context, onFailure });
       rounds.use(this.#follower, this.#configured);
       await rounds.begin();
       await this.#notices.listen(database);
@@ -271,7 +264,7 @@ export class FleetMember implements Ownership {
     if (this.#isFailing) log.info({ scope: SCOPE }, `${SCOPE} works again`);
     this.#isFailing = false;
     this.#options.budget.use(this.#joined?.database, standing.agents.length);
-    this.#rounds?.resumeSure();
+    this.#rounds?.following.resumeSure();
     if (standing.drainAsked) this.#askToDrain();
   }
 

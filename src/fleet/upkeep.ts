@@ -1,21 +1,12 @@
 /** What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of them. */
 import type { Follower } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports.ts';
 import type { JobId } from '../job.ts';
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { Clock } from '../system/clock.ts';
-import type { Joined } from './joined.ts';
+import type { JoinedContext } from './member-context.ts';
 import type { Order } from './orders.ts';
-import type { Member } from './register.ts';
 
-export interface UpkeepOptions {
-  readonly store: Store;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly joined: Joined;
-  readonly member: Member;
-}
+export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
 const EVERY_MS = 5_000;
 /** Of what is only there in case that something went wrong. */

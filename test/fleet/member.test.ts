@@ -1,6 +1,7 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
@@ -130,4 +131,29 @@ it('jobs of a long configuration are followed while others are still to be order
   expect(await count()).toBeLessThan(1_000);
   await until('all of them to be followed', () => followed.size === 1_000);
   expect(await count()).toBe(1_000);
+});
+
+it('what goes wrong while a lost job is left alone is said, and the agent goes on', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  let fails = true;
+  const { member, log, followed, store } = fleet.start('anna', {
+    onRelease: async () => {
+      if (fails) throw new JobtailError('disk-full', 'there is no room for its last bytes');
+    },
+  });
+  await until('the job to be followed', () => followed.has(jobId));
+  // As if another one had taken it, and given it back.
+  await fleet.query(`UPDATE jobtail_boss.job SET retry_count = retry_count + 1, state = 'retry' WHERE name = 'follow'`);
+  await until('it to be lost', () => member.numbers.lost === 1);
+  await until('the failure to be said', () =>
+    log.some(({ message }) => message.includes('no room for its last bytes')),
+  );
+  fails = false;
+  await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 2);
 });
