@@ -4,13 +4,12 @@
  * the service would show from another offset, so it is asked from there, and what does not fit is dropped.
  */
 import { StringDecoder } from 'node:string_decoder';
-import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
 import type { Content, Part } from '../../ports.ts';
-import { endTogether } from '../compare/alike.ts';
 import type { Follow } from '../steps.ts';
 import { HALF_BLOCK_BYTES, shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import { MARKS, type Mark } from './marks.ts';
-import { Utf8Reading } from './reading.ts';
+import { tellByRepetition } from './repeated-text.ts';
 
 /** `again`: the file changed while it was looked at. `second` is an answer that is worth to be used again. */
 export interface MarkFound {
@@ -31,6 +30,8 @@ const SMALL_BYTES = 64 * 1024;
 const STEP_BYTES = 1024 * 1024;
 /** Where the service is asked; the first one tells nearly everything. */
 const OFFSETS = [1, 2, 3];
+/** Of one character of three bytes again and again, these tell something: where one cuts a character, the other does not. */
+const REPEATED_OFFSETS = [1, 3];
 
 /** `text` is the answer from `from` on, where the file has the bytes `known`, as far as they are known. */
 export async function* findMark(text: Content, from: number, known: Buffer): Follow<MarkFound> {
@@ -100,9 +101,10 @@ async function* askNear(before: Before): Follow<MarkFound> {
     if (mark === undefined || others.length > 0) continue;
     const isSure = ofNone < 0 && (!isBlind || mark.encoder !== undefined);
     if (isSure || (ofNone < most && !isBlind)) return isSure || (yield* isAsBefore(before)) ? { mark } : AGAIN;
-    if (at > 1 || mark.encoder !== undefined || !(yield* isAsBefore(before))) continue;
-    const byEnds = await tellByEnds(text, part.content, widthOfLead(head[0] ?? 0));
-    if (byEnds !== undefined) return { mark: byEnds === 'none' ? 'none' : mark };
+    if (!REPEATED_OFFSETS.includes(at) || mark.encoder !== undefined) continue;
+    const told = await tellByRepetition(text, part.content, at);
+    if (told === undefined || !(yield* isAsBefore(before))) continue;
+    return { mark: told === 'none' ? 'none' : mark };
   }
   return AGAIN;
 }
@@ -150,16 +152,9 @@ function evidence(found: Buffer, shown: Buffer, goesOn = false): number {
   return Math.min(shown.length, WITHIN_BLOCK_BYTES);
 }
 
-/** The same few bytes again and again: only the end can tell whether one character of three bytes is missing. */
-async function tellByEnds(text: Content, found: Content, width: number): Promise<'none' | 'swallowed' | undefined> {
-  const straight = await endTogether(new Utf8Reading(text, width), new Utf8Reading(found));
-  const shifted = await endTogether(new Utf8Reading(text), new Utf8Reading(found));
-  if (straight === shifted) return undefined;
-  return straight ? 'none' : 'swallowed';
-}
-
 /** Asks where the answer serves as the second reading of a text full of cut characters, or where little is sent again. */
-async function* askCheaply({ text, from, head, certain, marks }: Before): Follow<MarkFound | undefined> {
+async function* askCheaply(before: Before): Follow<MarkFound | undefined> {
+  const { text, from, head, certain, marks } = before;
   const [mark] = marks;
   if (mark === undefined || mark.encoder !== undefined) return undefined;
   const isCut = certain.length < text.length && (head.length > certain.length || (await hasUncertain(text)));
@@ -182,7 +177,8 @@ async function* askCheaply({ text, from, head, certain, marks }: Before): Follow
   const shifted = isShifted(stretch, at, found);
   // Neither: perhaps it is UTF-16, or a code page; both: the text repeats itself.
   if (straight === shifted) return undefined;
-  return { mark: straight ? 'none' : mark, ...second };
+  if (straight) return { mark: 'none', ...second };
+  return (yield* isAsBefore(before)) ? { mark, ...second } : AGAIN;
 }
 
 async function hasUncertain(text: Content): Promise<boolean> {

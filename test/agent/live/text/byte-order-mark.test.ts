@@ -41,6 +41,31 @@ describe('a byte-order mark that is swallowed', () => {
   });
 
   test.each([
+    ['e697a5', 683, 'efbb'],
+    ['efbbbf', 681, 'efbfefbfc599'],
+    ['e282ac', 682, '80'],
+    ['e697a5', 682, 'eda080'],
+    ['e282ac', 334, 'efbfbd'.repeat(8)],
+    ['efbbbf', 159, `efbbef${'bbef'.repeat(271)}bb`],
+    ['e282ac', 341, ''],
+    ['e697a5', 340, 'c5990a'.repeat(9)],
+    ['efbbbf', 342, 'c080'],
+    ['efbbbf', 340, 'f09f98f09f98'],
+  ])(
+    'is found where one character stands again and again, and a block ends: %s, %i times, then %s',
+    async (...content) => {
+      const [character, times, end] = content;
+      for (const more of [-2, -1, 0, 1, 2]) {
+        const rest = Buffer.from(character.repeat(times + more) + end, 'hex');
+        const marked = Buffer.concat([BYTE_ORDER_MARK, rest]);
+        expect((await find(marked, { swallowBom: true })).mark).toBe('efbbbf');
+        expect((await find(rest, { swallowBom: false })).mark).toBe('none');
+        expect((await find(marked, { swallowBom: false })).mark).toBe('none');
+      }
+    },
+  );
+
+  test.each([
     ['ASCII', Buffer.from('line of a log\n'.repeat(20_000))],
     ['one byte again and again', Buffer.alloc(200_000, 'x')],
     ['one character again and again', Buffer.from('日'.repeat(90_000))],
