@@ -14,7 +14,7 @@ const ALONE = [
   'test/remote/soap/streaming.test.ts',
   'test/remote/soap/broken-answers.test.ts',
   'test/sandbox/streaming.test.ts',
-  'test/agent/results/listing/hostile-listings.test.ts',
+  'test/agent/results/listing/long/hostile-listings.test.ts',
 ];
 
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
@@ -64,7 +64,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: [...ALONE, ...LONG], isolate: false },
       },
-      { extends: true, test: { name: 'alone', include: ALONE } },
+      { extends: true, test: { name: 'alone', include: ALONE, exclude: LONG } },
     ],
   },
 });

@@ -126,7 +126,7 @@ describe.concurrent('the tasks of a job are found', PATIENCE, () => {
   });
 });
 
-it('whose ids follow no rule are missed, and what helps is said', PATIENCE, async (context) => {
+it.concurrent('whose ids follow no rule are missed, and what helps is said', PATIENCE, async (context) => {
   const tasks = [{ taskId: '900000001' }, { taskId: '800000007' }];
   const { place, job, watch, agent } = await setUp(context, {
     spec: { tasks },

@@ -1,5 +1,4 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
-import fs from 'node:fs';
 import path from 'node:path';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/long-backlog.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
@@ -18,6 +17,7 @@ import { Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { memoryWriter } from './memory-content.ts';
 import { ModelDisk } from './model-disk.ts';
+import { newState } from './new-state.ts';
 
 export const JOB = '501' as JobId;
 export const TASK = '9001' as TaskId;
@@ -49,8 +49,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.#options = options;
     const { directory, remote, now } = options;
-    const state = path.join(directory, 'state');
-    fs.mkdirSync(state, { recursive: true });
+    const state = newState(path.join(directory, 'state'));
     const disk = options.disk ?? new ModelDisk();
     this.store = new Store({ directory: state, service: 'model', owner: true, now });
     this.#mirrorDirectory = path.join(directory, 'mirror');

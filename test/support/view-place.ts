@@ -13,6 +13,7 @@ import { readToken } from '../../src/view/http/token.ts';
 import { type RunningView, serveView } from '../../src/view/serve.ts';
 import type { ViewSettings } from '../../src/view/settings.ts';
 import { NEW_ROW } from './live-place.ts';
+import { newState } from './new-state.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 import { EventReader } from './view-events.ts';
 
@@ -46,8 +47,8 @@ export class ViewPlace {
   private constructor(directory: string, settings: Partial<ViewSettings>) {
     this.directory = directory;
     this.mirrors = path.join(directory, 'mirror');
-    const stateDirectory = path.join(directory, 'state');
-    for (const each of [this.mirrors, stateDirectory]) fs.mkdirSync(each);
+    const stateDirectory = newState(path.join(directory, 'state'));
+    fs.mkdirSync(this.mirrors);
     this.store = new Store({ directory: stateDirectory, service: 'http://service', owner: true, now: Date.now });
     this.settings = {
       ...{ mirrorDirectory: this.mirrors, stateDirectory, publicUrl: null, tokenFile: null, agentPid: null },

@@ -22,6 +22,7 @@ import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
 import type { ResultRow } from '../../../src/store/rows.ts';
 import { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/system/clock.ts';
+import { newState } from '../../support/new-state.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 export const JOB = '501' as JobId;
@@ -120,8 +121,7 @@ export class ResultsPlace {
   constructor(context: Partial<ResultsOptions> = {}, parent?: string) {
     this.directory = parent === undefined ? temporaryDirectory() : temporaryDirectoryIn(parent);
     this.mirror = path.join(this.directory, 'mirror');
-    const state = path.join(this.directory, 'state');
-    fs.mkdirSync(state);
+    const state = newState(path.join(this.directory, 'state'));
     fs.mkdirSync(this.mirror);
     this.store = new Store({ directory: state, service: 'model', owner: true, now: () => this.now });
     onTestFinished(() => this.store.close());

@@ -4,13 +4,14 @@ import { LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { Store } from '../../../src/store/store.ts';
 import { JOB } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
+import { newState } from '../../support/new-state.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const TASK = '9001' as TaskId;
 
 function setUp(tasks: readonly TaskId[] | null = null) {
   const clock = new HeldClock();
-  const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: clock.now });
+  const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
   onTestFinished(() => store.close());
   const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
   store.transaction(() => store.jobs.watch({ ...order, jobId: JOB, tasks }, clock.now()));

@@ -8,6 +8,7 @@ import { Store } from '../../../src/store/store.ts';
 import { JOB } from '../../support/engine.ts';
 import { HeldClock } from '../../support/held-clock.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
+import { newState } from '../../support/new-state.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 const { signal } = new AbortController();
@@ -48,7 +49,7 @@ class TaskRemote extends ModelRemote {
 function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}, isToldOfJobs = false) {
   const clock = new HeldClock();
   const remote = Object.assign(new TaskRemote(), habits);
-  const store = new Store({ directory: temporaryDirectory(), service: 'x', owner: true, now: clock.now });
+  const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
   onTestFinished(() => store.close());
   const said: string[] = [];
   const say = (_: unknown, message: string) => void said.push(message);

@@ -6,7 +6,6 @@ import type { Polled } from '../../../../src/agent/poll/poll.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
-import { Store } from '../../../../src/store/store.ts';
 import type { Clock } from '../../../../src/system/clock.ts';
 import { Engine, JOB } from '../../../support/engine.ts';
 import { memoryWriter } from '../../../support/memory-content.ts';
@@ -91,8 +90,6 @@ export class World {
       written: new Map(),
       mayBeDamaged: false,
     }));
-    fs.mkdirSync(this.#state);
-    fs.writeFileSync(path.join(this.#state, 'agent.db'), databaseOfNew());
     this.#engine = this.#start();
     const learned = learnedBefore(setting);
     if (learned === undefined) return;
@@ -553,20 +550,6 @@ export class World {
       const fits = (content: Buffer) => kept.every((byte, index) => byte === content[index] || byte === 0x3f);
       if (!subject.generations.some(fits)) fail(subject, `kept what never was: ${back}`, kept, subject.generations);
     }
-  }
-}
-
-/** The database that an agent begins with: made once, for to make it takes as long as several polls. */
-let newDatabase: Buffer | undefined;
-function databaseOfNew(): Buffer {
-  if (newDatabase !== undefined) return newDatabase;
-  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-model-'));
-  try {
-    new Store({ directory, service: 'model', owner: true, now: () => 0 }).close();
-    newDatabase = fs.readFileSync(path.join(directory, 'agent.db'));
-    return newDatabase;
-  } finally {
-    fs.rmSync(directory, { recursive: true });
   }
 }
 

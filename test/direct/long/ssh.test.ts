@@ -3,15 +3,15 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { TransferMethod } from '../../src/agent/ports.ts';
-import { PrivateDirectory } from '../../src/direct/private-directory.ts';
-import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
-import { until } from '../support/e2e-until.ts';
-import { holdingWay } from '../support/holding-way.ts';
-import { needs, needsThat, SSH } from '../support/needs.ts';
-import { openFilesIn } from '../support/wire-files.ts';
-import { commandLines, type LendOptions, SshPlace } from './ssh-place.ts';
-import { CuttableLine, restrictedCommand, Sshd } from './sshd.ts';
+import type { TransferMethod } from '../../../src/agent/ports.ts';
+import { PrivateDirectory } from '../../../src/direct/private-directory.ts';
+import { createKeyPair } from '../../../src/sandbox/cluster/key-pair.ts';
+import { until } from '../../support/e2e-until.ts';
+import { holdingWay } from '../../support/holding-way.ts';
+import { needs, needsThat, SSH } from '../../support/needs.ts';
+import { openFilesIn } from '../../support/wire-files.ts';
+import { commandLines, type LendOptions, SshPlace } from '../ssh-place.ts';
+import { CuttableLine, restrictedCommand, Sshd } from '../sshd.ts';
 
 /** To see which files the process has open. */
 const IF_SEEN = needsThat(fs.existsSync('/proc/self/fd'), 'digests of files while they grow: it needs /proc');

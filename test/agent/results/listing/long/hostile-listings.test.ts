@@ -1,21 +1,21 @@
 /** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
-import type { Patterns } from '../../../../src/agent/patterns.ts';
-import { Ledger } from '../../../../src/agent/results/ledger.ts';
-import { judgeOf } from '../../../../src/agent/results/listing/selection.ts';
-import { NO_STAMP, Stamps } from '../../../../src/agent/results/listing/stamps.ts';
-import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
-import { distinct, type Plan, planSync } from '../../../../src/agent/results/plan.ts';
-import { Progress } from '../../../../src/agent/results/progress.ts';
-import type { ResultRow } from '../../../../src/store/rows.ts';
-import { systemClock } from '../../../../src/system/clock.ts';
-import { fileCalls } from '../../../../src/system/files.ts';
-import { slowness, watchTurns } from '../../../support/turns.ts';
-import { listResponse } from '../../../support/wire-envelopes.ts';
-import { createRemote } from '../../../support/wire-remote.ts';
-import { bodyOf, startHttpServer } from '../../../support/wire-server.ts';
-import { inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
+import { namesThatMayBe } from '../../../../../src/agent/live/append/listed-files.ts';
+import type { Patterns } from '../../../../../src/agent/patterns.ts';
+import { Ledger } from '../../../../../src/agent/results/ledger.ts';
+import { judgeOf } from '../../../../../src/agent/results/listing/selection.ts';
+import { NO_STAMP, Stamps } from '../../../../../src/agent/results/listing/stamps.ts';
+import { LiveLinks } from '../../../../../src/agent/results/place/live-links.ts';
+import { distinct, type Plan, planSync } from '../../../../../src/agent/results/plan.ts';
+import { Progress } from '../../../../../src/agent/results/progress.ts';
+import type { ResultRow } from '../../../../../src/store/rows.ts';
+import { systemClock } from '../../../../../src/system/clock.ts';
+import { fileCalls } from '../../../../../src/system/files.ts';
+import { slowness, watchTurns } from '../../../../support/turns.ts';
+import { listResponse } from '../../../../support/wire-envelopes.ts';
+import { createRemote } from '../../../../support/wire-remote.ts';
+import { bodyOf, startHttpServer } from '../../../../support/wire-server.ts';
+import { inMemory, JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 
 const PATIENCE = { timeout: 300_000 };
 const MB = 1e6;
