@@ -33,7 +33,7 @@ export const resultBySoap: Measurement = {
       peer: 'base64',
       atMost: 0.6,
     },
-    { kind: 'ratio', what: against('bare `curl -o`'), figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 2 },
+    { kind: 'ratio', what: against('bare `curl -o`'), figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 1.6 },
   ],
   prepare: async (place) => {
     const bytes = sized(place.quick ? 24 * MIB : 512 * MIB);

@@ -30,7 +30,7 @@ const FIGURES: readonly { what: string; unit: string; slack: number; of: (sample
   { what: 'resident memory', unit: 'MB', slack: 8, of: ({ residentBytes }) => residentBytes / 1e6 },
   { what: 'JavaScript heap', unit: 'MB', slack: 8, of: ({ heapBytes }) => heapBytes / 1e6 },
   { what: 'open handles', unit: '', slack: 16, of: ({ handles }) => handles },
-  { what: 'lag', unit: 's', slack: 5, of: ({ lagSeconds }) => lagSeconds },
+  { what: 'the oldest poll of a job', unit: 's ago', slack: 5, of: ({ lagSeconds }) => lagSeconds },
   { what: 'delay of the event loop (p99)', unit: 'ms', slack: 10, of: ({ blockedMs }) => blockedMs },
   // For information: it depends on what else the machine does.
   { what: 'one core', unit: '%', slack: 100, of: ({ coreShare }) => coreShare * 100 },

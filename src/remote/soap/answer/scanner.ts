@@ -49,9 +49,7 @@ export type Rest = { readonly xml: string; readonly fault?: undefined } | { read
 
 /** An open element. */
 interface Frame {
-  readonly localName: string;
-  readonly namespace: string;
-  readonly nil: boolean;
+  readonly tag: StartTag;
   /**
    * `within` is in a lifted one that holds elements; `words` are those of a fault; `left-out` is with everything in it.
    */
@@ -102,7 +100,7 @@ export class AnswerScanner implements XmlEvents {
 
   open(tag: StartTag): void {
     const parent = this.#frames.at(-1);
-    if (parent?.nil === true) throw malformed('an element inside a nil one');
+    if (parent?.tag.nil === true) throw malformed('an element inside a nil one');
     const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag, parent);
     this.#frames.push(frame);
     // How many are lifted is for the one who takes them to say.
@@ -114,13 +112,13 @@ export class AnswerScanner implements XmlEvents {
   text(bytes: Buffer, literal: boolean): void {
     const frame = this.#frames.at(-1);
     if (frame === undefined) return;
-    if (frame.kind === 'within' && !frame.nil) {
+    if (frame.kind === 'within' && !frame.tag.nil) {
       this.#options.lifted?.bytes(literal ? bytes : resolveReferences(bytes));
     } else if (frame.kind === 'lifted' && this.#rule?.encoding !== 'elements') {
       this.#plainBytes -= bytes.length;
       const decoded = this.#base64?.push(bytes) ?? (literal ? bytes : resolveReferences(bytes, reusedSpace()));
       if (decoded.length > 0) this.#options.lifted?.bytes(decoded);
-    } else if (frame.nil || frame.kind === 'lifted' || this.#frames.length <= FRAMES_AROUND_CONTENT) {
+    } else if (frame.tag.nil || frame.kind === 'lifted' || this.#frames.length <= FRAMES_AROUND_CONTENT) {
       if (!isWhiteSpace(bytes)) throw malformed('text where none may stand');
     } else {
       const characters = literal ? bytes : resolveReferences(bytes);
@@ -159,25 +157,25 @@ export class AnswerScanner implements XmlEvents {
     const isEnvelope = tag.localName === 'Envelope' && ENVELOPES.includes(tag.namespace);
     if (!isEnvelope) throw this.#unexpected(`it holds ${this.#nameOf(tag)} instead of a SOAP envelope`);
     this.#write(START_OF_REST);
-    return { ...tag, kind: 'plain', end: '</soap:Envelope>' };
+    return { tag, kind: 'plain', end: '</soap:Envelope>' };
   }
 
   #headerOrBody(tag: StartTag): Frame {
-    const inEnvelope = tag.namespace === this.#frames[0]?.namespace && !this.#bodySeen;
-    if (inEnvelope && tag.localName === 'Header') return { ...tag, kind: 'left-out', end: '' };
+    const inEnvelope = tag.namespace === this.#frames[0]?.tag.namespace && !this.#bodySeen;
+    if (inEnvelope && tag.localName === 'Header') return { tag, kind: 'left-out', end: '' };
     if (!inEnvelope || tag.localName !== 'Body') throw this.#unexpected(`its envelope holds ${this.#nameOf(tag)}`);
     this.#bodySeen = true;
     this.#write('<soap:Body>');
-    return { ...tag, kind: 'plain', end: '</soap:Body>' };
+    return { tag, kind: 'plain', end: '</soap:Body>' };
   }
 
   #content(tag: StartTag): Frame {
     const { operation, namespace } = this.#options;
     if (this.#contentSeen) throw this.#unexpected('the body of its envelope holds more than one element');
     this.#contentSeen = true;
-    if (tag.namespace === this.#frames[0]?.namespace && tag.localName === 'Fault') {
+    if (tag.namespace === this.#frames[0]?.tag.namespace && tag.localName === 'Fault') {
       this.#fault = new FaultWords();
-      return { ...tag, kind: 'plain', end: '' };
+      return { tag, kind: 'plain', end: '' };
     }
     if (tag.namespace !== namespace || tag.localName !== `${operation}Response`) {
       throw this.#unexpected(`it holds ${this.#nameOf(tag)} instead of ${operation}Response of ${namespace}`);
@@ -196,9 +194,10 @@ export class AnswerScanner implements XmlEvents {
 
   #ofFault(tag: StartTag, fault: FaultWords): Frame {
     // Markup within the words: they stay, and it goes.
-    if (this.#frames.at(-1)?.kind === 'words') return { ...tag, kind: 'words', end: '' };
-    const path = [...this.#frames.slice(FRAMES_AROUND_CONTENT + 1), tag].map(({ localName }) => localName).join('/');
-    return { ...tag, kind: fault.open(path), end: '' };
+    if (this.#frames.at(-1)?.kind === 'words') return { tag, kind: 'words', end: '' };
+    const tags = [...this.#frames.slice(FRAMES_AROUND_CONTENT + 1).map((frame) => frame.tag), tag];
+    const path = tags.map(({ localName }) => localName).join('/');
+    return { tag, kind: fault.open(path), end: '' };
   }
 
   #isAt(path: readonly string[], tag: StartTag): boolean {
@@ -206,18 +205,20 @@ export class AnswerScanner implements XmlEvents {
     return (
       outer === path.length - 1 &&
       tag.localName === path[outer] &&
-      path.slice(0, outer).every((name, index) => name === this.#frames[index + FRAMES_AROUND_CONTENT + 1]?.localName)
+      path
+        .slice(0, outer)
+        .every((name, index) => name === this.#frames[index + FRAMES_AROUND_CONTENT + 1]?.tag.localName)
     );
   }
 
   /** A nil one is left to be absent: to the contract that is the same. */
   #lift(tag: StartTag, rule: LiftedElement): Frame {
-    if (tag.nil) return { ...tag, kind: 'plain', end: '' };
+    if (tag.nil) return { tag, kind: 'plain', end: '' };
     this.#base64 = rule.encoding === 'base64' ? new Base64Decoder() : undefined;
     this.#options.lifted?.begin();
     if (rule.indexed) this.#write(`<${tag.localName}>${this.#liftedCount}`);
     this.#liftedCount += 1;
-    return { ...tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
+    return { tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
   }
 
   /** An element of a record; what it is, and whether it is nil, is for the one who takes it to say. */
@@ -225,12 +226,12 @@ export class AnswerScanner implements XmlEvents {
     if (this.#rule?.encoding !== 'elements') throw malformed('an element inside a text');
     if (this.#frames.length > DEEPEST) throw malformed(`more than ${DEEPEST} elements in each other`);
     this.#options.lifted?.element?.open(tag.namespace === this.#options.namespace ? tag.localName : '');
-    return { ...tag, kind: 'within', end: '' };
+    return { tag, kind: 'within', end: '' };
   }
 
   #plain(tag: StartTag): Frame {
     this.#write(tag.nil ? `<${tag.localName} xsi:nil="true">` : `<${tag.localName}>`);
-    return { ...tag, kind: 'plain', end: `</${tag.localName}>` };
+    return { tag, kind: 'plain', end: `</${tag.localName}>` };
   }
 
   #unexpected(what: string): JobtailError {

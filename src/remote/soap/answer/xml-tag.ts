@@ -85,9 +85,9 @@ export function parseStartTag(tag: string, namespaces: Namespaces): StartTag {
   if (qualifiedName === undefined) throw malformed('a < that begins no tag');
   const attributes = parseAttributes(tag, START_OF_TAG.lastIndex);
   namespaces.open(attributes.values);
-  const element = namespaces.resolve(qualifiedName);
+  const { namespace, localName } = namespaces.resolve(qualifiedName);
   const { values, empty } = attributes;
-  return { qualifiedName, ...element, nil: isNil(values, namespaces), empty, attributes: values.size };
+  return { qualifiedName, namespace, localName, nil: isNil(values, namespaces), empty, attributes: values.size };
 }
 
 /**
