@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
+import { query } from '../../bench/fleet-query.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
@@ -15,7 +16,6 @@ import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 import { FleetAgent, type FleetAgentOptions } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
-import { query } from './fleet-query.ts';
 import { Relay } from './fleet-relay.ts';
 
 /** The shortest that pg-boss takes. */

@@ -1,11 +1,11 @@
 /** The way to the database: silent for one agent, or the database is away for all of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { connectTo } from '../../../../bench/fleet-query.ts';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet, HEARTBEAT_SECONDS } from '../../../support/fleet.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
-import { connectTo } from '../../../support/fleet-query.ts';
 
 const OUTAGE_MS = 40_000;
 
