@@ -144,6 +144,13 @@ export class FleetMember implements Ownership {
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
+  /** Resolves when the next owner would know what stands here of a job, as far as that can be had now. */
+  async keep(jobId: JobId): Promise<void> {
+    const job = this.#held.get(jobId);
+    if (job === undefined) return;
+    await this.#rounds?.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+  }
+
   copyMark(jobId: JobId): string | null {
     return String(this.#held.get(jobId)?.attempt ?? 0);
   }

@@ -88,6 +88,11 @@ export class Rounds {
     return this.#options.handover.fence(job, row);
   }
 
+  /** What changed of a job is written. */
+  async keep(job: HeldJob): Promise<void> {
+    while (await this.#options.handover.write([job]));
+  }
+
   /** What changed of all jobs that are owned is written. */
   async writeAll(): Promise<void> {
     const { held, handover } = this.#options;
