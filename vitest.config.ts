@@ -17,8 +17,8 @@ const ALONE = [
   'test/agent/results/listing/hostile-listings.test.ts',
 ];
 
-/** Minutes of processes that wait for one another: only where they are asked for (`npm run test:fleet`). */
-const LONG = process.env['JOBTAIL_FLEET'] === 'long' ? [] : ['test/e2e/fleet/long/**'];
+/** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
+const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
 
 /** Where npm left pg-boss out, for the Node.js is too old for it, the one of `npm run setup:fleet` does for its tests. */
 const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg-boss');

@@ -196,7 +196,7 @@ describe('the import rule', () => {
     });
     expect(lines(wrong)).toEqual([]);
     for (const name of Object.keys(WRAPPED)) {
-      expect(imports.filter(({ to }) => to === name).length, `files that import ${name}`).toBeGreaterThan(0);
+      expect(imports.filter(({ to }) => packageOf(to) === name).length, `files that import ${name}`).toBeGreaterThan(0);
     }
   });
 

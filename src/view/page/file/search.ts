@@ -3,6 +3,7 @@ import { computed, type Signal, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/contents.ts';
 import type { SearchLine } from '../../contract/searches.ts';
 import { address, askLines } from '../api.ts';
+import { decode } from '../text/decode.ts';
 
 export interface Query {
   readonly text: string;
@@ -23,6 +24,8 @@ export interface Found {
   readonly marks: readonly number[];
 }
 
+type Match = readonly [byte: number, length: number];
+
 const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined, marks: [] };
 /** While somebody types. */
 const PAUSE_MS = 150;
@@ -36,13 +39,15 @@ const MOST_TOLD = 10_000;
 export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
   /** What is looked for, as it is found in text that is shown; undefined for regular expressions, which the server runs. */
-  readonly needle = computed(() => needleOf(this.query.value));
+  readonly #needle = computed(() => needleOf(this.query.value));
   readonly found: Signal<Found | undefined> = signal(undefined);
   /** Where the match begins that is shown, and its number from 0, if it is one of those that were told. */
   readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> =
     signal(undefined);
   readonly #content: () => ContentQuery;
+  /** Where those matches begin that were told, in order, and how long each of them is. */
   #positions: number[] = [];
+  #lengths = new Map<number, number>();
   /** Up to here everything is counted. */
   #to = 0;
   #isGathering = false;
@@ -59,6 +64,7 @@ export class Search {
     this.query.value = query;
     this.current.value = undefined;
     this.#positions = [];
+    this.#lengths.clear();
     this.found.value = query.text === '' ? undefined : NOTHING;
     if (query.text !== '') this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
   }
@@ -85,6 +91,22 @@ export class Search {
     const byte = known ?? (await this.#askNext(at, isBack));
     if (byte !== undefined) this.#show(byte);
     return byte;
+  }
+
+  /** What is to be marked in the text of a row that begins at a byte: of a regular expression, what was told of it there. */
+  needleIn(bytes: Uint8Array, start: number): RegExp | undefined {
+    const { text, regex } = this.query.value;
+    if (text === '' || !regex) return this.#needle.value;
+    const matched = this.#positions
+      .filter((byte) => byte >= start && byte < start + bytes.length)
+      .map((byte) => decode(bytes.subarray(byte - start, byte - start + (this.#lengths.get(byte) ?? 0))));
+    return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');
+  }
+
+  #keep([byte, length]: Match): void {
+    if (this.#lengths.size === MOST_TOLD) return;
+    this.#positions.push(byte);
+    this.#lengths.set(byte, length);
   }
 
   #show(byte: number): void {
@@ -129,18 +151,18 @@ export class Search {
   async #lookOn(bytes: number): Promise<void> {
     const before = this.#to;
     const { signal } = this.#running;
-    const came: number[] = [];
+    const came: Match[] = [];
     try {
       const where = { from: Math.max(0, before - OVERLAP_BYTES), most: MOST_TOLD };
       for await (const line of this.#ask(where))
         if ('at' in line)
           for (const [byte, length] of line.at) {
             // Others were whole before, and are counted.
-            if (byte + length > before) came.push(byte);
+            if (byte + length > before) came.push([byte, length]);
             this.#to = Math.max(this.#to, byte + length);
           }
       this.#to = Math.max(this.#to, bytes);
-      for (const byte of came) if (this.#positions.length < MOST_TOLD) this.#positions.push(byte);
+      for (const match of came) this.#keep(match);
       if (!signal.aborted) this.#set({ count: (this.found.value?.count ?? 0) + came.length });
     } catch {
       // The file was rewritten, or the server is busy: what comes next asks again.
@@ -151,7 +173,7 @@ export class Search {
 
   #take(line: SearchLine, near: number): void {
     if ('at' in line) {
-      for (const [byte] of line.at) this.#positions.push(byte);
+      for (const match of line.at) this.#keep(match);
       const first = this.#positions.find((byte) => byte >= near);
       if (this.current.value === undefined && first !== undefined) this.#show(first);
     } else if ('done' in line) {
@@ -171,8 +193,9 @@ export class Search {
 
 function needleOf({ text, matchesCase, word, regex }: Query): RegExp | undefined {
   if (text === '' || regex) return undefined;
-  const literal = text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
   const edge = '[\\p{L}\\p{N}_]';
-  const source = word ? `(?<!${edge})${literal}(?!${edge})` : literal;
+  const source = word ? `(?<!${edge})${literal(text)}(?!${edge})` : literal(text);
   return new RegExp(source, matchesCase ? 'gu' : 'giu');
 }
+
+const literal = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');

@@ -1,6 +1,6 @@
 /** Everything that is followed. */
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { useLive } from '../live.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { counted, grouped } from '../text/units.ts';
@@ -14,7 +14,8 @@ export function JobsPage() {
   const filter = useSignal('');
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => live.look({ jobs: '1' }), [live]);
-  useEffect(() => {
+  // Whoever sees the page can use its keys.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== '/' || event.target instanceof HTMLInputElement) return;
       event.preventDefault();

@@ -4,19 +4,22 @@ const NAME = 'match';
 /** More on one screen help nobody. */
 const MOST = 2_000;
 
-/** Paints what `needle` finds below `element`; what is returned takes it away again. */
-export function highlight(element: HTMLElement | null, needle: RegExp | undefined): () => void {
-  if (element === null || needle === undefined || !('highlights' in CSS)) return () => undefined;
+/** Paints in the rows below `element` what is to be marked in each; what is returned takes it away again. */
+export function highlight(element: HTMLElement | null, needleIn: (index: number) => RegExp | undefined): () => void {
+  if (element === null || !('highlights' in CSS)) return () => undefined;
   const painted = CSS.highlights.get(NAME) ?? new Highlight();
   CSS.highlights.set(NAME, painted);
-  const ranges = [...element.querySelectorAll('.text')].flatMap((row) => rangesIn(row, needle)).slice(0, MOST);
+  const ranges = [...element.querySelectorAll<HTMLElement>('[data-index]')]
+    .flatMap((row) => rangesIn(row.querySelector('.text'), needleIn(Number(row.dataset['index']))))
+    .slice(0, MOST);
   for (const range of ranges) painted.add(range);
   return () => {
     for (const range of ranges) painted.delete(range);
   };
 }
 
-function rangesIn(row: Element, needle: RegExp): Range[] {
+function rangesIn(row: Element | null, needle: RegExp | undefined): Range[] {
+  if (row === null || needle === undefined) return [];
   const text = row.textContent;
   return [...text.matchAll(needle)]
     .filter(([match]) => match !== '')

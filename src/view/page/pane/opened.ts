@@ -5,22 +5,13 @@ import { askBytes, askPlace } from '../api.ts';
 import { browserSource } from '../file/browser-source.ts';
 import { OpenFile, type Opening } from '../file/open-file.ts';
 import { Search } from '../file/search.ts';
-import { decode } from '../text/decode.ts';
-import { numberLines } from '../text/number-lines.ts';
 import { counted } from '../text/units.ts';
+import { type Kind, kindsNear } from './number-kinds.ts';
 import { type Selection, selected } from './selection.ts';
 
 /** Of chosen lines that are copied. */
 const MOST_COPIED_BYTES = 16 * 1024 * 1024;
 const SAID_MS = 2_000;
-/** Rows that are looked through for lines of numbers. */
-const NUMBER_ROWS = 500;
-
-/** A kind of lines: what its lines have around their numbers, and where one of them is. */
-export interface Kind {
-  readonly words: string;
-  readonly byte: number;
-}
 
 export class Opened {
   readonly file: OpenFile;
@@ -80,7 +71,8 @@ export class Opened {
   }
 
   togglePlot(): void {
-    this.kinds.value = this.kinds.value === undefined ? this.#kindsHere() : undefined;
+    this.kinds.value =
+      this.kinds.value === undefined ? kindsNear(this.file.window, this.selection.value?.from) : undefined;
   }
 
   select(start: number, isExtended: boolean): void {
@@ -128,16 +120,5 @@ export class Opened {
     this.kinds.value = undefined;
     this.selection.value = undefined;
     if (this.isSearching.value) this.search.look(this.search.query.value, 0);
-  }
-
-  /** Lines of numbers among the rows that are here: those like a chosen one first. */
-  #kindsHere(): Kind[] {
-    const { window } = this.file;
-    const chosen = this.selection.value?.from;
-    const last = chosen === undefined ? window.rows.length : window.rowAt(chosen) + 1;
-    const first = Math.max(0, last - NUMBER_ROWS);
-    const lines = Array.from({ length: last - first }, (_, index) => decode(window.bytesOf(first + index)));
-    const kinds = numberLines(lines).map(({ words, index }) => ({ words, byte: window.rows[first + index] ?? 0 }));
-    return kinds.sort((a, b) => Number(b.byte === chosen) - Number(a.byte === chosen));
   }
 }

@@ -1,5 +1,4 @@
 /** One opened content: its rows, and all that can be done with them. */
-import { useComputed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ContentQuery } from '../../contract.ts';
@@ -82,14 +81,13 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
 /** The rows, and the scroll bar of all bytes beside them. */
 function Content({ opened, label }: { opened: Opened; label: string }) {
   const { file, search, seen, isSearching } = opened;
-  const needle = useComputed(() => (isSearching.value ? search.needle.value : undefined));
   return (
     <div class="content">
       <Rows
         opened={opened}
         label={label}
         found={isSearching.value ? search.current.value?.byte : undefined}
-        needle={needle.value}
+        search={isSearching.value ? search : undefined}
       />
       <Overview
         total={file.standing.value.bytes}

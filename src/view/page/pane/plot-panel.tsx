@@ -7,7 +7,7 @@ import { Numbers } from '../file/numbers.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { grouped } from '../text/units.ts';
-import type { Kind } from './opened.ts';
+import type { Kind } from './number-kinds.ts';
 
 export interface PlotPanelProps {
   readonly content: () => ContentQuery;
@@ -48,7 +48,7 @@ export function PlotPanel({ content, kinds, bytes, onClose }: PlotPanelProps) {
           logarithmic
         </label>
         <span class="fine" role="status">
-          {problem ?? `${grouped(columns[0]?.length ?? 0)} points`}
+          {kind === undefined ? 'no lines of numbers here' : (problem ?? `${grouped(columns[0]?.length ?? 0)} points`)}
         </span>
         <IconButton icon="close" label="Close the plot" onClick={onClose} />
       </div>

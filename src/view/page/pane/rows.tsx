@@ -3,6 +3,7 @@ import { effect, useSignal } from '@preact/signals';
 import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
+import type { Search } from '../file/search.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { highlight } from './highlight.ts';
 import type { Opened } from './opened.ts';
@@ -22,14 +23,16 @@ export interface RowsProps {
   readonly label: string;
   /** The byte of the match that is shown. */
   readonly found: number | undefined;
-  readonly needle: RegExp | undefined;
+  /** What is looked for; undefined if nothing is. */
+  readonly search: Search | undefined;
 }
 
-export function Rows({ opened, label, found, needle }: RowsProps) {
+export function Rows({ opened, label, found, search }: RowsProps) {
   const { file, selection } = opened;
   const scroller = useRef<HTMLDivElement>(null);
   const unfolded = useSignal<ReadonlySet<number>>(new Set());
   void file.changes.value;
+  void search?.found.value;
   const { window } = file;
   const list = useVirtual({
     count: window.rows.length,
@@ -52,7 +55,7 @@ export function Rows({ opened, label, found, needle }: RowsProps) {
     // Whatever moved the end away: rows that came, a plot above them, another width.
     if (file.following.peek() && !list.isAtEnd(1)) list.scrollToEnd();
     forgetSizes(list.itemSizeCache, window);
-    return highlight(scroller.current, needle);
+    return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.rows[index] ?? 0));
   });
   return (
     <div

@@ -1,5 +1,5 @@
 /** Where one types what to look for, and reads how often it is there. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Query, Search } from '../file/search.ts';
 import { IconButton } from '../parts/button.tsx';
 import { grouped } from '../text/units.ts';
@@ -14,7 +14,8 @@ export interface SearchBarProps {
 
 export function SearchBar({ search, near, onStep, onClose }: SearchBarProps) {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // At once, not after the next frame: until then, what is typed would be taken for keys of the pane.
+  useLayoutEffect(() => field.current?.focus(), []);
   const query = search.query.value;
   const change = (part: Partial<Query>) => search.look({ ...query, ...part }, near());
   const onKeyDown = (event: KeyboardEvent) => {

@@ -16,14 +16,19 @@ export interface NumberLine {
   readonly isMeasured: boolean;
 }
 
+/** What a line has around its numbers, the same for all lines that are alike; undefined if it is no line of numbers. */
+export function kindOf(line: string): string | undefined {
+  if (line.length > MOST_CHARACTERS || line.match(NUMBER) === null) return undefined;
+  return line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS);
+}
+
 /** The lines with numbers, one for each kind (the last of it): measured ones first, then the most frequent; kinds of one line are none. */
 export function numberLines(lines: readonly string[]): NumberLine[] {
   const kinds = new Map<string, { line: NumberLine; count: number }>();
   for (const [index, line] of lines.entries()) {
-    const numbers = line.length > MOST_CHARACTERS ? [] : (line.match(NUMBER) ?? []);
-    if (numbers.length === 0) continue;
-    const isMeasured = numbers.some((number) => /[.eEdD]/.test(number));
-    const words = line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS);
+    const words = kindOf(line);
+    if (words === undefined) continue;
+    const isMeasured = (line.match(NUMBER) ?? []).some((number) => /[.eEdD]/.test(number));
     kinds.set(words, { line: { words, index, isMeasured }, count: (kinds.get(words)?.count ?? 0) + 1 });
   }
   return [...kinds.values()]

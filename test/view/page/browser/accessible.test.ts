@@ -113,11 +113,7 @@ describe('the page', needs('chromium'), () => {
       throw new Error(`the key Tab never leads to ${name}`);
     };
     await view.page.locator('.job-row').first().waitFor();
-    // The rows are there a moment before the page takes keys.
-    await until('the filter to have the focus', async () => {
-      await keyboard.press('/');
-      return view.page.evaluate('document.activeElement.tagName === "INPUT"') as Promise<boolean>;
-    });
+    await keyboard.press('/');
     await keyboard.type('wing');
     await until('the filter', async () => (await view.page.locator('.job-row').count()) === 1);
     await tabTo(/job-row/);
@@ -131,6 +127,15 @@ describe('the page', needs('chromium'), () => {
     await keyboard.press('/');
     await keyboard.type('step 199');
     await pane.locator('.row.found').getByText('step 199').waitFor();
+    const painted = () => view.page.evaluate('[...CSS.highlights.get("match")].map(String)') as Promise<string[]>;
+    await until('the match to be painted', async () => (await painted()).join() === 'step 199');
+    await tabTo(/Regular expression/);
+    await keyboard.press('Enter');
+    await keyboard.press('/');
+    await keyboard.press('Control+a');
+    await keyboard.type('^step 19[7-9]$');
+    await pane.getByText('1 of 3', { exact: true }).waitFor();
+    await until('what it matches', async () => (await painted()).sort().join() === 'step 197,step 198,step 199');
     await keyboard.press('Escape');
     await tabTo(/^rows/);
     await keyboard.press('l');
@@ -138,15 +143,8 @@ describe('the page', needs('chromium'), () => {
     await keyboard.press('Enter');
     await pane.locator('.row.selected').getByText('step 300').waitFor();
     await tabTo(/^rows/);
-    // What is in sight may just be drawn anew, and then there is nothing to plot: again, as a person would.
-    await until('the plot', async () => {
-      await keyboard.press('p');
-      const drawn = pane.locator('.plot canvas').waitFor({ timeout: 5_000 });
-      return drawn.then(
-        () => true,
-        () => false,
-      );
-    });
+    await keyboard.press('p');
+    await pane.locator('.plot canvas').waitFor();
     await tabTo(/^overview/);
     await keyboard.press('PageUp');
     await tabTo(/^rows/);

@@ -8,6 +8,8 @@ import { until } from '../../../support/e2e-until.ts';
 
 let content = '';
 let server: http.Server;
+/** Where the real server would find a regular expression. */
+let places: [number, number][] | undefined;
 const fetchAnywhere = globalThis.fetch;
 
 /** All places of a text, as the real server tells them. */
@@ -19,6 +21,7 @@ function answer({ url = '' }: http.IncomingMessage, response: http.ServerRespons
   for (let byte = content.indexOf(text, from); byte >= 0; byte = content.indexOf(text, byte + text.length))
     at.push([byte, text.length]);
   const before = query.get('before');
+  if (places !== undefined) at.splice(0, at.length, ...places);
   const told = before === null ? at : at.filter(([byte]) => byte < Number(before)).slice(-1);
   const lines: object[] = [{ at: told }];
   if (!query.has('from') && before === null)
@@ -28,6 +31,7 @@ function answer({ url = '' }: http.IncomingMessage, response: http.ServerRespons
 }
 
 beforeEach(async () => {
+  places = undefined;
   server = http.createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
@@ -41,9 +45,9 @@ afterEach(() => {
   server.closeAllConnections();
 });
 
-async function searched(text: string, near: number): Promise<Search> {
+async function searched(text: string, near: number, regex = false): Promise<Search> {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
-  search.look({ text, matchesCase: true, word: false, regex: false }, near);
+  search.look({ text, matchesCase: true, word: false, regex }, near);
   await until('the search', () => search.found.value?.isDone);
   return search;
 }
@@ -92,13 +96,25 @@ it.each([
 ])('marks %j in text that is shown', (text, shown, marked) => {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
   search.query.value = { text, matchesCase: false, word: false, regex: false };
-  expect(shown.match(search.needle.value ?? /never/)).toEqual([marked]);
+  expect(shown.match(search.needleIn(Buffer.from(shown), 0) ?? /never/)).toEqual([marked]);
 });
 
-it('marks whole words only, where these are looked for, and leaves regular expressions to the server', () => {
+it('marks whole words only, where these are looked for', () => {
   const search = new Search(() => ({ job: '1', task: '2', file: 'stdout' }));
   search.query.value = { text: 'step', matchesCase: true, word: true, regex: false };
-  expect('step steps Step step1 a_step step'.match(search.needle.value ?? /never/)).toEqual(['step', 'step']);
-  search.query.value = { text: '(a+)+$', matchesCase: true, word: false, regex: true };
-  expect(search.needle.value).toBeUndefined();
+  const shown = 'step steps Step step1 a_step step';
+  expect(shown.match(search.needleIn(Buffer.from(shown), 0) ?? /never/)).toEqual(['step', 'step']);
+});
+
+it('marks of a regular expression what the server found in the row, and runs none itself', async () => {
+  content = 'step 1\nno (step) 22\n';
+  places = [
+    [0, 6],
+    [11, 8],
+  ];
+  const search = await searched('(a+)+$', 0, true);
+  const row = (start: number, end: number) => search.needleIn(Buffer.from(content.slice(start, end)), start);
+  expect('step 1'.match(row(0, 7) ?? /never/)).toEqual(['step 1']);
+  expect('no (step) 22'.match(row(7, 20) ?? /never/)).toEqual(['step) 22']);
+  expect(search.needleIn(Buffer.from('step 1'), 20)).toBeUndefined();
 });
