@@ -187,3 +187,20 @@ it('a temporary key is known to the next owner before it is used', { ...PATIENCE
     expect(JSON.stringify(rows)).not.toContain('private');
   }
 });
+
+it('a job whose rows cannot be read keeps no other from being followed', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
+  await orders.give([broken, sound].map((body) => ({ jobId: body.jobId, kind: 'watch', body })));
+  await fleet.query(`INSERT INTO jobtail.rows VALUES ($1, 'live_files', '["9001","stdout"]', '{}')`, [broken.jobId]);
+  const { log, followed } = fleet.start('anna', {});
+  await until('the other one to be followed', () => followed.has(sound.jobId));
+  await orders.give([{ jobId: later.jobId, kind: 'watch', body: later }]);
+  await until('a later one to be followed', () => followed.has(later.jobId));
+  expect(followed.has(broken.jobId)).toBe(false);
+  expect(log.some(({ level, message }) => level === 'error' && message.startsWith('the fleet failed'))).toBe(true);
+  // Once they can.
+  await fleet.query(`DELETE FROM jobtail.rows WHERE row::text = '{}'`);
+  await until('it to be followed, too', () => followed.has(broken.jobId));
+});
