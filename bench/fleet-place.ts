@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabasePrograms, findDatabasePrograms } from '../src/sandbox/database/programs.ts';
 import { TemporaryDatabase } from '../src/sandbox/database/temporary-database.ts';
 import { packageFile } from '../src/system/package-file.ts';
-import { FLEET_NODE, FLEET_PLACE, fleetRequire, isFleetNodeThere } from './fleet-node.ts';
+import { FLEET_NODE, FLEET_PLACE, isFleetNodeThere } from './fleet-node.ts';
+import { query } from './fleet-query.ts';
 import { NotHere } from './measurement.ts';
 import { SESSION } from './middleware.ts';
 import { type Started, startProcess } from './processes.ts';
@@ -78,11 +79,9 @@ export class FleetPlace {
 
   /** By agent: how many jobs it has. */
   async #owners(): Promise<Map<string, number>> {
-    const { Client } = fleetRequire('pg') as { Client: new (config: object) => DatabaseClient };
-    const client = new Client({ connectionString: this.database.url });
-    await client.connect();
     try {
-      const { rows } = await client.query(
+      const rows = await query<{ agent: string; jobs: number }>(
+        this.database.url,
         `SELECT agent, count(*)::int AS jobs FROM ${SCHEMA}.attempts WHERE ended_at IS NULL GROUP BY agent`,
       );
       return new Map(rows.map(({ agent, jobs }) => [agent, jobs]));
@@ -90,8 +89,6 @@ export class FleetPlace {
       // 42P01: the first agent has not made it yet.
       if ((error as { code?: string }).code === '42P01') return new Map();
       throw error;
-    } finally {
-      await client.end();
     }
   }
 
@@ -121,11 +118,4 @@ export class FleetPlace {
     fs.writeFileSync(file, JSON.stringify(config));
     return file;
   }
-}
-
-/** Of the package pg, as far as it is used here. */
-interface DatabaseClient {
-  connect(): Promise<void>;
-  query(text: string): Promise<{ rows: { agent: string; jobs: number }[] }>;
-  end(): Promise<void>;
 }

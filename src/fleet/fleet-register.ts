@@ -5,6 +5,7 @@ import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import type { Joined } from './joined.ts';
+import { ORDERS_AT_ONCE } from './orders.ts';
 
 interface SettledRow {
   readonly jobId: JobId;
@@ -44,31 +45,15 @@ export class FleetRegister implements JobRegister {
     });
   }
 
-  follow(orders: readonly WatchOrder[], most: number): Promise<number> {
-    if (orders.length === 0) return Promise.resolve(0);
-    return this.#ask(0, ({ database, orders: given }) =>
-      database.transaction(async (sql) => {
-        // Agents that look at the same moment take turns, and find what the one before ordered.
-        await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine', 0))`);
-        const ids = orders.map(({ jobId }) => jobId);
-        const known = await sql.query<{ readonly jobId: JobId }>(
-          'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
-          [ids],
-        );
-        const [{ count } = { count: 0 }] = await sql.query<{ readonly count: number }>(
-          `SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')`,
-        );
-        const isKnown = new Set(known.map(({ jobId }) => jobId));
-        const fresh = orders.filter(({ jobId }) => !isKnown.has(jobId)).slice(0, Math.max(0, most - count));
-        if (fresh.length > 0) {
-          await given.giveWithin(
-            sql,
-            fresh.map((body) => ({ jobId: body.jobId, kind: 'watch', body })),
-          );
-        }
-        return fresh.length;
-      }),
-    );
+  async follow(orders: readonly WatchOrder[], most: number): Promise<number> {
+    let followed = 0;
+    for (let start = 0; start < orders.length; start += ORDERS_AT_ONCE) {
+      const some = orders.slice(start, start + ORDERS_AT_ONCE);
+      const given = await this.#ask(NOTHING_GIVEN, (joined) => orderFresh(joined, some, most));
+      followed += given.count;
+      if (!given.isRoom) break;
+    }
+    return followed;
   }
 
   async #ask<T>(nothing: T, work: (joined: Joined) => Promise<T>): Promise<T> {
@@ -82,6 +67,40 @@ export class FleetRegister implements JobRegister {
       throw thrown;
     }
   }
+}
+
+interface Given {
+  readonly count: number;
+  /** More may be followed by the rule for jobs of the user. */
+  readonly isRoom: boolean;
+}
+
+const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
+
+/** Orders those of these jobs that nobody ordered before, as long as there is room. */
+function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], most: number): Promise<Given> {
+  return database.transaction(async (sql) => {
+    // Agents that look at the same moment take turns, and find what the one before ordered.
+    await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine', 0))`);
+    const ids = orders.map(({ jobId }) => jobId);
+    const known = await sql.query<{ readonly jobId: JobId }>(
+      'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
+      [ids],
+    );
+    const [{ count } = { count: 0 }] = await sql.query<{ readonly count: number }>(
+      `SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')`,
+    );
+    const isKnown = new Set(known.map(({ jobId }) => jobId));
+    const fresh = orders.filter(({ jobId }) => !isKnown.has(jobId));
+    const taken = fresh.slice(0, Math.max(0, most - count));
+    if (taken.length > 0) {
+      await given.giveWithin(
+        sql,
+        taken.map((body) => ({ jobId: body.jobId, kind: 'watch', body })),
+      );
+    }
+    return { count: taken.length, isRoom: taken.length === fresh.length };
+  });
 }
 
 function startIn(row: string): string | null {

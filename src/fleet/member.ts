@@ -12,6 +12,7 @@ import { countOf } from '../numbers.ts';
 import type { RowChanges } from '../store/row-changes.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
 import type { Budget } from './budget.ts';
+import { Failing } from './failing.ts';
 import { FleetRegister } from './fleet-register.ts';
 import { Handover } from './handover.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -63,17 +64,14 @@ export class FleetMember implements Ownership {
   readonly #changes: RowChanges;
   readonly #wakeable = new Wakeable();
   readonly #notices = new Notices(() => this.#noticed());
-  /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
-  readonly failed: Promise<never>;
+  readonly #failing: Failing;
   /** Resolves when somebody asks it to hand its jobs over and end. */
   readonly drainAsked: Promise<void>;
-  #fail: (error: JobtailError) => void = () => {};
   #askToDrain: () => void = () => {};
   #joined: Joined | undefined;
   #rounds: Rounds | undefined;
   #standing: Standing | undefined;
   #isDraining = false;
-  #isFailing = false;
   #running: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
   #configured: readonly WatchOrder[] = [];
@@ -86,10 +84,7 @@ export class FleetMember implements Ownership {
     this.#member = { name, stateId: store.fleetLeases.stateId(), instance: randomUUID(), mostJobs, leaseMs, about };
     this.#held = new HeldJobs(clock);
     this.#changes = store.noteChanges();
-    this.failed = new Promise((_, reject) => {
-      this.#fail = reject;
-    });
-    this.failed.catch(() => {});
+    this.#failing = new Failing(options.log);
     this.drainAsked = new Promise((resolve) => {
       this.#askToDrain = resolve;
     });
@@ -121,6 +116,11 @@ export class FleetMember implements Ownership {
     this.#rounds?.use(undefined, this.#configured);
   }
 
+  /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
+  get failed(): Promise<never> {
+    return this.#failing.forGood;
+  }
+
   owns(jobId: JobId): boolean {
     return this.#held.stateOf(jobId) === 'following';
   }
@@ -142,6 +142,13 @@ export class FleetMember implements Ownership {
     if (now !== undefined && now !== job) return this.fence(row);
     this.#held.refused += 1;
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
+  }
+
+  /** Resolves when the next owner would know what stands here of a job, as far as that can be had now. */
+  async keep(jobId: JobId): Promise<void> {
+    const job = this.#held.get(jobId);
+    if (job === undefined) return;
+    await this.#rounds?.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
   }
 
   copyMark(jobId: JobId): string | null {
@@ -241,7 +248,7 @@ export class FleetMember implements Ownership {
       await this.#notices.listen(database);
       this.#rounds = rounds;
       this.#joined = joined;
-      this.#isFailing = false;
+      this.#failing.begin();
       log.info({ fleet: database.where, agent: settings.name }, `in the fleet as ${settings.name}`);
       this.#wakeable.wake();
     } catch (error) {
@@ -259,24 +266,15 @@ export class FleetMember implements Ownership {
   }
 
   #heard(standing: Standing): void {
-    const { log } = this.#options;
     this.#standing = standing;
-    if (this.#isFailing) log.info({ scope: SCOPE }, `${SCOPE} works again`);
-    this.#isFailing = false;
+    this.#failing.worked();
     this.#options.budget.use(this.#joined?.database, standing.agents.length);
     this.#rounds?.following.resumeSure();
     if (standing.drainAsked) this.#askToDrain();
   }
 
-  /** Says once that something fails, and what it means. */
   #failed(error: JobtailError): void {
-    const { log } = this.#options;
-    const { code, message, hint } = error;
-    if (code === 'aborted' && this.#stop.signal.aborted) return;
-    if (code === 'config' || code === 'locked') this.#fail(error);
-    if (this.#isFailing) log.debug({ scope: SCOPE, code, err: message }, 'still failing');
-    else log.error({ scope: SCOPE, code, err: message, hint }, `${SCOPE} failed: ${message}`);
-    this.#isFailing = true;
+    if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failing.failed(error);
   }
 
   #report(): Report {
@@ -288,5 +286,3 @@ export class FleetMember implements Ownership {
     };
   }
 }
-
-const SCOPE = 'the fleet';

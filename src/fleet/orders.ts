@@ -36,6 +36,9 @@ export type Answer = PassAnswer | typeof DONE;
 
 export const ORDERS_CHANNEL = 'orders';
 
+/** Given in one transaction: who takes these jobs, and who fulfils orders for them, waits for it. */
+export const ORDERS_AT_ONCE = 100;
+
 export class Orders {
   readonly #database: Database;
   readonly #queue: Queue;

@@ -73,7 +73,7 @@ export class Rounds {
     if (follower === undefined) return false;
     const taken = isDraining ? 0 : await this.taking.take(standing);
     const brought = await this.taking.bring();
-    await this.#fulfil();
+    await this.#fulfil(brought);
     this.taking.follow(brought);
     await this.#write();
     await this.#giving.finish();
@@ -88,6 +88,11 @@ export class Rounds {
     return this.#options.handover.fence(job, row);
   }
 
+  /** What changed of a job is written. */
+  async keep(job: HeldJob): Promise<void> {
+    while (await this.#options.handover.write([job]));
+  }
+
   /** What changed of all jobs that are owned is written. */
   async writeAll(): Promise<void> {
     const { held, handover } = this.#options;
@@ -95,10 +100,13 @@ export class Rounds {
   }
 
   /** Orders lead to changes here, and these are known there, before anybody is told that they are done. */
-  async #fulfil(): Promise<void> {
+  async #fulfil(brought: readonly HeldJob[]): Promise<void> {
     const { joined, held, handover, member } = this.#options;
     const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MOST_ORDERS);
-    const mine = open.filter(({ jobId }) => ['taken', 'following'].includes(held.stateOf(jobId) ?? ''));
+    // Of one whose rows are still to come, they would begin anew by it.
+    const here = [...held.all('following'), ...brought.filter((job) => held.get(job.jobId) === job)];
+    const isHere = new Set(here.map(({ jobId }) => jobId));
+    const mine = open.filter(({ jobId }) => isHere.has(jobId));
     const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
     if (settled.length === 0) return;
     const jobs = [...new Set(settled.map(({ jobId }) => jobId))].flatMap((jobId) => held.get(jobId) ?? []);

@@ -1,4 +1,5 @@
 /** Jobs that this agent comes to own, and goes on to own: as many as are its share. */
+import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
 import type { TakenJob } from './claims.ts';
@@ -11,6 +12,8 @@ import { sharesOf } from './share.ts';
 export interface TakingOptions
   extends Pick<JoinedContext, 'clock' | 'handover' | 'held' | 'joined' | 'log' | 'member'> {
   readonly following: Following;
+  /** Told of what fails of one job. */
+  readonly onFailure: (error: JobtailError) => void;
 }
 
 /** Taken at once: their rows are here within about a second. */
@@ -61,8 +64,30 @@ export class Taking {
     if (this.#taken.size === 0) return [];
     const jobs = [...this.#taken.values()].slice(0, MOST_TAKEN);
     await following.left(jobs);
-    await handover.bring(jobs);
-    return jobs;
+    try {
+      await handover.bring(jobs);
+      return jobs;
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (error.code === 'fleet') throw error;
+      return await this.#bringEach(jobs);
+    }
+  }
+
+  /** One whose rows cannot be brought is said, is tried again behind the others, and keeps none of them waiting. */
+  async #bringEach(jobs: readonly TakenJob[]): Promise<readonly TakenJob[]> {
+    const { handover, onFailure } = this.#options;
+    const brought: TakenJob[] = [];
+    for (const job of jobs) {
+      try {
+        await handover.bring([job]);
+        brought.push(job);
+      } catch (thrown) {
+        onFailure(asJobtailError(thrown));
+        if (this.#taken.delete(job.jobId)) this.#taken.set(job.jobId, job);
+      }
+    }
+    return brought;
   }
 
   /** What was brought is followed, as far as it is still owned. */

@@ -4,16 +4,13 @@ import type { JobId } from '../job.ts';
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { JoinedContext } from './member-context.ts';
-import type { Order } from './orders.ts';
+import { ORDERS_AT_ONCE, type Order } from './orders.ts';
 
 export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
 const EVERY_MS = 5_000;
 /** Of what is only there in case that something went wrong. */
 const SELDOM_MS = 30_000;
-
-/** In one transaction: who takes jobs, and who fulfils orders, waits for it. */
-const ORDERED_AT_ONCE = 100;
 
 interface KnownJob {
   readonly jobId: JobId;
@@ -67,7 +64,7 @@ export class Upkeep {
     const { configured } = this;
     if (this.#ordering?.configured !== configured) await this.#dropOthers(configured.map(({ jobId }) => jobId));
     const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;
-    const end = begin + ORDERED_AT_ONCE;
+    const end = begin + ORDERS_AT_ONCE;
     await this.#order(configured.slice(begin, end));
     this.#ordering = { configured, count: end };
     if (end >= configured.length) this.#known = configured;

@@ -1,7 +1,11 @@
 /** One agent of a fleet by itself: what it takes, finishes and says. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import type { Remote } from '../../src/agent/ports.ts';
+import { Leases } from '../../src/agent/results/download/leases.ts';
+import { commandLog } from '../../src/daemon/command-log.ts';
 import { JobtailError } from '../../src/errors.ts';
+import { systemClock } from '../../src/system/clock.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';
 import { FleetParts, orderFor } from '../support/fleet-parts.ts';
@@ -156,4 +160,47 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
   );
   fails = false;
   await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 2);
+});
+
+it('a temporary key is known to the next owner before it is used', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const numbers = Array.from({ length: 5 }, (_, index) => index + 1);
+  const ids = numbers.map((number) => orderFor(number).jobId);
+  await orders.give(
+    numbers.map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })),
+  );
+  const { member, store, followed } = fleet.start('anna', {});
+  await until('the jobs to be followed', () => followed.size === ids.length);
+  const leases = new Leases({ store, clock: systemClock, log: commandLog() });
+  leases.tellBy((jobId) => member.keep(jobId));
+  const method = { serverHostname: 'host', sharedBasepath: '/', protocol: 'SftpScp' } as const;
+  for (const jobId of ids) {
+    const credentials = { username: 'user', privateKey: 'private', publicKey: `public of ${jobId}` };
+    const remote = { getTransferMethod: async () => ({ ...method, credentials }) } as Partial<Remote> as Remote;
+    await leases.take(jobId, remote, new AbortController().signal);
+    const rows = await fleet.query<{ row: object }>(
+      `SELECT row FROM jobtail.rows WHERE job_id = $1 AND kind = 'transfer_leases'`,
+      [jobId],
+    );
+    expect(rows).toMatchObject([{ row: { state: 'open', public_key: `public of ${jobId}` } }]);
+    expect(JSON.stringify(rows)).not.toContain('private');
+  }
+});
+
+it('a job whose rows cannot be read keeps no other from being followed', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const [broken, sound, later] = [orderFor(1), orderFor(2), orderFor(3)];
+  await orders.give([broken, sound].map((body) => ({ jobId: body.jobId, kind: 'watch', body })));
+  await fleet.query(`INSERT INTO jobtail.rows VALUES ($1, 'live_files', '["9001","stdout"]', '{}')`, [broken.jobId]);
+  const { log, followed } = fleet.start('anna', {});
+  await until('the other one to be followed', () => followed.has(sound.jobId));
+  await orders.give([{ jobId: later.jobId, kind: 'watch', body: later }]);
+  await until('a later one to be followed', () => followed.has(later.jobId));
+  expect(followed.has(broken.jobId)).toBe(false);
+  expect(log.some(({ level, message }) => level === 'error' && message.startsWith('the fleet failed'))).toBe(true);
+  // Once they can.
+  await fleet.query(`DELETE FROM jobtail.rows WHERE row::text = '{}'`);
+  await until('it to be followed, too', () => followed.has(broken.jobId));
 });

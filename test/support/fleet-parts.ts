@@ -1,6 +1,7 @@
 /** Parts of a fleet within the process of a test, over a PostgreSQL of their own: real ones, but for what follows the jobs. */
 import { onTestFinished } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
+import { connectTo, query } from '../../bench/fleet-query.ts';
 import type { Follower } from '../../src/agent/ownership.ts';
 import type { Log } from '../../src/agent/ports.ts';
 import { Budget } from '../../src/fleet/budget.ts';
@@ -14,7 +15,6 @@ import type { WatchOrder } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { HEARTBEAT_SECONDS } from './fleet.ts';
-import { connectTo, query } from './fleet-query.ts';
 import { Relay } from './fleet-relay.ts';
 import { temporaryDirectory } from './temp-directory.ts';
 

@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
+import { query } from '../../bench/fleet-query.ts';
 import type { JobDescription } from '../../src/sandbox/control.ts';
 import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
 import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
@@ -15,7 +16,6 @@ import type { SandboxService } from './e2e-sandbox.ts';
 import { until } from './e2e-until.ts';
 import { FleetAgent, type FleetAgentOptions } from './fleet-agent.ts';
 import { filesOf, type WrittenFile } from './fleet-files.ts';
-import { query } from './fleet-query.ts';
 import { Relay } from './fleet-relay.ts';
 
 /** The shortest that pg-boss takes. */
@@ -140,6 +140,13 @@ export class Fleet {
     await this.untilOwned();
   }
 
+  /** The same, with some in each file before, until each agent has its share. */
+  async runSpread(): Promise<void> {
+    this.grow();
+    await this.run();
+    await this.untilSpread();
+  }
+
   /** Orders each job at another agent. */
   async watchAll(): Promise<void> {
     const { agents } = this;
@@ -171,6 +178,11 @@ export class Fleet {
     const shares = new Map<string, number>();
     for (const name of (await this.owners()).values()) shares.set(name, (shares.get(name) ?? 0) + 1);
     return shares;
+  }
+
+  /** Until an agent takes part again. */
+  async untilSharing(name: string): Promise<void> {
+    await until(`${name} to have jobs again`, async () => ((await this.shares()).get(name) ?? 0) > 0);
   }
 
   /** Until every job has an owner, and each agent that runs as many as any other, but for one. */

@@ -1,6 +1,6 @@
 /** What a fleet is for: an agent dies, and the others go on where it was. */
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 import { Fleet } from '../../support/fleet.ts';
 import { needsFleet } from '../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../support/fleet-proof.ts';
@@ -31,6 +31,6 @@ it('takes over the jobs of an agent that is killed', { ...PATIENCE, ...needsFlee
   // It comes back and gets its share again.
   await fleet.agent('ben').start();
   fleet.grow();
-  await until('a share of the one that is back', async () => ((await fleet.shares()).get('ben') ?? 0) > 0);
+  await fleet.untilSharing('ben');
   await expectEqual(fleet);
 });

@@ -40,6 +40,7 @@ const GRACE_MS = 5_000;
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #held = new Map<JobId, Lease>();
+  #tell: (jobId: JobId) => Promise<void> = async () => {};
 
   /** For the owner of the store only: what is noted as asked for is of a process that is gone. */
   constructor(options: LeasesOptions) {
@@ -51,6 +52,11 @@ export class Leases {
     for (const { jobId } of lost) {
       log.warn({ jobId }, `job ${jobId}: a temporary key may be left on the server; it ends by itself after a day`);
     }
+  }
+
+  /** From now on, a job is told before its key is used: in a fleet, whoever goes on with it after a kill ends the key. */
+  tellBy(tell: (jobId: JobId) => Promise<void>): void {
+    this.#tell = tell;
   }
 
   /** The lease of a job; asks the service for one if there is none in hand. Null if the service has no method for it. */
@@ -70,6 +76,7 @@ export class Leases {
     store.transaction(() => store.leases.open({ leaseId, protocol, host, basePath, ...known }, clock.now()));
     const lease = { leaseId, method, openedAt: clock.now(), way: null };
     this.#held.set(jobId, lease);
+    await this.#tell(jobId);
     await this.#at('lease:open');
     return lease;
   }

@@ -16,9 +16,7 @@ it.concurrent('the budget of calls holds for all agents together', {
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30, sections: { service: { requestsPerMinute: PER_MINUTE } } });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   for (let second = 0; second < 20; second++) {
     fleet.grow(1);
     await sleep(1_000);

@@ -14,9 +14,7 @@ it.concurrent('an agent whose clock is 20 s ahead takes nothing from anybody', {
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 20, agents: ['anna', 'ben'] });
   const early = await fleet.addAgent('cleo', { imports: [AHEAD], clockAheadMs: 20_000 });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   await sleep(5_000);
   const before = await fleet.attempts();
   for (let second = 0; second < 20; second++) {

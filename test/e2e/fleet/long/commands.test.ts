@@ -12,9 +12,7 @@ const GAP_MS = 5_000;
 it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, ...needsFleet() }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12, agents: ['anna', 'ben'], orderedBy: 'commands' });
   const [anna, ben] = [fleet.agent('anna'), fleet.agent('ben')];
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   await fleet.untilEqual();
 
   // The same from both sides, with the owner of each job.

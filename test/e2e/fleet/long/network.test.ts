@@ -1,19 +1,17 @@
 /** The way to the database: silent for one agent, or the database is away for all of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { connectTo } from '../../../../bench/fleet-query.ts';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { Fleet, HEARTBEAT_SECONDS } from '../../../support/fleet.ts';
 import { needsFleet } from '../../../support/fleet-node.ts';
 import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
-import { connectTo } from '../../../support/fleet-query.ts';
 
 const OUTAGE_MS = 40_000;
 
 it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   const cleo = fleet.agent('cleo');
   fleet.grow();
   cleo.relay.silence();
@@ -28,7 +26,7 @@ it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs
   cleo.relay.open();
   fleet.grow();
   await expectSound(fleet, 'when the way is open again');
-  await until('it to take part again', async () => ((await fleet.shares()).get('cleo') ?? 0) > 0);
+  await fleet.untilSharing('cleo');
   await expectEqual(fleet);
 });
 
@@ -37,9 +35,7 @@ it.concurrent('a way to the database that is cut for a moment: nobody loses a jo
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   await fleet.untilEqual();
   const before = await fleet.attempts();
   for (const { relay } of fleet.agents) relay.cut();
@@ -57,9 +53,7 @@ it.concurrent('a database that is away: the same agents have the same jobs after
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   await fleet.untilEqual();
   const before = await fleet.owners();
   const said = new Map(fleet.agents.map(({ name, program }) => [name, program.log.length]));
@@ -93,9 +87,7 @@ it.concurrent('a session that hangs with the row of a job in its hand', {
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 12 });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   const [held] = [...(await fleet.owners())].find(([, owner]) => owner === 'ben') ?? [];
   // As an agent that is stopped in the middle of a transaction: with its limit.
   const session = await connectTo(fleet.database.url, '-c idle_in_transaction_session_timeout=5000');

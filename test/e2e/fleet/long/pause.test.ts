@@ -12,9 +12,7 @@ it.concurrent('an agent that was stopped for longer than its lease', {
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   const ben = fleet.agent('ben');
   for (let round = 0; round < 2; round++) {
     fleet.grow();
@@ -27,7 +25,7 @@ it.concurrent('an agent that was stopped for longer than its lease', {
     for (const file of fleet.files.filter((_, index) => index % 3 === 0)) file.rewrite();
     ben.resume();
     await expectSound(fleet, 'after it went on');
-    await until('it to take part again', async () => ((await fleet.shares()).get('ben') ?? 0) > 0);
+    await fleet.untilSharing('ben');
     await expectEqual(fleet);
   }
 });

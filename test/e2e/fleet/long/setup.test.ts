@@ -51,9 +51,7 @@ it.concurrent('an agent that is killed and back at once goes on with what it had
   ...needsFleet(),
 }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 6, agents: ['anna', 'ben'] });
-  fleet.grow();
-  await fleet.run();
-  await fleet.untilSpread();
+  await fleet.runSpread();
   await fleet.untilEqual();
   const before = await fleet.attempts();
   await fleet.agent('anna').kill();

@@ -1,5 +1,5 @@
 /** Questions to the PostgreSQL of a fleet, past the fleet. */
-import { fleetRequire } from '../../bench/fleet-node.ts';
+import { fleetRequire } from './fleet-node.ts';
 
 /** Of the package pg, as far as it is used here. */
 interface Client {
