@@ -181,9 +181,12 @@ export class FollowedJob {
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
     const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
+    let hasBegun = false;
     const begin = async () => {
+      slot.end();
       await slot.take();
-      startedAt = clock.monotonic();
+      if (!hasBegun) startedAt = clock.monotonic();
+      hasBegun = true;
     };
     const options = { remote: slotted, begin, final: false, signal };
     const polled = await this.#polls.poll(options).finally(() => slot.end());
