@@ -3,6 +3,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { defineConfig } from 'rolldown';
 import { pageAssets } from './scripts/page-assets.mjs';
+import { smallerPackages } from './scripts/smaller-packages.mjs';
 import { thirdPartyLicences } from './scripts/third-party-licences.mjs';
 
 /** Two modules of zod that import each other, which Node.js runs in the same order. */
@@ -40,7 +41,7 @@ const program = defineConfig({
     sourcemap: 'hidden',
     sourcemapExcludeSources: true,
   },
-  plugins: [thirdPartyLicences('THIRD-PARTY-LICENSES')],
+  plugins: [smallerPackages, thirdPartyLicences('THIRD-PARTY-LICENSES')],
 });
 
 /** What runs in the browser: one script, whose parts all load at once. */

@@ -1,7 +1,9 @@
 import fs from 'node:fs';
 import os from 'node:os';
+import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { FLEET_PLACE } from './bench/fleet-node.ts';
 import { PATIENCE } from './test/support/e2e-until.ts';
 import { MissingPackages } from './test/support/missing-packages.ts';
 import { PROPERTY_TIMES } from './test/support/property-runs.ts';
@@ -15,8 +17,11 @@ const ALONE = [
   'test/agent/results/listing/hostile-listings.test.ts',
 ];
 
-/** Minutes of processes that wait for one another: only where they are asked for (`npm run test:fleet`). */
-const LONG = process.env['JOBTAIL_FLEET'] === 'long' ? [] : ['test/e2e/fleet/long/**'];
+/** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
+const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
+
+/** Where npm left pg-boss out, for the Node.js is too old for it, the one of `npm run setup:fleet` does for its tests. */
+const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg-boss');
 
 /**
  * Files that ask for the longest time limits go first: begun last, one of them would be left to a single core. vitest
@@ -39,6 +44,7 @@ function longestLimitOf(file: string): number {
 }
 
 export default defineConfig({
+  resolve: { alias: fs.existsSync(OF_FLEET) ? { 'pg-boss': OF_FLEET } : {} },
   test: {
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
     maxWorkers: os.availableParallelism() + 1,

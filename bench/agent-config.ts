@@ -10,19 +10,21 @@ export interface ServiceAt {
   readonly url: string;
   /** SOAP if left out. */
   readonly protocol?: Protocol;
+  /** Calls at a time; the default if left out. */
+  readonly concurrency?: number;
 }
 
 /** Writes a configuration into `directory`; `sections` are laid over it. The path of the file. */
 export function writeConfig(
   directory: string,
-  { url, protocol = 'soap' }: ServiceAt,
+  { url, protocol = 'soap', concurrency }: ServiceAt,
   sections: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {},
 ): string {
   const at = (name: string) => path.join(directory, name);
   fs.writeFileSync(at('session'), 'bench', { mode: 0o600 });
   const soap = protocol === 'soap' ? { fileTransferUrl: url, namespace: NAMESPACE } : {};
   const config = {
-    service: { protocol, ...soap, baseUrl: new URL(url).origin, requestsPerMinute: 1_000_000 },
+    service: { protocol, ...soap, baseUrl: new URL(url).origin, requestsPerMinute: 1_000_000, concurrency },
     auth: { method: 'session-code', sessionCodeFile: at('session') },
     mirror: { directory: at('mirror'), minFreeBytes: 1024 * 1024 },
     state: { directory: at('state') },

@@ -3,10 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LINE_BYTES, textOf } from './growth.ts';
+import { Lateness } from './lateness.ts';
 import { startSshd } from './loopback-sshd.ts';
 import type { Figures, Measurement, Prepared } from './measurement.ts';
 import { type Started, startProcess, type Usage, usageOf } from './processes.ts';
-import { AgentPlace, type RunningMiddleware, startMiddleware, untilAsked } from './watching.ts';
+import { AgentPlace, startMiddleware, untilAsked } from './watching.ts';
 
 const FILE_BYTES = 3_000;
 const BYTES_PER_SECOND = 10_000;
@@ -66,42 +67,13 @@ async function followByAgent(directory: string, jobs: number, seconds: number): 
   place.prepare(middleware, watching);
   const agent = place.start();
   await untilAsked(agent, middleware, jobs * 3);
-  const mirrors = Array.from({ length: jobs }, (_, index) =>
-    path.join(place.mirror, String(index + 1), 'live', String(index + 1), 'stdout.log'),
-  );
-  const lateness = new Lateness(middleware, mirrors);
+  const growth = { startedAt: middleware.startedAt, fileBytes: FILE_BYTES, bytesPerSecond: BYTES_PER_SECOND };
+  const lateness = new Lateness(growth, place.mirrorsOfStdout(jobs));
   const used = await usageWithin(seconds, () => [usageOf(agent.pid)]);
-  const late = lateness.end();
+  const { medianMs, latest99Ms } = lateness.end();
   await agent.stop();
   await middleware.stop();
-  return { ...used, ...late };
-}
-
-/** When each line came to its mirror, against when the middleware had it. */
-class Lateness {
-  readonly #watchers: fs.FSWatcher[];
-  readonly #lateMs: number[] = [];
-
-  constructor({ startedAt }: RunningMiddleware, mirrors: readonly string[]) {
-    this.#watchers = mirrors.map((file) => {
-      let known = fs.statSync(file).size;
-      return fs.watch(file, () => {
-        const now = performance.timeOrigin + performance.now();
-        const { size } = fs.statSync(file);
-        for (let end = known + LINE_BYTES; end <= size; end += LINE_BYTES) {
-          this.#lateMs.push(now - (startedAt + ((end - FILE_BYTES) / BYTES_PER_SECOND) * 1000));
-        }
-        known = Math.max(known, size);
-      });
-    });
-  }
-
-  end(): Figures {
-    for (const watcher of this.#watchers) watcher.close();
-    const sorted = this.#lateMs.toSorted((a, b) => a - b);
-    const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
-    return { medianMs: at(0.5), latest99Ms: at(0.99) };
-  }
+  return { ...used, medianMs, latest99Ms };
 }
 
 interface BySsh {

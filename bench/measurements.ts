@@ -1,15 +1,19 @@
 /** All measurements, in the order of the table. */
 
-import { directLarge, directMany } from './direct-transfer.ts';
+import { directByScp, directBySftp, directLarge, directMany } from './direct-transfer.ts';
 import { durability } from './durability.ts';
 import { firstPoll, firstPollByRest } from './first-poll.ts';
 import { fleetBudget, fleetLeases, fleetTakeover } from './fleet.ts';
 import { growingJobs } from './growing-jobs.ts';
+import { idleMemory } from './idle-memory.ts';
+import { latency } from './latency.ts';
 import { manyJobs } from './many-jobs.ts';
+import { longListing, manyResults } from './many-results.ts';
 import type { Measurement } from './measurement.ts';
 import { costOfAJob, quietJobs } from './quiet-jobs.ts';
 import { resultByPackage, resultBySoap, resultMemory } from './result-by-soap.ts';
 import { resultLayouts } from './result-layouts.ts';
+import { syncOfNothing } from './sync-of-nothing.ts';
 import { viewers } from './viewers.ts';
 
 export const MEASUREMENTS: readonly Measurement[] = [
@@ -17,17 +21,24 @@ export const MEASUREMENTS: readonly Measurement[] = [
   resultByPackage,
   resultMemory,
   resultLayouts,
+  syncOfNothing,
   firstPoll,
   firstPollByRest,
   // Before those that leave thousands of files to be removed.
   directLarge,
   directMany,
+  directByScp,
+  directBySftp,
   quietJobs,
   costOfAJob,
   growingJobs,
   viewers,
   manyJobs,
   durability,
+  latency,
+  idleMemory,
+  longListing,
+  manyResults,
   fleetTakeover,
   fleetLeases,
   fleetBudget,

@@ -27,6 +27,8 @@ export interface MiddlewareFigures {
   /** Jobs that were asked for at least once, and the longest time between two calls for one of them. */
   readonly jobs: number;
   readonly longestGapMs: number;
+  /** How long a line of a stdout was there when it was first asked for: the median. */
+  readonly waitedMs: number;
 }
 
 export const SESSION = 'a-session';
@@ -56,6 +58,9 @@ class Middleware {
   #firstCallAt: number | null = null;
   #longestGapMs = 0;
   readonly #lastCallOf = new Map<string, number>();
+  /** What was shown of each stdout, by task, and how long each line had waited for that. */
+  readonly #shownOf = new Map<string, number>();
+  #waitsMs: number[] = [];
 
   constructor(setting: MiddlewareSetting, startedAt: number) {
     this.#setting = setting;
@@ -65,8 +70,10 @@ class Middleware {
   answer(request: string): string {
     this.#note(JOB.exec(request)?.[1] ?? '');
     let entries = '';
-    for (const [, task, type = '', offset] of request.matchAll(ENTRY)) {
-      const text = textOf(Number(offset), this.#lengthOf(type));
+    for (const [, task = '', type = '', offset] of request.matchAll(ENTRY)) {
+      const length = this.#lengthOf(type);
+      if (type === 'StandardOutputFile') this.#show(task, length);
+      const text = textOf(Number(offset), length);
       entries +=
         `<JobFileContentExt><content>${text}</content><relativePath>${PATHS[type]}</relativePath>` +
         `<offset>${offset}</offset><fileType>${type}</fileType><submittedTaskInfoId>${task}</submittedTaskInfoId>` +
@@ -81,6 +88,7 @@ class Middleware {
       firstCallAt: this.#firstCallAt,
       jobs: this.#lastCallOf.size,
       longestGapMs: this.#longestGapMs,
+      waitedMs: this.#waitsMs.toSorted((a, b) => a - b)[Math.floor(this.#waitsMs.length / 2)] ?? 0,
     };
   }
 
@@ -90,6 +98,7 @@ class Middleware {
     this.#firstCallAt = null;
     this.#longestGapMs = 0;
     this.#lastCallOf.clear();
+    this.#waitsMs = [];
   }
 
   #note(job: string): void {
@@ -99,6 +108,14 @@ class Middleware {
     const last = this.#lastCallOf.get(job);
     if (last !== undefined) this.#longestGapMs = Math.max(this.#longestGapMs, now - last);
     this.#lastCallOf.set(job, now);
+  }
+
+  #show(task: string, length: number): void {
+    const { fileBytes, growingBytesPerSecond } = this.#setting;
+    const now = performance.timeOrigin + performance.now();
+    for (let end = (this.#shownOf.get(task) ?? length) + LINE_BYTES; end <= length; end += LINE_BYTES)
+      this.#waitsMs.push(now - this.#startedAt - ((end - fileBytes) / growingBytesPerSecond) * 1000);
+    this.#shownOf.set(task, length);
   }
 
   #lengthOf(type: string): number {

@@ -58,6 +58,13 @@ export class AgentPlace {
     return path.join(this.#directory, 'mirror');
   }
 
+  /** Those of so many jobs, in the order of their numbers. */
+  mirrorsOfStdout(jobs: number): string[] {
+    return Array.from({ length: jobs }, (_, index) =>
+      path.join(this.mirror, String(index + 1), 'live', String(index + 1), 'stdout.log'),
+    );
+  }
+
   /** Writes the configuration, and registers the jobs 1, 2, ... with one task each: that of the same number. */
   prepare({ url }: RunningMiddleware, watching: Watching): void {
     const state = path.join(this.#directory, 'state');

@@ -47,7 +47,21 @@ function blockOf(protocol: Protocol, layout: Layout): Buffer {
   return block;
 }
 
+/** Names of small results: so many, below directories of a hundred. All of them hold the beginning of the one block. */
+export const smallNames = (count: number) =>
+  Array.from({ length: count }, (_, index) => `/part-${Math.floor(index / 100)}/file-${index}.small`);
+
+export const SMALL_RESULT_BYTES = 20_000;
+const smallBase64 = resultBlock.subarray(0, SMALL_RESULT_BYTES).toString('base64');
+
+function smallAnswer(protocol: Protocol): Answer {
+  const { file, escaped } = WRITING[protocol];
+  return small(file.before + escaped(smallBase64) + file.after);
+}
+const smallAnswers = { soap: smallAnswer('soap'), rest: smallAnswer('rest') };
+
 export function resultAnswer(name: string, protocol: Protocol): Answer {
+  if (name.endsWith('.small')) return smallAnswers[protocol];
   const bytes = Number.parseInt(name.slice(1), 10);
   const layout = LAYOUTS.find((known) => name === resultName(bytes, known));
   if (layout === undefined) throw new Error(`${name} is no result`);

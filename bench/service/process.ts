@@ -40,7 +40,8 @@ export async function startService(options: ServeOptions, directory: string): Pr
   };
 }
 
-function requestOf(operation: Operation, fields: string): string {
+/** The envelope of a request about the one job. */
+export function requestOf(operation: Operation, fields: string): string {
   const inner = `<submittedJobInfoId>${JOB_ID}</submittedJobInfoId>${fields}<sessionCode>bench</sessionCode>`;
   return `<?xml version="1.0" encoding="utf-8"?><soap:Envelope xmlns:soap="http://schemas.xmlsoap.org/soap/envelope/"><soap:Body><${operation} xmlns="${NAMESPACE}">${inner}</${operation}></soap:Body></soap:Envelope>`;
 }

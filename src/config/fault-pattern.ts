@@ -3,14 +3,14 @@
  * for ever for a text that somebody chose for it. So it is tried when it is read, and given little time when it is used.
  */
 import vm from 'node:vm';
+import { withinProcessorTime } from '../system/processor-time.ts';
 
 /** Of a fault so much is looked at (src/remote/soap/faults.ts). */
 const FAULT_CHARACTERS = 2048;
 
-/** In processor time: a busy machine may let the process wait for longer. */
+/** Of the processor: a busy machine may let the process wait for longer. */
 const TRIAL_MS = 200;
 const USE_MS = 50;
-const MOST_TRIES = 20;
 const MOST_TEXTS = 50;
 
 const MATCHES = "texts.filter((text) => new RegExp(pattern, 'i').test(text)).length > 0";
@@ -36,15 +36,8 @@ export function isQuickExpression(pattern: string): boolean {
 }
 
 function matchesAny(pattern: string, texts: readonly string[], mostMs: number): boolean | undefined {
-  const before = process.cpuUsage();
-  for (let tries = 0, spentMs = 0; tries < MOST_TRIES && spentMs < mostMs; tries++) {
-    try {
-      return vm.runInNewContext(MATCHES, { pattern, texts }, { timeout: mostMs }) === true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-      const { user, system } = process.cpuUsage(before);
-      spentMs = (user + system) / 1000;
-    }
-  }
-  return undefined;
+  return withinProcessorTime(
+    mostMs,
+    (timeout) => vm.runInNewContext(MATCHES, { pattern, texts }, { timeout }) === true,
+  );
 }

@@ -1,6 +1,5 @@
 /** The running agent: follows by one configuration after the other, and says how it is to systemd and to Prometheus. */
 import { once } from 'node:events';
-import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
@@ -15,8 +14,7 @@ import { buildEngine, configuredJobs, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
 import { type DaemonFleet, numbersOf } from './fleet-numbers.ts';
 import type { AdjustableLog } from './log.ts';
-import type { Metrics } from './metrics.ts';
-import { type MetricsServer, serveMetrics } from './metrics-server.ts';
+import { MetricsPort } from './metrics-port.ts';
 import { type Notifier, reloading } from './notify.ts';
 import { observing } from './observing.ts';
 import { type Prepared, Reload } from './reload.ts';
@@ -58,13 +56,10 @@ const TURN_MS = 5_000;
 export class Daemon {
   readonly #options: DaemonOptions;
   readonly #standing = new Standing(() => performance.now());
-  /** From the first configuration on that has them: they take a tenth of a start, and memory. */
-  #metrics: Metrics | undefined;
+  readonly #port: MetricsPort;
   readonly #observer: Observer;
   readonly #turnMs: number;
   #engine: Engine | undefined;
-  #directories: readonly (readonly [name: string, directory: string])[] = [];
-  #server: MetricsServer | undefined;
   readonly #view: ViewThread;
   #toldAt = Number.NEGATIVE_INFINITY;
   #stateGone: (() => void) | undefined;
@@ -83,10 +78,16 @@ export class Daemon {
         this.#standing.view = lacking;
       },
     });
+    this.#port = new MetricsPort({
+      ...options,
+      standing: this.#standing,
+      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
+      fleetNumbers: () => this.#fleet && numbersOf(this.#fleet),
+    });
     this.#observer = observing({
       standing: this.#standing,
       figures: this.#view.figures,
-      metrics: () => this.#metrics,
+      metrics: () => this.#port.metrics,
     });
   }
 
@@ -104,7 +105,7 @@ export class Daemon {
       connect: connectBy,
       log,
       onVerdict: (refused) => {
-        if (refused !== undefined) this.#metrics?.reloaded('refused');
+        if (refused !== undefined) this.#port.metrics?.reloaded('refused');
         this.#standing.refused = refused;
         if (this.#standing.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
@@ -136,7 +137,7 @@ export class Daemon {
       watched.close();
       await reload.close();
       await this.#fleet?.member.stop();
-      await this.#server?.close();
+      await this.#port.close();
       await this.#view.close();
       if (stop.aborted || this.#isDrained) log.info({}, 'stopped');
     }
@@ -158,12 +159,8 @@ export class Daemon {
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
-    this.#directories = [
-      ['mirror', config.mirror.directory],
-      ['state', config.state.directory],
-    ];
     try {
-      await this.#serve(config);
+      await this.#port.serve(config);
       await this.#serveView(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
       // In a fleet, what the configuration names is ordered like anything else, and followed by whoever owns it.
@@ -186,7 +183,7 @@ export class Daemon {
         gone,
         ...(fleet ? [drainAsked, fleet.member.failed] : []),
       ]);
-      if (next !== undefined) this.#metrics?.reloaded('taken');
+      if (next !== undefined) this.#port.metrics?.reloaded('taken');
       // Asked to end, or told to by the configuration, whoever stops it.
       else if (fleet !== undefined && (!stop.aborted || config.fleet?.drainOnStop === true)) await this.#drain(fleet);
       return next;
@@ -248,33 +245,6 @@ export class Daemon {
     return this.#standing.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
   }
 
-  /** An address that cannot be used costs the metrics, never the mirrors. */
-  async #serve({ metrics: { listen } }: Config): Promise<void> {
-    await this.#server?.close();
-    this.#server = undefined;
-    if (listen === null) return;
-    const { log } = this.#options;
-    this.#metrics ??= await this.#newMetrics();
-    const metrics = this.#metrics;
-    const where = `${listen.host}:${listen.port}`;
-    try {
-      this.#server = await serveMetrics({
-        ...listen,
-        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
-        unhealthy: () => this.#standing.unhealthy(),
-        unready: () => this.#standing.unready(),
-      });
-      log.info({ port: this.#server.port }, `metrics are at http://${listen.host}:${this.#server.port}/metrics`);
-    } catch (error) {
-      const err = error instanceof Error ? error.message : String(error);
-      const hint = 'set metrics.listen to a free address of this machine';
-      log.error(
-        { scope: 'metrics', code: 'config', err, hint },
-        `there are no metrics: ${where} cannot be used: ${err}`,
-      );
-    }
-  }
-
   /** It reads what stands in the state and the mirrors, from a thread of its own. */
   async #serveView(config: Config): Promise<void> {
     const { version, log } = this.#options;
@@ -282,29 +252,5 @@ export class Daemon {
     if (plain !== undefined) log.warn({ scope: 'the view', code: 'config', hint: PLAIN_VIEW_HINT }, plain);
     const settings = { program: version, agentPid: process.pid };
     await this.#view.use(config.view === null ? null : viewSettingsOf(config, settings));
-  }
-
-  async #newMetrics(): Promise<Metrics> {
-    const { version, store, logLinesLost } = this.#options;
-    const { Metrics } = await import('./metrics.ts');
-    return new Metrics({
-      version,
-      totals: () => store.totals.read(),
-      callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
-      logLinesLost,
-      turnAgeSeconds: () => this.#standing.turnAgeMs / 1000,
-      freeBytes: () => this.#freeBytes(),
-      now: Date.now,
-      fleet: this.#fleet && numbersOf(this.#fleet),
-    });
-  }
-
-  async #freeBytes(): Promise<Record<string, number>> {
-    const free: Record<string, number> = {};
-    for (const [name, directory] of this.#directories) {
-      const found = await fs.promises.statfs(directory).catch(() => undefined);
-      if (found !== undefined) free[name] = found.bavail * found.bsize;
-    }
-    return free;
   }
 }

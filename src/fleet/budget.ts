@@ -31,7 +31,7 @@ export class Budget implements CallBudget {
   #asking: Promise<void> | undefined;
   #nextAlone = 0;
   /** When calls of the last minute were made. */
-  #made: number[] = [];
+  readonly #made: number[] = [];
   calls = 0;
   waitedMs = 0;
 
@@ -47,8 +47,7 @@ export class Budget implements CallBudget {
   }
 
   get callsLastMinute(): number {
-    const since = this.#options.monotonic() - 60_000;
-    this.#made = this.#made.filter((at) => at > since);
+    this.#forgetOld();
     return this.#made.length;
   }
 
@@ -73,6 +72,12 @@ export class Budget implements CallBudget {
     this.calls += 1;
     this.waitedMs += monotonic() - from;
     this.#made.push(monotonic());
+    this.#forgetOld();
+  }
+
+  #forgetOld(): void {
+    const since = this.#options.monotonic() - 60_000;
+    while ((this.#made[0] ?? Number.POSITIVE_INFINITY) <= since) this.#made.shift();
   }
 
   /** Takes slots for the calls that wait. */
@@ -85,7 +90,8 @@ export class Budget implements CallBudget {
       if (waitMs === undefined) await sleep(LONGEST_WAIT_MS / 2);
       else this.#add(this.#options.monotonic() + waitMs, wanted, this.#spacingMs);
     } catch {
-      // Whoever keeps the leases says that the database is away.
+      // Whoever keeps the leases says that the database is away, and when it is back: each call would wait for it again.
+      this.#database = undefined;
       this.#takeAlone(wanted);
     }
   }

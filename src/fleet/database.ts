@@ -77,21 +77,19 @@ export class Database implements Tables {
     return this.#try(async () => (await this.#pool.executeSql(this.#inSchema(text), values)).rows as Row[]);
   }
 
-  /** All of `work`, or nothing: what it throws is thrown when it was taken back. */
+  /** All of `work`, or nothing: what it throws is thrown, as it is, when it was taken back. */
   async transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#try(async () => {
-      const { db, commit, rollback } = await this.#pool.beginTransaction();
-      try {
-        const query = async <Row>(text: string, values: readonly unknown[] = []) =>
-          (await db.executeSql(this.#inSchema(text), values)).rows as Row[];
-        const result = await work({ db, query });
-        await commit();
-        return result;
-      } catch (error) {
-        await rollback();
-        throw error;
-      }
-    });
+    const { db, commit, rollback } = await this.#try(() => this.#pool.beginTransaction());
+    const query = <Row>(text: string, values: readonly unknown[] = []) =>
+      this.#try(async () => (await db.executeSql(this.#inSchema(text), values)).rows as Row[]);
+    try {
+      const result = await work({ db, query });
+      await this.#try(commit);
+      return result;
+    } catch (error) {
+      await rollback();
+      throw error;
+    }
   }
 
   /** Calls back when somebody notifies, and when notifications may have been missed; the result ends that. */

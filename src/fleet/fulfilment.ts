@@ -28,11 +28,15 @@ export class Fulfilment {
     this.#now = now;
   }
 
+  /** Orders that wait for what was asked for in the store. */
+  get asked(): string[] {
+    return [...this.#asked.keys()];
+  }
+
   /** Brings orders that are new here into the store; what is to be written of them. */
   apply(orders: readonly OpenOrder[]): Settled[] {
-    const fresh = orders.filter(({ orderId }) => !this.#asked.has(orderId));
-    if (fresh.length === 0) return [];
-    return this.#store.transaction(() => fresh.map((order) => this.#apply(order)));
+    if (orders.length === 0) return [];
+    return this.#store.transaction(() => orders.map((order) => this.#apply(order)));
   }
 
   /** Orders whose answer has come. */

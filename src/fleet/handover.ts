@@ -30,6 +30,8 @@ export interface HandoverOptions {
 
 /** Rows of one transaction, here and there. */
 const ROWS_AT_ONCE = 1_000;
+/** That are forgotten in one transaction, which is one flush of the disk. */
+const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 /** What is written behind a position stands there without being known as written: another boot than any. */
 const NO_BOOT = 'elsewhere';
@@ -55,7 +57,7 @@ export class Handover {
     const missing = jobs.filter(({ jobId, attempt }) => here.get(jobId) !== attempt);
     if (missing.length === 0) return;
     const same = new Set(missing.filter((job) => job.mirror === mirror).map(({ jobId }) => jobId));
-    for (const { jobId } of missing) this.forget(jobId);
+    await this.forgetAll(missing.map(({ jobId }) => jobId));
     for await (const page of this.#kept.ofJobs(missing.map(({ jobId }) => jobId))) {
       for (let start = 0; start < page.length; start += ROWS_AT_ONCE) {
         const rows = page.slice(start, start + ROWS_AT_ONCE);
@@ -82,8 +84,8 @@ export class Handover {
 
   /** Writes what changed of these jobs, some of it; whether more is left. */
   async write(jobs: readonly HeldJob[]): Promise<boolean> {
-    const waiting = new Set(this.#changes.jobs(jobs.length + this.#ahead.size));
-    const changed = jobs.filter(({ jobId }) => waiting.has(jobId));
+    const byId = new Map(jobs.map((job) => [job.jobId, job]));
+    const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
     if (changed.length === 0) return false;
     return (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
   }
@@ -112,13 +114,18 @@ export class Handover {
     }
   }
 
-  /** Nothing of a job stays here: it is somebody else's, or nobody's. */
-  forget(jobId: JobId): void {
+  /** Nothing of these jobs stays here: they are somebody else's, or nobody's. */
+  async forgetAll(jobIds: readonly JobId[]): Promise<void> {
     const { store } = this.#options;
-    store.transaction(() => {
-      store.portableRows.forget(jobId);
-      this.#changes.forget(jobId);
-    });
+    for (let start = 0; start < jobIds.length; start += JOBS_AT_ONCE) {
+      store.transaction(() => {
+        for (const jobId of jobIds.slice(start, start + JOBS_AT_ONCE)) {
+          store.portableRows.forget(jobId);
+          this.#changes.forget(jobId);
+        }
+      });
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   async #fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {

@@ -5,7 +5,6 @@
  */
 import type { JobtailError } from '../errors.ts';
 import { asJobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
 import type { HeldJob, HeldJobs } from './held-jobs.ts';
 import type { Joined } from './joined.ts';
 import type { Member, Report, Standing } from './register.ts';
@@ -34,8 +33,8 @@ export class Heartbeat {
   #nextAt = 0;
   #superviseFrom: number;
   #lookedAt: number;
-  #running = false;
-  #isSupervising = false;
+  #beating: Promise<void> | undefined;
+  #supervising: Promise<void> | undefined;
   /** Whether the last beat went through. */
   isHeard = true;
 
@@ -47,13 +46,31 @@ export class Heartbeat {
   }
 
   /** Called several times a second; beats if it is time. */
-  async look(joined: Joined): Promise<void> {
+  look(joined: Joined): void {
     const { monotonic } = this.#options;
     const now = monotonic();
     if (now - this.#lookedAt > STANDSTILL_MS) this.#withhold();
     this.#lookedAt = now;
-    if (this.#running || now < this.#nextAt) return;
-    this.#running = true;
+    if (this.#beating !== undefined || now < this.#nextAt) return;
+    this.#beating = this.#beatOnce(joined).finally(() => {
+      this.#beating = undefined;
+    });
+  }
+
+  /** Resolves when nothing of it is under way. */
+  async ended(): Promise<void> {
+    await this.#beating;
+    await this.#supervising;
+  }
+
+  /** What the others did is looked at anew. */
+  async refresh({ register }: Joined): Promise<void> {
+    const { member, report, onStanding } = this.#options;
+    onStanding(await register.report(member, report()));
+  }
+
+  async #beatOnce(joined: Joined): Promise<void> {
+    const { monotonic, onFailure } = this.#options;
     try {
       await this.#beat(joined);
       this.isHeard = true;
@@ -61,16 +78,8 @@ export class Heartbeat {
       this.isHeard = false;
       this.#withhold();
       this.#nextAt = monotonic() + AGAIN_MS;
-      this.#options.onFailure(asJobtailError(thrown));
-    } finally {
-      this.#running = false;
+      onFailure(asJobtailError(thrown));
     }
-  }
-
-  /** What the others did is looked at anew. */
-  async refresh({ register }: Joined): Promise<void> {
-    const { member, report, onStanding } = this.#options;
-    onStanding(await register.report(member, report()));
   }
 
   async #beat(joined: Joined): Promise<void> {
@@ -85,7 +94,7 @@ export class Heartbeat {
       current.filter(({ jobId }) => owned.has(jobId)),
       sentAt,
     );
-    const lost = current.filter(({ jobId }: { jobId: JobId }) => !owned.has(jobId));
+    const lost = current.filter(({ jobId }) => !owned.has(jobId));
     if (lost.length > 0) onLost(lost);
     await this.refresh(joined);
     if (monotonic() >= this.#superviseFrom) this.#supervise(joined);
@@ -93,13 +102,11 @@ export class Heartbeat {
 
   /** Now and then this takes long, and no beat waits for it. */
   #supervise({ queue }: Joined): void {
-    if (this.#isSupervising) return;
-    this.#isSupervising = true;
-    queue
+    this.#supervising ??= queue
       .supervise()
       .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))
       .finally(() => {
-        this.#isSupervising = false;
+        this.#supervising = undefined;
       });
   }
 

@@ -5,38 +5,29 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Follower, Ownership } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/fleet-schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
 import type { RowChanges } from '../store/row-changes.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
-import type { Clock } from '../system/clock.ts';
 import type { Budget } from './budget.ts';
 import { FleetRegister } from './fleet-register.ts';
 import { Handover } from './handover.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
-import { ORDERS_CHANNEL } from './orders.ts';
+import type { MemberContext } from './member-context.ts';
+import { Notices } from './notices.ts';
 import type { AgentAbout, Member, Report, Standing } from './register.ts';
 import { Rounds } from './rounds.ts';
 import { Wakeable } from './wakeable.ts';
 
-export interface MemberOptions extends FleetAddress {
+export interface MemberOptions extends FleetAddress, MemberContext {
   readonly settings: FleetSettings;
-  readonly store: Store;
-  readonly log: Log;
-  readonly clock: Clock;
-  /** Of the mirror directory: agents that have the same one see the same files. */
-  readonly mirror: string;
   readonly bootId: string | null;
   readonly about: AgentAbout;
   readonly budget: Budget;
-  /** Gives back what a job lent, if that can be had at once. */
-  readonly endTransfer: (jobId: JobId) => Promise<void>;
   /** Milliseconds since the job that waits longest was visited; null if there is none. */
   readonly lagMs: () => number | null;
   /** Jobs are owned for at most so long without a new lease; a day if left out. */
@@ -56,8 +47,6 @@ export interface MemberNumbers {
 
 const LOOK_MS = 250;
 const ROUND_MS = 1_000;
-/** Notifications that come together are one. */
-const TOGETHER_MS = 20;
 /** Between attempts to reach the database at the start. */
 const CONNECT_AGAIN_MS = 2_000;
 /** A stop waits no longer for its jobs to be handed over. */
@@ -73,6 +62,7 @@ export class FleetMember implements Ownership {
   readonly register = new FleetRegister(() => this.#joined);
   readonly #changes: RowChanges;
   readonly #wakeable = new Wakeable();
+  readonly #notices = new Notices(() => this.#noticed());
   /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
   readonly failed: Promise<never>;
   /** Resolves when somebody asks it to hand its jobs over and end. */
@@ -86,7 +76,6 @@ export class FleetMember implements Ownership {
   #isFailing = false;
   #running: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
-  #listening: { close(): Promise<void> } | undefined;
   #configured: readonly WatchOrder[] = [];
   #follower: Follower | undefined;
 
@@ -107,7 +96,7 @@ export class FleetMember implements Ownership {
     this.#heartbeat = new Heartbeat({
       ...{ held: this.#held, member: this.#member, monotonic: () => clock.monotonic(), report: () => this.#report() },
       onStanding: (standing) => this.#heard(standing),
-      onLost: (jobs) => this.#rounds?.lost(jobs),
+      onLost: (jobs) => this.#rounds?.following.lost(jobs),
       onFailure: (error) => this.#failed(error),
     });
   }
@@ -142,14 +131,17 @@ export class FleetMember implements Ownership {
 
   async fence(row: LiveFileRow): Promise<void> {
     const { jobId } = row;
-    const job = this.#held.get(jobId);
     this.#held.require(jobId);
-    const sentAt = this.#held.moment();
-    if (job === undefined || this.#rounds === undefined || !(await this.#rounds.fence(job, row))) {
-      this.#held.refused += 1;
-      throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
+    const [job, sentAt] = [this.#held.get(jobId), this.#held.moment()];
+    if (job !== undefined && (await this.#rounds?.fence(job, row)) === true) {
+      this.#held.prolong([job], sentAt);
+      return;
     }
-    this.#held.prolong([job], sentAt);
+    const now = this.#held.get(jobId);
+    // Renewed meanwhile, it is another job of the queue.
+    if (now !== undefined && now !== job) return this.fence(row);
+    this.#held.refused += 1;
+    throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
   copyMark(jobId: JobId): string | null {
@@ -160,8 +152,8 @@ export class FleetMember implements Ownership {
     return {
       isUp: this.#joined !== undefined && this.#heartbeat.isHeard,
       leaseAgeSeconds: this.#held.leaseAgeMs / 1000,
-      takeovers: this.#rounds?.takeovers ?? 0,
-      lost: this.#rounds?.lostJobs ?? 0,
+      takeovers: this.#rounds?.taking.takeovers ?? 0,
+      lost: this.#rounds?.following.lostJobs ?? 0,
       refusedWrites: this.#held.refused,
       standing: this.#standing,
       jobs: this.#held.size,
@@ -188,7 +180,8 @@ export class FleetMember implements Ownership {
     this.#wakeable.wake();
     clearInterval(this.#timer);
     await this.#running;
-    await this.#listening?.close().catch(() => {});
+    await this.#notices.close();
+    await this.#heartbeat.ended();
     const joined = this.#joined;
     if (joined === undefined) return;
     try {
@@ -202,8 +195,8 @@ export class FleetMember implements Ownership {
 
   #look(): void {
     const joined = this.#joined;
-    this.#rounds?.pauseUnsure();
-    if (joined !== undefined) void this.#heartbeat.look(joined);
+    this.#rounds?.following.pauseUnsure();
+    if (joined !== undefined) this.#heartbeat.look(joined);
   }
 
   async #run(): Promise<void> {
@@ -212,14 +205,18 @@ export class FleetMember implements Ownership {
       let pauseMs = ROUND_MS;
       try {
         if (this.#joined === undefined) await this.#join();
-        else if (this.#heartbeat.isHeard)
-          await this.#rounds?.round({ standing: this.#standing, isDraining: this.#isDraining });
+        else if (this.#heartbeat.isHeard && (await this.#round())) pauseMs = 0;
       } catch (thrown) {
         this.#failed(asJobtailError(thrown));
         if (this.#joined === undefined) pauseMs = CONNECT_AGAIN_MS;
       }
       await this.#wakeable.pause(pauseMs);
     }
+  }
+
+  async #round(): Promise<boolean> {
+    const options = { standing: this.#standing, isDraining: this.#isDraining };
+    return (await this.#rounds?.round(options)) ?? false;
   }
 
   async #join(): Promise<void> {
@@ -233,13 +230,15 @@ export class FleetMember implements Ownership {
       await takeName(joined.register, this.#member, this.#stop.signal);
       const { database, claims, queue } = joined;
       await queue.setHeartbeat(heartbeatSeconds);
-      const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.lost(jobs);
+      const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.following.lost(jobs);
       const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
       await bringOwnJobs(store, mirror, joined, log);
-      const rounds = new Rounds({ ...this.#options, held: this.#held, joined, handover, member: this.#member });
+      const onFailure = (error: JobtailError) => this.#failed(error);
+      const context = { ...this.#options, held: this.#held, joined, handover, member: this.#member };
+      const rounds = new Rounds({ ...context, onFailure });
       rounds.use(this.#follower, this.#configured);
       await rounds.begin();
-      this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#notified());
+      await this.#notices.listen(database);
       this.#rounds = rounds;
       this.#joined = joined;
       this.#isFailing = false;
@@ -252,15 +251,11 @@ export class FleetMember implements Ownership {
   }
 
   /** Somebody ordered something, or gave jobs back. */
-  #notified(): void {
+  async #noticed(): Promise<void> {
     const joined = this.#joined;
     if (joined === undefined || !this.#heartbeat.isHeard) return;
-    setTimeout(() => {
-      this.#heartbeat.refresh(joined).then(
-        () => this.#wakeable.wake(),
-        () => {},
-      );
-    }, TOGETHER_MS);
+    await this.#heartbeat.refresh(joined);
+    this.#wakeable.wake();
   }
 
   #heard(standing: Standing): void {
@@ -269,7 +264,7 @@ export class FleetMember implements Ownership {
     if (this.#isFailing) log.info({ scope: SCOPE }, `${SCOPE} works again`);
     this.#isFailing = false;
     this.#options.budget.use(this.#joined?.database, standing.agents.length);
-    this.#rounds?.resumeSure();
+    this.#rounds?.following.resumeSure();
     if (standing.drainAsked) this.#askToDrain();
   }
 

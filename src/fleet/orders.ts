@@ -94,12 +94,13 @@ export class Orders {
     );
   }
 
-  /** Those without an answer, for jobs of an owner, the oldest first. */
-  openOf(owner: string, most: number): Promise<OpenOrder[]> {
+  /** Those without an answer, for jobs of an owner, the oldest first, but for some that are known. */
+  openOf(owner: string, known: readonly string[], most: number): Promise<OpenOrder[]> {
     return this.#database.query<OpenOrder>(
       `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"
-       FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL ORDER BY order_id LIMIT ${most}`,
-      [owner],
+       FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL AND order_id <> ALL($2::bigint[])
+       ORDER BY order_id LIMIT ${most}`,
+      [owner, known],
     );
   }
 

@@ -1,25 +1,19 @@
 /** What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of them. */
 import type { Follower } from '../agent/ownership.ts';
-import type { Log } from '../agent/ports.ts';
 import type { JobId } from '../job.ts';
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
-import type { Clock } from '../system/clock.ts';
-import type { Joined } from './joined.ts';
+import type { JoinedContext } from './member-context.ts';
 import type { Order } from './orders.ts';
-import type { Member } from './register.ts';
 
-export interface UpkeepOptions {
-  readonly store: Store;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly joined: Joined;
-  readonly member: Member;
-}
+export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
 const EVERY_MS = 5_000;
 /** Of what is only there in case that something went wrong. */
 const SELDOM_MS = 30_000;
+
+/** In one transaction: who takes jobs, and who fulfils orders, waits for it. */
+const ORDERED_AT_ONCE = 100;
 
 interface KnownJob {
   readonly jobId: JobId;
@@ -33,6 +27,8 @@ export class Upkeep {
   configured: readonly WatchOrder[] = [];
   /** Those that are known to the fleet. */
   #known: readonly WatchOrder[] | undefined;
+  /** Those that are made known to it, and how many of them are. */
+  #ordering: { readonly configured: readonly WatchOrder[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #seldomAt = Number.NEGATIVE_INFINITY;
   /** The habits here when they were last looked at. */
@@ -47,9 +43,15 @@ export class Upkeep {
     await this.#exchangeHabits();
   }
 
-  async round(follower: Follower): Promise<void> {
-    const now = this.#options.clock.monotonic();
+  /** Whether all that is configured is ordered. */
+  async round(follower: Follower): Promise<boolean> {
     if (this.#known !== this.configured) await this.#takeConfigured();
+    await this.#lookAround(follower);
+    return this.#known === this.configured;
+  }
+
+  async #lookAround(follower: Follower): Promise<void> {
+    const now = this.#options.clock.monotonic();
     if (now - this.#doneAt < EVERY_MS) return;
     this.#doneAt = now;
     if (await this.#takeRule()) follower.refresh();
@@ -60,30 +62,55 @@ export class Upkeep {
     await this.#clearAway();
   }
 
-  /** Orders what this configuration names and did not name before; what no configuration names any more is ended. */
+  /** Orders what this configuration names and did not name before, some of it; nobody waits for a long one. */
   async #takeConfigured(): Promise<void> {
+    const { configured } = this;
+    if (this.#ordering?.configured !== configured) await this.#dropOthers(configured.map(({ jobId }) => jobId));
+    const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;
+    const end = begin + ORDERED_AT_ONCE;
+    await this.#order(configured.slice(begin, end));
+    this.#ordering = { configured, count: end };
+    if (end >= configured.length) this.#known = configured;
+  }
+
+  /** What no configuration names any more is ended. */
+  async #dropOthers(ids: readonly JobId[]): Promise<void> {
+    const { joined, member } = this.#options;
+    const { database, orders } = joined;
+    await database.transaction(async (sql) => {
+      const gone = await sql.query<{ readonly jobId: JobId }>(
+        'DELETE FROM {s}.configured WHERE agent = $1 AND job_id <> ALL($2) RETURNING job_id AS "jobId"',
+        [member.name, ids],
+      );
+      if (gone.length === 0) return;
+      const named = await sql.query<{ readonly jobId: JobId }>(
+        'SELECT DISTINCT job_id AS "jobId" FROM {s}.configured WHERE job_id = ANY($1)',
+        [gone.map(({ jobId }) => jobId)],
+      );
+      const isNamed = new Set(named.map(({ jobId }) => jobId));
+      const dropped = gone.filter(({ jobId }) => !isNamed.has(jobId));
+      if (dropped.length > 0)
+        await orders.giveWithin(
+          sql,
+          dropped.map(({ jobId }) => ({ jobId, kind: 'drop' })),
+        );
+    });
+  }
+
+  async #order(configured: readonly WatchOrder[]): Promise<void> {
     const { joined, member, log } = this.#options;
     const { database, orders } = joined;
-    const configured = this.configured;
+    const ids = configured.map(({ jobId }) => jobId);
     await database.transaction(async (sql) => {
       const before = await sql.query<{ readonly jobId: JobId; readonly text: string }>(
-        'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured WHERE agent = $1',
-        [member.name],
+        'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2)',
+        [member.name, ids],
       );
-      const ids = configured.map(({ jobId }) => jobId);
       const known = await sql.query<KnownJob>(
         'SELECT job_id AS "jobId", state, source FROM {s}.jobs WHERE job_id = ANY($1)',
         [ids],
       );
-      const gone = before.map(({ jobId }) => jobId).filter((jobId) => !ids.includes(jobId));
-      const rest = await sql.query<{ readonly jobId: JobId }>(
-        `DELETE FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2) AND NOT EXISTS
-           (SELECT 1 FROM {s}.configured AS other WHERE other.job_id = configured.job_id AND other.agent <> $1)
-         RETURNING job_id AS "jobId"`,
-        [member.name, gone],
-      );
-      await sql.query('DELETE FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2)', [member.name, gone]);
-      const wanted: Order[] = rest.map(({ jobId }) => ({ jobId, kind: 'drop' }));
+      const wanted: Order[] = [];
       for (const order of configured) {
         const { jobId } = order;
         const text = JSON.stringify(order);
@@ -101,7 +128,6 @@ export class Upkeep {
       }
       if (wanted.length > 0) await orders.giveWithin(sql, wanted);
     });
-    this.#known = configured;
   }
 
   /** The rule of a command is in force for all agents; whether it is another one than before. */
@@ -148,7 +174,7 @@ export class Upkeep {
         `SELECT job_id AS "jobId" FROM {s}.jobs WHERE
            (state IN ('watched', 'ending') OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL))
            AND NOT EXISTS (SELECT 1 FROM {s}_boss.job AS q WHERE q.name = 'follow' AND q.singleton_key = jobs.job_id AND q.state <= 'active')
-         LIMIT 1000`,
+         ORDER BY job_id LIMIT 1000`,
       );
       for (const { jobId } of missing) await queue.send(sql, jobId);
       if (missing.length === 0) return;

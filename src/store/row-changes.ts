@@ -23,11 +23,10 @@ export class RowChanges {
     for (const table of PORTABLE_TABLES) for (const event of ['INSERT', 'UPDATE', 'DELETE']) this.#note(table, event);
   }
 
-  /** The jobs with changes that wait longest. */
-  jobs(most: number): JobId[] {
+  /** The jobs with changes, those first that wait longest. */
+  jobs(): JobId[] {
     const rows = this.#sql.all<{ readonly jobId: JobId }>(
-      'SELECT job_id AS jobId, min(change) AS first FROM row_changes GROUP BY job_id ORDER BY first LIMIT ?',
-      most,
+      'SELECT job_id AS jobId FROM row_changes GROUP BY job_id ORDER BY min(change)',
     );
     return rows.map(({ jobId }) => jobId);
   }

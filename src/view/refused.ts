@@ -1,5 +1,5 @@
 /** Why a request gets nothing: what the page is told. */
-import type { Refusal } from './contract.ts';
+import type { Refusal } from './contract/addresses.ts';
 
 export type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 | 503;
 

@@ -38,7 +38,7 @@ export interface RunningView {
 }
 
 const MOST_CONNECTIONS = 256;
-/** A connection of which nothing moves for so long is closed; a stream has its heartbeat before. */
+/** A connection of which nothing moves for so long, twice as long while it is written to, is closed; a stream has its heartbeat before. */
 const IDLE_MS = 60_000;
 const HEADERS_MS = 10_000;
 const LOOK_MS = 2_000;

@@ -1,4 +1,4 @@
-/** The units themselves; a real systemd starts one in test/e2e/service-systemd.test.ts. */
+/** The units themselves; a real systemd starts one in test/e2e/long/service-systemd.test.ts. */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';

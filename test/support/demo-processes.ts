@@ -1,7 +1,35 @@
-/** What a demo may not leave behind. */
+/** `agent demo` in a process of its own, and what it may not leave behind. */
 import fs from 'node:fs';
-import { expect } from 'vitest';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, type TestContext } from 'vitest';
+import { Program } from './e2e-program.ts';
 import { until } from './e2e-until.ts';
+import { needsThat } from './needs.ts';
+
+export const demoOptions = () => ({
+  timeout: 180_000,
+  ...needsThat(fs.existsSync('/proc/self/cmdline'), 'the demo: it needs /proc'),
+});
+
+/** A demo whose temporary directory is below a directory of the test. */
+export function startDemo({ onTestFinished }: TestContext, seconds = 4, ...flags: readonly string[]) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-test-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }));
+  const demo = new Program(['demo', '--seconds', String(seconds), ...flags], {
+    cwd: directory,
+    env: { TMPDIR: directory },
+  });
+  /** The path of a file of the demo, as soon as it is there. */
+  const found = (...name: string[]) =>
+    until(name.join('/'), () => {
+      if (demo.end !== undefined) throw new Error(`the demo ended: ${demo.end.stderr}`);
+      const [place = ''] = fs.readdirSync(directory);
+      const file = path.join(directory, place, ...name);
+      return place !== '' && fs.existsSync(file) && file;
+    });
+  return { directory, demo, found };
+}
 
 /** Processes that were started with a path below the directory, or work there. */
 export function processesIn(directory: string): string[] {

@@ -22,8 +22,10 @@ export type Sections = Readonly<Record<string, unknown>>;
 /** The parts of `status --json` that tests look at; test/e2e/commands.test.ts checks the whole shape. */
 export interface Status {
   readonly agent: { readonly running: boolean; readonly pid: number | null };
+  readonly watchMine: Readonly<Record<string, unknown>> | null;
   readonly jobs: readonly {
     readonly jobId: string;
+    readonly source: string;
     readonly state: string;
     /** In the words of the middleware. */
     readonly jobState: string | null;

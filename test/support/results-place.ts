@@ -11,6 +11,22 @@ import { Place, type Sections } from './e2e-place.ts';
 import { Program } from './e2e-program.ts';
 import { onlyTask } from './only-task.ts';
 
+/** What `status --json` says of the results of the job. */
+interface JobStatus {
+  readonly results: {
+    readonly listed: number;
+    readonly synced: number;
+    readonly failed: number;
+    readonly lastLook: { readonly way: string | null; readonly fallback: string | null; readonly done: number } | null;
+    readonly transferMethod: {
+      readonly state: string;
+      readonly way: string | null;
+      readonly reason: string | null;
+    } | null;
+    readonly notSynced: readonly { readonly name: string; readonly state: string; readonly reason: string }[];
+  };
+}
+
 export interface ResultsPlaceOptions {
   readonly sshd?: Sshd;
   /** What the keys may do; everything if left out. */
@@ -89,6 +105,13 @@ export class ResultsE2e {
   /** Where it is here. */
   result(name: string): string {
     return path.join(this.place.mirror, '501', 'results', '11', name);
+  }
+
+  /** What the state says of the job. */
+  async status(): Promise<JobStatus> {
+    const [job] = (await this.place.status('501')).jobs as readonly unknown[] as readonly JobStatus[];
+    if (job === undefined) throw new Error('job 501 is not there');
+    return job;
   }
 
   /** Files of this agent that hold a private key; those of agents of other tests, in the directory of all, do not count. */

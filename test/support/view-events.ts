@@ -1,5 +1,5 @@
 /** Server-sent events of the view, as a test waits for them. */
-import type { Events } from '../../src/view/contract.ts';
+import type { Events } from '../../src/view/contract/events.ts';
 import { until } from './e2e-until.ts';
 
 export class EventReader {

@@ -8,7 +8,7 @@ export async function startProxy(asked: string[], status: number): Promise<WireS
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
     if (status !== 200) return response.writeHead(status).end();
-    const onward = httpRequest(request.url ?? '', { headers: request.headers }, (got) => {
+    const onward = httpRequest(request.url ?? '', { method: request.method, headers: request.headers }, (got) => {
       response.writeHead(got.statusCode ?? 0, got.headers);
       got.pipe(response);
     });

@@ -7,7 +7,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { resultsParts } from '../../src/mirror-paths.ts';
-import type { ResultEntries } from '../../src/view/contract.ts';
+import type { ResultEntries } from '../../src/view/contract/results.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 

@@ -2,7 +2,7 @@
  * Envelopes, by the `soap` package, which knows the contract: out of arguments, and from the small rest of an answer
  * into typed values. It sends nothing, and its errors reach nobody, for they carry what it read.
  */
-import type { WSDL } from 'soap';
+import type { WSDL } from 'soap/lib/wsdl/index.js';
 import { parseLong } from '../../job.ts';
 import type { Operation } from '../../operations.ts';
 import { malformed } from '../wrong-answers.ts';
@@ -55,8 +55,9 @@ export class Envelopes {
 }
 
 async function readContract(text: string): Promise<WSDL> {
-  // With all it brings along it is a quarter of a start, and an agent may have no call to make.
-  const { WSDL } = await import('soap');
+  // Only what knows contracts, and not before a call is made: all of the package, with what it brings along, would hold
+  // everything else for 60 ms.
+  const { WSDL } = await import('soap/lib/wsdl/index.js');
   return new Promise((resolve, reject) => {
     const contract = new WSDL(text, 'contract', { handleNilAsNull: true, customDeserializer: { long: exactLong } });
     Object.assign(contract.options, { preserveWhitespace: true, attributesKey: 'attributes' });

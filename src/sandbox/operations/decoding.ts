@@ -95,16 +95,25 @@ type BlockDecoder = (bytes: Buffer, start: number, end: number) => string;
 function blockDecoder(codePage: CodePage | undefined): BlockDecoder {
   // Node's toString is the decoder of the WHATWG standard that keeps byte-order marks, as .NET's UTF8Encoding does.
   if (codePage === undefined) return (bytes, start, end) => bytes.toString('utf8', start, end);
-  const characters = charactersOf(codePage);
+  const units = Uint16Array.from(charactersOf(codePage), (character) => character.charCodeAt(0));
   return (bytes, start, end) => {
-    let text = '';
-    for (let at = start; at < end; at++) text += characters[bytes[at] ?? 0];
-    return text;
+    // Not character by character: a text of thousands of pieces is slow to read.
+    const text = Buffer.allocUnsafe(2 * (end - start));
+    for (let at = start; at < end; at++) text.writeUInt16LE(units[bytes[at] ?? 0] ?? 0, 2 * (at - start));
+    return text.toString('utf16le');
   };
 }
 
+const tables = new Map<CodePage, readonly string[]>();
+
 /** The 256 characters of a code page. As in .NET, an undefined byte is the C1 control of the same number. */
 export function charactersOf(codePage: CodePage): readonly string[] {
+  const known = tables.get(codePage) ?? tableOf(codePage);
+  tables.set(codePage, known);
+  return known;
+}
+
+function tableOf(codePage: CodePage): readonly string[] {
   return Array.from({ length: 256 }, (_, byte) => {
     const character = iconv.decode(Buffer.of(byte), codePage);
     return character === '\ufffd' ? String.fromCharCode(byte) : character;

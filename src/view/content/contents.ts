@@ -5,7 +5,7 @@ import { liveParts, resultsParts } from '../../mirror-paths.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Generations } from '../contract.ts';
+import type { Generations } from '../contract/contents.ts';
 import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
 import { Content } from './content.ts';

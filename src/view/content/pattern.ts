@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import vm from 'node:vm';
+import { withinProcessorTime } from '../../system/processor-time.ts';
 import { Refused } from '../refused.ts';
 import { NEWLINE } from './window.ts';
 
@@ -21,7 +22,7 @@ export type Match = readonly [byte: number, length: number];
 export type Pattern = (bytes: Buffer, from: number) => Match[];
 
 const MOST_CHARACTERS = 256;
-/** Of one slice: a good expression takes a few milliseconds. */
+/** Of the processor, for one slice: a good expression takes a few milliseconds. */
 const EXPRESSION_MS = 300;
 
 /** @throws Refused (400) */
@@ -77,7 +78,7 @@ function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Patt
   // In another realm: what runs there can be ended.
   const context = vm.createContext({ source, flags: matchCase ? 'gmu' : 'gimu' });
   try {
-    vm.runInContext('var expression = new RegExp(source, flags)', context, { timeout: EXPRESSION_MS });
+    vm.runInContext('var expression = new RegExp(source, flags)', context);
   } catch {
     throw new Refused(400, 'this is no regular expression');
   }
@@ -85,7 +86,14 @@ function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Patt
   return (bytes, from) => {
     const pieces = textsOf(bytes, from);
     context['pieces'] = pieces;
-    const found = inTime(() => find.runInContext(context, { timeout: EXPRESSION_MS }) as number[][]);
+    const found = withinProcessorTime(
+      EXPRESSION_MS,
+      (timeout) => find.runInContext(context, { timeout }) as number[][],
+    );
+    if (found === undefined)
+      throw new Refused(400, 'this expression takes too long', {
+        hint: 'write it without a repetition inside of another one',
+      });
     return pieces.flatMap((piece, index) => inBytes(found[index] ?? [], piece));
   };
 }
@@ -113,17 +121,6 @@ function textsOf(bytes: Buffer, from: number): Piece[] {
     start = end;
   }
   return pieces;
-}
-
-function inTime<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    throw new Refused(400, 'this expression takes too long', {
-      hint: 'write it without a repetition inside of another one',
-    });
-  }
 }
 
 /** Indexes and lengths in a text, one after the other, as those in the bytes. */

@@ -1,5 +1,5 @@
 /** What the running agent counts for the view, from one figure to the next. */
-import type { CallFigures, Figure } from '../contract.ts';
+import type { CallFigures, Figure } from '../contract/service.ts';
 
 export type AgentFigure = NonNullable<Figure['agent']>;
 

@@ -1,6 +1,6 @@
 /** The disks of the directories of the agent. */
 import fs from 'node:fs';
-import type { Disk } from '../contract.ts';
+import type { Disk } from '../contract/service.ts';
 import type { ViewSettings } from '../settings.ts';
 
 /** Without those that cannot be asked now. */

@@ -1,5 +1,5 @@
 /** What was so each ten seconds since the start, in bounded memory: when it is full, each two become one. */
-import type { CallFigures, Figure } from '../contract.ts';
+import type { CallFigures, Figure } from '../contract/service.ts';
 
 export const FIGURE_MS = 10_000;
 const MOST_FIGURES = 1_440;

@@ -9,7 +9,7 @@ import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { liveParts } from '../../mirror-paths.ts';
 import type { Contents } from '../content/contents.ts';
 import type { LineIndexes } from '../content/line-indexes.ts';
-import type { FileLength } from '../contract.ts';
+import type { FileLength } from '../contract/files.ts';
 import { Refused } from '../refused.ts';
 
 export interface FileLengthsOptions {

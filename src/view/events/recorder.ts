@@ -1,5 +1,5 @@
 /** What is noted all the time, whether somebody looks or not: how the jobs grow, and the figures since the start. */
-import type { Figure } from '../contract.ts';
+import type { Figure } from '../contract/service.ts';
 import type { OpenStore } from '../open-store.ts';
 import type { ViewSettings } from '../settings.ts';
 import type { AgentFigure } from './agent-figures.ts';

@@ -1,5 +1,7 @@
 /** What a stream of events can be about. Each topic says what is new since it last said something. */
-import type { Events, Figure, JobSummary } from '../contract.ts';
+import type { Events } from '../contract/events.ts';
+import type { JobSummary } from '../contract/jobs.ts';
+import type { Figure } from '../contract/service.ts';
 import type { WatchedMirror } from './file-lengths.ts';
 import type { Recorder } from './recorder.ts';
 import type { ShownJob, Snapshots } from './snapshots.ts';

@@ -2,7 +2,7 @@
 import { type Context, Hono } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
 import { asJobtailError } from '../../errors.ts';
-import type { Refusal } from '../contract.ts';
+import type { Refusal } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 import { cookieName, HEADERS, isOwnHost, isOwnOrigin, type Origins } from './access.ts';

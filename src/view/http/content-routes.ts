@@ -5,7 +5,7 @@ import type { ContentName } from '../content/contents.ts';
 import { shapeAt } from '../content/numbers.ts';
 import { patternOf } from '../content/pattern.ts';
 import { windowOf } from '../content/window.ts';
-import type { LinesHeaders, Place } from '../contract.ts';
+import type { LinesHeaders, Place } from '../contract/contents.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 import { PREVIEW_POLICY } from './access.ts';

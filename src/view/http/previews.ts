@@ -1,6 +1,6 @@
 /** Which files are shown as more than text: by their name, and only if they begin as such files do. */
 import type { Content } from '../content/content.ts';
-import type { PreviewKind } from '../contract.ts';
+import type { PreviewKind } from '../contract/contents.ts';
 
 interface Known {
   readonly kind: PreviewKind;

@@ -6,7 +6,7 @@ import { inSlices } from '../../slices.ts';
 import type { LevelEntry } from '../../store/result-files.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import { type Content, piecesOf } from '../content/content.ts';
-import type { ResultDirectory, ResultEntries, ResultFile } from '../contract.ts';
+import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/results.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
 import { streamed, type ViewApp } from './answers.ts';

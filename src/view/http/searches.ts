@@ -2,7 +2,7 @@
 import type { Content } from '../content/content.ts';
 import type { Match, Pattern } from '../content/pattern.ts';
 import { searchBackward, searchForward } from '../content/search.ts';
-import type { SearchLine } from '../contract.ts';
+import type { SearchLine } from '../contract/searches.ts';
 import { Refused } from '../refused.ts';
 
 export interface SearchPlace {

@@ -2,7 +2,7 @@
 
 import type { Content } from '../content/content.ts';
 import { numbersOf, type Shape } from '../content/numbers.ts';
-import type { NumbersLine } from '../contract.ts';
+import type { NumbersLine } from '../contract/searches.ts';
 
 const MOST_ROWS = 50_000;
 

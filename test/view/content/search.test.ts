@@ -1,4 +1,6 @@
 /** The search: what a plain one over the whole text finds, however the content is sliced. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Match, type Pattern, type PatternOptions, patternOf } from '../../../src/view/content/pattern.ts';
@@ -7,6 +9,7 @@ import { Refused } from '../../../src/view/refused.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-memory-source.ts';
 
+const STOPPED = `sleep 0.1; kill -STOP ${process.pid}; sleep 0.5; kill -CONT ${process.pid}`;
 const SLICE = 128 * 1024;
 const PLAIN: PatternOptions = { text: '', matchCase: true, wholeWord: false, isExpression: false };
 const pattern = (text: string, options: Partial<PatternOptions> = {}) => patternOf({ ...PLAIN, text, ...options });
@@ -138,6 +141,18 @@ describe('a search', () => {
     await expect(all(bytes, runaway)).rejects.toThrow('takes too long');
     const notText = Buffer.concat([Buffer.from([0xff, 0x0a]), bytes]);
     await expect(all(notText, runaway)).rejects.toThrow('takes too long');
+  });
+
+  it('by an expression goes on where the machine has no time for it', async () => {
+    const bytes = Buffer.from(`${'a1 '.repeat(100)}\n`.repeat(430));
+    const wanted = pattern('(?:[a-z][0-9] )+$', { isExpression: true });
+    // Stopped and woken again and again, each time for longer than an expression may take.
+    const others = spawn('sh', ['-c', `for i in 1 2 3 4 5; do ${STOPPED}; done`]);
+    const over = once(others, 'exit');
+    let searches = 0;
+    for (; others.exitCode === null; searches++) expect(await all(bytes, wanted)).toHaveLength(430);
+    await over;
+    expect(searches).toBeGreaterThan(0);
   });
 
   it('by an expression reaches nothing of the program', async () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { LiveSums } from '../../../src/store/totals.ts';
-import type { Figure } from '../../../src/view/contract.ts';
+import type { Figure } from '../../../src/view/contract/service.ts';
 import { AgentFigures } from '../../../src/view/events/agent-figures.ts';
 import { FigureHistory } from '../../../src/view/events/figures.ts';
 import { Growth } from '../../../src/view/events/growth.ts';

@@ -1,10 +1,10 @@
 /** A fleet is told what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../support/e2e-until.ts';
-import { Fleet, mustSucceed, watchWords } from '../../support/fleet.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
-import { expectEqual } from '../../support/fleet-proof.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
+import { Fleet, mustSucceed, watchWords } from '../../../support/fleet.ts';
+import { needsFleet } from '../../../support/fleet-node.ts';
+import { expectEqual } from '../../../support/fleet-proof.ts';
 
 /** Beyond a poll, with the time a command takes on a busy machine. */
 const GAP_MS = 5_000;

@@ -2,10 +2,10 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Sshd } from '../direct/sshd.ts';
-import type { Program } from '../support/e2e-program.ts';
-import { needs, SSH } from '../support/needs.ts';
-import { ResultsE2e } from '../support/results-place.ts';
+import { Sshd } from '../../direct/sshd.ts';
+import type { Program } from '../../support/e2e-program.ts';
+import { needs, SSH } from '../../support/needs.ts';
+import { ResultsE2e } from '../../support/results-place.ts';
 
 const BYTES = 2 ** 29;
 const MOST_MEMORY_BYTES = 160e6;

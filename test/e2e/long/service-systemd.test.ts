@@ -1,9 +1,9 @@
 /** The shipped units, unchanged, started by a real systemd: from the installation to the stop. */
 import { expect, it } from 'vitest';
-import { until } from '../support/e2e-until.ts';
-import { SSH } from '../support/needs.ts';
-import { baseConfig, control, Installation } from '../support/service-installation.ts';
-import { Namespace, needsSystemd } from '../support/service-namespace.ts';
+import { until } from '../../support/e2e-until.ts';
+import { SSH } from '../../support/needs.ts';
+import { baseConfig, control, Installation } from '../../support/service-installation.ts';
+import { Namespace, needsSystemd } from '../../support/service-namespace.ts';
 
 const PATIENT = { timeout: 300_000 };
 

@@ -1,14 +1,14 @@
-/** Results on the page: the tree, what is known of each, previews, downloads; and who may see any of it. */
+/** Results on the page: the tree, what is known of each, previews, downloads. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { orderOf, taskOf } from '../../../support/e2e-job.ts';
-import { Place, resultsOf } from '../../../support/e2e-place.ts';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage, viewSection } from '../../../support/view-browser.ts';
+import { orderOf, taskOf } from '../../../../support/e2e-job.ts';
+import { Place, resultsOf } from '../../../../support/e2e-place.ts';
+import { PATIENCE } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage, viewSection } from '../../../../support/view-browser.ts';
 
 const CSV = `step,residual\n${Array.from({ length: 300 }, (_, step) => `${step},${1 / (step + 1)}\n`).join('')}`;
 /** A picture of one pixel: its header, its only row, its end. */
@@ -55,11 +55,10 @@ async function jobWithResults(context: Parameters<typeof Place.make>[0]) {
   place.configure(sandbox, { watch: [orderOf(job)], ...(await viewSection()) });
   const agent = await place.run();
   await agent.says(' results new or changed');
-  const link = await linkOf(place);
-  const view = await ViewPage.open(await startBrowser(context), link);
+  const view = await ViewPage.open(await startBrowser(context), await linkOf(place));
   await view.show(`#/job/${job.jobId}/results`);
   await view.page.locator('.entry-name[aria-expanded="false"]').first().click();
-  return { place, job, view, link };
+  return { place, job, view };
 }
 
 describe('results', needs('chromium'), () => {
@@ -112,22 +111,5 @@ describe('results', needs('chromium'), () => {
     const zip = fs.readFileSync(await (await all).path());
     expect(zip.subarray(0, 2).toString()).toBe('PK');
     expect(zip.includes('měření №1.txt')).toBe(true);
-  });
-});
-
-describe('a browser without the token', needs('chromium'), () => {
-  it('sees nothing, and is told what to do', PATIENCE, async (context) => {
-    const { view, link } = await jobWithResults(context);
-    await view.context.clearCookies();
-    await view.page.goto(new URL(link).origin);
-    await until('a word about the token', async () => /agent view/.test(await view.page.locator('body').innerText()));
-    expect(await view.page.locator('.entry').count()).toBe(0);
-  });
-
-  it('that had one is told so on the open page', PATIENCE, async (context) => {
-    const { view } = await jobWithResults(context);
-    await view.context.clearCookies();
-    await view.show('#/');
-    await view.page.getByRole('heading', { name: 'No access' }).waitFor();
   });
 });

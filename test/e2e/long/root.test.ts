@@ -7,11 +7,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it, type TestContext } from 'vitest';
-import { EXIT } from '../../src/errors.ts';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { NOBODY, Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needsThat } from '../support/needs.ts';
+import { EXIT } from '../../../src/errors.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { NOBODY, Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needsThat } from '../../support/needs.ts';
 
 const AS_ROOT = needsThat(process.getuid?.() === 0, 'commands of root on the state of another user: they need root');
 

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
-import { placeWithJob } from '../support/e2e-by-number.ts';
-import { taskOf } from '../support/e2e-job.ts';
-import { readIfThere } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import type { JobDescription } from '../../../src/sandbox/control.ts';
+import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { readIfThere } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 /** The last bytes of a job may come so long after its end. Nothing else is waited for as long: looks begin late. */
 const LATE_BYTES_MS = 60_000;

@@ -5,10 +5,10 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { until } from '../support/e2e-until.ts';
-import { needs, SSH } from '../support/needs.ts';
-import { commandLines, SshPlace } from './ssh-place.ts';
-import { CuttableLine, Sshd } from './sshd.ts';
+import { until } from '../../support/e2e-until.ts';
+import { needs, SSH } from '../../support/needs.ts';
+import { commandLines, SshPlace } from '../ssh-place.ts';
+import { CuttableLine, Sshd } from '../sshd.ts';
 
 const WAYS = ['rsync', 'scp', 'sftp'] as const;
 type Way = (typeof WAYS)[number];

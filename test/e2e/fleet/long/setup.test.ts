@@ -1,11 +1,11 @@
 /** What somebody who sets a fleet up meets. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../support/e2e-until.ts';
-import { Fleet, mustSucceed } from '../../support/fleet.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
-import { expectEqual } from '../../support/fleet-proof.ts';
-import { needsThat } from '../../support/needs.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
+import { Fleet, mustSucceed } from '../../../support/fleet.ts';
+import { needsFleet } from '../../../support/fleet-node.ts';
+import { expectEqual } from '../../../support/fleet-proof.ts';
+import { needsThat } from '../../../support/needs.ts';
 
 const [MAJOR = 0, MINOR = 0] = process.versions.node.split('.').map(Number);
 const IS_OLD = MAJOR < 22 || (MAJOR === 22 && MINOR < 12);

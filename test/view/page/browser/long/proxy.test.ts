@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import http from 'node:http';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../../../support/e2e-job.ts';
-import { Place } from '../../../support/e2e-place.ts';
-import { PATIENCE } from '../../../support/e2e-until.ts';
-import { freePort } from '../../../support/free-port.ts';
-import { needs } from '../../../support/needs.ts';
-import { linkOf, startBrowser, ViewPage } from '../../../support/view-browser.ts';
+import { orderOf, submitQuietJob } from '../../../../support/e2e-job.ts';
+import { Place } from '../../../../support/e2e-place.ts';
+import { PATIENCE } from '../../../../support/e2e-until.ts';
+import { freePort } from '../../../../support/free-port.ts';
+import { needs } from '../../../../support/needs.ts';
+import { linkOf, startBrowser, ViewPage } from '../../../../support/view-browser.ts';
 
 const PREFIX = '/site/jobs/';
 

@@ -1,10 +1,10 @@
 /** A service that contradicts itself: the file that cannot go on says so where a person looks, and costs little. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { freePort } from '../../support/free-port.ts';
 
 const NAMESPACE = 'http://sandbox.example.org/';
 

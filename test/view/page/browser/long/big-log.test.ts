@@ -4,11 +4,11 @@
  */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import { Place } from '../../../support/e2e-place.ts';
-import { until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { startBrowser, ViewPage } from '../../../support/view-browser.ts';
-import { appendLines, LINE_BYTES, lineOf, MIB, placeWithLog } from '../../../support/view-log.ts';
+import { Place } from '../../../../support/e2e-place.ts';
+import { until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { startBrowser, ViewPage } from '../../../../support/view-browser.ts';
+import { appendLines, LINE_BYTES, lineOf, MIB, placeWithLog } from '../../../../support/view-log.ts';
 
 const LOG_MIB = Number(process.env['JOBTAIL_VIEW_MIB'] ?? 256);
 /** However long the log is. */

@@ -1,0 +1,120 @@
+/** Very many small results by SOAP: what a call costs, and a look at a long listing in which nothing is due. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { writeConfig } from './agent-config.ts';
+import type { Figures, Measurement, Place, Prepared, Side } from './measurement.ts';
+import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';
+import { sideOf } from './result-sides.ts';
+import { smallNames } from './service/answers.ts';
+import { JOB_ID } from './service/job.ts';
+import { type Service, startService } from './service/process.ts';
+import type { SyncCost } from './sides/many-results.ts';
+
+const CONCURRENCIES = [1, 4, 16];
+
+/** What two syncs cost, the second one over what the first one left. */
+async function syncs(config: string, kind: 'cold' | 'quiet'): Promise<readonly [SyncCost, SyncCost]> {
+  const { stdout } = await run(process.execPath, [...OUR_NODE_ARGS, sideOf('many-results'), config, JOB_ID, kind]);
+  return JSON.parse(stdout) as [SyncCost, SyncCost];
+}
+
+function agent(service: Service, concurrency: number, count: number, { directory }: Place): Side {
+  return async () => {
+    const into = fs.mkdtempSync(path.join(directory, 'agent-'));
+    const config = writeConfig(into, { ...service, concurrency }, { results: { transfer: 'soap' } });
+    const [cold, again] = await syncs(config, 'cold');
+    if (cold.files !== count || again.files !== count) throw new Error(`${cold.files} of ${count} results came`);
+    const a = (seconds: number) => (seconds * 1000) / count;
+    return {
+      callMs: a(cold.seconds),
+      unchangedCallMs: a(again.seconds),
+      cpuMs: a(cold.cpuSeconds),
+      unchangedCpuMs: a(again.cpuSeconds),
+      longestBlockMs: Math.max(cold.longestBlockMs, again.longestBlockMs),
+    };
+  };
+}
+
+function bareClient({ url }: Service, concurrency: number, count: number): Side {
+  return async () => {
+    const args = [sideOf('bare-client'), url, String(concurrency), String(count)];
+    const { seconds, cpuSeconds } = JSON.parse((await run(process.execPath, args)).stdout) as Record<string, number>;
+    const callMs = ((seconds ?? 0) * 1000) / count;
+    // To it, no call is the first one.
+    return { callMs, unchangedCallMs: callMs, cpuMs: ((cpuSeconds ?? 0) * 1000) / count };
+  };
+}
+
+/** A process for each call, one after the other; a tenth of the files, for each costs the same. */
+function curlLoop(service: Service, count: number, { directory }: Place): Side {
+  const calls = Math.ceil(count / 10);
+  const words = service.curl('DownloadFileFromCluster', '<relativeFilePath>/part-0/file-0.small</relativeFilePath>');
+  const script = 'calls=$1; shift; while [ $calls -gt 0 ]; do "$@"; calls=$((calls - 1)); done';
+  const args = ['-c', script, 'sh', String(calls), ...words, '-o', path.join(directory, 'curl.out')];
+  return async () => {
+    const { seconds, cpuSeconds } = await runProcess('sh', args);
+    return { callMs: (seconds * 1000) / calls, cpuMs: (cpuSeconds * 1000) / calls };
+  };
+}
+
+const ours = (concurrency: number) => `agent, ${concurrency} at a time`;
+const bare = (concurrency: number) => `client, ${concurrency} at a time`;
+const ratio = { kind: 'ratio', figure: 'callMs' } as const;
+
+export const manyResults: Measurement = {
+  name: 'many-results',
+  needs: ['curl'],
+  rounds: 3,
+  goals: [
+    {
+      ...{ ...ratio, ours: ours(1), peer: 'curl', atMost: 0.5 },
+      what: 'one of 5,000 results of 20 KB by SOAP, flushed, against a shell loop of `curl`: 1 call at a time',
+    },
+    ...CONCURRENCIES.map((concurrency) => ({
+      ...{ ...ratio, ours: ours(concurrency), peer: bare(concurrency), atMost: 3 },
+      what: `the same, against a bare client with ${concurrency} connections that drops what it reads`,
+    })),
+    {
+      what: 'the same once more, unchanged: fetched, hashed and dropped, 4 calls at a time',
+      ...{ ...ratio, figure: 'unchangedCallMs', ours: ours(4), peer: bare(4), atMost: 3 },
+    },
+  ],
+  prepare: async (place): Promise<Prepared> => {
+    const count = place.quick ? 200 : 5_000;
+    const service = await startService({ listed: smallNames(count) }, place.directory);
+    const sides: Record<string, Side> = {};
+    for (const concurrency of CONCURRENCIES) {
+      sides[ours(concurrency)] = agent(service, concurrency, count, place);
+      sides[bare(concurrency)] = bareClient(service, concurrency, count);
+    }
+    sides['curl'] = curlLoop(service, count, place);
+    return { sides, close: () => service.stop() };
+  },
+};
+
+export const longListing: Measurement = {
+  name: 'long-listing',
+  needs: [],
+  goals: [
+    {
+      what: 'a look at 100,000 listed names of which none is due: processor time',
+      ...{ kind: 'limit', figure: 'cpuSeconds', ours: 'agent', atMost: 1 },
+    },
+    {
+      what: 'longest block of the event loop in it',
+      ...{ kind: 'limit', figure: 'longestBlockMs', ours: 'agent', atMost: 50 },
+    },
+  ],
+  prepare: async (place): Promise<Prepared> => {
+    const names = smallNames(place.quick ? 2_000 : 100_000);
+    const service = await startService({ listed: names }, place.directory);
+    const look = async (): Promise<Figures> => {
+      const into = fs.mkdtempSync(path.join(place.directory, 'agent-'));
+      const [first, second] = await syncs(writeConfig(into, service, { results: { transfer: 'soap' } }), 'quiet');
+      fs.rmSync(into, { recursive: true });
+      if (first.files + second.files > 0) throw new Error('something was due');
+      return { ...second };
+    };
+    return { sides: { agent: look }, close: () => service.stop() };
+  },
+};

@@ -1,0 +1,21 @@
+// Packages that load far more than the program uses of them: at each start and first call, and in the memory of a quiet
+// agent. Their modules are the same, only fewer.
+
+/** By the end of the path of a module: what stands in its place. */
+const INSTEAD = {
+  // The main file: without fetch, WebSocket, caches and mocks, which it makes ready beside the clients.
+  'undici/index.js': `
+    Object.assign(require('./lib/dispatcher/dispatcher').prototype, require('./lib/api'));
+    exports.Agent = require('./lib/dispatcher/agent');
+    exports.Pool = require('./lib/dispatcher/pool');
+    exports.ProxyAgent = require('./lib/dispatcher/proxy-agent');
+    exports.errors = require('./lib/core/errors');`,
+  // By which a contract would be fetched, with axios; the one here is in the program.
+  'soap/lib/http.js': 'exports.HttpClient = undefined;',
+};
+
+/** A plugin of the bundler. */
+export const smallerPackages = {
+  name: 'smaller-packages',
+  load: (id) => INSTEAD[/[/\\]node_modules[/\\]([^/\\]+[/\\].*)$/.exec(id)?.[1].replaceAll('\\', '/')] ?? null,
+};

@@ -1,0 +1,120 @@
+/**
+ * What the agent is told: which jobs to follow, for they are owned, and which to leave alone, for they are, or may be,
+ * another's.
+ */
+import type { Follower } from '../agent/ownership.ts';
+import { asJobtailError, type JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import { countOf } from '../numbers.ts';
+import type { Handover } from './handover.ts';
+import type { HeldJob, HeldJobs } from './held-jobs.ts';
+import type { MemberContext } from './member-context.ts';
+
+export interface FollowingOptions extends Pick<MemberContext, 'log' | 'endTransfer'> {
+  readonly held: HeldJobs;
+  readonly handover: Handover;
+  /** Called with each job that is somebody else's by now. */
+  readonly onLost: (jobId: JobId) => void;
+  /** Told of what could not be done about jobs that are left alone. */
+  readonly onFailure: (error: JobtailError) => void;
+}
+
+export class Following {
+  readonly #options: FollowingOptions;
+  /** Jobs that the agent is about to leave alone. */
+  readonly #leaving = new Map<JobId, Promise<void>>();
+  /** Undefined while the agent stops, perhaps for a moment. */
+  follower: Follower | undefined;
+  lostJobs = 0;
+
+  constructor(options: FollowingOptions) {
+    this.#options = options;
+  }
+
+  follow(jobs: readonly HeldJob[]): void {
+    for (const { jobId } of jobs) this.#options.held.setState(jobId, 'following');
+    this.follower?.take(idsOf(jobs));
+  }
+
+  /** Resolves when the agent leaves these alone. */
+  leave(jobs: readonly HeldJob[]): Promise<void> {
+    const { follower } = this;
+    return this.#during(jobs, async () => {
+      await Promise.all(jobs.map(({ jobId }) => follower?.release(jobId)));
+    });
+  }
+
+  /** Resolves when the agent leaves alone what it followed of these before. */
+  async left(jobs: readonly HeldJob[]): Promise<void> {
+    await Promise.all(jobs.map(({ jobId }) => this.#leaving.get(jobId)));
+  }
+
+  /** Jobs whose lease may be over are left alone until there is word of them. */
+  pauseUnsure(): void {
+    const { held, log } = this.#options;
+    const unsure = held.all('following').filter(({ jobId }) => !held.isSure(jobId));
+    if (unsure.length === 0) return;
+    for (const { jobId } of unsure) held.setState(jobId, 'paused');
+    this.#unawaited(this.leave(unsure));
+    const hint = 'they go on once the database answers, here or with another agent';
+    log.error(
+      { scope: 'the fleet', jobs: unsure.length, hint },
+      `paused ${countOf(unsure.length, 'job')}: their leases may be over`,
+    );
+  }
+
+  /** Jobs that were paused, and are still owned, go on. */
+  resumeSure(): void {
+    const { held, log } = this.#options;
+    const sure = held.all('paused').filter(({ jobId }) => held.isSure(jobId) && !this.#leaving.has(jobId));
+    if (sure.length === 0) return;
+    this.follow(sure);
+    log.info({ scope: 'the fleet', jobs: sure.length }, `go on with ${countOf(sure.length, 'job')}`);
+  }
+
+  /** Jobs are somebody else's: nothing of them stays here. */
+  lost(jobs: readonly HeldJob[]): void {
+    const { held, log, onLost } = this.#options;
+    // One that was renewed meanwhile is another job of the queue by now.
+    const known = jobs.filter((job) => held.get(job.jobId) === job);
+    if (known.length === 0) return;
+    for (const { jobId } of known) {
+      held.remove(jobId);
+      onLost(jobId);
+    }
+    this.#unawaited(this.#forget(known));
+    this.lostJobs += known.length;
+    log.warn(
+      { scope: 'the fleet', jobs: known.length, job: known[0]?.jobId },
+      `lost ${countOf(known.length, 'job')} to other agents`,
+    );
+  }
+
+  #forget(jobs: readonly HeldJob[]): Promise<void> {
+    const { handover, endTransfer } = this.#options;
+    const left = this.leave(jobs);
+    return this.#during(jobs, async () => {
+      await left;
+      await Promise.allSettled(jobs.map(({ jobId }) => endTransfer(jobId)));
+      await handover.forgetAll(idsOf(jobs));
+    });
+  }
+
+  /** Does `work` when what is under way of these jobs has ended, however it did. */
+  #during(jobs: readonly HeldJob[], work: () => Promise<void>): Promise<void> {
+    const before = jobs.map(({ jobId }) => this.#leaving.get(jobId));
+    const done = Promise.allSettled(before)
+      .then(work)
+      .finally(() => {
+        for (const { jobId } of jobs) if (this.#leaving.get(jobId) === done) this.#leaving.delete(jobId);
+      });
+    for (const { jobId } of jobs) this.#leaving.set(jobId, done);
+    return done;
+  }
+
+  #unawaited(work: Promise<void>): void {
+    work.catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)));
+  }
+}
+
+const idsOf = (jobs: readonly HeldJob[]) => jobs.map(({ jobId }) => jobId);

@@ -1,0 +1,159 @@
+/** One agent of a fleet by itself: what it takes, finishes and says. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { needsFleet } from '../support/fleet-node.ts';
+import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+
+it('an order that comes while a job is finished is fulfilled, and nothing fails by it', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const [{ jobId }, given] = [orderFor(1), [] as string[]];
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { log, store, followed } = fleet.start('anna', {
+    onRelease: async () => {
+      if (given.length === 0) given.push(...(await orders.give([{ jobId, kind: 'resume' }])));
+    },
+  });
+  await until('the job to be followed', () => followed.has(jobId));
+  // What the agent does when all is proven.
+  store.transaction(() => store.jobs.setState(jobId, 'settled'));
+  await until('the order', () => given.length === 1);
+  await until('its answer', async () => (await orders.answerOf(given[0] ?? '')) !== undefined);
+  await until('the job to be followed again', () => followed.has(jobId));
+  expect(store.jobs.get(jobId)?.state).toBe('watched');
+  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
+
+it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { log } = fleet.start('anna', {});
+  await until('the agent to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
+  await fleet.query('CREATE TABLE looks (at timestamptz DEFAULT clock_timestamp())');
+  await fleet.query(
+    `CREATE FUNCTION note_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO looks DEFAULT VALUES; RETURN NEW; END $$`,
+  );
+  await fleet.query('CREATE TRIGGER looked AFTER UPDATE ON jobtail.agents FOR EACH ROW EXECUTE FUNCTION note_look()');
+  // As from so many transactions: those of one that say the same are one.
+  await fleet.query(`SELECT pg_notify('jobtail_orders', number::text) FROM generate_series(1, 500) AS number`);
+  const count = async () =>
+    (await fleet.query<{ count: number }>('SELECT count(*)::int AS count FROM looks'))[0]?.count ?? 0;
+  await until('a look', async () => (await count()) > 0);
+  await sleep(1_000);
+  expect(await count()).toBeLessThan(20);
+});
+
+it('a job whose lease is made anew in the middle of a step of a generation stays with its owner', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const { orders, database } = await fleet.join('command');
+  const expire = async (seconds: number) => {
+    for (const table of ['queue', 'job'])
+      await fleet.query(`UPDATE jobtail_boss.${table} SET expire_seconds = $1 WHERE name = 'follow'`, [seconds]);
+  };
+  // The agent is told of it as it is now; that it is a day then, is for the sake of a busy machine.
+  await expire(3);
+  const { jobId } = orderFor(1);
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { member, store, followed, log } = fleet.start('anna', {});
+  await until('the job to be followed', () => followed.has(jobId));
+  await expire(86_400);
+  const [row] = store.liveFiles.ofJob(jobId);
+  if (row === undefined) throw new Error('it has no live file');
+  const isRenewed = async () =>
+    (await fleet.query(`SELECT 1 FROM jobtail_boss.job WHERE name = 'follow' AND state = 'completed'`)).length > 0;
+  for (let step = 0; step % 20 !== 0 || !(await isRenewed()); step++) {
+    await member.fence(row);
+    // Nobody waits for the next round.
+    await orders.notify(database);
+  }
+  expect(member.numbers).toMatchObject({ lost: 0, refusedWrites: 0, jobs: 1 });
+  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
+
+it('orders that wait for their answers keep nobody from giving others', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const [{ jobId }, another] = [orderFor(1), orderFor(2)];
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { followed, store } = fleet.start('anna', {});
+  await until('the job to be followed', () => followed.has(jobId));
+  // Nobody answers them.
+  await orders.give(Array.from({ length: 600 }, () => ({ jobId, kind: 'sync' })));
+  await until('all of them to be asked for', () => store.requests.open().length === 600);
+  await orders.give([{ jobId: another.jobId, kind: 'watch', body: another }]);
+  await until('the other job to be followed', () => store.jobs.get(another.jobId) !== undefined);
+});
+
+it('an agent that stops gives nothing away that it may still write', { ...PATIENCE, ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  const { member, followed } = fleet.start('anna', {});
+  await until('the job to be followed', () => followed.has(jobId));
+  // A round that is about to give the job away waits for this before, to fulfil an order.
+  const session = await fleet.session();
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
+  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
+  const drained = member.drain();
+  await until('the round to wait', async () => {
+    const waiting = await fleet.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
+    return waiting.length > 0;
+  });
+  member.detach();
+  await session.query('COMMIT');
+  await sleep(2_000);
+  expect(followed).toEqual(new Set([jobId]));
+  expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: null }]);
+  member.attach({ take: () => {}, release: async () => {}, refresh: () => {} }, []);
+  await drained;
+  expect(await fleet.query('SELECT how FROM jobtail.attempts')).toEqual([{ how: 'handed-over' }]);
+});
+
+it('jobs of a long configuration are followed while others are still to be ordered', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const configured = Array.from({ length: 1_000 }, (_, index) => orderFor(index + 1));
+  const { followed } = fleet.start('anna', { configured });
+  await until('the first ones to be followed', () => followed.size > 0);
+  const count = async () =>
+    (await fleet.query<{ count: number }>('SELECT count(*)::int AS count FROM jobtail.configured'))[0]?.count;
+  expect(await count()).toBeLessThan(1_000);
+  await until('all of them to be followed', () => followed.size === 1_000);
+  expect(await count()).toBe(1_000);
+});
+
+it('what goes wrong while a lost job is left alone is said, and the agent goes on', {
+  ...PATIENCE,
+  ...needsFleet(),
+}, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  const { jobId } = orderFor(1);
+  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
+  let fails = true;
+  const { member, log, followed, store } = fleet.start('anna', {
+    onRelease: async () => {
+      if (fails) throw new JobtailError('disk-full', 'there is no room for its last bytes');
+    },
+  });
+  await until('the job to be followed', () => followed.has(jobId));
+  // As if another one had taken it, and given it back.
+  await fleet.query(`UPDATE jobtail_boss.job SET retry_count = retry_count + 1, state = 'retry' WHERE name = 'follow'`);
+  await until('it to be lost', () => member.numbers.lost === 1);
+  await until('the failure to be said', () =>
+    log.some(({ message }) => message.includes('no room for its last bytes')),
+  );
+  fails = false;
+  await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 2);
+});

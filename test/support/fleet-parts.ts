@@ -1,0 +1,135 @@
+/** Parts of a fleet within the process of a test, over a PostgreSQL of their own: real ones, but for what follows the jobs. */
+import { onTestFinished } from 'vitest';
+import { FLEET_PLACE } from '../../bench/fleet-node.ts';
+import type { Follower } from '../../src/agent/ownership.ts';
+import type { Log } from '../../src/agent/ports.ts';
+import { Budget } from '../../src/fleet/budget.ts';
+import { type Joined, openFleet } from '../../src/fleet/joined.ts';
+import { FleetMember } from '../../src/fleet/member.ts';
+import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
+import { Secrets } from '../../src/redact.ts';
+import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
+import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
+import type { WatchOrder } from '../../src/store/rows.ts';
+import { Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/system/clock.ts';
+import { HEARTBEAT_SECONDS } from './fleet.ts';
+import { connectTo, query } from './fleet-query.ts';
+import { Relay } from './fleet-relay.ts';
+import { temporaryDirectory } from './temp-directory.ts';
+
+const SCHEMA = 'jobtail';
+
+export interface Line {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly message: string;
+}
+
+/** An agent of the fleet whose jobs nobody polls. */
+export interface TestMember {
+  readonly member: FleetMember;
+  readonly store: Store;
+  readonly log: readonly Line[];
+  /** Jobs that it was told to follow, and not to leave since. */
+  readonly followed: ReadonlySet<JobId>;
+}
+
+export interface TestMemberOptions {
+  readonly mostJobs?: number;
+  readonly configured?: readonly WatchOrder[];
+  /** Called when a job is left, before it is. */
+  readonly onRelease?: (jobId: JobId) => Promise<void>;
+}
+
+export class FleetParts {
+  readonly #database: TemporaryDatabase;
+
+  private constructor(database: TemporaryDatabase) {
+    this.#database = database;
+  }
+
+  static async make(): Promise<FleetParts> {
+    const programs = findDatabasePrograms([FLEET_PLACE]);
+    if (programs === undefined) throw new Error('there is no PostgreSQL');
+    const database = await TemporaryDatabase.start(programs);
+    onTestFinished(() => database.remove());
+    return new FleetParts(database);
+  }
+
+  /** A way to the database that can fall silent. */
+  async relay(): Promise<Relay> {
+    const relay = await Relay.start(this.#database.port);
+    onTestFinished(() => relay.close());
+    return relay;
+  }
+
+  /** As an agent or a command, by its name; over a relay, if its port is given. */
+  async join(name: string, port = this.#database.port): Promise<Joined> {
+    const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
+    const joined = await openFleet({ ...this.#address, url }, name, { heartbeatSeconds: HEARTBEAT_SECONDS });
+    onTestFinished(() => joined.database.close());
+    return joined;
+  }
+
+  /** Past the fleet. */
+  query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
+    return query<Row>(this.#database.url, text, values);
+  }
+
+  /** A session of its own, past the fleet. */
+  async session() {
+    const session = await connectTo(this.#database.url);
+    onTestFinished(() => session.end());
+    return session;
+  }
+
+  /** Starts an agent, which ends with the test. */
+  start(
+    name: string,
+    { mostJobs = 2_000, configured = [], onRelease = async () => {} }: TestMemberOptions,
+  ): TestMember {
+    const directory = temporaryDirectory();
+    const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
+    const log: Line[] = [];
+    const followed = new Set<JobId>();
+    const settings = { heartbeatMs: HEARTBEAT_SECONDS * 1_000, drainOnStop: false, schema: SCHEMA };
+    const member = new FleetMember({
+      ...{ ...this.#address, store, log: logTo(log), clock: systemClock, mirror: 'shared', bootId: null },
+      settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
+      about: { host: 'here', pid: process.pid, version: '0' },
+      budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
+      endTransfer: async () => {},
+      lagMs: () => null,
+    });
+    const follower: Follower = {
+      take: (jobIds) => jobIds.forEach((jobId) => void followed.add(jobId)),
+      release: async (jobId) => {
+        await onRelease(jobId);
+        followed.delete(jobId);
+      },
+      refresh: () => {},
+    };
+    onTestFinished(async () => {
+      await member.stop();
+      store.close();
+    });
+    member.attach(follower, configured);
+    member.start();
+    return { member, store, log, followed };
+  }
+
+  get #address() {
+    return { url: this.#database.url, schema: SCHEMA, secrets: new Secrets() };
+  }
+}
+
+/** An order for a job with one task. */
+export const orderFor = (number: number): WatchOrder => ({
+  ...{ jobId: String(number) as JobId, tasks: ['9001' as TaskId], files: LIVE_FILE_NAMES, results: false },
+  ...{ settleAfterMs: null, source: 'command' },
+});
+
+function logTo(lines: Line[]): Log {
+  const say = (level: Line['level']) => (_: unknown, message: string) => void lines.push({ level, message });
+  return { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
+}
