@@ -12,3 +12,11 @@ export async function* inSlices<Item>(items: Iterable<Item>): AsyncGenerator<Ite
     beganAt = performance.now();
   }
 }
+
+/** The items in arrays of at most `most`. */
+export function slicesOf<Item>(items: readonly Item[], most: number): Item[][] {
+  const slices: Item[][] = [];
+  const size = Math.min(most, Math.max(1, items.length));
+  for (let start = 0; start < items.length; start += size) slices.push(items.slice(start, start + size));
+  return slices;
+}

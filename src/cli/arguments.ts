@@ -41,6 +41,11 @@ export const daysArgument = argument((text) => {
   const days = /^\d{1,5}(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
   return days <= 3_650 ? days * 86_400_000 : undefined;
 }, 'number of days up to 3650');
+/** Jobs that are followed at a time; the bounds are those of `watchMine.mostJobs`. */
+export const jobsArgument = argument((text) => {
+  const jobs = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  return jobs >= 1 && jobs <= 100_000 ? jobs : undefined;
+}, 'number of jobs from 1 to 100000');
 export const sinceArgument = argument(
   (text) => parseSince(text, Date.now()),
   'time: 90s, 10m, 2h, 1d or a date was expected',
@@ -68,17 +73,21 @@ interface OneOrMine {
   readonly mine?: boolean;
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
+  readonly maxAge?: number;
+  readonly mostJobs?: number;
 }
 
 /** The job, or undefined for all of the user. @throws JobtailError usage */
 export function jobUnlessMine(
   jobId: JobId | undefined,
-  { mine = false, include = [], exclude = [] }: OneOrMine,
+  { mine = false, include = [], exclude = [], maxAge, mostJobs }: OneOrMine,
 ): JobId | undefined {
   const refuse = (message: string) =>
     new JobtailError('usage', message, { hint: 'name a job, or say --mine for all jobs of the user' });
   if (mine && jobId !== undefined) throw refuse(`--mine is for all jobs, not for job ${jobId} alone`);
   if (!mine && jobId === undefined) throw refuse('the id of a job is missing');
-  if (!mine && include.length + exclude.length > 0) throw refuse('--include and --exclude go with --mine');
+  const ofMine = { include: include[0], exclude: exclude[0], 'max-age': maxAge, 'most-jobs': mostJobs };
+  const [given] = Object.entries(ofMine).filter(([, value]) => value !== undefined);
+  if (!mine && given !== undefined) throw refuse(`--${given[0]} goes with --mine`);
   return jobId;
 }

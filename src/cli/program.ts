@@ -11,6 +11,7 @@ import {
   daysArgument,
   fileArgument,
   jobArgument,
+  jobsArgument,
   jobUnlessMine,
   linesArgument,
   patternArgument,
@@ -23,8 +24,6 @@ import {
 import { completionScript, SHELLS } from './help/completion-scripts.ts';
 import { exitCodesHelp } from './help/exit-codes.ts';
 import { endWhenUnread, versionOfProgram } from './process.ts';
-
-const DAY_MS = 86_400_000;
 
 export function programOf(): Command {
   const program = new Command('agent')
@@ -63,9 +62,12 @@ function addFollowing(program: Command): void {
     .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with such a name (repeatable)', 'all'))
     .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with such a name (repeatable)', 'none'))
     .addOption(
-      new Option('--max-age <days>', 'with --mine: no job that ended longer ago')
-        .argParser(daysArgument)
-        .default(DAY_MS, '1'),
+      new Option('--max-age <days>', 'with --mine: no job that ended longer ago (default: 1)').argParser(daysArgument),
+    )
+    .addOption(
+      new Option('--most-jobs <number>', 'with --mine: so many at a time (default: watchMine.mostJobs, 200)').argParser(
+        jobsArgument,
+      ),
     )
     .addHelpText(
       'after',

@@ -139,3 +139,16 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
   await until('its line', () => tail.stdout.includes('hello\n'));
   expect((await place.agent('status', job.jobId)).stdout).not.toContain('tasks:');
 });
+
+it.concurrent(
+  'a job of which one task was named, and is no longer, has its others looked for first',
+  PATIENCE,
+  async (context) => {
+    const { place, job, mirrors } = await placeWithJob(context);
+    await place.run();
+    const [task] = job.tasks;
+    await place.agent('watch', job.jobId, '--task', task?.taskId ?? '');
+    const watched = await place.agent('watch', job.jobId);
+    expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
+  },
+);

@@ -23,6 +23,9 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     expect(watched.stdout).toContain('11 jobs of the user: 0 taken now (0 running), 4 were watched before');
     expect(watched.stdout).toContain('1 wait, for at most 4 are followed at a time');
     expect((await place.status()).watchMine).toMatchObject({ source: 'command', include: ['test-*'], maxAgeDays: 0 });
+    const most = await place.agent('watch', '--mine', '--most-jobs', '5');
+    expect(most.stdout).toContain('11 jobs of the user: 1 taken now (1 running), 4 were watched before');
+    await until('the fifth job', async () => (await followed()).length === 5);
     expect((await place.agent('unwatch', '--mine')).stdout).toContain('watchMine still stands in');
     expect((await place.status()).watchMine).toMatchObject({ source: 'config', include: ['heat-*'] });
     const refused = await place.agent('unwatch', '--mine');

@@ -96,10 +96,10 @@ export class FollowedJob {
       if (job.results && !this.#tasks.has('results')) this.#tasks.due('results', delayMs);
       return;
     }
-    this.#settling = new Settling(job, clock);
-    this.#search.plan(job.results ? LISTING_MS : delayMs);
     const before = store.jobInformation.get(jobId);
-    if (before !== undefined) this.#noteJobState(before.information.state, this.#settling);
+    this.#jobState = before?.information.state ?? null;
+    this.#settling = new Settling(job, before, clock);
+    this.#search.plan(job.results ? LISTING_MS : delayMs);
     log.info({ jobId, source }, `following job ${jobId}`);
     if (!job.results) return;
     // A first poll tells which of the listed files are live files.
@@ -119,7 +119,8 @@ export class FollowedJob {
         `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`,
       );
     }
-    const isNewlyOver = this.#noteJobState(told.jobState, this.#settling);
+    this.#jobState = told.jobState;
+    const isNewlyOver = this.#settling.told(phaseOf(told.jobState));
     if (isNewlyOver) this.#pace.quicken();
     if (isNewlyOver || told.found > 0) this.#tasks.due('poll', 0);
   }
@@ -180,9 +181,12 @@ export class FollowedJob {
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
     const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
+    let hasBegun = false;
     const begin = async () => {
+      slot.end();
       await slot.take();
-      startedAt = clock.monotonic();
+      if (!hasBegun) startedAt = clock.monotonic();
+      hasBegun = true;
     };
     const options = { remote: slotted, begin, final: false, signal };
     const polled = await this.#polls.poll(options).finally(() => slot.end());
@@ -234,12 +238,6 @@ export class FollowedJob {
     if (!this.isFollowed) return;
     if (found > 0) this.#tasks.due('poll', 0);
     this.#search.planNext(nextMs);
-  }
-
-  /** Whether the job is over just now, as far as is told. */
-  #noteJobState(jobState: string | null, settling: Settling): boolean {
-    this.#jobState = jobState;
-    return settling.told(phaseOf(jobState));
   }
 
   async #pass(): Promise<void> {

@@ -190,7 +190,8 @@ export class JobLooks implements Scheduled {
     const { jobInformation } = store;
     const toldAt = clock.now();
     const before = jobInformation.get(jobId);
-    const since = before?.information.state === state ? before.since : toldAt;
+    const isSame = before?.information.state === state && !hasOtherStart(information, startOf(before.information));
+    const since = isSame ? before.since : toldAt;
     if (before === undefined || JSON.stringify(before.information) !== JSON.stringify(information))
       jobInformation.save({ jobId, information, since, toldAt });
     else if (toldAt - before.toldAt >= TOLD_AGAIN_MS) jobInformation.setToldAt(jobId, toldAt);
@@ -226,10 +227,15 @@ export class JobLooks implements Scheduled {
   }
 }
 
-/** Whether a settled job is active, or was again since: then it has another start. */
-function runsAgain({ state, startTime }: JobInformation, startedBefore: string | null): boolean {
-  if (phaseOf(state) === 'active') return true;
-  return startedBefore !== null && startTime !== null && startedBefore !== startTime.text;
+/** Whether a settled job is active, or was again since. */
+function runsAgain(information: JobInformation, startedBefore: string | null): boolean {
+  return phaseOf(information.state) === 'active' || hasOtherStart(information, startedBefore);
 }
+
+/** A job that was started again has another start. */
+const hasOtherStart = ({ startTime }: JobInformation, before: string | null) =>
+  before !== null && startTime !== null && before !== startTime.text;
+
+const startOf = ({ startTime }: JobInformation) => startTime?.text ?? null;
 
 const NONE_TAKEN = { taken: 0, waiting: 0 };

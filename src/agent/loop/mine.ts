@@ -33,7 +33,7 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   const taken = await register.follow(orders, rule.mostJobs);
   const waiting = fitting.length - taken;
   if (taken === 0) return { taken, waiting };
-  const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (watchMine.mostJobs)` : '';
+  const others = waiting > 0 ? `; ${showCount(waiting)} more wait until some are settled (mostJobs)` : '';
   log.info({ taken, waiting }, `following ${countOf(taken, 'more job')} of the user${others}`);
   return { taken, waiting };
 }

@@ -1,10 +1,9 @@
 /**
  * When a job that is followed may be settled: when the middleware says that it is over and what is flushed late has come;
- * where no job state is told, when it was quiet for as long as its order says. A settled job had its state at an end, or
- * was quiet, for all of that time as this process saw it.
+ * where no job state is told, when it was quiet for as long as its order says. What was seen before a start counts.
  */
-import type { JobPhase } from '../../job-information.ts';
-import type { JobRow } from '../../store/rows.ts';
+import { type JobPhase, phaseOf } from '../../job-information.ts';
+import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
 
 /** Files are flushed after the state says that the job is over (docs/servers.md 10.3). */
@@ -25,12 +24,18 @@ export class Settling {
   /** Polls that began after that, went through, and brought nothing. */
   #polls = 0;
 
-  constructor(job: JobRow, clock: Clock) {
+  /** `before` is what was told of the job before this start. */
+  constructor(job: JobRow, before: JobInformationRow | undefined, clock: Clock) {
     this.#clock = clock;
     this.#settleAfterMs = job.settleAfterMs;
     // The wall clock is asked once, for the time before this start: it may have been set back or forth since.
-    const quietMs = Math.max(0, clock.now() - Math.max(job.grownAt ?? 0, job.watchedAt));
-    this.#quietSince = clock.monotonic() - quietMs;
+    const [wall, now] = [clock.now(), clock.monotonic()];
+    const quietSince = Math.max(job.grownAt ?? 0, job.watchedAt);
+    this.#quietSince = now - Math.max(0, wall - quietSince);
+    if (before === undefined) return;
+    this.#phase = phaseOf(before.information.state);
+    this.#toldAt = now;
+    this.#overSince = now - Math.max(0, wall - Math.max(quietSince, before.since));
   }
 
   /** Its order may have changed. */

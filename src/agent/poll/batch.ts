@@ -4,6 +4,7 @@
  */
 import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText } from '../../job.ts';
+import { slicesOf } from '../../slices.ts';
 import type { HabitStore } from '../live/text/encoding.ts';
 import type { Part, PartRequest, Remote } from '../ports.ts';
 
@@ -115,9 +116,10 @@ export class BatchReader {
   }
 
   async #readSlices(call: Call, wanted: readonly PartRequest[]): Promise<void> {
-    const alone = wanted.filter((request) => this.#poisoned.has(keyText(request)));
-    const together = wanted.filter((request) => !alone.includes(request));
-    const slices = [...inSlices(together, this.#limit.files).flatMap(call.divide), ...inSlices(alone, 1)];
+    const isAlone = (request: PartRequest) => this.#poisoned.has(keyText(request));
+    const alone = wanted.filter(isAlone);
+    const together = alone.length === 0 ? wanted : wanted.filter((request) => !isAlone(request));
+    const slices = [...slicesOf(together, this.#limit.files).flatMap(call.divide), ...slicesOf(alone, 1)];
     for (const slice of slices) await this.#divide(call, slice);
   }
 
@@ -150,11 +152,4 @@ interface Call {
   /** What each call may want at most. */
   readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
-}
-
-function inSlices<T>(items: readonly T[], most: number): T[][] {
-  const slices: T[][] = [];
-  const size = Math.min(most, Math.max(1, items.length));
-  for (let start = 0; start < items.length; start += size) slices.push(items.slice(start, start + size));
-  return slices;
 }

@@ -1,10 +1,12 @@
 /**
  * The polls of one job: the questions of all its live files travel in one call, the answers go to each file's recipe,
- * and what was appended is committed in one transaction.
+ * and what was appended is committed in one transaction. Of a job with very many files, so many at a time do so, for each
+ * may have its mirror open meanwhile.
  */
 import type { JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
-import type { Trouble } from '../../store/rows.ts';
+import { slicesOf } from '../../slices.ts';
+import type { LiveFileRow, Trouble } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { FileMemory } from '../live/memory.ts';
 import type { FollowEnd } from '../live/steps.ts';
@@ -26,7 +28,7 @@ export type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 
 export interface PollOptions {
   readonly remote: Remote;
-  /** Waits until the service may be asked; until then nothing is opened. */
+  /** Waits until the service may be asked; until then nothing is opened. Once for all that is open at a time. */
   readonly begin?: () => Promise<void>;
   /** The poll of a complete pass: nothing is left for later that can be had now. */
   readonly final: boolean;
@@ -45,12 +47,17 @@ export interface Polled {
   readonly errors: ReadonlyMap<string, JobtailError>;
 }
 
+/** Live files that are polled together: the system allows a process some thousands of open files. */
+const MOST_TOGETHER = 1_000;
+
 export class JobPolls {
   readonly jobId: JobId;
   readonly #context: PollContext;
   readonly #batches: BatchReader;
   /** By `keyText`, of each live file that was polled. */
   readonly #memories = new Map<string, FileMemory>();
+  /** Which of the files that are polled together come first: others, once the first ones brought nothing but a failure. */
+  #first = 0;
 
   constructor(jobId: JobId, context: PollContext) {
     this.jobId = jobId;
@@ -60,13 +67,28 @@ export class JobPolls {
 
   /** Throws if the service gave nothing for the job; what was appended is committed. */
   async poll(options: PollOptions): Promise<Polled> {
-    const rows = this.#context.store.liveFiles.ofJob(this.jobId);
-    if (rows.length > 0) await options.begin?.();
+    const groups = slicesOf(this.#context.store.liveFiles.ofJob(this.jobId), MOST_TOGETHER);
+    const first = this.#first % Math.max(1, groups.length);
+    const polled: Polled[] = [];
+    for (const [index, rows] of [...groups.slice(first), ...groups.slice(0, first)].entries()) {
+      const isFirst = index === 0;
+      try {
+        polled.push(await this.#pollTogether(rows, isFirst, options));
+      } catch (error) {
+        if (isFirst) this.#first += 1;
+        throw error;
+      }
+    }
+    return joined(polled);
+  }
+
+  async #pollTogether(rows: readonly LiveFileRow[], isFirst: boolean, options: PollOptions): Promise<Polled> {
+    await options.begin?.();
     const files = rows.map((row) => new FilePoll({ row, memory: this.#memoryOf(row) }, this.#context, options));
     let [refused, failure] = [0, undefined as unknown];
     try {
       for (const file of files) await file.begin();
-      for (let asking = files, begins = true; ; begins = false) {
+      for (let asking = files, begins = isFirst; ; begins = false) {
         asking = asking.filter((file) => file.asks !== undefined);
         if (asking.length === 0) break;
         refused += (await this.#ask(asking, begins, options)).refused;
@@ -125,6 +147,15 @@ export class JobPolls {
     if (writes.length > 0) await commit(() => writes.forEach((write) => void write()));
     for (const { mirror } of files) mirror?.noteCommitted();
   }
+}
+
+function joined(polled: readonly Polled[]): Polled {
+  return {
+    appended: polled.reduce((sum, { appended }) => sum + appended, 0),
+    refused: polled.reduce((sum, { refused }) => sum + refused, 0),
+    ends: new Map(polled.flatMap(({ ends }) => [...ends])),
+    errors: new Map(polled.flatMap(({ errors }) => [...errors])),
+  };
 }
 
 /** A failure as it is kept: since when it is known stays as long as it is the same. */

@@ -22,6 +22,11 @@ const LAST_ID = 2n ** 63n - 1n;
 const REACH = 2_048n;
 /** More of a listing are not looked at: no job has so many tasks. */
 const MOST_SPECIFICATIONS = 10_000;
+/** So many of them are asked about before anything else is: if none of these is right, the others hardly are. */
+const FIRST_SPECIFICATIONS = 64;
+/** Known tasks that have to fit what is concluded from them, and numbers that are tried for it. */
+const MOST_WITNESSES = 32;
+const MOST_SHIFTS = 256;
 
 /** Every candidate once, the likeliest first. */
 export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clues): Generator<TaskId, void> {
@@ -31,16 +36,21 @@ export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clue
     seen.add(id);
     yield String(id) as TaskId;
   };
-  for (const id of specifications) yield* fresh(id + shift);
-  for (const id of specifications) yield* fresh(id);
   const shifted = specifications.map((id) => id + shift);
+  for (const ids of [shifted, specifications]) for (const id of ids.slice(0, FIRST_SPECIFICATIONS)) yield* fresh(id);
+  const concluded = shiftOfSome(specifications, known);
+  if (concluded !== undefined) for (const id of specifications) yield* fresh(id + concluded);
   const anchors = [...ends(known.map(BigInt)), ...ends(shifted), ...ends(specifications), BigInt(jobId)];
+  const others = [...shifted.slice(FIRST_SPECIFICATIONS), ...specifications.slice(FIRST_SPECIFICATIONS)].values();
   for (let distance = 0n; distance <= REACH; distance++) {
     for (const anchor of anchors) {
       yield* fresh(anchor + distance);
       yield* fresh(anchor - distance);
     }
+    const { value } = others.next();
+    if (value !== undefined) yield* fresh(value);
   }
+  for (const id of others) yield* fresh(id);
 }
 
 /** The least and the greatest. */
@@ -72,4 +82,16 @@ export function shiftBetween(specifications: readonly bigint[], tasks: readonly 
   return isSame && from.length > 0 ? shift : undefined;
 }
 
+/** What leads from some of the specifications to all of the tasks that are known: the least there is, if there is any. */
+function shiftOfSome(specifications: readonly bigint[], tasks: readonly TaskId[]): bigint | undefined {
+  const step = Math.ceil(tasks.length / MOST_WITNESSES);
+  const witnesses = tasks.filter((_, index) => index % step === 0).map(BigInt);
+  const [first] = witnesses;
+  if (first === undefined) return undefined;
+  const all = new Set(specifications);
+  const shifts = specifications.map((id) => first - id).sort((a, b) => byNumber(sizeOf(a), sizeOf(b)));
+  return shifts.slice(0, MOST_SHIFTS).find((shift) => witnesses.every((task) => all.has(task - shift)));
+}
+
+const sizeOf = (shift: bigint) => (shift < 0n ? -shift : shift);
 const byNumber = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);

@@ -84,6 +84,8 @@ export class TaskSearch {
     const search = taskSearches.get(jobId);
     if (search === undefined) return nothing;
     const found = await keepFound({ ...search, foundBy: 'probes' }, probed.found, this.#options);
+    // What is likely is something else now.
+    if (found > 0) [this.#passed, this.#looks] = [0, 0];
     const tasks = taskSearches.knownTasks(jobId);
     const shift = found > 0 ? shiftBetween(specifications, tasks) : undefined;
     if (shift !== undefined) habits.set(SHIFT_HABIT, String(shift));

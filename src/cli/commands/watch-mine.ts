@@ -15,13 +15,16 @@ interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
   /** Milliseconds. */
-  readonly maxAge: number;
+  readonly maxAge?: number;
+  /** Followed at a time. */
+  readonly mostJobs?: number;
 }
 
-/** Followed at a time, unless the configuration says otherwise. */
+/** Unless the command or the configuration says otherwise. */
+const DAY_MS = 86_400_000;
 const MOST_JOBS = 200;
 
-export async function watchMine({ include, exclude, maxAge, ...options }: WatchMineOptions): Promise<void> {
+export async function watchMine({ include, exclude, maxAge, mostJobs, ...options }: WatchMineOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   requireJobsUrl(config);
   await withRules(config, async (store, { save, isRunning }) => {
@@ -30,8 +33,8 @@ export async function watchMine({ include, exclude, maxAge, ...options }: WatchM
       source: 'command',
       include: include.length > 0 ? include : ['**'],
       exclude,
-      maxAgeMs: maxAge,
-      mostJobs: config.watchMine?.mostJobs ?? MOST_JOBS,
+      maxAgeMs: maxAge ?? DAY_MS,
+      mostJobs: mostJobs ?? config.watchMine?.mostJobs ?? MOST_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };
     // Before the agent takes them.

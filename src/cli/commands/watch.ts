@@ -59,7 +59,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     store.transaction(() => store.jobs.watch(order, Date.now()));
     if (owned === undefined) {
       store.wake();
-      if (options.wait) await firstLook(registered);
+      if (options.wait && order.tasks === null) await firstLook(registered);
       const paths = pathsOf(registered);
       await until(() => paths.every((file) => fs.existsSync(file)), PICKED_UP_MS);
       print(paths, registered, 'the running agent follows it');
@@ -77,10 +77,11 @@ interface Registered {
   readonly order: WatchOrder;
 }
 
-/** The running agent has found a task, or says why it cannot, or takes long. */
+/** The running agent has found tasks and kept all of them, or says why it cannot, or takes long. */
 function firstLook({ store, order: { jobId } }: Registered): Promise<void> {
+  const hasLooked = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
   const isOver = () =>
-    store.taskSearches.knownTasks(jobId).length > 0 || (store.jobs.get(jobId)?.error ?? null) !== null;
+    (hasLooked() && store.taskSearches.knownTasks(jobId).length > 0) || (store.jobs.get(jobId)?.error ?? null) !== null;
   return until(isOver, FIRST_LOOK_MS);
 }
 

@@ -2,10 +2,14 @@
 import Table from 'cli-table3';
 import pc from 'picocolors';
 import stringWidth from 'string-width';
+import { slicesOf } from '../../slices.ts';
 import { wrapToColumns } from './terminal-text.ts';
 
 /** No lines between the rows of a table, except below its head: many rows fit on one screen. */
 const BETWEEN_ROWS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
+
+/** The time that the drawing of a table takes grows with the square of its rows. */
+const ROWS_AT_A_TIME = 50;
 
 interface Fitted {
   readonly head: readonly string[];
@@ -19,12 +23,24 @@ interface Fitted {
 /** The lines of a table, or those shown instead. */
 export function fitted({ head, rows, numbers = [], narrow }: Fitted, columns: number): readonly string[] {
   const colAligns = head.map((name) => (numbers.includes(name) ? 'right' : 'left'));
-  const table = new Table({ head: [...head], style: plainStyle(), chars: BETWEEN_ROWS, colAligns });
-  table.push(...rows);
-  const lines = table.toString().split('\n');
-  const below = lines[0]?.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼') ?? '';
-  lines.splice(2, 0, below);
-  return stringWidth(lines[0] ?? '') <= columns ? lines : narrow();
+  const colWidths = widthsOf([head, ...rows]);
+  const drawn = (some: readonly (readonly string[])[], ofHead: readonly string[]) => {
+    const table = new Table({ head: [...ofHead], style: plainStyle(), chars: BETWEEN_ROWS, colAligns, colWidths });
+    table.push(...some.map((row) => [...row]));
+    return table.toString().split('\n');
+  };
+  const [top = '', names = '', bottom = ''] = drawn([], head);
+  if (stringWidth(top) > columns) return narrow();
+  const below = top.replace('┌', '├').replace('┐', '┤').replaceAll('┬', '┼');
+  return [top, names, below, ...slicesOf(rows, ROWS_AT_A_TIME).flatMap((some) => drawn(some, []).slice(1, -1)), bottom];
+}
+
+/** The columns of each column of a table, with a blank on both sides. */
+function widthsOf(rows: readonly (readonly string[])[]): number[] {
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [column, text] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, stringWidth(text) + 2);
+  return widths;
 }
 
 /** Lines on a page; those that are of no table are wrapped. */

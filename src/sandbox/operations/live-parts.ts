@@ -44,8 +44,9 @@ export function wantedParts(
   if (maxPartsEntries !== null && asked.length > maxPartsEntries) {
     throw new ServiceFault(`The request asks for ${asked.length} files, ${maxPartsEntries} are allowed.`);
   }
+  const tasks = new Map<string | null, SubmittedTask>(job.tasks.map((task) => [task.taskId, task]));
   return asked.flatMap((entry) => {
-    const task = job.tasks.find(({ taskId }) => taskId === entry?.taskId);
+    const task = tasks.get(entry?.taskId ?? null);
     if (task === undefined && entry?.taskId != null && unknownTask === 'fault') {
       throw new ServiceFault(`Specified task with id ${entry.taskId} does not exist.`);
     }

@@ -27,7 +27,7 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     revision: 1,
     ...times,
   };
-  const job = new Settling(row, clock);
+  const job = new Settling(row, undefined, clock);
   return {
     job,
     pass: (ms: number) => {

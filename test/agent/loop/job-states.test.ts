@@ -83,14 +83,26 @@ describe('a job of which the middleware says that it is over', () => {
     await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
   });
 
-  it('has its end in a start that follows a stop, too', async () => {
+  it('has its end in a start that follows, for the minute goes on', async () => {
     const { clock, tell, told, watchState, restart } = await follow();
     tell('Finished');
     await told('Finished');
     await clock.pass(50 * SECOND_MS);
     await restart();
+    expect(watchState()).toBe('watched');
+    await clock.passUntil('its end', () => watchState() === 'settled', 30 * SECOND_MS);
+  });
+
+  it('is settled by no start that brings what is flushed late', async () => {
+    const { clock, tell, told, grow, mirror, watchState, restart } = await follow();
+    tell('Finished');
+    await told('Finished');
     await clock.pass(50 * SECOND_MS);
-    expect(watchState(), 'its minute begins anew').toBe('watched');
+    grow('flushed late\n');
+    await restart();
+    await clock.pass(50 * SECOND_MS);
+    expect(mirror()).toBe('a line\nflushed late\n');
+    expect(watchState()).toBe('watched');
     await clock.passUntil('its end', () => watchState() === 'settled', 3 * MINUTE_MS);
   });
 
@@ -124,6 +136,12 @@ it('a job that was queued again and ended since the last look is followed until 
   grow('of the second run\n');
   service.set(ended('2026-01-01T01:00:00Z'));
   await clock.passUntil('what came then', () => mirror()?.endsWith('of the second run\n') === true, 5 * MINUTE_MS);
+  service.set(ended('2026-01-01T02:00:00Z'));
+  await clock.passUntil('its end', () => watchState() === 'settled', 5 * MINUTE_MS);
+  service.set(ended('2026-01-01T03:00:00Z'));
+  await clock.passUntil('it to be followed', () => watchState() === 'watched', 5 * MINUTE_MS);
+  await clock.pass(50 * SECOND_MS);
+  expect(watchState(), 'it has a minute of its own').toBe('watched');
   await clock.passUntil('its new end', () => watchState() === 'settled', 5 * MINUTE_MS);
 });
 

@@ -4,13 +4,17 @@ import { expect, it } from 'vitest';
 import { Settling } from '../../../src/agent/loop/settling.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { JobPhase } from '../../../src/job-information.ts';
-import type { JobRow } from '../../../src/store/rows.ts';
+import type { JobInformationRow, JobRow } from '../../../src/store/rows.ts';
 import type { Clock } from '../../../src/system/clock.ts';
+import { jobOf } from '../../support/model-job-service.ts';
 import { numRuns } from '../../support/property-runs.ts';
 
 const MINUTE_MS = 60_000;
 const WALL = Date.UTC(2026, 0, 1);
 const SETTLE_MS = 30 * MINUTE_MS;
+
+const JOB = '501' as JobId;
+const WORDS = { active: 'Running', over: 'Finished' } as const;
 
 type Step =
   | { readonly kind: 'pass'; readonly ms: number }
@@ -33,6 +37,8 @@ class World {
   now = 0;
   grownAt: number | null = null;
   phase: JobPhase | undefined;
+  /** Since when that is told. */
+  phaseSince = 0;
   toldAt = Number.NEGATIVE_INFINITY;
   overSince = 0;
   quietSince = 0;
@@ -45,19 +51,22 @@ class World {
 
   start(): Settling {
     const row: JobRow = {
-      ...{ jobId: '501' as JobId, source: 'mine', state: 'watched', results: false, settleAfterMs: SETTLE_MS },
+      ...{ jobId: JOB, source: 'mine', state: 'watched', results: false, settleAfterMs: SETTLE_MS },
       ...{ polledAt: null, refused: 0, failures: 0, error: null, revision: 1 },
       ...{ watchedAt: WALL, grownAt: this.grownAt === null ? null : WALL + this.grownAt },
     };
     // A process has a clock of its own, which knows nothing of the time before.
     const begun = this.now;
+    const word = this.phase === undefined ? null : WORDS[this.phase];
+    const toldAt = WALL + this.phaseSince;
+    const before: JobInformationRow = { jobId: JOB, information: jobOf(JOB, word), since: toldAt, toldAt };
     const clock: Clock = {
       now: () => WALL + this.now,
       monotonic: () => this.now - begun,
       timer: () => () => {},
     };
     this.#begun = begun;
-    return new Settling(row, clock);
+    return new Settling(row, this.toldAt < 0 ? undefined : before, clock);
   }
 
   #begun = 0;
@@ -69,6 +78,7 @@ class World {
         break;
       case 'told':
         if (step.phase === 'over' && this.phase !== 'over') this.wait();
+        if (step.phase !== this.phase) this.phaseSince = this.now;
         this.phase = step.phase;
         this.toldAt = this.now;
         this.settling.told(step.phase);
@@ -91,14 +101,13 @@ class World {
         this.quietSince = this.now;
         this.settling.endQuiet();
         break;
-      case 'restart': {
-        const stored = this.phase;
+      case 'restart':
         this.settling = this.start();
-        this.quietSince = Math.max(0, this.grownAt ?? 0);
-        this.phase = undefined;
-        this.do({ kind: 'told', phase: stored });
+        this.quietSince = this.grownAt ?? 0;
+        this.overSince = Math.max(this.phaseSince, this.grownAt ?? 0);
+        this.polls = 0;
+        if (this.toldAt >= 0) this.toldAt = this.now;
         break;
-      }
     }
   }
 

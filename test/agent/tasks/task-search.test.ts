@@ -108,6 +108,16 @@ describe('a look', () => {
     }
   });
 
+  it('finds thousands of tasks whose ids are near to those of the listing, look by look', async () => {
+    const { remote, look, tasks } = setUp();
+    for (let one = 0; one < 3_000; one++) remote.task(String(600 + 2 * one), String(601 + 2 * one));
+    let looks = 0;
+    for (; tasks().length < 3_000 && looks < 20; looks++)
+      expect(await look()).toMatchObject({ nextMs: expect.any(Number) });
+    expect(tasks()).toHaveLength(3_000);
+    expect(remote.asked.length).toBeLessThanOrEqual(8 * looks);
+  });
+
   it('finds what is near in the end, however few entries a call may have', async () => {
     for (const mostEntries of [1, 2, 5]) {
       const { remote, look, tasks } = setUp({ mostEntries });

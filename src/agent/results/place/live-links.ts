@@ -39,7 +39,10 @@ export class LiveLinks {
       this.#byKey.set(keyText(row), row);
       const parts = partsOf(row.relativePath ?? '');
       const last = parts.at(-1);
-      if (last !== undefined) this.#byLastPart.set(last, [...(this.#byLastPart.get(last) ?? []), { parts, row }]);
+      if (last === undefined) continue;
+      const sameName = this.#byLastPart.get(last);
+      if (sameName === undefined) this.#byLastPart.set(last, [{ parts, row }]);
+      else sameName.push({ parts, row });
     }
     for (const { live, name } of linked) this.#linked.set(live, name);
   }
