@@ -4,17 +4,18 @@
  * where two polls in a row, with a pause, brought nothing. Of a job that is followed further, the first of them may be
  * one before this pass: that nothing came since its mirrors were proven is known.
  */
-import { EXIT } from '../../errors.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
-import { listedFiles, namesThatMayBe } from '../live/append/listed-files.ts';
+import { listedFiles } from '../live/append/listed-files.ts';
 import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
-import { proveMirror } from './verification.ts';
+import type { LiveProof } from './candidate.ts';
+import { proveMirrors } from './mirror-proofs.ts';
 
 export interface CompletePassOptions {
   readonly store: Store;
@@ -107,23 +108,33 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   return { appended, ends, errors };
 }
 
-/** Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. */
+/**
+ * Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. Rejects if the
+ * service is not to be had, and, once all others are kept, if a mirror could not be compared.
+ */
 async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<OpenEnd[]> {
-  const { liveFiles } = options.store;
-  const openEnds: OpenEnd[] = [];
-  const rows = liveFiles.ofJob(jobId);
+  const { store, remote, mirrorDirectory, signal } = options;
+  const rows = store.liveFiles.ofJob(jobId);
   if (rows.length === 0) return [];
-  const listed = await listedFiles(options.remote, jobId, options.signal);
+  const listed = await listedFiles(remote, jobId, signal);
   const owners = new Map(rows.map((row) => [row.listedName, keyText(row)]));
-  for (const row of rows) {
-    const { taskId, file } = row;
-    // A listed file that is proven to be another live file is not this one.
-    const fitting = await namesThatMayBe(listed, row.relativePath, row.listedName);
-    const free = fitting.filter((name) => [undefined, keyText(row)].includes(owners.get(name)));
-    const reason = reasonAgainst(row, ends.get(keyText(row))) ?? (await proveOne(row, free, options));
-    if (reason !== undefined) openEnds.push({ taskId, file, reason });
-  }
-  return openEnds;
+  const reasons = new Map(rows.map((row) => [row, reasonAgainst(row, ends.get(keyText(row)))]));
+  const whole = rows.filter((row) => reasons.get(row) === undefined);
+  // A listed file that is proven to be another live file is not this one.
+  const mayBe = (name: string, row: LiveFileRow) => [undefined, keyText(row)].includes(owners.get(name));
+  const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, listed, mayBe });
+  store.transaction(() => {
+    for (const [index, row] of whole.entries()) {
+      const one = found[index];
+      if (one !== undefined && !(one instanceof JobtailError)) reasons.set(row, concluded(row, one, store));
+    }
+  });
+  const failure = found.find((one) => one instanceof JobtailError);
+  if (failure !== undefined) throw failure;
+  return rows.flatMap((row) => {
+    const reason = reasons.get(row);
+    return reason === undefined ? [] : [{ taskId: row.taskId, file: row.file, reason }];
+  });
 }
 
 /** Why a mirror cannot be whole, before its bytes are compared. */
@@ -134,31 +145,19 @@ function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd
   return bytes === 0 ? undefined : `${bytes} bytes are not those of the file: the service hands out no raw bytes`;
 }
 
-async function proveOne(
-  row: LiveFileRow,
-  listed: readonly string[],
-  options: CompletePassOptions,
-): Promise<string | undefined> {
-  const { store, remote, signal } = options;
-  const { proof, listedName } = await proveMirror(row, options.mirrorDirectory, listed, {
-    remote,
-    jobId: row.jobId,
-    signal,
-  });
+/** Keeps what a proof says of a mirror; why it is open, if it is. */
+function concluded(row: LiveFileRow, { proof, listedName }: LiveProof, store: Store): string | undefined {
   switch (proof.outcome) {
     case 'unproven':
       return proof.reason;
     case 'different':
       // Nobody touched the mirror, so the file was rewritten before its last bytes: compare all of it next time. What a
       // kill left behind the position was never promised, and the next poll mends it.
-      if (proof.at < row.position)
-        store.transaction(() => store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null }));
+      if (proof.at < row.position) store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null });
       return `byte ${proof.at} is not the one of ${listedName}`;
     case 'equal':
       if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more by now`;
-      store.transaction(() =>
-        store.liveFiles.save({ ...row, verified: proof.bytes, listedName: listedName ?? row.listedName }),
-      );
+      store.liveFiles.save({ ...row, verified: proof.bytes, listedName: listedName ?? row.listedName });
       return undefined;
   }
 }

@@ -1,7 +1,8 @@
 /** When a complete pass is at its end. The interface names no state of a job, so it is the pause that tells. */
 import fs from 'node:fs';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
-import { keyText } from '../../../src/job.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { Clock } from '../../../src/system/clock.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
@@ -35,6 +36,17 @@ beforeEach(() => {
   engine = new Engine({ directory: temporaryDirectory(), remote, now: () => now });
   onTestFinished(() => engine.kill());
 });
+
+/** The names of the downloads from now on. */
+function downloadsOf(of: ModelRemote): string[] {
+  const names: string[] = [];
+  const download = of.downloadFile.bind(of);
+  of.downloadFile = async (job, name, sink, signal) => {
+    names.push(name);
+    return await download(job, name, sink, signal);
+  };
+  return names;
+}
 
 it('comes when two polls in a row, with a pause, brought nothing', async () => {
   engine.watch([STDOUT]);
@@ -77,6 +89,39 @@ it('is not waited for where no live file is followed: the results are all there 
   expect(pauses).toEqual([]);
   // The listing and the result.
   expect(remote.calls).toBe(2);
+});
+
+it('downloads each listed file once, for all mirrors that it may be, and none again whose bytes are known', async () => {
+  const tasks = Array.from(
+    { length: 20 },
+    (_, index): LiveFileKey => ({ taskId: `${9_001 + index}` as TaskId, file: 'stdout' }),
+  );
+  engine.watch(tasks);
+  // Some begin alike, longer than what is looked at first.
+  for (const [index, key] of tasks.entries())
+    remote.files.set(keyText(key), Buffer.from(`${'a banner\n'.repeat((index % 2) * 500)}task ${key.taskId}\n`));
+  const downloads = downloadsOf(remote);
+  const names = tasks.map((key) => `/${keyText(key)}.txt`);
+  expect(await engine.pass(clock)).toMatchObject({ verified: 20, openEnds: [] });
+  expect(downloads.splice(0).sort()).toEqual(names);
+  expect(engine.store.liveFiles.ofJob(JOB).map(({ listedName }) => listedName)).toEqual(names);
+  expect(await engine.pass(clock)).toMatchObject({ verified: 20, openEnds: [] });
+  expect(downloads.sort()).toEqual(names);
+});
+
+it('keeps what is proven of the others when a download fails, and says so', async () => {
+  const tasks = ['9001', '9002', '9003'].map((taskId): LiveFileKey => ({ taskId: taskId as TaskId, file: 'stdout' }));
+  engine.watch(tasks);
+  for (const key of tasks) remote.files.set(keyText(key), Buffer.from(`task ${key.taskId}\n`));
+  const download = remote.downloadFile.bind(remote);
+  remote.downloadFile = async (job, name, sink, signal) => {
+    if (name.includes('9002')) throw new JobtailError('http-status', 'the service answers 500');
+    return await download(job, name, sink, signal);
+  };
+  await expect(engine.pass(clock)).rejects.toMatchObject({ code: 'http-status' });
+  expect(engine.store.liveFiles.ofJob(JOB).map(({ verified }) => verified)).toEqual([10, null, 10]);
+  remote.downloadFile = download;
+  expect(await engine.pass(clock)).toMatchObject({ verified: 3, openEnds: [] });
 });
 
 it('says of a mirror whose raw bytes are not to be had that it is not verified', async () => {
