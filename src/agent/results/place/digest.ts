@@ -1,4 +1,4 @@
-/** Length and sha256 of files. */
+/** Length and sha256 of files, and how they begin. */
 import { createHash, hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { AT_ONCE_BYTES, EXACT, type FileCalls, type OpenFile } from '../../../system/files.ts';
@@ -25,6 +25,21 @@ export async function digestOf(
     return { bytes: wanted.length, sha256: hash('sha256', wanted, 'hex') };
   } finally {
     spare = buffer;
+    await opened.close();
+  }
+}
+
+/** The first bytes of a file, at most so many; undefined if no regular file stands there. Follows no link. */
+export async function headOf(calls: FileCalls, file: string, most: number): Promise<Buffer | undefined> {
+  const opened = await openToRead(calls, file);
+  if (opened === undefined) return undefined;
+  try {
+    const stat = await opened.stat(EXACT);
+    if (!stat.isFile()) return undefined;
+    const head = Buffer.allocUnsafeSlow(Math.min(most, Number(stat.size)));
+    const { bytesRead } = await opened.read(head, 0, head.length, 0);
+    return head.subarray(0, bytesRead);
+  } finally {
     await opened.close();
   }
 }

@@ -4,13 +4,14 @@
  * `results/` as a relative link to the mirror, and is not fetched again.
  */
 import path from 'node:path';
+import { startsAlike } from '../../../bytes.ts';
 import { keyText } from '../../../job.ts';
 import { endsWith, partsOf } from '../../../path-parts.ts';
 import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
-import { digestOf } from './digest.ts';
+import { digestOf, headOf } from './digest.ts';
 import type { Arrived } from './temporary-files.ts';
 
 export interface LiveLinksOptions {
@@ -22,6 +23,9 @@ export interface LiveLinksOptions {
   readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
 }
 
+/** Of mirrors and results, to tell most of them apart. */
+const HEAD_BYTES = 1024;
+
 /** The live files of a job, and the results that are links to them. */
 export class LiveLinks {
   readonly #mirrorDirectory: string;
@@ -29,6 +33,8 @@ export class LiveLinks {
   /** By the last part of the path that the service gave with the text. */
   readonly #byLastPart = new Map<string, { readonly parts: readonly string[]; readonly row: LiveFileRow }[]>();
   readonly #byKey = new Map<string, LiveFileRow>();
+  /** How a mirror began when it was first asked for: what begins otherwise is not read for its digest. */
+  readonly #heads = new Map<LiveFileRow, Buffer>();
   /** The names that are links, by the key of the live file. */
   readonly #linked = new Map<string, string>();
 
@@ -67,8 +73,12 @@ export class LiveLinks {
   /** The live file whose mirror has the bytes that arrived, as far as both go; undefined if none has, or several have. */
   async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
     const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
+    const head = free.length === 0 ? undefined : await headOf(this.#calls, arrived.path, HEAD_BYTES);
+    if (head === undefined) return undefined;
     const same: LiveFileRow[] = [];
-    for await (const live of inSlices(free)) if (await this.#isSame(arrived, live)) same.push(live);
+    for await (const live of inSlices(free)) {
+      if (startsAlike(head, await this.#headOf(live)) && (await this.#isSame(arrived, live))) same.push(live);
+    }
     if (same.length <= 1) return same[0];
     // Two tasks wrote the same so far: the directory of a link that is proven already tells them apart.
     const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));
@@ -87,6 +97,15 @@ export class LiveLinks {
 
   #isFree(live: LiveFileRow, name: string): boolean {
     return [undefined, name].includes(this.#linked.get(keyText(live)));
+  }
+
+  async #headOf(live: LiveFileRow): Promise<Buffer> {
+    const known = this.#heads.get(live);
+    if (known !== undefined) return known;
+    const file = mirrorPath(this.#mirrorDirectory, live.jobId, live);
+    const head = (await headOf(this.#calls, file, Math.min(HEAD_BYTES, live.position))) ?? Buffer.alloc(0);
+    this.#heads.set(live, head);
+    return head;
   }
 
   async #isSame({ path: file, digest }: Arrived, live: LiveFileRow): Promise<boolean> {

@@ -1,8 +1,12 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../../../src/agent/results/place/digest.ts';
+import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { TaskId } from '../../../../src/job.ts';
-import { ResultsPlace, SECOND_TASK } from '../place.ts';
+import type { ResultRow } from '../../../../src/store/rows.ts';
+import { type FileCalls, fileCalls } from '../../../../src/system/files.ts';
+import { JOB, ResultsPlace, SECOND_TASK } from '../place.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -70,6 +74,37 @@ describe('a listed file that is a live file', () => {
       '12/stderr.txt -> ../../live/9001/stderr.log',
       '12/stdout.txt -> ../../live/9001/stdout.log',
     ]);
+  });
+
+  it('is told from those of many tasks without reading all of each for each', async () => {
+    const calls = fileCalls(false);
+    const opened: string[] = [];
+    const counted: FileCalls = {
+      ...calls,
+      open(file, flags, mode) {
+        opened.push(file);
+        return calls.open(file, flags, mode);
+      },
+    };
+    const place = new ResultsPlace();
+    const tasks = Array.from({ length: 30 }, (_, index) => `${9_001 + index}` as TaskId);
+    for (const task of tasks) place.live('stdout', `of ${task}\n`, { task });
+    const links = new LiveLinks({
+      ...{ mirrorDirectory: place.mirror, calls: counted },
+      ...{ liveFiles: place.store.liveFiles.ofJob(JOB), linked: [] },
+    });
+    for (const task of tasks) {
+      const name = `/${task}/stdout.txt`;
+      const file = `${place.mirror}/arrived`;
+      // It grew since it was mirrored.
+      fs.writeFileSync(file, `of ${task}\nand more\n`);
+      const digest = await digestOf(calls, file);
+      if (digest === undefined) throw new Error('it was just written');
+      const live = await links.match({ path: file, digest }, { name } as ResultRow, [task, 'stdout.txt']);
+      expect(live?.taskId).toBe(task);
+    }
+    // Each mirror for how it begins and for its digest, and each result as well.
+    expect(opened).toHaveLength(4 * tasks.length);
   });
 
   it('of several tasks waits for the proof of all that it could be, not of the first', async () => {
