@@ -52,7 +52,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'view/content': { values: ['view', 'system'], types: ['store'] },
   'view/events': { values: ['view', 'view/content', 'store', 'system'] },
   'view/http': { values: ['view', 'view/content', 'view/events', 'store', 'system'] },
-  'view/page': { types: ['view/contract', 'view/contract.ts'] },
+  'view/page': { types: ['view/contract'] },
   cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'sandbox', 'fleet', 'view'] },
 };
 

@@ -13,6 +13,8 @@ export class LineIndex {
   #before: number[] = [0];
   #counted = 0;
   #lines = 0;
+  /** A byte that was asked for last, and the line ends before it: who follows the end asks for one a little behind it. */
+  #asked = { byte: 0, lines: 0 };
 
   /** Line ends are counted up to this byte. */
   get counted(): number {
@@ -42,7 +44,11 @@ export class LineIndex {
   lineOf(source: Source, byte: number): number | undefined {
     if (byte > this.#counted) return undefined;
     const block = Math.floor(byte / BLOCK_BYTES);
-    return (this.#before[block] ?? 0) + lineEndsIn(source.read(block * BLOCK_BYTES, byte));
+    const start = block * BLOCK_BYTES;
+    const isNear = this.#asked.byte >= start && this.#asked.byte <= byte;
+    const from = isNear ? this.#asked : { byte: start, lines: this.#before[block] ?? 0 };
+    this.#asked = { byte, lines: from.lines + lineEndsIn(source.look(from.byte, byte)) };
+    return this.#asked.lines;
   }
 
   /** Where a line begins; undefined if it is not counted so far. */
@@ -66,6 +72,7 @@ export class LineIndex {
     this.#before = this.#before.slice(0, block + 1);
     this.#counted = block * BLOCK_BYTES;
     this.#lines = this.#before.at(-1) ?? 0;
+    this.#asked = { byte: 0, lines: 0 };
   }
 }
 

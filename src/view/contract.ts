@@ -1,2 +1,0 @@
-export type { ContentQuery } from './contract/contents.ts';
-export type { JobSummary, ResultCounts } from './contract/jobs.ts';
