@@ -193,6 +193,23 @@ it('hundreds of mirrors that begin alike are not all open at a time', async () =
   expect(remote.downloads).toHaveLength(2);
 });
 
+it('a mirror that is replaced between two pieces, while it is not open, proves nothing', async () => {
+  const proofs = new Proofs();
+  const content = 'x'.repeat(3_000);
+  const files = Array.from({ length: 300 }, () => proofs.unknown(content));
+  const last = files.at(-1) ?? '';
+  proofs.remote.set('/1/stdout.txt', content);
+  proofs.remote.onPiece = () => {
+    fs.writeFileSync(`${last}.new`, content);
+    fs.renameSync(`${last}.new`, last);
+  };
+  const found = await proofs.prove();
+  expect(found.at(-1)).toMatchObject({
+    proof: { outcome: 'unproven', reason: `${last} was replaced while it was compared` },
+  });
+  expect(found.slice(0, -1)).toEqual(Array(299).fill(equal(3_000, '/1/stdout.txt')));
+});
+
 it.each<[string, (file: string) => void, unknown]>([
   ['cut before its turn', (file) => fs.truncateSync(file, 10), differentAt(10)],
   ['changed behind its beginning', (file) => fs.writeFileSync(file, `${'x'.repeat(2_000)}y`), differentAt(2_000)],
