@@ -1,14 +1,16 @@
 /** `agent verify JOB`: proof from outside that every mirror and result is what the server has. Changes nothing. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { type Proof, proveFile, proveMirror } from '../../agent/pass/verification.ts';
+import type { Proof } from '../../agent/pass/comparison.ts';
+import { proveMirrors } from '../../agent/pass/mirror-proofs.ts';
+import { proveFile } from '../../agent/pass/verification.ts';
 import type { Remote } from '../../agent/ports.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { connect, passingHabits } from '../../daemon/connection.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
-import { asJobtailError, EXIT } from '../../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf, showBytes } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
@@ -82,9 +84,13 @@ interface ProofsOptions {
 async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
   const { directory } = config.mirror;
   const listed = await remote.listChangedFiles(jobId, signal);
-  for (const row of store.liveFiles.ofJob(jobId).sort(asPeopleExpect)) {
-    const { proof } = await proveMirror(row, directory, listed, { remote, jobId, signal });
-    yield { name: `task ${row.taskId} ${row.file}`, proof };
+  const rows = store.liveFiles.ofJob(jobId).sort(asPeopleExpect);
+  const options = { remote, jobId, signal, mirrorDirectory: directory, listed, mayBe: () => true };
+  const found = await proveMirrors(rows, options);
+  for (const [index, row] of rows.entries()) {
+    const one = found[index];
+    if (one === undefined || one instanceof JobtailError) throw one;
+    yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
   }
   for (const row of store.results.ofJob(jobId)) {
     const found = resultPath(row.name);
