@@ -15,8 +15,8 @@ export interface Kind {
 /** The kinds among the rows around a chosen one, its own first; among the last rows if it is not here. */
 export function kindsNear(window: TextWindow, chosenByte: number | undefined): Kind[] {
   const { rows } = window;
-  const nearest = chosenByte === undefined ? -1 : window.rowAt(chosenByte);
-  const chosen = rows[nearest] === chosenByte ? nearest : rows.length;
+  const found = chosenByte === undefined ? -1 : rows.indexOf(chosenByte);
+  const chosen = found < 0 ? rows.length : found;
   const first = Math.max(0, Math.min(chosen + MOST_ROWS / 2, rows.length) - MOST_ROWS);
   const lines = rows.slice(first, first + MOST_ROWS).map((_, index) => decode(window.bytesOf(first + index)));
   const own = kindOf(lines[chosen - first] ?? '');

@@ -15,6 +15,11 @@ function windowOf(content: string): TextWindow {
 describe('the kinds of lines that can be plotted', () => {
   it('are those of the last rows, measured ones first', () => {
     expect(words()).toEqual(['residual #', 'step #']);
+    const begun = Array.from({ length: 600 }, (_, index) => `warming up ${index}\n`).join('');
+    expect(kindsNear(windowOf(`${begun}${text}`), undefined).map((kind) => kind.words)).toEqual([
+      'residual #',
+      'step #',
+    ]);
   });
 
   it.each(['step 0\n', 'step 300\n', 'step 599\n'])('have that of a chosen line first: %j', (line) => {
