@@ -45,9 +45,8 @@ export class Search {
   readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> =
     signal(undefined);
   readonly #content: () => ContentQuery;
-  /** Where those matches begin that were told, in order, and how long each of them is. */
-  #positions: number[] = [];
-  #lengths = new Map<number, number>();
+  /** Those matches that were told, in order. */
+  #told: Match[] = [];
   /** Up to here everything is counted. */
   #to = 0;
   #isGathering = false;
@@ -63,8 +62,7 @@ export class Search {
     this.stop();
     this.query.value = query;
     this.current.value = undefined;
-    this.#positions = [];
-    this.#lengths.clear();
+    this.#told = [];
     this.found.value = query.text === '' ? undefined : NOTHING;
     if (query.text !== '') this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
   }
@@ -97,36 +95,34 @@ export class Search {
   needleIn(bytes: Uint8Array, start: number): RegExp | undefined {
     const { text, regex } = this.query.value;
     if (text === '' || !regex) return this.#needle.value;
-    const matched = this.#positions
-      .filter((byte) => byte >= start && byte < start + bytes.length)
-      .map((byte) => decode(bytes.subarray(byte - start, byte - start + (this.#lengths.get(byte) ?? 0))));
+    const matched = this.#told
+      .filter(([byte]) => byte >= start && byte < start + bytes.length)
+      .map(([byte, length]) => decode(bytes.subarray(byte - start, byte - start + length)));
     return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');
   }
 
-  #keep([byte, length]: Match): void {
-    if (this.#lengths.size === MOST_TOLD) return;
-    this.#positions.push(byte);
-    this.#lengths.set(byte, length);
+  #keep(matches: readonly Match[]): void {
+    this.#told.push(...matches.slice(0, MOST_TOLD - this.#told.length));
   }
 
   #show(byte: number): void {
-    const index = this.#positions.indexOf(byte);
+    const index = this.#told.findIndex(([told]) => told === byte);
     this.current.value = { byte, index: index < 0 ? undefined : index };
   }
 
   /** Of the matches that were told; undefined where the server has to be asked. */
   #among(at: number, isBack: boolean): number | undefined {
     const found = this.found.value;
-    const all = this.#positions;
+    const all = this.#told;
     const hasAll = found?.isDone === true && all.length === found.count;
-    if (isBack) return all.findLast((one) => one < at) ?? (hasAll ? all.at(-1) : undefined);
-    return all.find((one) => one > at) ?? (hasAll ? all[0] : undefined);
+    const next = isBack ? all.findLast(([byte]) => byte < at) : all.find(([byte]) => byte > at);
+    return (next ?? (hasAll ? all.at(isBack ? -1 : 0) : undefined))?.[0];
   }
 
   async #askNext(at: number, isBack: boolean): Promise<number | undefined> {
     const where = isBack ? { before: at } : { from: at + 1, most: 1 };
     for await (const line of this.#ask(where)) if ('at' in line) return line.at[0]?.[0];
-    return isBack ? undefined : this.#positions[0];
+    return isBack ? undefined : this.#told[0]?.[0];
   }
 
   #ask(where: object): AsyncGenerator<SearchLine> {
@@ -162,8 +158,9 @@ export class Search {
             this.#to = Math.max(this.#to, byte + length);
           }
       this.#to = Math.max(this.#to, bytes);
-      for (const match of came) this.#keep(match);
-      if (!signal.aborted) this.#set({ count: (this.found.value?.count ?? 0) + came.length });
+      if (signal.aborted) return;
+      this.#keep(came);
+      this.#set({ count: (this.found.value?.count ?? 0) + came.length });
     } catch {
       // The file was rewritten, or the server is busy: what comes next asks again.
     } finally {
@@ -173,13 +170,13 @@ export class Search {
 
   #take(line: SearchLine, near: number): void {
     if ('at' in line) {
-      for (const match of line.at) this.#keep(match);
-      const first = this.#positions.find((byte) => byte >= near);
+      this.#keep(line.at);
+      const first = this.#told.find(([byte]) => byte >= near)?.[0];
       if (this.current.value === undefined && first !== undefined) this.#show(first);
     } else if ('done' in line) {
       this.#to = this.found.value?.of ?? 0;
       this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.#to });
-      const last = this.#positions.at(-1);
+      const last = this.#told.at(-1)?.[0];
       // All of them lie before what is on the screen.
       if (this.current.value === undefined && last !== undefined) this.#show(last);
     } else if ('marks' in line) this.#set({ marks: line.marks });
