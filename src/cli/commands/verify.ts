@@ -86,9 +86,9 @@ async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions):
   const listed = await remote.listChangedFiles(jobId, signal);
   const rows = store.liveFiles.ofJob(jobId).sort(asPeopleExpect);
   const options = { remote, jobId, signal, mirrorDirectory: directory, listed, mayBe: () => true };
-  const found = await proveMirrors(rows, options);
+  const live = await proveMirrors(rows, options);
   for (const [index, row] of rows.entries()) {
-    const one = found[index];
+    const one = live[index];
     if (one === undefined || one instanceof JobtailError) throw one;
     yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
   }

@@ -12,6 +12,8 @@ const OUTAGE_MS = 40_000;
 it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needsFleet() }, async (context) => {
   const fleet = await Fleet.make(context, { jobs: 30 });
   await fleet.runSpread();
+  // What it owns and does not follow yet, it need not pause.
+  await fleet.untilEqual();
   const cleo = fleet.agent('cleo');
   fleet.grow();
   cleo.relay.silence();
