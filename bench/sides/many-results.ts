@@ -1,23 +1,14 @@
 /**
- * Our side for very many results, put together as sync-results.ts does it, over one store.
+ * Our side for very many results, over one store.
  *
  *     many-results.js CONFIG JOB cold|quiet
  *
  * cold: fetches all, then all once more, as a complete pass does, and nothing of them is new. quiet: registers all that
  * are listed as fetched a moment ago, and looks at them when nothing is due. Prints JSON.
  */
-import { performance } from 'node:perf_hooks';
-import v8 from 'node:v8';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { JobId } from '../../src/job.ts';
-
-// As the program does (src/cli/main.ts), before anything is loaded.
-v8.setFlagsFromString('--optimize-for-size');
-
-const { buildEngine } = await import('../../src/daemon/compose.ts');
-const { connect } = await import('../../src/daemon/connection.ts');
-const { openOwnStore } = await import('../../src/daemon/state.ts');
-const { loadConfig } = await import('../../src/config/load.ts');
-const { monitorEventLoopDelay } = await import('node:perf_hooks');
+import { openEngine } from './results-engine.ts';
 
 export interface SyncCost {
   readonly files: number;
@@ -28,19 +19,8 @@ export interface SyncCost {
 }
 
 const [configFile = '', job = '', kind = ''] = process.argv.slice(2);
-const [jobId, otherJob] = [job as JobId, '1' as JobId];
-const log = { debug: () => {}, info: () => {}, warn: complain, error: complain };
-const config = await loadConfig(configFile);
-const { store, transfers, close } = openOwnStore(config, log);
-const connection = await connect(config, log);
-const engine = buildEngine({ config, store, transfers, remote: connection.remote, log });
-const { signal } = new AbortController();
-const { results, remote } = engine.pass(signal);
-for (const watched of [jobId, otherJob]) {
-  const order = { jobId: watched, tasks: [], files: [], results: true, settleAfterMs: null };
-  store.jobs.watch({ ...order, source: 'command' }, Date.now());
-}
-await results.sync(otherJob, { remote, final: true, signal });
+const jobId = job as JobId;
+const { store, connection, results, remote, signal, close } = await openEngine(configFile, jobId);
 if (kind === 'quiet') await register();
 const costs = [await costOf(kind === 'cold'), await costOf(kind === 'cold')];
 await connection.close();
@@ -66,8 +46,4 @@ async function register(): Promise<void> {
   const fetched = { bytes: 0, sha256: '', live: null, reason: null, stamp: null, stampProven: false } as const;
   const times = { listedAt: now, fetchedAt: now, dueAt: now + 3_600_000, intervalMs: 3_600_000 };
   store.results.saveAll(names.map((name) => ({ jobId, name, state: 'synced', ...fetched, ...times })));
-}
-
-function complain(_: unknown, message: string): void {
-  process.stderr.write(`${message}\n`);
 }

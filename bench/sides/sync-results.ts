@@ -8,16 +8,8 @@
  * Prints JSON. The agent is a daemon that has called its service before, so its start is not among the seconds.
  */
 import { performance } from 'node:perf_hooks';
-import v8 from 'node:v8';
 import type { JobId } from '../../src/job.ts';
-
-// As the program does (src/cli/main.ts), before anything is loaded.
-v8.setFlagsFromString('--optimize-for-size');
-
-const { buildEngine } = await import('../../src/daemon/compose.ts');
-const { connect } = await import('../../src/daemon/connection.ts');
-const { openOwnStore } = await import('../../src/daemon/state.ts');
-const { loadConfig } = await import('../../src/config/load.ts');
+import { openEngine } from './results-engine.ts';
 
 export interface SyncFigures {
   readonly seconds: number;
@@ -28,20 +20,8 @@ export interface SyncFigures {
 }
 
 const [configFile = '', job = ''] = process.argv.slice(2);
-const [jobId, otherJob] = [job as JobId, '1' as JobId];
-const log = { debug: () => {}, info: () => {}, warn: complain, error: complain };
-const config = await loadConfig(configFile);
-const { store, transfers, close } = openOwnStore(config, log);
-const connection = await connect(config, log);
-const engine = buildEngine({ config, store, transfers, remote: connection.remote, log });
-const { signal } = new AbortController();
-const { results, remote } = engine.pass(signal);
-for (const watched of [jobId, otherJob]) {
-  const order = { jobId: watched, tasks: [], files: [], results: true, settleAfterMs: null };
-  store.jobs.watch({ ...order, source: 'command' }, Date.now());
-}
-
-await results.sync(otherJob, { remote, final: true, signal });
+const jobId = job as JobId;
+const { store, transfers, connection, results, remote, signal, close } = await openEngine(configFile, jobId);
 const startedMs = performance.now();
 const end = await results.sync(jobId, { remote, final: true, signal });
 const seconds = (performance.now() - startedMs) / 1000;
@@ -51,7 +31,3 @@ const sha256 = [...store.results.ofJob(jobId)].at(-1)?.sha256 ?? null;
 close();
 const figures: SyncFigures = { seconds, files: end.changed, bytes: end.bytes, sha256 };
 process.stdout.write(`${JSON.stringify(figures)}\n`);
-
-function complain(_: unknown, message: string): void {
-  process.stderr.write(`${message}\n`);
-}
