@@ -2,16 +2,15 @@
 import fs from 'node:fs/promises';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { type Compared, Comparison, type Looked, notRegular, openRegular, type Proof, proofOf } from './comparison.ts';
+import { fileCalls } from '../../system/files.ts';
+import { HEAD_BYTES, headOf } from '../results/place/digest.ts';
+import { type Compared, Comparison, type Looked, notRegular, type Proof, proofOf } from './comparison.ts';
 
 export interface LiveProof {
   readonly proof: Proof;
   /** The listed name it was held against; null if it is not the only one that has the bytes of the mirror. */
   readonly listedName: string | null;
 }
-
-/** Of a mirror, to tell most of them apart. */
-const HEAD_BYTES = 1024;
 
 /** What is proven of one mirror, while listed files are held against it one after the other. */
 export class Candidate {
@@ -48,7 +47,7 @@ export class Candidate {
         return new Candidate(row, file, nothing, unproven(bytes, reason));
       const empty: LiveProof = { proof: { outcome: 'equal', bytes, remoteBytes: 0 }, listedName: null };
       if (bytes === 0) return new Candidate(row, file, nothing, empty);
-      const head = await headOf(file, Math.min(bytes, HEAD_BYTES));
+      const head = await headOf(fileCalls(true), file, HEAD_BYTES);
       if (head === undefined) return new Candidate(row, file, nothing, unproven(bytes, notRegular(file)));
       return new Candidate(row, file, { bytes, head });
     } catch (thrown) {
@@ -116,18 +115,5 @@ async function lengthOf(file: string): Promise<number> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
     throw error;
-  }
-}
-
-/** The first bytes of a file; undefined if it is no regular one. */
-async function headOf(file: string, bytes: number): Promise<Buffer | undefined> {
-  const handle = await openRegular(file);
-  if (handle === undefined) return undefined;
-  try {
-    const head = Buffer.allocUnsafeSlow(bytes);
-    const { bytesRead } = await handle.read(head, 0, bytes, 0);
-    return head.subarray(0, bytesRead);
-  } finally {
-    await handle.close();
   }
 }

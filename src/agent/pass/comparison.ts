@@ -167,7 +167,7 @@ function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolea
 }
 
 /** Undefined if a link, a pipe or the like stands in its place. */
-export async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
+async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ELOOP' && error.code !== 'ENXIO') throw error;

@@ -5,6 +5,8 @@ import { AT_ONCE_BYTES, EXACT, type FileCalls, type OpenFile } from '../../../sy
 import type { FileDigest } from '../../../system/new-file.ts';
 
 const PIECE_BYTES = 1024 * 1024;
+/** Of mirrors and results, to tell most of them apart. */
+export const HEAD_BYTES = 1024;
 
 /** The digest of a file, of its first `end` bytes if given; undefined if no regular file stands there. Follows no link. */
 export async function digestOf(

@@ -11,7 +11,7 @@ import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
-import { digestOf, headOf } from './digest.ts';
+import { digestOf, HEAD_BYTES, headOf } from './digest.ts';
 import type { Arrived } from './temporary-files.ts';
 
 export interface LiveLinksOptions {
@@ -22,9 +22,6 @@ export interface LiveLinksOptions {
   /** The listed names that are live files, each with what `keyText` writes of it. */
   readonly linked: Iterable<{ readonly name: string; readonly live: string }>;
 }
-
-/** Of mirrors and results, to tell most of them apart. */
-const HEAD_BYTES = 1024;
 
 /** The live files of a job, and the results that are links to them. */
 export class LiveLinks {
