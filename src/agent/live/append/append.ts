@@ -9,7 +9,7 @@ import { match } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
 import type { Answer, Follow, FollowContext, FollowEnd } from '../steps.ts';
-import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
+import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/code-page.ts';
 import type { Decode } from '../text/explain.ts';
 import { skipAscii, tellFamily } from '../text/family.ts';
@@ -112,7 +112,7 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 /** The answer stands where the mirror ends, and nothing more can be told from it. */
 async function* appendUndecodable(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
   const { decode, sightings, rawBytes, final } = context;
-  const { reading: text, offset } = answer;
+  const { reading: text } = answer;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
@@ -125,16 +125,13 @@ async function* appendUndecodable(file: LiveFile, answer: Answer, context: Appen
   if (!rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
 
   // There is nothing but the text: what it cannot say is left open, at its width.
-  let rest = text;
-  let mayBeCut = file.length - offset >= WITHIN_BLOCK_BYTES;
+  let rest = answer;
   for (let fills = 0; fills < MOST_FILLS; fills++) {
-    const filled = yield* fillInexact(file, rest, { decode, mayBeCut });
+    const filled = yield* fillInexact(file, rest, decode);
     if (typeof filled === 'string') return filled;
-    await appendCertain(file, filled);
-    if (filled.atEnd()) return 'current';
+    await appendCertain(file, filled.reading);
+    if (filled.reading.atEnd()) return 'current';
     rest = filled;
-    // It was asked for from nearby.
-    mayBeCut = false;
   }
   return 'raw';
 }

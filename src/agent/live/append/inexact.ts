@@ -4,12 +4,12 @@
  */
 
 import { goesOnLike } from '../compare/alike.ts';
+import { mayShowSameBytes } from '../compare/same-bytes.ts';
 import { isStillShown } from '../compare/still-shown.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Follow, FollowEnd } from '../steps.ts';
+import type { Answer, Follow, FollowEnd } from '../steps.ts';
 import { findMark } from '../text/byte-order-mark.ts';
 import { type Decode, readMarked } from '../text/explain.ts';
-import type { Reading } from '../text/reading.ts';
 
 /** Questions for one stretch; each halves it at least, but for the longest ones. */
 const MOST_PROBES = 24;
@@ -19,21 +19,15 @@ const MOST_MARKS = 8;
 const UNCUT_BYTES = 1020;
 
 /**
- * Fills the mirror where `text`, which stands at its end, is uncertain. A reading that stands behind what was filled,
- * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed. A block
- * edge may have cut a character where `text` stands (`mayBeCut`).
+ * Fills the mirror where `text`, which stands at its end, is uncertain. An answer that stands behind what was filled,
+ * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed.
  */
-export async function* fillInexact(
-  file: LiveFile,
-  text: Reading,
-  context: { readonly decode: Decode; readonly mayBeCut: boolean },
-): Follow<Reading | FollowEnd> {
-  const { decode } = context;
-  const measured = yield* measure(file, text, context);
+export async function* fillInexact(file: LiveFile, text: Answer, decode: Decode): Follow<Answer | FollowEnd> {
+  const measured = yield* measure(file, text, decode);
   if (typeof measured === 'string') return measured;
   const { width, next } = measured;
   if (typeof next === 'string' && width === 0) return next;
-  if (!(yield* isStillShown(file, text, decode))) return 'unclear';
+  if (!(yield* isStillShown(file, text.reading, decode))) return 'unclear';
   if (width > 0) await file.appendInexact(width);
   return next;
 }
@@ -41,27 +35,30 @@ export async function* fillInexact(
 interface Measured {
   /** Bytes that are undecodable for sure. */
   readonly width: number;
-  readonly next: Reading | FollowEnd;
+  readonly next: Answer | FollowEnd;
 }
 
-async function* measure(
-  file: LiveFile,
-  text: Reading,
-  { decode, mayBeCut }: { readonly decode: Decode; readonly mayBeCut: boolean },
-): Follow<Measured | FollowEnd> {
+async function* measure(file: LiveFile, text: Answer, decode: Decode): Follow<Measured | FollowEnd> {
   let behind = text;
   let width = 0;
   let misses = 0;
   for (let probes = 0; probes < MOST_PROBES; probes++) {
-    const part = yield file.length + width;
+    const offset = file.length + width;
+    const part = yield offset;
     if (part === undefined) return 'absent';
     const reading = decode(part.content);
-    let onward = await goesOnLike(reading, behind, { mayBeCut: mayBeCut && behind === text });
+    const here = { offset, reading };
+    let onward = await goesOnLike(reading, behind.reading);
+    const [later, earlier] = [
+      { answer: here, at: offset },
+      { answer: behind, at: Math.max(file.length, behind.offset) },
+    ];
+    if (onward === undefined && (await mayShowSameBytes(later, earlier))) onward = 'earlier';
     if (onward === undefined || (await reading.peek(1)).length > 0) {
       // What is undecodable may be taken for a mark, too, and then the text is no longer that of UTF-8.
-      const { mark } = yield* findMark(part.content, file.length + width, Buffer.alloc(0));
+      const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
       if (mark === 'again') onward = undefined;
-      else if (mark !== 'none') return { width, next: readMarked(part.content, mark) };
+      else if (mark !== 'none') return { width, next: { offset, reading: readMarked(part.content, mark) } };
     }
     if (onward === undefined) {
       // Only a mark explains what begins with a character, or ends within one, and is shown nowhere else; its bytes are
@@ -75,14 +72,21 @@ async function* measure(
     misses = 0;
     const rest = reading.fork();
     const replaced = onward === 'unmarked' ? 0 : await rest.skipUncertain();
-    // A character that a block edge had cut stands whole here.
-    if (replaced === 0 && onward === 'earlier') return { width, next: reading };
-    if (replaced === 0) return { width, next: width > 0 ? behind : 'unclear' };
+    // What a block edge had cut stands whole here.
+    if (replaced === 0 && onward === 'earlier') return { width, next: here };
+    if (replaced === 0) return { width, next: width > 0 ? await behindReplaced(behind) : 'unclear' };
     // Each stands for one byte at least; the last one perhaps for a character that is not complete yet.
     const sure = rest.atEnd() ? replaced - 1 : replaced;
     if (sure === 0) return { width, next: 'tail' };
     width += Math.min(sure, UNCUT_BYTES);
-    behind = rest;
+    behind = here;
   }
   return { width, next: 'raw' };
+}
+
+/** The same answer, behind the replacement characters at which it stands. */
+async function behindReplaced({ offset, reading }: Answer): Promise<Answer> {
+  const behind = reading.fork();
+  await behind.skipUncertain();
+  return { offset, reading: behind };
 }

@@ -49,12 +49,10 @@ export async function agree(left: Reading, right: Reading, enoughBytes: number):
  * How a later answer goes on like an earlier one, each behind the replacement characters at which it may stand; undefined
  * if it does not. alike: with the same bytes. earlier: with a character before them, which a block edge had cut.
  * unmarked: behind the byte-order mark of the other one, for it was asked for at the mark, and that was swallowed.
- * A block edge may be where the earlier one stands (`mayBeCut`).
  */
 export async function goesOnLike(
   later: Reading,
   earlier: Reading,
-  { mayBeCut = false } = {},
 ): Promise<'alike' | 'earlier' | 'unmarked' | undefined> {
   const [ours, theirs] = [later.fork(), earlier.fork()];
   await ours.skipUncertain();
@@ -63,13 +61,13 @@ export async function goesOnLike(
   if (standsAt(await theirs.peek(BYTE_ORDER_MARK.length), 0, BYTE_ORDER_MARK)) {
     const unmarked = theirs.fork();
     unmarked.advance(BYTE_ORDER_MARK.length);
-    if (await resumes(later, unmarked)) return 'unmarked';
+    // Where undecodable bytes follow the mark, there are as many behind the one that was swallowed.
+    const asMany = (await later.fork().skipUncertain()) === (await unmarked.fork().skipUncertain());
+    if (asMany && (await resumes(later, unmarked))) return 'unmarked';
   }
   const width = widthOfLead((await ours.peek(1))[0] ?? 0);
   if (width === 1 || (await ours.peek(width)).length < width) return undefined;
   ours.advance(width);
-  // More undecodable bytes may follow the character that was cut; then what follows these has to show that it was.
-  if (mayBeCut && (await ours.skipUncertain()) > 0 && ours.atEnd()) return undefined;
   return (await resumes(ours, theirs)) ? 'earlier' : undefined;
 }
 

@@ -50,23 +50,54 @@ describe('undecodable bytes without raw bytes', () => {
     .array(fc.tuple(fc.constantFrom(...ALL_ATOMS), fc.integer({ min: 1, max: 9 })), { minLength: 1, maxLength: 12 })
     .map((runs) => Buffer.concat(runs.flatMap(([atom, times]) => Array<Buffer>(times).fill(atom))));
 
+  /** Whether all is there at its width, and becomes exact as soon as raw bytes can be had. */
+  async function keepsItsWidth(bytes: Buffer, decoding: ModelRemote['decoding']): Promise<void> {
+    const { inexact, exact } = await followInexact(bytes, decoding);
+    expect(inexact.mirror.length).toBe(bytes.length);
+    const standIns = [...inexact.mirror].map((byte, index) =>
+      inexact.regions.some((region) => overlaps(region, index, index + 1)) ? '?'.charCodeAt(0) : byte,
+    );
+    expect(Buffer.from(standIns)).toEqual(inexact.mirror);
+    const right = maskRegions(bytes, 0, inexact.regions);
+    expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(right);
+    expect(inexact.row?.generation).toBe(1);
+    expect(exact).toMatchObject({ mirror: bytes, regions: [] });
+    expect(exact.row?.generation).toBe(1);
+  }
+
   test('keep their width, so that nothing drifts; they are known, and mended as soon as raw bytes can be had', async () => {
     await fc.assert(
       fc.asyncProperty(content, fc.boolean(), async (start, swallowBom) => {
-        const bytes = Buffer.concat([Buffer.from('A'), start, Buffer.from('the end')]);
-        const { inexact, exact } = await followInexact(bytes, { swallowBom });
-        expect(inexact.mirror.length).toBe(bytes.length);
-        const standIns = [...inexact.mirror].map((byte, index) =>
-          inexact.regions.some((region) => overlaps(region, index, index + 1)) ? '?'.charCodeAt(0) : byte,
-        );
-        expect(Buffer.from(standIns)).toEqual(inexact.mirror);
-        const right = maskRegions(bytes, 0, inexact.regions);
-        expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(right);
-        expect(inexact.row?.generation).toBe(1);
-        expect(exact).toMatchObject({ mirror: bytes, regions: [] });
-        expect(exact.row?.generation).toBe(1);
+        await keepsItsWidth(Buffer.concat([Buffer.from('A'), start, Buffer.from('the end')]), { swallowBom });
       }),
       numRuns(60),
+    );
+  });
+
+  test('keep their width wherever the edge of a block falls that is counted from where the last ones end', async () => {
+    const unit = fc.constantFrom('é', '€', '𝄞', '\ufffd', 'ff', 'e282', 'f09f98');
+    const repeatedUnit = unit.map((text) => Buffer.from(text, /^[0-9a-f]+$/.test(text) ? 'hex' : 'utf8'));
+    const invalid = fc.array(fc.constantFrom(...ALL_ATOMS), { minLength: 1, maxLength: 3 }).map(Buffer.concat);
+    await fc.assert(
+      fc.asyncProperty(
+        invalid,
+        repeatedUnit,
+        fc.integer({ min: 1006, max: 1030 }),
+        fc.array(invalid, { maxLength: 4 }),
+        async (start, repeated, length, behind) => {
+          const many = Buffer.alloc(length - (length % repeated.length), repeated);
+          const letter = Buffer.from('A');
+          const end = behind.flatMap((bytes) => [bytes, letter]);
+          await keepsItsWidth(Buffer.concat([letter, start, many, ...end, Buffer.from('the end')]), {});
+        },
+      ),
+      {
+        ...numRuns(60),
+        examples: [
+          [Buffer.from('b9f09d849e', 'hex'), Buffer.from('𝄞'), 1020, [Buffer.from([0xfe])]],
+          [Buffer.from('1b5b333b317eefbfefbf', 'hex'), Buffer.from('\ufffd'), 1017, [Buffer.from('𝄞0')]],
+        ],
+      },
     );
   });
 

@@ -1,0 +1,93 @@
+/**
+ * Whether two answers may show the same bytes, wherever block edges fall into each (docs/servers.md 1.2): around bytes
+ * that are none of UTF-8, one of them may have characters whole that the other has cut, and the other way round.
+ */
+import { REPLACEMENT_CHARACTER } from '../../../bytes.ts';
+import type { Answer } from '../steps.ts';
+import { BLOCK_BYTES } from '../text/blocks.ts';
+import { MOST_BYTES_A_REPLACEMENT } from './replacements.ts';
+
+/** Characters that are compared, and replacement characters in a row of which no more are counted. */
+const MOST_CHARACTERS = 256;
+const MOST_IN_A_ROW = 8;
+
+/** A character that an answer shows. */
+interface Shown {
+  readonly character: string;
+  /** It stands for bytes that were not decoded: none that are a character, or one that a block edge cut (`mayBeCut`). */
+  readonly replaced: boolean;
+  readonly mayBeCut: boolean;
+}
+
+/** An answer, and the position in the file at which its reading stands, in bytes. */
+interface Standing {
+  readonly answer: Answer;
+  readonly at: number;
+}
+
+/**
+ * Whether a `later` answer goes on like an `earlier` one behind the undecodable bytes within which each of them stands:
+ * to their end, as far as both are in sight, or to where the earlier one ended. What one shows as a character, the other
+ * shows as the same one, or cut, as two U+FFFD at least; what one could not decode, the other could not either, but may
+ * show it by more of them or fewer.
+ */
+export async function mayShowSameBytes(later: Standing, earlier: Standing): Promise<boolean> {
+  const [ours, theirs] = [await shownBy(later), await shownBy(earlier)];
+  const [a, b] = [ours.characters, theirs.characters];
+  const says = b.some(({ replaced }) => !replaced);
+  // For each number of characters of ours: the numbers of theirs that may be of the same bytes.
+  const rows = Array.from({ length: a.length + 1 }, () => new Uint8Array(b.length + 1));
+  const mark = (i: number, j: number) => void rows[i]?.fill(1, j, j + 1);
+  mark(0, 0);
+  for (let i = 0; i <= a.length; i++) {
+    for (let j = 0; j <= b.length; j++) {
+      if (rows[i]?.[j] !== 1) continue;
+      if (i === a.length && (j === b.length || !ours.whole)) return true;
+      if (j === b.length && (says || !theirs.whole)) return true;
+      if (a[i]?.character === b[j]?.character) mark(i + 1, j + 1);
+      if (goesOnReplaced(a, i)) mark(i + 1, j);
+      if (goesOnReplaced(b, j)) mark(i, j + 1);
+      if (isBeyondAscii(a[i]) && isCut(b, j)) mark(i + 1, j + 2);
+      if (isBeyondAscii(b[j]) && isCut(a, i)) mark(i + 2, j + 1);
+    }
+  }
+  return false;
+}
+
+/** Whether one more U+FFFD may stand for what the one before it stands for; each answer begins within such bytes. */
+const goesOnReplaced = (shown: readonly Shown[], at: number) =>
+  shown[at]?.replaced === true && (at === 0 || shown[at - 1]?.replaced === true);
+
+const isCut = (shown: readonly Shown[], at: number) => shown[at]?.mayBeCut === true && shown[at + 1]?.mayBeCut === true;
+
+const isBeyondAscii = (shown?: Shown) => shown !== undefined && !shown.replaced && shown.character > '\x7f';
+
+/** What an answer shows, as far as it is compared; nothing follows if that is `whole`. */
+async function shownBy({ answer, at }: Standing): Promise<{ characters: readonly Shown[]; whole: boolean }> {
+  const rest = answer.reading.fork();
+  const replacedFirst = await rest.skipUncertain();
+  const text = await rest.text();
+  const whole = rest.remaining() <= Buffer.byteLength(text);
+  const characters: Shown[] = [];
+  // Bytes from where the answer was asked for: its block edges are counted from there.
+  let [least, most] = [at - answer.offset, at - answer.offset];
+  const showReplaced = (count: number) => {
+    const start = least;
+    least += count;
+    most += count * MOST_BYTES_A_REPLACEMENT;
+    const mayBeCut = Math.floor(most / BLOCK_BYTES) > Math.floor(start / BLOCK_BYTES);
+    const shown = { character: REPLACEMENT_CHARACTER, replaced: true, mayBeCut };
+    characters.push(...Array<Shown>(Math.min(count, MOST_IN_A_ROW)).fill(shown));
+  };
+  showReplaced(replacedFirst);
+  for (const [character] of text.matchAll(/\ufffd+|[^\ufffd]/gu)) {
+    if (characters.length >= MOST_CHARACTERS) return { characters, whole: false };
+    if (character.startsWith(REPLACEMENT_CHARACTER)) showReplaced(character.length);
+    else {
+      characters.push({ character, replaced: false, mayBeCut: false });
+      least += Buffer.byteLength(character);
+      most += Buffer.byteLength(character);
+    }
+  }
+  return { characters, whole };
+}
