@@ -1,10 +1,15 @@
 import fs from 'node:fs';
+import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { codePagesWith } from '../../../src/agent/live/text/code-page.ts';
+import { TextEncoding } from '../../../src/agent/live/text/encoding.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
+import { type CodePage, charactersOf } from '../../../src/sandbox/operations/decoding.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
+import { numRuns } from '../../support/property-runs.ts';
 import { removedDirectory, temporaryDirectory } from '../../support/temp-directory.ts';
 
 const NAME = keyText(STDOUT);
@@ -251,6 +256,36 @@ describe('how a service decodes', () => {
     });
   }
 
+  interface Upgrade {
+    readonly before: CodePage;
+    readonly old: Buffer;
+    readonly after: CodePage;
+    readonly rewritten: Buffer;
+    readonly rawAccess: boolean;
+  }
+
+  /** The mirror of a file that is rewritten while the service begins to decode another code page. */
+  async function mirrorOfRewritten({ before, old, after, rewritten, rawAccess }: Upgrade): Promise<Buffer> {
+    return removedDirectory(async (directory) => {
+      const remote = new ModelRemote();
+      let now = 1_000_000;
+      const engine = new Engine({ directory, remote, now: () => now });
+      engine.watch([STDOUT]);
+      const poll = async () => {
+        for (let polls = 0; polls < 4; polls++, now += 12_000) await engine.poll();
+      };
+      remote.decoding = { codePage: before };
+      remote.files.set(NAME, Buffer.concat([Buffer.from('A'), old]));
+      await poll();
+      remote.decoding = { codePage: after };
+      remote.rawAccess = rawAccess;
+      remote.files.set(NAME, rewritten);
+      await poll();
+      engine.kill();
+      return fs.readFileSync(engine.mirror(STDOUT));
+    });
+  }
+
   test.each(DECODINGS)('%s: every beginning is mirrored in a few polls, whatever was learned', async (_, how) => {
     for (const beginning of BEGINNINGS)
       for (const [bytes, mirror] of await mirrorsOf([beginning], how, undefined)) expect(mirror).toBe(bytes);
@@ -308,6 +343,34 @@ describe('how a service decodes', () => {
     remote.files.set(NAME, whole);
     await poll();
     expect(mirror()).toEqual(whole);
+  });
+
+  test('that was one code page, is another by now: the earlier one decides no byte of a text that it cannot have', async () => {
+    const names = ['windows-1250', 'windows-1251', 'windows-1252', 'iso-8859-2', 'iso-8859-15'] as const;
+    const bytes = fc.uint8Array({ minLength: 1, maxLength: 6, min: 0x80 }).map((array) => Buffer.from(array));
+    const shownBy = (name: (typeof names)[number], content: Buffer) =>
+      [...content].map((byte) => charactersOf(name)[byte]).join('');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...names),
+        bytes,
+        fc.constantFrom(...names),
+        bytes,
+        fc.boolean(),
+        async (before, old, after, now, rawAccess) => {
+          const inUse = new TextEncoding('auto', new Map()).codePagesShowing(old, shownBy(before, old));
+          fc.pre(codePagesWith(shownBy(after, now), inUse).length === 0);
+          const rewritten = Buffer.concat([Buffer.from('B'), now]);
+          const mirror = await mirrorOfRewritten({ before, old, after, rewritten, rawAccess });
+          expect(rewritten.subarray(0, mirror.length)).toEqual(mirror);
+          if (rawAccess) expect(mirror).toHaveLength(rewritten.length);
+        },
+      ),
+      {
+        ...numRuns(60),
+        examples: [['windows-1251', Buffer.from([0xf0, 0x9f]), 'windows-1252', Buffer.from([0xc0, 0x80]), true]],
+      },
+    );
   });
 
   test('that fits nothing that is known stops the file with words, and its polls become rare', async () => {

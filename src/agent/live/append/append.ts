@@ -64,9 +64,10 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
   const { encoding, rawBytes, final } = context;
   // Behind what a mark had made UTF-16, it is asked for without the mark.
   if (!(text.encoder instanceof CodePage)) return 'unclear';
-  // Fewer may have what comes than had what came.
-  const left = encoding.codePagesOf(await text.text());
-  if (left.names.length < text.encoder.names.length) {
+  // Fewer of those that had what came may have what comes.
+  const { names } = text.encoder;
+  const left = encoding.codePagesOf(await text.text(), names);
+  if (left.names.length < names.length) {
     const rest = text.as(left);
     await appendCertain(file, rest);
     if (rest.atEnd()) return 'current';

@@ -68,11 +68,11 @@ export class TextEncoding {
   }
 
   /**
-   * The code pages that `text` can be of, less those that are known not to be in use. @throws JobtailError if there is
-   * none, or the configuration says something else
+   * The code pages that `text` can be of, less those that are known not to be in use; only some of `among`, where it is
+   * the rest of a text. @throws JobtailError if there is none, or the configuration says something else
    */
-  codePagesOf(text: string): CodePage {
-    const able = codePagesWith(text, this.#known);
+  codePagesOf(text: string, among: readonly string[] = this.#known): CodePage {
+    const able = codePagesWith(text, among);
     // What was identified says nothing any more where the text cannot be of it.
     const inUse = able.filter((name) => this.#identified.includes(name));
     const names = inUse.length > 0 ? inUse : able;
