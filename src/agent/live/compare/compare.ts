@@ -10,10 +10,9 @@ import { alignDown } from '../offsets.ts';
 import type { Answer, Follow, FollowContext } from '../steps.ts';
 import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import type { Decode } from '../text/explain.ts';
-import type { Reading } from '../text/reading.ts';
-import { endTogether } from './alike.ts';
 import { findEnd, type Same } from './find-end.ts';
 import { type Difference, match } from './match.ts';
+import { mayEndInSameBytes } from './same-bytes.ts';
 
 /** Questions about stretches of which nothing could be told. */
 const MOST_SHIFTS = 16;
@@ -46,7 +45,7 @@ export async function* compare(
     second = read;
     undetermined = commonRegions(skipped, second.skipped);
   }
-  const shifted = yield* findShift(file, undetermined, { ...context, behind: found.aligned ? reading : undefined });
+  const shifted = yield* findShift(file, undetermined, { ...context, behind: found.aligned ? answer : undefined });
   if (shifted !== undefined) return shifted;
   if (found.aligned) return { kind: 'same', answer, undetermined };
   if (second?.aligned) return { kind: 'same', answer: second.answer, undetermined };
@@ -86,12 +85,12 @@ async function* readAgain(
 /**
  * What nothing could be told of was skipped until the mirror goes on like the text, so a mirror with more or fewer
  * undecodable bytes than the file looked the same so far. Asked from right behind them, the service shows whether it is.
- * `behind` is the text that follows what is mirrored.
+ * `behind` stands right behind what is mirrored.
  */
 async function* findShift(
   file: LiveFile,
   undetermined: readonly InexactRegion[],
-  { decode, behind }: CompareContext & { readonly behind: Reading | undefined },
+  { decode, behind }: CompareContext & { readonly behind: Answer | undefined },
 ): Follow<Difference | 'again' | undefined> {
   // Behind one that the mirror ends in, nothing of it could be shifted.
   const count = undetermined.filter(({ start, length }) => start + length < file.length).length;
@@ -115,8 +114,9 @@ async function* findShift(
     if (!found.aligned && to - from < WITHIN_BLOCK_BYTES) return different;
     // Where the text repeats itself, only its end tells; it may have grown, too.
     if (!found.aligned) continue;
-    const isShort = Math.max(reading.remaining(), behind.remaining()) < WITHIN_BLOCK_BYTES;
-    if (isShort && !(await endTogether(reading, behind.fork()))) return 'again';
+    if (Math.max(reading.remaining(), behind.reading.remaining()) >= WITHIN_BLOCK_BYTES) continue;
+    const one = { answer: { offset: from, reading }, at: to };
+    if (!(await mayEndInSameBytes(one, { answer: behind, at: to }))) return 'again';
   }
   return undefined;
 }

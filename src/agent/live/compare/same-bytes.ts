@@ -8,7 +8,7 @@ import { BLOCK_BYTES } from '../text/blocks.ts';
 import { MOST_BYTES_A_REPLACEMENT } from './replacements.ts';
 
 /** Characters that are compared, and replacement characters in a row of which no more are counted. */
-const MOST_CHARACTERS = 256;
+const MOST_CHARACTERS = 512;
 const MOST_IN_A_ROW = 8;
 
 /** A character that an answer shows. */
@@ -52,6 +52,11 @@ export async function mayShowSameBytes(later: Standing, earlier: Standing): Prom
     }
   }
   return false;
+}
+
+/** The same of two that end together. */
+export async function mayEndInSameBytes(one: Standing, other: Standing): Promise<boolean> {
+  return (await mayShowSameBytes(one, other)) && (await mayShowSameBytes(other, one));
 }
 
 /** Whether one more U+FFFD may stand for what the one before it stands for; each answer begins within such bytes. */
