@@ -17,6 +17,7 @@ import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { goesOnLike } from './alike.ts';
 import { type Difference, match } from './match.ts';
 import { mostReplacements } from './replacements.ts';
+import { mayShowSameBytes } from './same-bytes.ts';
 import { isStillShown } from './still-shown.ts';
 
 /** `answer` stands right behind the mirror; `undetermined` are bytes of the mirror of which nothing could be told. */
@@ -96,8 +97,10 @@ async function* askForEnd(
   if (rest instanceof EncodedReading && rest.encoder instanceof Utf16)
     return (await isShownBy(rest, reading)) ? { kind: 'same', answer: asked, undetermined } : 'again';
   const onward = await goesOnLike(rest, reading);
-  // A block edge may have cut a character of this answer that stands whole in the other.
-  if (onward === undefined && (await goesOnLike(reading, rest)) === undefined) {
+  // A block edge may have cut a character of this answer that stands whole in the other, or of both.
+  const isCutInIt = onward === undefined && (await goesOnLike(reading, rest)) !== undefined;
+  const standing = { answer: asked, at: file.length };
+  if (onward === undefined && !isCutInIt && !(await mayShowSameBytes(standing, { answer, at, replaced }))) {
     const probe = rest.fork();
     await probe.skipUncertain();
     // What shows nothing certain there may be half a character of UTF-16, behind a mark.

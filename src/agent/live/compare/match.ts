@@ -76,8 +76,8 @@ export async function match(
       continue;
     }
     const replaced = await reading.skipUncertain();
-    const mayBeCut = asked === undefined || at >= asked + WITHIN_BLOCK_BYTES;
-    const resumed = await whereResumed(reading, bytes, { at, to, replaced, mayBeCut });
+    const uncutBytes = asked === undefined ? 0 : Math.max(0, asked + WITHIN_BLOCK_BYTES - at);
+    const resumed = await whereResumed(reading, bytes, { at, to, replaced, uncutBytes });
     if (resumed === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
     onSkipped(at, resumed);
     if (resumed === to) return { kind: 'same', aligned: false, at, replaced };
@@ -86,12 +86,13 @@ export async function match(
   return { kind: 'same', aligned: true };
 }
 
-/** Replacement characters that stand at `at` of the bytes, of which `to` is the end; a block edge may cut there. */
+/** Replacement characters that stand at `at` of the bytes, of which `to` is the end. */
 interface Replaced {
   readonly at: number;
   readonly to: number;
   readonly replaced: number;
-  readonly mayBeCut: boolean;
+  /** Bytes from `at` on that no block edge cuts. */
+  readonly uncutBytes: number;
 }
 
 /**
@@ -102,20 +103,24 @@ interface Replaced {
 async function whereResumed(
   reading: Reading,
   bytes: Bytes,
-  { at, to, replaced, mayBeCut }: Replaced,
+  { at, to, replaced, uncutBytes }: Replaced,
 ): Promise<number | undefined> {
   const end = await whereAlike(reading, bytes, { at, to, replaced });
   const skipped = await bytes.read(at, Math.min(end ?? at, at + STEP_BYTES));
-  return fewestReplacements(skipped, mayBeCut) > replaced ? undefined : end;
+  return fewestReplacements(skipped, uncutBytes) > replaced ? undefined : end;
 }
 
-/** Where the bytes are like those behind the replacement characters. */
+/** Where the bytes are like those behind the replacement characters: first where both end together, if these end soon. */
 async function whereAlike(
   reading: Reading,
   bytes: Bytes,
-  { at, to, replaced }: Omit<Replaced, 'mayBeCut'>,
+  { at, to, replaced }: Omit<Replaced, 'uncutBytes'>,
 ): Promise<number | undefined> {
   const resumes = await reading.peek(RESUME_BYTES);
+  const behind = reading.fork();
+  behind.advance(resumes.length);
+  const longest = behind.atEnd() ? resumes.length : Number.POSITIVE_INFINITY;
+  let longer: number | undefined;
   const widest = Math.min(to, at + replaced * MOST_BYTES_A_REPLACEMENT);
   const fewest = widest < to ? 1 : Math.max(1, widthOfLead(resumes[0] ?? 0));
   for (let start = at; start <= widest; start += STEP_BYTES) {
@@ -123,9 +128,12 @@ async function whereAlike(
     for (let position = start; position <= widest && position < start + STEP_BYTES; position++) {
       if (position === to) return to;
       const rest = there.subarray(position - start, position - start + resumes.length);
-      if (position >= at + replaced && rest.length >= fewest && startsAlike(rest, resumes)) return position;
-      if ((there[position - start] ?? 0) < 0x80) return undefined;
+      if (position >= at + replaced && rest.length >= fewest && startsAlike(rest, resumes)) {
+        if (to - position <= longest) return position;
+        longer ??= position;
+      }
+      if ((there[position - start] ?? 0) < 0x80) return longer;
     }
   }
-  return undefined;
+  return longer;
 }

@@ -8,17 +8,18 @@ export const MOST_BYTES_A_REPLACEMENT = 3;
 
 /**
  * With how many U+FFFD at least a service shows bytes that it does not decode (docs/servers.md 1.2): one for each
- * beginning of a character, and two for a whole one, for that can only have been cut by a block edge (`mayBeCut`). What
- * the bytes end in may go on.
+ * beginning of a character, and two for a whole one, for that can only have been cut by a block edge, of which there is
+ * none in the first `uncutBytes`. What the bytes end in may go on.
  */
-export function fewestReplacements(bytes: Buffer, mayBeCut = true): number {
-  const ofWhole = mayBeCut ? 2 : Number.POSITIVE_INFINITY;
+export function fewestReplacements(bytes: Buffer, uncutBytes = 0): number {
   let count = 0;
   for (let at = 0; at < bytes.length; ) {
     const width = bytes[at] === UNKNOWN ? MOST_BYTES_A_REPLACEMENT : widthOfLead(bytes[at] ?? 0);
     const start = at++;
     while (at < start + width && (bytes[at] === UNKNOWN || isContinuation(bytes[at]))) at++;
-    if (at - start === width) count += isShown(bytes.subarray(start, at)) ? ofWhole : 1;
+    if (at - start === width && isShown(bytes.subarray(start, at)))
+      count += at > uncutBytes ? 2 : Number.POSITIVE_INFINITY;
+    else if (at - start === width) count += 1;
     else if (at < bytes.length) count += 1;
   }
   return count;

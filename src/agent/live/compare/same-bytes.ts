@@ -4,7 +4,7 @@
  */
 import { REPLACEMENT_CHARACTER } from '../../../bytes.ts';
 import type { Answer } from '../steps.ts';
-import { BLOCK_BYTES } from '../text/blocks.ts';
+import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import { MOST_BYTES_A_REPLACEMENT } from './replacements.ts';
 
 /** Characters that are compared, and replacement characters in a row of which no more are counted. */
@@ -19,10 +19,14 @@ interface Shown {
   readonly mayBeCut: boolean;
 }
 
-/** An answer, and the position in the file at which its reading stands, in bytes. */
+/**
+ * An answer, and the position in the file at which its reading stands, in bytes; or at which the `replaced` replacement
+ * characters begin behind which it stands.
+ */
 interface Standing {
   readonly answer: Answer;
   readonly at: number;
+  readonly replaced?: number;
 }
 
 /**
@@ -68,20 +72,21 @@ const isCut = (shown: readonly Shown[], at: number) => shown[at]?.mayBeCut === t
 const isBeyondAscii = (shown?: Shown) => shown !== undefined && !shown.replaced && shown.character > '\x7f';
 
 /** What an answer shows, as far as it is compared; nothing follows if that is `whole`. */
-async function shownBy({ answer, at }: Standing): Promise<{ characters: readonly Shown[]; whole: boolean }> {
+async function shownBy({
+  answer,
+  at,
+  replaced = 0,
+}: Standing): Promise<{ characters: readonly Shown[]; whole: boolean }> {
   const rest = answer.reading.fork();
-  const replacedFirst = await rest.skipUncertain();
+  const replacedFirst = replaced + (await rest.skipUncertain());
   const text = await rest.text();
   const whole = rest.remaining() <= Buffer.byteLength(text);
   const characters: Shown[] = [];
-  // Bytes from where the answer was asked for: its block edges are counted from there.
-  let [least, most] = [at - answer.offset, at - answer.offset];
+  // Bytes from where the answer was asked for, at most: its blocks are counted from there.
+  let most = at - answer.offset;
   const showReplaced = (count: number) => {
-    const start = least;
-    least += count;
     most += count * MOST_BYTES_A_REPLACEMENT;
-    const mayBeCut = Math.floor(most / BLOCK_BYTES) > Math.floor(start / BLOCK_BYTES);
-    const shown = { character: REPLACEMENT_CHARACTER, replaced: true, mayBeCut };
+    const shown = { character: REPLACEMENT_CHARACTER, replaced: true, mayBeCut: most >= WITHIN_BLOCK_BYTES };
     characters.push(...Array<Shown>(Math.min(count, MOST_IN_A_ROW)).fill(shown));
   };
   showReplaced(replacedFirst);
@@ -90,7 +95,6 @@ async function shownBy({ answer, at }: Standing): Promise<{ characters: readonly
     if (character.startsWith(REPLACEMENT_CHARACTER)) showReplaced(character.length);
     else {
       characters.push({ character, replaced: false, mayBeCut: false });
-      least += Buffer.byteLength(character);
       most += Buffer.byteLength(character);
     }
   }
