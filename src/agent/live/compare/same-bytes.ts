@@ -29,38 +29,58 @@ interface Standing {
   readonly replaced?: number;
 }
 
+/** How a place in two answers was come to; of several ways, the one that tells more counts. */
+const UNTOLD = 1;
+/** Behind what a block edge may have cut, if anything, at least one character is the same. */
+const TOLD = 2;
+
 /**
- * Whether a `later` answer goes on like an `earlier` one behind the undecodable bytes within which each of them stands:
- * to their end, as far as both are in sight, or to where the earlier one ended. What one shows as a character, the other
- * shows as the same one, or cut, as two U+FFFD at least; what one could not decode, the other could not either, but may
- * show it by more of them or fewer.
+ * Whether a `later` answer goes on like an `earlier` one behind the undecodable bytes within which each of them stands,
+ * and a character says so: to their end, as far as both are in sight, or to where the earlier one ended.
  */
 export async function mayShowSameBytes(later: Standing, earlier: Standing): Promise<boolean> {
-  const [ours, theirs] = [await shownBy(later), await shownBy(earlier)];
-  const [a, b] = [ours.characters, theirs.characters];
-  const says = b.some(({ replaced }) => !replaced);
-  // For each number of characters of ours: the numbers of theirs that may be of the same bytes.
-  const rows = Array.from({ length: a.length + 1 }, () => new Uint8Array(b.length + 1));
-  const mark = (i: number, j: number) => void rows[i]?.fill(1, j, j + 1);
-  mark(0, 0);
-  for (let i = 0; i <= a.length; i++) {
-    for (let j = 0; j <= b.length; j++) {
-      if (rows[i]?.[j] !== 1) continue;
-      if (i === a.length && (j === b.length || !ours.whole)) return true;
-      if (j === b.length && (says || !theirs.whole)) return true;
-      if (a[i]?.character === b[j]?.character) mark(i + 1, j + 1);
-      if (goesOnReplaced(a, i)) mark(i + 1, j);
-      if (goesOnReplaced(b, j)) mark(i, j + 1);
-      if (isBeyondAscii(a[i]) && isCut(b, j)) mark(i + 1, j + 2);
-      if (isBeyondAscii(b[j]) && isCut(a, i)) mark(i + 2, j + 1);
-    }
-  }
-  return false;
+  return hold(await shownBy(later), await shownBy(earlier)) === TOLD;
 }
 
-/** The same of two that end together. */
+/** Whether two go on alike to their end; of undecodable bytes at the end, neither says more than that they are there. */
 export async function mayEndInSameBytes(one: Standing, other: Standing): Promise<boolean> {
-  return (await mayShowSameBytes(one, other)) && (await mayShowSameBytes(other, one));
+  const [a, b] = [await shownBy(one), await shownBy(other)];
+  return hold(a, b) !== undefined && hold(b, a) !== undefined;
+}
+
+/**
+ * Holds what two answers show against each other; undefined if it cannot be of the same bytes. What one shows as a
+ * character, the other shows as the same one, or cut, as two U+FFFD at least; what one could not decode, the other could
+ * not either, but may show it by more of them or fewer.
+ */
+function hold(later: Sight, earlier: Sight): typeof TOLD | typeof UNTOLD | undefined {
+  const [a, b] = [later.characters, earlier.characters];
+  const says = b.some(({ replaced }) => !replaced);
+  // For each number of characters of the later one: to which numbers of the earlier one they may go.
+  const rows = Array.from({ length: a.length + 1 }, () => new Uint8Array(b.length + 1));
+  const come = (i: number, j: number, how: number) => {
+    const row = rows[i];
+    if (row !== undefined && j <= b.length) row[j] = Math.max(row[j] ?? 0, how);
+  };
+  come(0, 0, UNTOLD);
+  let found: typeof UNTOLD | undefined;
+  for (let i = 0; i <= a.length; i++) {
+    for (let j = 0; j <= b.length; j++) {
+      const how = rows[i]?.[j] ?? 0;
+      if (how === 0) continue;
+      const isEnd = i === a.length && (j === b.length || !later.whole);
+      if (isEnd || (j === b.length && (says || !earlier.whole))) {
+        if (how === TOLD) return TOLD;
+        found = UNTOLD;
+      }
+      if (a[i]?.character === b[j]?.character) come(i + 1, j + 1, a[i]?.replaced === true ? how : TOLD);
+      if (goesOnReplaced(a, i)) come(i + 1, j, how);
+      if (goesOnReplaced(b, j)) come(i, j + 1, how);
+      if (isBeyondAscii(a[i]) && isCut(b, j)) come(i + 1, j + 2, UNTOLD);
+      if (isBeyondAscii(b[j]) && isCut(a, i)) come(i + 2, j + 1, UNTOLD);
+    }
+  }
+  return found;
 }
 
 /** Whether one more U+FFFD may stand for what the one before it stands for; each answer begins within such bytes. */
@@ -72,11 +92,12 @@ const isCut = (shown: readonly Shown[], at: number) => shown[at]?.mayBeCut === t
 const isBeyondAscii = (shown?: Shown) => shown !== undefined && !shown.replaced && shown.character > '\x7f';
 
 /** What an answer shows, as far as it is compared; nothing follows if that is `whole`. */
-async function shownBy({
-  answer,
-  at,
-  replaced = 0,
-}: Standing): Promise<{ characters: readonly Shown[]; whole: boolean }> {
+interface Sight {
+  readonly characters: readonly Shown[];
+  readonly whole: boolean;
+}
+
+async function shownBy({ answer, at, replaced = 0 }: Standing): Promise<Sight> {
   const rest = answer.reading.fork();
   const replacedFirst = replaced + (await rest.skipUncertain());
   const text = await rest.text();

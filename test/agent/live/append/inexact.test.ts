@@ -84,21 +84,31 @@ describe('undecodable bytes without raw bytes', () => {
         repeatedUnit,
         fc.integer({ min: 1006, max: 1030 }),
         fc.array(invalid, { maxLength: 4 }),
-        async (start, repeated, length, behind) => {
+        fc.constantFrom<ModelRemote['decoding'][]>({}, { swallowBom: true }, { stream: true }),
+        async (start, repeated, length, behind, decoding) => {
           const many = Buffer.alloc(length - (length % repeated.length), repeated);
           const letter = Buffer.from('A');
           const end = behind.flatMap((bytes) => [bytes, letter]);
-          await keepsItsWidth(Buffer.concat([letter, start, many, ...end, Buffer.from('the end')]), {});
+          await keepsItsWidth(Buffer.concat([letter, start, many, ...end, Buffer.from('the end')]), decoding);
         },
       ),
       {
         ...numRuns(60),
         examples: [
-          [Buffer.from('b9f09d849e', 'hex'), Buffer.from('𝄞'), 1020, [Buffer.from([0xfe])]],
-          [Buffer.from('1b5b333b317eefbfefbf', 'hex'), Buffer.from('\ufffd'), 1017, [Buffer.from('𝄞0')]],
+          [Buffer.from('b9f09d849e', 'hex'), Buffer.from('𝄞'), 1020, [Buffer.from([0xfe])], {}],
+          [Buffer.from('1b5b333b317eefbfefbf', 'hex'), Buffer.from('\ufffd'), 1017, [Buffer.from('𝄞0')], {}],
         ],
       },
     );
+  });
+
+  test('are no characters because a service takes some of them for a mark of UTF-16, where it asks for them', async () => {
+    const bytes = Buffer.concat([Buffer.alloc(979, 'text '), Buffer.from('fffefffefffe', 'hex')]);
+    const { inexact } = await followInexact(bytes, { stream: true });
+    expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(
+      maskRegions(bytes.subarray(0, inexact.mirror.length), 0, inexact.regions),
+    );
+    expect(inexact.row?.generation).toBe(1);
   });
 
   test('are not taken for others because a byte-order mark stands between them', async () => {
