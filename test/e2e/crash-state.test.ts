@@ -28,7 +28,10 @@ async function expectItGoesOn({ place, job, stdout, mirror }: Awaited<ReturnType
   expect(fs.readFileSync(mirror).equals(fs.readFileSync(stdout))).toBe(true);
   expect(fs.statSync(mirror).ino).toBe(inode);
   expect(fs.readdirSync(path.dirname(mirror)).filter((name) => name.startsWith('stdout'))).toEqual(['stdout.log']);
-  await until('the job to be in the state', async () => (await place.status()).jobs.length === 1);
+  const { size } = fs.statSync(stdout);
+  await until('the job to be in the state, with all that is mirrored', async () =>
+    (await place.status()).jobs[0]?.files.some(({ file, bytes }) => file === 'stdout' && bytes === size),
+  );
   expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
   expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
 }
