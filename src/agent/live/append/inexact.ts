@@ -49,11 +49,10 @@ async function* measure(file: LiveFile, text: Answer, decode: Decode): Follow<Me
     const reading = decode(part.content);
     const here = { offset, reading };
     let onward = await goesOnLike(reading, behind.reading);
-    const [later, earlier] = [
-      { answer: here, at: offset },
-      { answer: behind, at: Math.max(file.length, behind.offset) },
-    ];
-    if (onward === undefined && (await mayShowSameBytes(later, earlier))) onward = 'earlier';
+    if (onward === undefined) {
+      const earlier = { answer: behind, at: Math.max(file.length, behind.offset) };
+      if (await mayShowSameBytes({ answer: here, at: offset }, earlier)) onward = 'earlier';
+    }
     if (onward === undefined || (await reading.peek(1)).length > 0) {
       // What is undecodable may be taken for a mark, too, and then the text is no longer that of UTF-8.
       const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
