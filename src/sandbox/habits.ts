@@ -6,7 +6,7 @@
 import { JobtailError } from '../errors.ts';
 import { DEFAULT_PATH } from '../remote/rest/contract.ts';
 import type { CodePage } from './operations/decoding.ts';
-import type { Language } from './rest/problems.ts';
+import type { Language } from './rest/failures.ts';
 import { checkRelease, type Release, type ReleaseName } from './rest/releases.ts';
 
 export type SandboxHabits = ReturnType<typeof defaultHabits>;

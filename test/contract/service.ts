@@ -23,13 +23,15 @@ export interface Dialect {
   readonly tokens: boolean;
   /** Job ids may have 64 bits in every request. */
   readonly longIds: boolean;
+  /** Ids may be zero, or less. */
+  readonly anyIds: boolean;
   /** A byte-order mark at the offset is swallowed. */
   readonly swallowsMarks: boolean;
 }
 
 export const soapDialect = (version: Version): Dialect => ({
   ...{ name: `SOAP ${version}`, protocol: 'soap', version },
-  ...{ tokens: true, longIds: true, swallowsMarks: false },
+  ...{ tokens: true, longIds: true, anyIds: true, swallowsMarks: false },
 });
 
 export const restDialect = (version: (typeof RELEASES)[number]): Dialect => ({
@@ -37,11 +39,16 @@ export const restDialect = (version: (typeof RELEASES)[number]): Dialect => ({
   tokens: Number(version) >= 6.2,
   // Of 80 bytes, a session code leaves room for four digits.
   longIds: version !== '2.0',
+  // Later releases validate them.
+  anyIds: version === '2.0',
   swallowsMarks: Number(version) >= 6.4,
 });
 
 export const LONG_MAX = '9223372036854775807';
 export const LONG_MIN = '-9223372036854775808';
+
+/** The ends of what an id may be. */
+export const endsOf = ({ anyIds }: Dialect) => [LONG_MAX, anyIds ? LONG_MIN : '1'];
 
 /** The habits that each server must be able to have. */
 export type ServedHabits = Pick<

@@ -141,7 +141,7 @@ describe('zeep as a client of the sandbox', needs('zeep'), () => {
       await understood('EndFileTransfer');
       expect(await service.openKeys()).toEqual([]);
       const end = await call('EndFileTransfer', { usedTransferMethod: { protocol: null } });
-      expect(end.fault?.message).toBe(`Job ${JOB} has no temporary key with this public key.`);
+      expect(end.fault?.message).toBe('The direct transfer could not be finished due to a public key mismatch.');
     });
 
     test('faults', async () => {

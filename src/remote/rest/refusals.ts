@@ -14,10 +14,12 @@ const MAX_WORDS = 500;
 
 /** Of refusals that are over by themselves (docs/rest.md 4.4). */
 const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
+/** The title of what the service refuses by itself, though the status is that of a proxy (docs/rest.md 4.3). */
+const OWN_REFUSAL = 'External Service Error';
 /** Of a request that is longer than allowed (docs/rest.md 2.3). */
 const SAYS_TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
 /** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
-const INVALID = /\b(?:not valid|invalid|validation|RelativeFilePath|longer|length)\b/i;
+const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
 const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
 
 /** The answer is sound but is not the one to this request; `what` says why. */
@@ -62,7 +64,7 @@ export function refusalOf(
   const message = `the service answered ${operation} with status ${status}${said === '' ? '' : `: ${said}`}`;
   return {
     error: new JobtailError(code, message, { hint, retryAfterMs }),
-    isWrongAddress: status === 405 || (status === 404 && !problem.isOwn),
+    isWrongAddress: status === 405 || (status === 404 && !problem.isOwn) || (status === 500 && body.length === 0),
     saysInvalid: code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said),
   };
 }
@@ -87,7 +89,7 @@ function meaningOf(operation: Operation, status: number, problem: Problem): Stat
 function meaningOfStatus(status: number, { words, title, isOwn }: Problem): StatusMeaning {
   if (status === 400 && SAYS_TOO_LONG.test(`${title} ${words}`)) return TOO_LONG;
   if (status !== 429 && PASSES.test(`${title} ${words}`)) return PASSING;
-  const known = MEANING_OF_STATUS[status];
+  const known = title === OWN_REFUSAL ? undefined : MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
   if (isOwn) return FAULT;
   return { code: 'http-status', hint: HINTS[status] ?? `look at ${URL_KEYS}; the log of the service may say more` };

@@ -60,7 +60,8 @@ const SAID: Partial<Record<ErrorCode, string>> = {
 };
 
 /** What some releases say of a wrong password with a status of another meaning (docs/rest.md 4.3). */
-const WRONG_SECRET = /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b/i;
+const WRONG_SECRET =
+  /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b|\bnot successful\b/i;
 
 function meaningOf(status: number, words: string): Meaning {
   if (status >= 500 && WRONG_SECRET.test(words)) return REFUSED;

@@ -6,6 +6,10 @@ import { ServiceFault } from '../refusals.ts';
 import type { SubmittedJob } from './cluster.ts';
 import { createKeyPair, type KeyPair } from './key-pair.ts';
 
+/** In the words of REST; how SOAP puts it is not known. */
+const MISMATCH = 'The direct transfer could not be finished due to a public key mismatch.';
+const LIMIT_REACHED = 'The maximum limit for the number of generated file transfer ssh keys was reached.';
+
 /** A temporary key that the cluster accepts. */
 export interface OpenKey {
   readonly jobId: string;
@@ -71,7 +75,7 @@ export class TransferKeys {
   async end(job: SubmittedJob, publicKey: string | undefined): Promise<void> {
     if (this.#habits.accountKeys) return;
     const key = this.open.find((open) => open.jobId === job.jobId && open.publicKey === publicKey);
-    if (key === undefined) throw new ServiceFault(`Job ${job.jobId} has no temporary key with this public key.`);
+    if (key === undefined) throw new ServiceFault(MISMATCH);
     this.#open = this.#open.filter((open) => open !== key);
     await this.#hooks.onKeyEnded?.(job.jobId, key.publicKey);
   }
@@ -82,7 +86,7 @@ export class TransferKeys {
     const ever = this.#issued.get(job.jobId) ?? 0;
     const open = this.open.filter(({ jobId }) => jobId === job.jobId).length;
     if ((counts === 'ever' ? ever : open) >= this.#habits.maxKeys) {
-      throw new ServiceFault(`Job ${job.jobId} has reached its number of ${this.#habits.maxKeys} temporary keys.`);
+      throw new ServiceFault(LIMIT_REACHED);
     }
     this.#issued.set(job.jobId, ever + 1);
     this.#open.push({ jobId: job.jobId, publicKey: pair.publicKey, issuedAtMs: this.#clock() });

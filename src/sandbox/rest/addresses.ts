@@ -2,6 +2,7 @@
 import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { HttpRefusal } from '../refusals.ts';
+import { statusPage } from './problems.ts';
 import type { Release } from './releases.ts';
 
 export type SignInMethod = keyof typeof SIGN_IN_PATHS;
@@ -18,13 +19,14 @@ const COLUMNS: Readonly<Partial<Record<Operation, 'keyAddresses' | 'readAddresse
   ListJobsForCurrentUser: 'readAddresses',
 };
 
-/** Throws 404 for a path that the release does not have, and 405 for another verb than it has. */
+/** Throws what the release answers to a path that it does not have, or to another verb than it has (docs/rest.md 1.1). */
 export function targetAt(verb: string, path: string, release: Release): Target {
   const there = targetsOf(release).filter(({ address }) => address.path.toLowerCase() === path.toLowerCase());
   const target = there.find(({ address }) => address.verb === verb);
   if (target !== undefined) return target;
-  if (there.length === 0) throw new HttpRefusal(404);
-  throw new HttpRefusal(405, '', { allow: there.map(({ address }) => address.verb).join(', ') });
+  if (release.unknownPath === 'empty') throw new HttpRefusal(500);
+  if (there.length === 0) throw statusPage(404);
+  throw statusPage(405, { allow: there.map(({ address }) => address.verb).join(', ') });
 }
 
 function targetsOf(release: Release): Target[] {

@@ -58,14 +58,16 @@ export class Arguments {
     throw unreadable(name, 'The JSON value could not be converted to System.String.');
   }
 
-  object(name: string): Arguments {
-    return Arguments.#of(this.#value(name), name);
+  /** Undefined if it is missing or null. */
+  object(name: string): Arguments | undefined {
+    const value = this.#value(name);
+    return value === undefined || value === null ? undefined : Arguments.#of(value, name);
   }
 
-  /** A list of objects, of which each may be null; one that is missing or null is empty. */
-  list(name: string): readonly (Arguments | null)[] {
+  /** A list of objects, each of them perhaps null; null if it is missing or null. */
+  list(name: string): readonly (Arguments | null)[] | null {
     const value = this.#value(name);
-    if (value === undefined || value === null) return [];
+    if (value === undefined || value === null) return null;
     if (!isList(value)) throw unreadable(name, 'A list was expected.');
     return value.map((one) => (one === null ? null : Arguments.#of(one, name)));
   }
@@ -79,11 +81,21 @@ const isList = (value: Value): value is readonly Value[] => Array.isArray(value)
 
 /** Numbers become texts, so that none is rounded. */
 function parse(body: Buffer): Value {
+  let text = '';
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(body);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(body);
     JSON.parse(text);
     return JSON.parse(text.replace(STRING_OR_NUMBER, (found) => (found.startsWith('"') ? found : `"${found}"`)));
   } catch {
-    throw unreadable('$', 'The body is no JSON.');
+    throw unreadable('$', unparsable(text));
   }
+}
+
+/** The words of System.Text.Json for a text that is no JSON from its first character on, and much the same for others. */
+function unparsable(text: string): string {
+  const literal = ['null', 'true', 'false'].find((word) => word.startsWith(text.charAt(0)) && text !== '');
+  const same = [...text].findIndex((character, index) => character !== literal?.[index]);
+  return literal === undefined
+    ? `'${text.charAt(0)}' is an invalid start of a value. Path: $ | LineNumber: 0 | BytePositionInLine: 0.`
+    : `'${text}' is an invalid JSON literal. Expected the literal '${literal}'. Path: $ | LineNumber: 0 | BytePositionInLine: ${same}.`;
 }

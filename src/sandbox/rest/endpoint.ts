@@ -7,7 +7,6 @@ import { type Answer, type Exchange, sendText } from '../exchange.ts';
 import type { FaultRule, FaultSubject } from '../faults.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
-import { userWith } from '../signin/credentials.ts';
 import type { SandboxUser } from '../signin/sessions.ts';
 import { type Target, targetAt } from './addresses.ts';
 import { Arguments } from './arguments.ts';
@@ -17,7 +16,8 @@ import { jsonOf } from './json.ts';
 import { maxBytesOf, type RestRequest, readRequest, runOperation } from './operations.ts';
 import { AnsweredProblem, languageOf, type Problem, problemOf, RestFailure } from './problems.ts';
 import { type Release, releaseOf } from './releases.ts';
-import { handleSignIn } from './sign-in.ts';
+import { handleSignIn, signedIn } from './sign-in.ts';
+import { validate } from './validation.ts';
 
 interface RestContext {
   readonly exchange: Exchange;
@@ -54,14 +54,14 @@ async function readTarget(
     address.verb === 'GET'
       ? Arguments.ofQuery(url.searchParams)
       : await Arguments.ofBody(exchange.request, maxBytesOf(operation, release), release);
-  const request = readRequest(operation, address, given);
+  const request = readRequest(operation, { address, given, release });
   record(request, given.bytes, place);
   return request;
 }
 
 function record(request: RestRequest, requestBytes: number, { traffic, clock }: SandboxPlace): void {
   const { operation, jobId, asked, name } = request;
-  const entries = asked.map(
+  const entries = asked?.map(
     (part) =>
       part && {
         submittedTaskInfoId: part.taskId,
@@ -76,7 +76,7 @@ function record(request: RestRequest, requestBytes: number, { traffic, clock }: 
     jobId,
     requestBytes,
     atMs: clock(),
-    ...(isParts && { entries }),
+    ...(isParts && entries && { entries }),
     ...(name !== undefined && { path: name }),
   });
 }
@@ -94,18 +94,26 @@ async function serve(request: RestRequest, context: RestContext): Promise<void> 
   await serveCall(exchange, call, place);
 }
 
-/** By the session code; where the release takes them, by a token or a key in the header lines. */
-function userOf({ sessionCode }: RestRequest, { exchange, release, place }: RestContext): SandboxUser {
+/**
+ * By the session code; where the release takes them, by a token or a key in the header lines. What is wrong in the
+ * request comes first, unless the release looks at the session before it.
+ */
+function userOf(request: RestRequest, { exchange, release, place }: RestContext): SandboxUser {
+  if (!release.headers) validate(request, release);
+  const { sessionCode } = request;
   const { authorization } = release.headers ? exchange.request.headers : { authorization: undefined };
   const apiKey = release.headers ? exchange.request.headers[API_KEY_HEADER.toLowerCase()] : undefined;
   if (typeof apiKey === 'string') {
     const [, username = '', secret = ''] = /^([^:]*):(.*)$/s.exec(apiKey) ?? [];
-    const user = userWith({ username, secret, kind: 'password' }, place.users);
-    if (user === undefined) throw new RestFailure('wrongSecret');
-    return user;
+    return signedIn({ username, secret, kind: 'password' }, place);
   }
   const user = place.sessions.userOf({ sessionCode, authorization });
-  if (user === undefined) throw new RestFailure('sessionLost', sessionCode);
+  if (user === undefined) {
+    const endedAtMs = place.sessions.endOf(sessionCode);
+    if (endedAtMs === undefined) throw new RestFailure('sessionUnknown', sessionCode);
+    throw new RestFailure('sessionExpired', sessionCode, new Date(endedAtMs).toISOString());
+  }
+  if (release.headers) validate(request, release);
   return user;
 }
 
@@ -114,17 +122,18 @@ async function answer(
   { user, rules }: { readonly user: SandboxUser; readonly rules: readonly FaultRule[] },
   { release, place }: RestContext,
 ): Promise<Answer> {
-  const { operation, jobId } = request;
+  const { operation } = request;
   if (operation === 'ListJobsForCurrentUser') return jobsOf(user.username, place);
-  const job = jobOf(jobId ?? '', user, place);
+  const job = jobOf(request, user, place);
   if (operation === 'GetCurrentInfoForJob') return currentInfo(job, place);
   return runOperation(operation, request, { job, rules, release, place });
 }
 
-function jobOf(jobId: string, user: SandboxUser, { cluster }: SandboxPlace): SubmittedJob {
+function jobOf({ operation, jobId = '' }: RestRequest, user: SandboxUser, { cluster }: SandboxPlace): SubmittedJob {
   const job = cluster.job(jobId);
-  if (job === undefined) throw new RestFailure('noSuchJob', jobId);
-  if (job.owner !== user.username) throw new RestFailure('foreignJob', jobId);
+  const unknown = operation === 'GetCurrentInfoForJob' ? 'noSuchJobInfo' : 'noSuchJob';
+  if (job === undefined) throw new RestFailure(unknown, jobId);
+  if (job.owner !== user.username) throw new RestFailure('foreignJob', user.username, jobId);
   return job;
 }
 
@@ -138,7 +147,7 @@ function problemFor(thrown: unknown, { exchange, release, place }: RestContext):
 }
 
 function subjectOf({ operation, jobId, asked, name }: RestRequest): FaultSubject {
-  const files = asked.flatMap((part) =>
+  const files = (asked ?? []).flatMap((part) =>
     part?.taskId == null || part.file === null ? [] : [{ taskId: part.taskId, file: part.file }],
   );
   // A rule names a file as it is listed, whatever the release wants before that.

@@ -1,4 +1,5 @@
 /** The listing and whole files (docs/rest.md 3.3 to 3.5). */
+import { join } from 'node:path';
 import { LISTED_FILE } from '../../remote/rest/contract.ts';
 import { changedFiles, pathOfListed } from '../cluster/job-files.ts';
 import type { Answer } from '../exchange.ts';
@@ -37,14 +38,32 @@ function dateOf(modifiedMs: number): string {
 
 export async function wholeFile(name: string, call: RestCall): Promise<Answer> {
   const { job, release, place } = call;
-  const asked = askedName(name, job, release);
   if (job.submittedAtNs === undefined) return answerOf(null, place);
+  if (name === '') throw new RestFailure('emptyPath');
+  const asked = askedName(name, job, release);
   const extra = extraFile(asked, place.habits.extraFiles);
   if (extra !== undefined) return answerOf(Buffer.from(extra).toString('base64'), place);
   const path = asked === undefined ? undefined : pathOfListed(job, asked);
-  const file = path === undefined ? undefined : await openWhole({ path, listed: asked ?? '' }, call, place);
-  if (file === undefined) throw new RestFailure('noSuchFile', name);
+  const requested = `${job.jobId}/${name.replace(/^\/+/, '')}`;
+  const file = path === undefined ? undefined : await open({ path, listed: asked ?? '' }, requested, call);
+  if (file === undefined) {
+    throw new RestFailure('noSuchFile', requested, `No such file. Path: '${join(job.directory, name)}'.`);
+  }
   return streamed(base64String(file, place.habits));
+}
+
+/** What cannot be read is told in the words of the SFTP server. */
+async function open(
+  file: { readonly path: string; readonly listed: string },
+  requested: string,
+  call: RestCall,
+): Promise<WholeFile | undefined> {
+  try {
+    return await openWhole(file, call, call.place);
+  } catch (error) {
+    const isForbidden = (error as NodeJS.ErrnoException).code === 'EACCES';
+    throw new RestFailure('unreadableFile', requested, isForbidden ? 'Permission denied' : 'Failure');
+  }
 }
 
 /** The text of a file that is listed besides the real ones, with the slash that its name may lack in the listing. */

@@ -2,10 +2,7 @@
 import { join } from 'node:path';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { ListedFile } from '../cluster/job-files.ts';
-import { RestFailure } from './problems.ts';
 import type { Release } from './releases.ts';
-
-const ALLOWED = /^[A-Za-z0-9_\-./\\ ~]*$/;
 
 /** As listed; `absolute` where the scratch directory is a link. */
 export function listedName(file: ListedFile, job: SubmittedJob, { names }: Release, absolute: boolean): string {
@@ -19,10 +16,9 @@ export function listedName(file: ListedFile, job: SubmittedJob, { names }: Relea
 
 /**
  * What a name that is asked for begins with after the parts that the release wants there; undefined if these are not
- * there. A name that is refused for ever is an invalid request.
+ * there.
  */
-export function askedName(name: string, job: SubmittedJob, { asked, maxNameLength }: Release): string | undefined {
-  if (!ALLOWED.test(name) || name.length > maxNameLength) throw new RestFailure('invalid', 'RelativeFilePath');
+export function askedName(name: string, job: SubmittedJob, { asked }: Release): string | undefined {
   if (!/^\/(?!\/)/.test(name)) return undefined;
   const [, first = '', second] = name.split('/');
   const isTask = (id: string | undefined) => job.tasks.some(({ taskId }) => taskId === id);

@@ -8,7 +8,7 @@ import type { Arguments } from './arguments.ts';
 import type { RestCall } from './call.ts';
 import { listing, wholeFile } from './files.ts';
 import { fileOfType, parts } from './parts.ts';
-import { RestFailure } from './problems.ts';
+import { RestFailure, unreadable } from './problems.ts';
 import type { Release } from './releases.ts';
 import { closeTransfer, endTransfer, requestKey } from './transfers.ts';
 
@@ -21,22 +21,32 @@ export interface RestRequest {
   readonly sessionCode: string;
   /** Undefined for the jobs of the user. */
   readonly jobId: string | undefined;
-  /** Parts: what is asked for. */
-  readonly asked: readonly (AskedPart | null)[];
+  /** Parts: what is asked for; null if there is no list of it. */
+  readonly asked: readonly (AskedPart | null)[] | null;
   /** A whole file: its name as asked for. */
   readonly name: string | undefined;
 }
 
 /** Reads what an operation takes. Throws ASP.NET's own problem for what cannot be read. */
-export function readRequest(operation: Operation, address: Address, given: Arguments): RestRequest {
+export function readRequest(
+  operation: Operation,
+  { address, given, release }: { readonly address: Address; readonly given: Arguments; readonly release: Release },
+): RestRequest {
+  const name = operation === 'DownloadFileFromCluster' ? (given.text(REQUEST.path) ?? '') : undefined;
+  const { maxNameLength } = release;
+  if (name !== undefined && name.length > maxNameLength) {
+    const what = `The field ${REQUEST.path} must be a string with a maximum length of ${maxNameLength}.`;
+    throw unreadable(REQUEST.path, what);
+  }
+  const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
   return {
     operation,
     address,
     given,
     sessionCode: given.text(REQUEST.sessionCode) ?? '',
     jobId: operation === 'ListJobsForCurrentUser' ? undefined : given.long(REQUEST.jobId),
-    asked: operation === 'DownloadPartsOfJobFilesFromCluster' ? given.list(REQUEST.offsets).map(askedPart) : [],
-    name: operation === 'DownloadFileFromCluster' ? (given.text(REQUEST.path) ?? '') : undefined,
+    asked: isParts ? (given.list(REQUEST.offsets)?.map(askedPart) ?? null) : [],
+    name,
   };
 }
 
@@ -75,6 +85,7 @@ export async function runOperation(
         ? endTransfer(request.given, call)
         : closeTransfer(request.given, call);
     case 'DownloadPartsOfJobFilesFromCluster':
+      if (request.asked === null) throw new RestFailure('nullList');
       return parts(request.asked, call);
     case 'ListChangedFilesForJob':
       return listing(call);

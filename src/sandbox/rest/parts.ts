@@ -14,10 +14,16 @@ import {
 } from '../operations/live-parts.ts';
 import { type RestCall, streamed } from './call.ts';
 import { escaped, jsonOf, memberName } from './json.ts';
+import { RestFailure } from './problems.ts';
 
 /** Opens all of them first: one that cannot be opened fails all. */
 export async function parts(asked: readonly (AskedPart | null)[], call: RestCall): Promise<Answer> {
   const { job, place } = call;
+  // One that is validated has no such offset; and what is not there has no type.
+  const isOfJob = (part: AskedPart | null) => job.tasks.some(({ taskId }) => taskId === part?.taskId);
+  if (asked.some((part) => isOfJob(part) && (part?.file === null || (part?.offset ?? 0n) < 0n))) {
+    throw new RestFailure('unexpected');
+  }
   const rank = new Map(job.tasks.map((task, index) => [task, index]));
   const wanted = wantedParts(asked, job, place.habits).sort(
     (a, b) => (rank.get(a.task) ?? 0) - (rank.get(b.task) ?? 0),

@@ -1,24 +1,21 @@
-/** The failures of the REST interface: status, title and text by the release and the language (docs/rest.md 4.2, 4.3). */
+/** The answers to failures: what failures.ts says, in the form of the release and in a language (docs/rest.md 4.2, 4.3). */
 import { randomBytes } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import { HttpRefusal } from '../refusals.ts';
+import { type FailureKind, type Language, wordingOf } from './failures.ts';
 import type { Release } from './releases.ts';
-
-export type Language = 'en' | 'cs';
-
-/** Failures that the releases answer differently. */
-type FailureKind = 'sessionLost' | 'wrongSecret' | 'invalid' | 'noSuchJob' | 'foreignJob' | 'noSuchFile' | 'external';
 
 /** What an operation over REST throws instead of a result. It never leaves the sandbox. */
 export class RestFailure extends Error {
   override readonly name = 'RestFailure';
   readonly kind: FailureKind;
-  /** What the text names: a code, an id, a name, or what was said outside of the service. */
-  readonly subject: string;
+  /** What the text names: `{0}` and `{1}` of failures.ts. */
+  readonly subjects: readonly string[];
 
-  constructor(kind: FailureKind, subject = '') {
-    super(`${kind}: ${subject}`);
+  constructor(kind: FailureKind, ...subjects: readonly string[]) {
+    super(`${kind}: ${subjects.join(', ')}`);
     this.kind = kind;
-    this.subject = subject;
+    this.subjects = subjects;
   }
 }
 
@@ -33,70 +30,41 @@ export class AnsweredProblem extends Error {
   }
 }
 
-/** The texts; `{}` stands for the subject. */
-const TEXTS: Readonly<Record<FailureKind, Readonly<Record<Language, string>>>> = {
-  sessionLost: {
-    en: 'Session code "{}" is not valid or has already expired.',
-    cs: 'Kód relace "{}" není platný nebo již vypršel.',
-  },
-  wrongSecret: { en: 'Wrong user name or password.', cs: 'Chybné uživatelské jméno nebo heslo.' },
-  invalid: { en: 'The request is not valid: {}', cs: 'Požadavek není platný: {}' },
-  noSuchJob: { en: 'Specified job with id {} does not exist.', cs: 'Úloha s id {} neexistuje.' },
-  foreignJob: { en: 'Logged user is not submitter of job {}.', cs: 'Přihlášený uživatel nezadal úlohu {}.' },
-  noSuchFile: { en: 'File {} was not found.', cs: 'Soubor {} nebyl nalezen.' },
-  external: { en: '{}', cs: '{}' },
-};
-
-/** Titles of problems, where the status does not say another one. */
-const TITLES: Readonly<Record<FailureKind, string>> = {
-  sessionLost: 'Session Code Authentication Problem',
-  wrongSecret: 'Authentication Problem',
-  invalid: 'Validation Problem',
-  noSuchJob: 'Validation Problem',
-  foreignJob: 'External Problem',
-  noSuchFile: 'Invalid Request',
-  external: 'External Problem',
-};
-const TITLES_OF_STATUS: Readonly<Record<string, string>> = {
-  'sessionLost 500': 'External Problem',
-  'wrongSecret 502': 'External Service Error',
-  'wrongSecret 401': 'Authentication Failed',
-  'invalid 400': 'Invalid Request',
-  'foreignJob 403': 'Access Forbidden',
-  'noSuchFile 500': 'External Problem',
-};
-
 export interface Problem {
   readonly status: number;
   readonly body: unknown;
 }
 
 /** The answer to a failure. */
-export function problemOf({ kind, subject }: RestFailure, release: Release, language: Language): Problem {
-  // The job of another user may be no other answer than that to a lost session.
-  const alike = kind === 'foreignJob' && release.foreignJob === 'session-lost';
-  const status = alike ? release.sessionLost : Number(release[kind]);
-  const text = TEXTS[kind][language].replaceAll('{}', () => subject);
+export function problemOf({ kind, subjects }: RestFailure, release: Release, language: Language): Problem {
+  const { status, title, text: texts } = wordingOf(kind, release.name);
+  const text = texts[language].replace(/\{([01])\}/g, (_, index) => subjects[index] ?? '');
   if (release.problem === 'string') return { status, body: text };
   if (release.problem === 'title')
     return { status, body: { type: 'about:blank', title: text, status, traceId: traceId() } };
-  const title = TITLES_OF_STATUS[`${kind} ${status}`] ?? TITLES[alike ? 'sessionLost' : kind];
   return { status, body: { title, status, detail: text } };
 }
 
 /** What is thrown for a body that is too long (docs/rest.md 2.3). */
 export function tooLong(release: Release, maxBytes: number): Error {
-  if (release.tooLong === 'empty') return new HttpRefusal(413);
+  if (release.tooLong === 'empty') return new HttpRefusal(413, '', { connection: 'close' });
+  if (release.tooLong === 'page') return statusPage(400);
   const more = release.tooLong === 400 ? ` The max request body size is ${maxBytes} bytes.` : '';
   const body = { title: `Request body too large.${more}`, status: release.tooLong };
   return new AnsweredProblem({ status: release.tooLong, body });
+}
+
+/** ASP.NET's page for a status without a body, with blanks against the pages that a browser shows instead. */
+export function statusPage(status: 400 | 404 | 405, headers: Readonly<Record<string, string>> = {}): HttpRefusal {
+  const text = `Status Code: ${status}; ${STATUS_CODES[status]}${' '.repeat(500)}`;
+  return new HttpRefusal(status, text, { 'content-type': 'text/plain', ...headers });
 }
 
 /** ASP.NET's own answer to an argument that cannot be read. */
 export function unreadable(member: string, what: string): AnsweredProblem {
   const title = 'One or more validation errors occurred.';
   const type = 'https://tools.ietf.org/html/rfc9110#section-15.5.1';
-  const body = { type, title, status: 400, traceId: traceId(), errors: { [member]: [what] } };
+  const body = { type, title, status: 400, errors: { [member]: [what] }, traceId: traceId() };
   return new AnsweredProblem({ status: 400, body });
 }
 

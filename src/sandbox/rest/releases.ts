@@ -34,6 +34,8 @@ const END = '6.6.0';
 
 /** What a release does. */
 export interface Release {
+  readonly name: ReleaseName;
+
   /** Of contract.ts, which addresses the key and its end have: the first ones, the second ones, or both (1.2). */
   readonly keyAddresses: 'first' | 'second' | 'both';
   /** The same of the listing, the job, and the jobs of the user (1.2). */
@@ -47,8 +49,12 @@ export interface Release {
   readonly maxReadBytes: number;
   readonly maxFileBytes: number;
   readonly maxEndBytes: number;
-  /** The answer to a longer one: a status with a problem, or 413 without a body (2.3). */
-  readonly tooLong: 'empty' | 413 | 400;
+  /** The answer to a longer one: a status page (400), a status with a problem, or 413 without a body (2.3). */
+  readonly tooLong: 'page' | 413 | 400 | 'empty';
+  /** The answer to an unknown path and to a wrong verb: a status page (404, 405), or 500 without a body (1.1). */
+  readonly unknownPath: 'page' | 'empty';
+  /** Which arguments are validated before anything is looked up (4.3). */
+  readonly validates: 'none' | 'bodies' | 'all';
 
   /** How the text of live files is made (3.2). */
   readonly decoder: 'blocks' | 'stream';
@@ -74,17 +80,6 @@ export interface Release {
   readonly headers: boolean;
   /** The body of a failure: a string, a problem with the text in its title, or with a detail (4.2). */
   readonly problem: 'string' | 'title' | 'detail';
-  /** Statuses (4.3). */
-  readonly sessionLost: number;
-  readonly wrongSecret: number;
-  readonly invalid: number;
-  readonly noSuchJob: number;
-  /** Exactly as a session that is lost, or a status of its own. */
-  readonly foreignJob: 'session-lost' | number;
-  /** A file that does not exist (3.5). */
-  readonly noSuchFile: number;
-  /** What fails outside of the service. */
-  readonly external: number;
 
   /** By default, of one address (4.5). */
   readonly requestsPerHour: number;
@@ -92,21 +87,24 @@ export interface Release {
   readonly parallelUnsafe: boolean;
 }
 
-type Row<Value> = Readonly<Partial<Record<ReleaseName, Value>> & Record<'2.0', Value>>;
+/** Values by the release from which on they are so. */
+export type Row<Value> = Readonly<Partial<Record<ReleaseName, Value>> & Record<'2.0', Value>>;
 
-const TABLE: { readonly [Name in keyof Release]: Row<Release[Name]> } = {
+const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]> } = {
   // docs/rest.md 1
   keyAddresses: { '2.0': 'first', '4.0': 'second', '4.1': 'both', '4.2.0': 'second' },
   readAddresses: { '2.0': 'first', '4.0': 'both', '4.2.0': 'second' },
   localProtocol: { '2.0': false, '3.1': true },
   // docs/rest.md 2
   maxPasswordBytes: { '2.0': 220, '2.1': 148 },
-  maxTokenBytes: { '2.0': 2048, '4.2.0': 4096, '6.2': 15_000 },
+  maxTokenBytes: { '2.0': 15_000, '2.1': 2048, '4.2.0': 4096 },
   maxPartsBytes: { '2.0': 452, '2.1': 480 },
   maxReadBytes: { '2.0': 80, '2.1': 98 },
   maxFileBytes: { '2.0': 372, '2.1': 378, '4.3': 700 },
-  maxEndBytes: { '2.0': 4600, '2.1': 4700 },
-  tooLong: { '2.0': 'empty', '4.0': 413, '5.0': 400 },
+  maxEndBytes: { '2.0': 4600, '3.1': 4700 },
+  tooLong: { '2.0': 'page', '4.0': 413, '4.3': 400, '6.2': 'empty' },
+  unknownPath: { '2.0': 'page', '6.2': 'empty' },
+  validates: { '2.0': 'none', '2.1': 'bodies', '5.0': 'all' },
   // docs/rest.md 3
   decoder: { '2.0': 'blocks', '6.4': 'stream' },
   listing: { '2.0': 'names', '2.2': 'dates' },
@@ -125,13 +123,6 @@ const TABLE: { readonly [Name in keyof Release]: Row<Release[Name]> } = {
   lexisToken: { '2.0': false, '4.2.0': true },
   headers: { '2.0': false, '6.2': true },
   problem: { '2.0': 'string', '4.0': 'title', '4.2.0': 'detail' },
-  sessionLost: { '2.0': 400, '4.0': 500, '4.2': 401 },
-  wrongSecret: { '2.0': 400, '4.0': 500, '6.3': 502, '6.4': 401 },
-  invalid: { '2.0': 400, '4.0': 500, '4.2.0': 404, '6.4': 400 },
-  noSuchJob: { '2.0': 400, '4.0': 500, '4.2.0': 404 },
-  foreignJob: { '2.0': 400, '4.0': 500, '6.2': 'session-lost', '6.4': 403 },
-  noSuchFile: { '2.0': 400, '4.0': 500, '5.0': 400 },
-  external: { '2.0': 400, '4.0': 500 },
   requestsPerHour: { '2.0': 100, '5.0': 1000, '6.2': 1_000_000 },
   parallelUnsafe: { '2.0': false, '6.2': true, '6.5': false },
 };
@@ -153,12 +144,15 @@ export function releaseNamed(version: string): ReleaseName {
 
 /** All that a release does. */
 export function releaseOf(name: ReleaseName, unlike: Partial<Release> = {}): Release {
+  const values = Object.entries(TABLE).map(([column, row]: [string, Row<unknown>]) => [column, valueAt(row, name)]);
+  return { ...(Object.fromEntries(values) as Release), ...unlike, name };
+}
+
+/** What a release has in a row. */
+export function valueAt<Value>(row: Row<Value>, name: ReleaseName): Value {
   const until = RELEASE_NAMES.slice(0, RELEASE_NAMES.indexOf(name) + 1);
-  const values = Object.entries(TABLE).map(([column, row]: [string, Row<unknown>]) => [
-    column,
-    row[until.findLast((one) => one in row) ?? '2.0'],
-  ]);
-  return { ...(Object.fromEntries(values) as Release), ...unlike };
+  const from = until.findLast((one) => one in row) ?? '2.0';
+  return row[from] ?? row['2.0'];
 }
 
 /** A name that is none of the table, or something that no release does, is a `usage` error. */

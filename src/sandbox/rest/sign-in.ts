@@ -2,7 +2,8 @@
 import { HEADER_AUTH_NEEDED } from '../../remote/rest/contract.ts';
 import { delay, type Exchange, sendAnswer, spoil } from '../exchange.ts';
 import type { SandboxPlace } from '../place.ts';
-import { userWith } from '../signin/credentials.ts';
+import { type Credentials, userWith } from '../signin/credentials.ts';
+import type { SandboxUser } from '../signin/sessions.ts';
 import type { SignInMethod } from './addresses.ts';
 import { Arguments } from './arguments.ts';
 import { answerOf, JSON_TYPE } from './call.ts';
@@ -38,13 +39,21 @@ function signIn(
 ): unknown {
   const kind = method === 'password' ? 'password' : 'token';
   const credentials = given.object('Credentials');
+  if (credentials === undefined) throw new RestFailure('unexpected');
   const secret = credentials.text(kind === 'password' ? 'Password' : 'OpenIdAccessToken') ?? '';
-  const user = userWith({ username: credentials.text('Username') ?? '', secret, kind }, place.users);
-  if (user === undefined) throw new RestFailure('wrongSecret');
+  const user = signedIn({ username: credentials.text('Username') ?? '', secret, kind }, place);
   if (method === 'cloud-platform') {
     return { ApplicationCredentialsId: '5f1e2a', ApplicationCredentialsSecret: 'no session code' };
   }
   const byHeader = release.headers && kind === 'token' && place.habits.signInAnswer === 'header';
   const code = place.sessions.begin(user, byHeader ? secret : undefined);
   return byHeader ? HEADER_AUTH_NEEDED : code;
+}
+
+/** Who shows a name and a secret. Throws what the releases answer to a wrong one of either. */
+export function signedIn(credentials: Credentials, { users }: Pick<SandboxPlace, 'users'>): SandboxUser {
+  const user = userWith(credentials, users);
+  if (user !== undefined) return user;
+  const { username } = credentials;
+  throw new RestFailure(users.some((one) => one.username === username) ? 'wrongSecret' : 'unknownUser', username);
 }

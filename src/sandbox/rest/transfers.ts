@@ -37,14 +37,14 @@ export async function requestKey({ job, release, place }: RestCall): Promise<Ans
 
 /** EndFileTransfer, which wants the whole method back as it was. */
 export async function endTransfer(given: Arguments, { job, place }: RestCall): Promise<Answer> {
-  const method = given.object(REQUEST.usedMethod);
+  const method = required(given.object(REQUEST.usedMethod), REQUEST.usedMethod);
   for (const name of [TRANSFER_METHOD.hostname, TRANSFER_METHOD.basepath]) {
-    if (method.text(name) === undefined) throw unreadable(name, `The ${name} field is required.`);
+    required(method.text(name), name);
   }
   if (method.long(TRANSFER_METHOD.protocol) !== String(PROTOCOLS.NetworkShare)) {
-    const credentials = method.object(TRANSFER_METHOD.credentials);
+    const credentials = required(method.object(TRANSFER_METHOD.credentials), TRANSFER_METHOD.credentials);
     for (const name of [CREDENTIALS.username, CREDENTIALS.privateKey, CREDENTIALS.publicKey]) {
-      if (credentials.text(name) === undefined) throw unreadable(name, `The ${name} field is required.`);
+      required(credentials.text(name), name);
     }
     await place.keys.end(job, credentials.text(CREDENTIALS.publicKey));
   }
@@ -55,4 +55,9 @@ export async function endTransfer(given: Arguments, { job, place }: RestCall): P
 export async function closeTransfer(given: Arguments, { job, place }: RestCall): Promise<Answer> {
   if (place.habits.transferProtocol !== 'NetworkShare') await place.keys.end(job, given.text(REQUEST.publicKey));
   return answerOf(ENDED, place);
+}
+
+function required<Value>(value: Value | undefined, name: string): Value {
+  if (value === undefined) throw unreadable(name, `The ${name} field is required.`);
+  return value;
 }

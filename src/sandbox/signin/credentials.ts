@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { SandboxUser } from './sessions.ts';
 
-interface Credentials {
+export interface Credentials {
   readonly username: string;
   readonly secret: string;
   readonly kind: 'password' | 'token';

@@ -33,6 +33,8 @@ export class Sessions {
   readonly #habits: SandboxHabits;
   readonly #clock: () => number;
   #open: OpenSession[] = [];
+  /** When sessions ended, by their code. */
+  readonly #ended = new Map<string, number>();
 
   constructor(habits: SandboxHabits, clock: () => number) {
     this.#habits = habits;
@@ -60,13 +62,24 @@ export class Sessions {
     return session?.user;
   }
 
+  /** When the session with this code ended; undefined if there never was one. */
+  endOf(code: string): number | undefined {
+    return this.#ended.get(code);
+  }
+
   /** Ends all sessions. */
   expire(): void {
-    this.#open = [];
+    this.#end(this.#open, () => this.#clock());
   }
 
   #endIdle(): void {
-    const oldestMs = this.#clock() - this.#habits.sessionIdleMinutes * 60_000;
-    this.#open = this.#open.filter(({ usedAtMs }) => usedAtMs > oldestMs);
+    const idleMs = this.#habits.sessionIdleMinutes * 60_000;
+    const idle = this.#open.filter(({ usedAtMs }) => usedAtMs <= this.#clock() - idleMs);
+    this.#end(idle, ({ usedAtMs }) => usedAtMs + idleMs);
+  }
+
+  #end(sessions: readonly OpenSession[], atMs: (session: OpenSession) => number): void {
+    for (const session of sessions) this.#ended.set(session.code, atMs(session));
+    this.#open = this.#open.filter((session) => !sessions.includes(session));
   }
 }

@@ -129,6 +129,8 @@ describe('where an operation is', () => {
   const isEarly = ({ what }: Asked) => what.startsWith('POST ') && !/Request|Close/.test(what);
   const early = (asked: Asked): Answer => (isEarly(asked) ? { status: 200, body: [] } : { status: 405 });
   const late = (asked: Asked): Answer => (asked.what.startsWith('GET') ? { status: 200, body: [] } : { status: 404 });
+  /** From V6.2 on: 500 without a body. */
+  const latest = (asked: Asked): Answer => (asked.what.startsWith('GET') ? late(asked) : { status: 500 });
 
   test('is found out once, and kept', async () => {
     const made = await place(early);
@@ -140,12 +142,15 @@ describe('where an operation is', () => {
     expect(made.asked()).toEqual([get, post, post, post]);
   });
 
-  test('is found out anew when it stops being true, which is told', async () => {
+  test.each([
+    ['404', late],
+    ['500 without a body', latest],
+  ])('is found out anew when it stops being true, which is told: %s', async (_, upgraded) => {
     let release = early;
     const made = await place((asked) => release(asked));
     await made.remote.listChangedFiles(JOB, signal);
     expect(made.changes).toEqual([]);
-    release = late;
+    release = upgraded;
     await made.remote.listChangedFiles(JOB, signal);
     expect(made.changes).toEqual([expect.stringMatching(/^ListChangedFilesForJob: GET .*, and no longer POST /)]);
     await made.remote.listChangedFiles(JOB, signal);
@@ -170,6 +175,16 @@ describe('where an operation is', () => {
       code: 'http-status',
       hint: expect.stringContaining('service.baseUrl and service.path'),
     });
+  });
+});
+
+describe('what the service itself refuses with the status of a proxy', () => {
+  test.each([
+    ['External Service Error', 'fault'],
+    ['SSH Problem', 'unavailable'],
+  ])('%s', async (title, code) => {
+    const made = await place(() => ({ status: 502, body: { title, status: 502, detail: 'The limit was reached.' } }));
+    await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({ code });
   });
 });
 
@@ -268,7 +283,7 @@ describe('a whole file', () => {
     },
   );
 
-  test.each(['RelativeFilePath is longer than 50 characters', 'The request is not valid: RelativeFilePath'])(
+  test.each(['RelativeFilePath is longer than 50 characters', 'Path contains some illegal characters\n'])(
     'with a name that is too long for the release is refused for a day: %s',
     async (said) => {
       let now = 0;

@@ -67,7 +67,9 @@ describe('GetFileTransferMethod and EndFileTransfer', () => {
         `</credentials></${GET}Result></${GET}Response>`,
     );
     expect(sandbox.openKeys).toMatchObject([{ jobId: '501', publicKey }]);
-    expect(faultText(await endKey(`${publicKey} `))).toBe('Job 501 has no temporary key with this public key.');
+    expect(faultText(await endKey(`${publicKey} `))).toBe(
+      'The direct transfer could not be finished due to a public key mismatch.',
+    );
     expect((await endKey(publicKey ?? '')).body).toBe(`<${END}Response xmlns="${NAMESPACE}" />`);
     expect(sandbox.counters).toMatchObject({ openKeys: 0, issuedKeys: 1 });
     expect((await endKey(publicKey ?? '')).status).toBe(500);
@@ -78,7 +80,9 @@ describe('GetFileTransferMethod and EndFileTransfer', () => {
     const { sandbox, key, get, endKey } = await startJob({ habits: { keyFormat: 'ec-pem' } });
     const keys = await Promise.all(Array.from({ length: 6 }, key));
     expect(new Set(keys).size).toBe(6);
-    expect(faultText(await get())).toBe('Job 501 has reached its number of 6 temporary keys.');
+    expect(faultText(await get())).toBe(
+      'The maximum limit for the number of generated file transfer ssh keys was reached.',
+    );
     await endKey(keys[0] ?? '');
     expect(await key()).toMatch(/^ecdsa/);
     await endKey(keys[1] ?? '');

@@ -46,8 +46,9 @@ describe('addresses', () => {
       const [verb, path = ''] = address.split(' ');
       const job = { SubmittedJobInfoId: '501', SessionCode: session };
       const { status, text } = verb === 'GET' ? await get(sandbox, path, job) : await post(sandbox, path, '{}');
-      // A 404 of the operation itself has a problem.
-      if (status !== 405 && !(status === 404 && text === '')) found.push(address);
+      // A failure of the operation itself has a problem.
+      const isMissing = text.startsWith('Status Code: 40') || (status === 500 && text === '');
+      if (!isMissing) found.push(address);
     }
     expect(found.sort()).toEqual([...ALWAYS, ...HAS[release]].sort());
   });
@@ -70,6 +71,22 @@ describe('addresses', () => {
     expect(await post(sandbox, `${USERS}/AuthenticateLexisToken`, { Credentials })).toMatchObject({ status });
   });
 
+  it.each([
+    ['5.0', 404, 405],
+    ['6.3', 500, 500],
+  ] as const)('that are unknown, or have another verb: %s', async (release, unknown, otherVerb) => {
+    const { sandbox } = await startJob(release);
+    for (const [path, status] of [
+      ['FileTransfer/NotThere', unknown],
+      ['FileTransfer/RequestFileTransfer', otherVerb],
+    ] as const) {
+      const answer = await get(sandbox, path, {});
+      expect(answer.status).toBe(status);
+      if (status === 500) expect([answer.text, answer.headers.get('content-type')]).toEqual(['', null]);
+      else expect([answer.text.length > 500, answer.headers.get('content-type')]).toEqual([true, 'text/plain']);
+    }
+  });
+
   it('lie where the habit says', async () => {
     const { sandbox } = await startJob('6.3', { habits: { restPath: '/api/v1' } });
     expect(sandbox.restUrl).toBe(`${sandbox.baseUrl}/api/v1`);
@@ -89,9 +106,9 @@ describe('a sandbox', () => {
     sandbox.setHabits({ release: '4.0' });
     expect(await statuses()).toEqual([200, 200]);
     sandbox.setHabits({ release: '6.4' });
-    expect(await statuses()).toEqual([405, 200]);
+    expect(await statuses()).toEqual([500, 200]);
     sandbox.setHabits({ releaseHabits: { readAddresses: 'first' } });
-    expect(await statuses()).toEqual([200, 405]);
+    expect(await statuses()).toEqual([200, 500]);
   });
 
   it.each([{ release: '7.0' }, { release: 'toString' }, { releaseHabits: { decoder: 'blocks', colour: 'red' } }])(

@@ -217,9 +217,10 @@ describe('the listing and whole files', () => {
     ['2.0', 'a'.repeat(250), 400, true],
     ['2.1', 'a'.repeat(45), 400, true],
     ['2.1', 'a'.repeat(46), 400, false],
-    ['4.2', 'a'.repeat(46), 404, false],
-    ['4.3', 'a'.repeat(245), 404, true],
-    ['4.3', 'a'.repeat(251), 404, false],
+    ['4.2', 'a'.repeat(46), 400, false],
+    ['4.3', 'a'.repeat(245), 400, true],
+    ['4.3', 'a'.repeat(251), 400, false],
+    ['5.0', 'a,b', 404, false],
     ['6.4', 'a,b', 400, false],
     ['6.4', 'é', 400, false],
     ['6.4', 'a b~c-d_e\\f.G7', 400, true],
@@ -277,7 +278,7 @@ describe('clusters that the service cannot read', () => {
       await list(sandbox, '501', session),
       await download('/123/a.txt'),
     ]) {
-      expect(answer).toMatchObject({ status: 500, json: { title: 'External Problem' } });
+      expect(answer).toMatchObject({ status: 502, json: { title: 'External Service Error' } });
     }
     const query = { SubmittedJobInfoId: '501', SessionCode: session };
     expect((await get(sandbox, 'JobManagement/CurrentInfoForJob', query)).status).toBe(200);
@@ -285,7 +286,7 @@ describe('clusters that the service cannot read', () => {
 
   it('refuse parts with FirecREST, and hand out text for bytes', async () => {
     const { sandbox, session, download } = await startFiles('6.4', { habits: { fileAccess: 'firecrest' } });
-    expect((await post(sandbox, PARTS, partsOf(session, [9001, STDOUT, 0]))).status).toBe(500);
+    expect((await post(sandbox, PARTS, partsOf(session, [9001, STDOUT, 0]))).status).toBe(502);
     expect((await list(sandbox, '501', session)).json).toHaveLength(2);
     const { json } = await download('/123/sub/deep/b.bin');
     expect(Buffer.from(json, 'base64').toString()).toBe('\u0000\ufffd\ufffd\u0001');

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { wordingOf } from '../../../src/sandbox/rest/failures.ts';
 import { type ReleaseName, releaseOf } from '../../../src/sandbox/rest/releases.ts';
 import type { SandboxOptions } from '../../../src/sandbox/sandbox.ts';
 import { needs } from '../../support/needs.ts';
@@ -57,7 +58,7 @@ describe('a key', () => {
     expect(sandbox.openKeys.map(({ publicKey }) => publicKey)).toEqual([Credentials.PublicKey]);
     expect(await end(key)).toMatchObject({ status: 200, json: expect.any(String) });
     expect(ended).toEqual([Credentials.PublicKey]);
-    expect((await end(key)).status).toBe(releaseOf(release).external);
+    expect((await end(key)).status).toBe(wordingOf('external', release).status);
   });
 
   it.each([
@@ -70,7 +71,7 @@ describe('a key', () => {
     const { sandbox, request, end } = await startKeys(release);
     const keys: Answered[] = [];
     for (let count = 0; count < 6; count++) keys.push(await request());
-    const refused = { status: releaseOf(release).external };
+    const refused = { status: wordingOf('external', release).status };
     expect(await request()).toMatchObject(refused);
     for (const key of keys) await end(key);
     expect(sandbox.openKeys).toEqual([]);
