@@ -24,6 +24,7 @@ export async function serveCall(exchange: Exchange, call: ServedCall, place: San
     const rules = faults.take(call.subject);
     if (await spoil(exchange, rules, call.type)) return;
     const user = call.user();
+    await place.pipeReads.over(user, exchange.signal);
     if (call.parallelUnsafe && busyUsers.has(user)) {
       throw new ServiceFault('The connection to the cluster is in use by another call.');
     }

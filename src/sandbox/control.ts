@@ -3,12 +3,12 @@
  * this machine only and with the control token only, for a job is any program.
  */
 import type { SubmittedJob } from './cluster/cluster.ts';
-import { deleteJob } from './cluster/job-files.ts';
+import { archiveJob } from './cluster/deletion.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type Exchange, readBody, sendText } from './exchange.ts';
 import type { FaultRule } from './faults.ts';
 import { changeHabits, type SandboxHabits } from './habits.ts';
-import { countersOf, type SandboxPlace, submitTo } from './place.ts';
+import { countersOf, deleteFrom, type SandboxPlace, submitTo } from './place.ts';
 import { HttpRefusal } from './refusals.ts';
 import type { SandboxUser } from './signin/sessions.ts';
 
@@ -25,7 +25,9 @@ interface ChangeDetails {
 }
 
 /** What `POST jobs/ID/` and one of these words does; `POST jobs/ID/tasks` gives it one more task. */
-const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: ChangeDetails) => unknown>> = {
+const JOB_CHANGES: Readonly<
+  Record<string, (job: SubmittedJob, details: ChangeDetails, place: SandboxPlace) => unknown>
+> = {
   submit: (job) => job.submit(),
   kill: (job) => job.kill(),
   start: (job) => job.start(),
@@ -33,7 +35,9 @@ const JOB_CHANGES: Readonly<Record<string, (job: SubmittedJob, details: ChangeDe
   fail: (job, { message }) => job.end('Failed', message),
   cancel: (job) => job.end('Canceled'),
   requeue: (job) => job.requeue(),
-  delete: deleteJob,
+  delete: (job, _, place) => deleteFrom(place, job),
+  /** What a deletion leaves behind that is refused, as that of a job that runs. */
+  archive: archiveJob,
   state: (job, { state }) => {
     job.toldState = state ?? undefined;
   },
@@ -46,7 +50,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const job = jobOf(place, id);
     const change = JOB_CHANGES[verb ?? ''];
     if (verb === 'tasks') await place.cluster.addTask(job, body as TaskSpec);
-    else if (change !== undefined) await change(job, (body ?? {}) as ChangeDetails);
+    else if (change !== undefined) await change(job, (body ?? {}) as ChangeDetails, place);
     else throw new HttpRefusal(404);
     return describeJob(job);
   },

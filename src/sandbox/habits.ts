@@ -74,6 +74,15 @@ export function defaultHabits() {
     escapesBase64: false,
     /** The language of problems if `Accept-Language` asks for none. */
     language: 'cs' as Language,
+    /** Characters of the longest text value that the service can write: longer parts are a failure (docs/rest.md 3.1). */
+    maxTextCharacters: 166_666_666,
+    /** A whole file begins so many milliseconds late for each MiB of it, for it is read whole before (docs/rest.md 3.5). */
+    firstByteMsPerMiB: 0,
+    /**
+     * Times of files count in whole seconds when the listing leaves out what is older than the submission: true for what
+     * real servers do, which never list a file of the very second of the submission (docs/rest.md 5.1).
+     */
+    wholeSecondListing: false,
     /** Listed names are absolute paths. */
     absolutePaths: false,
 

@@ -1,11 +1,14 @@
 /** What the parts of a sandbox share, and what an operation on a job's files is given besides its request. */
 import type { Cluster, SubmittedJob } from './cluster/cluster.ts';
+import { deleteJob } from './cluster/deletion.ts';
 import type { Flushing } from './cluster/flushing.ts';
 import type { JobSpec } from './cluster/specs.ts';
 import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
+import type { PipeReads } from './operations/pipe-reads.ts';
 import type { ToldJobs } from './operations/told-jobs.ts';
+import { releaseOf } from './rest/releases.ts';
 import type { SandboxUser, Sessions } from './signin/sessions.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -22,6 +25,8 @@ export interface SandboxPlace {
   readonly sessions: Sessions;
   /** Users with a call in flight. */
   readonly busyUsers: Set<SandboxUser>;
+  /** Downloads that hang, and all calls of their users with them. */
+  readonly pipeReads: PipeReads;
   readonly faults: Faults;
   readonly traffic: Traffic;
   /** What the control interface wants to be shown. */
@@ -30,6 +35,11 @@ export interface SandboxPlace {
 
 export function submitTo({ cluster, users }: SandboxPlace, spec: JobSpec): Promise<SubmittedJob> {
   return cluster.submit(spec, users[0]?.username ?? '');
+}
+
+/** Deletes a job as the release does. */
+export function deleteFrom({ habits }: Pick<SandboxPlace, 'habits'>, job: SubmittedJob): Promise<void> {
+  return deleteJob(job, releaseOf(habits.release, habits.releaseHabits).deletion);
 }
 
 export type SandboxCounters = ReturnType<typeof countersOf>;

@@ -11,13 +11,15 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { JobtailError } from '../errors.ts';
 import { Cluster, type SubmittedJob } from './cluster/cluster.ts';
+import { archiveJob } from './cluster/deletion.ts';
 import { Flushing } from './cluster/flushing.ts';
 import type { JobSpec, TaskSpec } from './cluster/specs.ts';
 import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-keys.ts';
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
+import { PipeReads } from './operations/pipe-reads.ts';
 import { ToldJobs } from './operations/told-jobs.ts';
-import { countersOf, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
+import { countersOf, deleteFrom, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { Router } from './router.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
 import { urlOf } from './soap/addresses.ts';
@@ -75,6 +77,7 @@ export class Sandbox {
       keys: new TransferKeys(habits, clock, options),
       sessions: new Sessions(habits, clock),
       busyUsers: new Set(),
+      pipeReads: new PipeReads(),
       traffic: new Traffic(),
     };
     this.#router = new Router(this.#place);
@@ -143,10 +146,19 @@ export class Sandbox {
 
   /** Gives one more task to a job. A job that does not exist is a `usage` error. */
   async addTask(jobId: string, spec: TaskSpec): Promise<SubmittedJob> {
-    const job = this.job(jobId);
-    if (job === undefined) throw new JobtailError('usage', `no job ${jobId}`);
+    const job = this.#existing(jobId);
     await this.#place.cluster.addTask(job, spec);
     return job;
+  }
+
+  /** Deletes a job as the release does (docs/rest.md 3.6). A job that does not exist is a `usage` error. */
+  async deleteJob(jobId: string): Promise<void> {
+    await deleteFrom(this.#place, this.#existing(jobId));
+  }
+
+  /** Archives a job, as a deletion does that is refused. A job that does not exist is a `usage` error. */
+  async archiveJob(jobId: string): Promise<void> {
+    await archiveJob(this.#existing(jobId));
   }
 
   /** Changes some habits at once; a name that is none is a `usage` error. */
@@ -165,6 +177,7 @@ export class Sandbox {
     const closed = once(this.#server, 'close');
     this.#server.close();
     this.#server.closeAllConnections();
+    this.#place.pipeReads.stop();
     await Promise.all([closed, ...this.#serving]);
   }
 
@@ -177,6 +190,12 @@ export class Sandbox {
   /** Ends every process of its jobs, all calls and all connections. The files stay. */
   async close(): Promise<void> {
     await Promise.all([this.stopListening(), this.#place.cluster.close()]);
+  }
+
+  #existing(jobId: string): SubmittedJob {
+    const job = this.job(jobId);
+    if (job === undefined) throw new JobtailError('usage', `no job ${jobId}`);
+    return job;
   }
 
   #createServer(): Server {

@@ -1,6 +1,6 @@
 /** The files of a job as the service sees them: what is listed, and what a path may reach. */
 import { constants } from 'node:fs';
-import { type FileHandle, open, readdir, realpath, rm, stat } from 'node:fs/promises';
+import { type FileHandle, lstat, open, readdir, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { SubmittedJob, SubmittedTask } from './cluster.ts';
 
@@ -55,15 +55,29 @@ export interface ListedFile {
   readonly modifiedMs: number;
 }
 
+export interface ListingStyle {
+  /** The time of a file counts in whole seconds: what is written within the second of the submission is not listed. */
+  readonly wholeSeconds?: boolean;
+  /** What is no directory is a file: links wherever they lead, which are not followed, and pipes. */
+  readonly everything?: boolean;
+}
+
+const SECOND_NS = 1_000_000_000n;
+
 /** All files below the tasks' directories that were modified since the job was submitted; null before that. */
-export async function changedFiles(job: SubmittedJob, root: string): Promise<ListedFile[] | null> {
+export async function changedFiles(
+  job: SubmittedJob,
+  root: string,
+  style: ListingStyle = {},
+): Promise<ListedFile[] | null> {
   const since = job.submittedAtNs;
   if (since === undefined) return null;
+  const { wholeSeconds = false, everything = false } = style;
   const listed: ListedFile[] = [];
   for (const { specificationId, directory } of job.tasks) {
     const visit = {
-      root,
-      since,
+      ...{ root, everything },
+      isNew: (modifiedNs: bigint) => (wholeSeconds ? modifiedNs - (modifiedNs % SECOND_NS) : modifiedNs) >= since,
       add: (path: string, modifiedMs: number) => void listed.push({ specificationId, path, modifiedMs }),
     };
     await walk(Buffer.from(directory), '', [], visit);
@@ -73,7 +87,8 @@ export async function changedFiles(job: SubmittedJob, root: string): Promise<Lis
 
 interface Visit {
   readonly root: string;
-  readonly since: bigint;
+  readonly everything: boolean;
+  readonly isNew: (modifiedNs: bigint) => boolean;
   readonly add: (path: string, modifiedMs: number) => void;
 }
 
@@ -85,35 +100,21 @@ async function walk(directory: Buffer, prefix: string, above: readonly string[],
   const found = await Promise.all(
     entries.map(async (entry) => {
       const path = Buffer.concat([directory, Buffer.from(sep), entry.name]);
-      const stats = await stat(path, { bigint: true }).catch(() => undefined);
-      const reachable = !entry.isSymbolicLink() || (await staysWithin(visit.root, path));
+      const stats = await (visit.everything ? lstat : stat)(path, { bigint: true }).catch(() => undefined);
+      const reachable = visit.everything || !entry.isSymbolicLink() || (await staysWithin(visit.root, path));
       return { path, name: entry.name.toString('utf8'), stats: reachable ? stats : undefined };
     }),
   );
   for (const { path, name, stats } of found) {
     if (stats?.isDirectory()) await walk(path, `${prefix}${name}/`, [...above, here], visit);
-    else if (stats?.isFile() && stats.mtimeNs >= visit.since) visit.add(`${prefix}${name}`, Number(stats.mtimeMs));
+    else if ((stats?.isFile() || visit.everything) && stats && visit.isNew(stats.mtimeNs))
+      visit.add(`${prefix}${name}`, Number(stats.mtimeMs));
   }
 }
 
 async function staysWithin(root: string, path: Buffer): Promise<boolean> {
   const real = await realpath(path).catch(() => '');
   return real.startsWith(root + sep);
-}
-
-/** Deletes a job: what runs of it is ended, and but for the live files nothing of it is left (docs/rest.md 3.6). */
-export async function deleteJob(job: SubmittedJob): Promise<void> {
-  await job.end('Canceled');
-  await Promise.all(job.tasks.map(keepLiveFiles));
-  job.toldState = 'Deleted';
-}
-
-/** Removes all other files of a task. */
-async function keepLiveFiles({ directory, files }: SubmittedTask): Promise<void> {
-  const kept: readonly string[] = Object.values(files);
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => []);
-  const paths = entries.flatMap((entry) => (entry.isDirectory() ? [] : [join(entry.parentPath, entry.name)]));
-  await Promise.all(paths.filter((path) => !kept.includes(path)).map((path) => rm(path, { force: true })));
 }
 
 /** The task whose directory holds the path. */

@@ -1,6 +1,7 @@
 /** What an operation of a release is given, and what it answers with. */
 import type { Answer } from '../exchange.ts';
 import type { OperationCall, SandboxPlace } from '../place.ts';
+import type { SandboxUser } from '../signin/sessions.ts';
 import { jsonOf } from './json.ts';
 import type { Release } from './releases.ts';
 
@@ -9,6 +10,9 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export interface RestCall extends OperationCall {
   readonly release: Release;
   readonly place: SandboxPlace;
+  readonly user: SandboxUser;
+  /** Of the exchange. */
+  readonly signal: AbortSignal;
 }
 
 /** A whole value, or a text of JSON in pieces; nothing is 204. */

@@ -120,13 +120,13 @@ function userOf(request: RestRequest, { exchange, release, place }: RestContext)
 async function answer(
   request: RestRequest,
   { user, rules }: { readonly user: SandboxUser; readonly rules: readonly FaultRule[] },
-  { release, place }: RestContext,
+  { exchange, release, place }: RestContext,
 ): Promise<Answer> {
   const { operation } = request;
   if (operation === 'ListJobsForCurrentUser') return jobsOf(user.username, place);
   const job = jobOf(request, user, place);
   if (operation === 'GetCurrentInfoForJob') return currentInfo(job, place);
-  return runOperation(operation, request, { job, rules, release, place });
+  return runOperation(operation, request, { job, rules, release, place, user, signal: exchange.signal });
 }
 
 function jobOf({ operation, jobId = '' }: RestRequest, user: SandboxUser, { cluster }: SandboxPlace): SubmittedJob {

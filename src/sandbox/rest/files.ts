@@ -1,9 +1,12 @@
 /** The listing and whole files (docs/rest.md 3.3 to 3.5). */
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LISTED_FILE } from '../../remote/rest/contract.ts';
 import { changedFiles, pathOfListed } from '../cluster/job-files.ts';
 import type { Answer } from '../exchange.ts';
 import type { SandboxHabits } from '../habits.ts';
+import { isPipe } from '../operations/pipe-reads.ts';
 import { base64Of, bytesOf, openWhole, type WholeFile } from '../operations/whole-file.ts';
 import { answerOf, type RestCall, streamed } from './call.ts';
 import { askedName, listedName } from './names.ts';
@@ -11,13 +14,19 @@ import { RestFailure } from './problems.ts';
 
 /** How far the dates of files are from UTC, which they do not say. */
 const ZONE_MS = 3_600_000;
+const MIB = 1024 * 1024;
 /** Of files that are listed besides the real ones. */
 const EXTRA_FILES_MS = Date.UTC(2021, 3, 1);
 
 export async function listing({ job, release, place }: RestCall): Promise<Answer> {
   const { cluster, habits } = place;
-  const files = await changedFiles(job, cluster.directory);
+  const files = await changedFiles(job, cluster.directory, {
+    everything: true,
+    wholeSeconds: habits.wholeSecondListing,
+  });
   if (files === null) return answerOf(null, place);
+  // That of a job that was deleted.
+  if (!(await isThere(job.directory))) throw new RestFailure('unexpected');
   const listed = [
     ...files.map((file) => ({
       name: listedName(file, job, release, habits.absolutePaths),
@@ -44,13 +53,35 @@ export async function wholeFile(name: string, call: RestCall): Promise<Answer> {
   const extra = extraFile(asked, place.habits.extraFiles);
   if (extra !== undefined) return answerOf(Buffer.from(extra).toString('base64'), place);
   const path = asked === undefined ? undefined : pathOfListed(job, asked);
+  if (path !== undefined && (await isPipe(path))) {
+    return answerOf((await place.pipeReads.read(path, call.user)).toString('base64'), place);
+  }
   const requested = `${job.jobId}/${name.replace(/^\/+/, '')}`;
   const file = path === undefined ? undefined : await open({ path, listed: asked ?? '' }, requested, call);
   if (file === undefined) {
     throw new RestFailure('noSuchFile', requested, `No such file. Path: '${join(job.directory, name)}'.`);
   }
+  await readWhole(file, call);
   return streamed(base64String(file, place.habits));
 }
+
+/** The time that the service takes to read a file before it sends the first byte. */
+async function readWhole({ handle, size }: WholeFile, { signal, place }: RestCall): Promise<void> {
+  const { firstByteMsPerMiB } = place.habits;
+  if (firstByteMsPerMiB === 0) return;
+  try {
+    await sleep((firstByteMsPerMiB * size) / MIB, undefined, { signal });
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 /** What cannot be read is told in the words of the SFTP server. */
 async function open(

@@ -15,6 +15,7 @@ import {
 import { type RestCall, streamed } from './call.ts';
 import { escaped, jsonOf, memberName } from './json.ts';
 import { RestFailure } from './problems.ts';
+import type { Release } from './releases.ts';
 
 /** Opens all of them first: one that cannot be opened fails all. */
 export async function parts(asked: readonly (AskedPart | null)[], call: RestCall): Promise<Answer> {
@@ -28,8 +29,29 @@ export async function parts(asked: readonly (AskedPart | null)[], call: RestCall
   const wanted = wantedParts(asked, job, place.habits).sort(
     (a, b) => (rank.get(a.task) ?? 0) - (rank.get(b.task) ?? 0),
   );
-  return streamed(listOf(await openParts(wanted, call, place), call));
+  const open = await openParts(wanted, call, place);
+  try {
+    for (const part of open) await refuseTooLong(part, call);
+  } catch (error) {
+    await closeParts(open);
+    throw error;
+  }
+  return streamed(listOf(open, call));
 }
+
+/** A text value beyond the longest one that the service can write fails the whole answer. */
+async function refuseTooLong(part: OpenPart, { release, place: { habits } }: RestCall): Promise<void> {
+  const { maxTextCharacters } = habits;
+  // A byte is one character at most.
+  if (part.size - Number(part.offset) <= maxTextCharacters) return;
+  let characters = 0;
+  for await (const text of textOf(part, decodingOf(release), habits)) {
+    characters += text.length;
+    if (characters > maxTextCharacters) throw new RestFailure('unexpected');
+  }
+}
+
+const decodingOf = ({ decoder }: Release) => ({ stream: decoder === 'stream' });
 
 /** The file of a number; null for a number that is none. */
 export function fileOfType(type: string): LiveFileName | null {
@@ -56,8 +78,7 @@ async function* entryOf(part: OpenPart, { job, release, place }: RestCall): Asyn
   yield `{${memberName(PART.content, habits)}:`;
   if (hasText(part)) {
     yield '"';
-    const decoding = { stream: release.decoder === 'stream' };
-    for await (const text of textOf(part, decoding, habits)) yield escaped(text, habits);
+    for await (const text of textOf(part, decodingOf(release), habits)) yield escaped(text, habits);
     yield '"';
   } else {
     yield habits.emptyContent === 'empty' ? '""' : 'null';

@@ -67,6 +67,12 @@ export interface Release {
   /** Characters of such a name; a longer one is refused. */
   readonly maxNameLength: number;
 
+  /**
+   * What is left of a job that was deleted (3.6). Its directory is gone in all releases. `unnoticed`: the state stays as it
+   * was; `gone`: the state is Deleted; `archive`: stdout and stderr are there besides, as they were when archived.
+   */
+  readonly deletion: 'unnoticed' | 'gone' | 'archive';
+
   /** LocalSftpScp is there (1.3). */
   readonly localProtocol: boolean;
   /** The port of a key has a member of its own (3.7). */
@@ -117,6 +123,7 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
     '6.2': 'specification',
   },
   maxNameLength: { '2.0': 255, '2.1': 50, '4.3': 255 },
+  deletion: { '2.0': 'unnoticed', '5.0': 'gone', '6.0': 'archive' },
   port: { '2.0': false, '4.2.0': true },
   keysCount: { '2.0': 'open', '5.0': 'ever', '6.4': 'open' },
   // docs/rest.md 4

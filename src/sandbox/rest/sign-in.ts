@@ -10,6 +10,11 @@ import { answerOf, JSON_TYPE } from './call.ts';
 import { RestFailure } from './problems.ts';
 import type { Release } from './releases.ts';
 
+interface SignedIn {
+  readonly user: SandboxUser;
+  readonly secret: string;
+}
+
 /** Throws the failures of the release. */
 export async function handleSignIn(
   exchange: Exchange,
@@ -25,27 +30,29 @@ export async function handleSignIn(
     const rules = faults.take({ operation: 'SignIn' });
     if (await spoil(exchange, rules, JSON_TYPE)) return;
     await delay(exchange, rules);
-    await sendAnswer(exchange, answerOf(signIn(given, method, { release, place }), place), rules);
+    const shown = signedInBy(given, method, place);
+    await place.pipeReads.over(shown.user, exchange.signal);
+    await sendAnswer(exchange, answerOf(answerTo(shown, method, release, place), place), rules);
   } catch (thrown) {
     traffic.signInsRefused += 1;
     throw thrown;
   }
 }
 
-function signIn(
-  given: Arguments,
-  method: SignInMethod,
-  { release, place }: { readonly release: Release; readonly place: SandboxPlace },
-): unknown {
+/** What a sign-in shows. Throws what the releases answer where it is wrong. */
+function signedInBy(given: Arguments, method: SignInMethod, place: SandboxPlace): SignedIn {
   const kind = method === 'password' ? 'password' : 'token';
   const credentials = given.object('Credentials');
   if (credentials === undefined) throw new RestFailure('unexpected');
   const secret = credentials.text(kind === 'password' ? 'Password' : 'OpenIdAccessToken') ?? '';
-  const user = signedIn({ username: credentials.text('Username') ?? '', secret, kind }, place);
+  return { secret, user: signedIn({ username: credentials.text('Username') ?? '', secret, kind }, place) };
+}
+
+function answerTo({ user, secret }: SignedIn, method: SignInMethod, release: Release, place: SandboxPlace): unknown {
   if (method === 'cloud-platform') {
     return { ApplicationCredentialsId: '5f1e2a', ApplicationCredentialsSecret: 'no session code' };
   }
-  const byHeader = release.headers && kind === 'token' && place.habits.signInAnswer === 'header';
+  const byHeader = release.headers && method !== 'password' && place.habits.signInAnswer === 'header';
   const code = place.sessions.begin(user, byHeader ? secret : undefined);
   return byHeader ? HEADER_AUTH_NEEDED : code;
 }

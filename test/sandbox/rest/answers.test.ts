@@ -1,7 +1,6 @@
 /** What each release answers (docs/rest.md 3): parts, listings, names, whole files, jobs. */
 import { mkdir, symlink, utimes } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { deleteJob } from '../../../src/sandbox/cluster/job-files.ts';
 import { type ReleaseName, releaseOf } from '../../../src/sandbox/rest/releases.ts';
 import { callJobs, jobAnd } from '../support.ts';
 import { FILE, get, LOG, list, PARTS, PROGRESS, partsOf, post, STDERR, STDOUT, startJob, write } from './support.ts';
@@ -332,23 +331,6 @@ describe('jobs', () => {
     ]) {
       expect(answer.json).toMatchObject([{ Id: 501 }, { Id: 502 }]);
     }
-  });
-
-  it('that were deleted have their live files left', async () => {
-    const { sandbox, session, job, task, download } = await startFiles('6.3', {
-      job: { tasks: [{ taskId: '123', specificationId: '123' }, {}] },
-    });
-    await write(task.files.stdout, 'last words');
-    await deleteJob(job);
-    const info = await get(sandbox, 'JobManagement/CurrentInfoForJob', {
-      submittedJobInfoId: '501',
-      sessionCode: session,
-    });
-    expect(info.json).toMatchObject({ State: 256 });
-    expect((await list(sandbox, '501', session)).json).toMatchObject([{ FileName: '/123/stdout.txt' }]);
-    expect((await post(sandbox, PARTS, partsOf(session, [123, STDOUT, 5]))).json).toMatchObject([{ Content: 'words' }]);
-    expect(await download('/123/stdout.txt')).toMatchObject({ status: 200 });
-    expect((await download('/123/a.txt')).status).toBe(400);
   });
 
   it('are the same over SOAP', async () => {
