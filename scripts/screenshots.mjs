@@ -65,13 +65,18 @@ async function startCluster() {
   return await submit('channel flow Re 5600', ['languages', 'progress'], SECONDS + 25);
 }
 
-async function takePictures(link, job) {
+/** A link opens the view once. */
+const linkNow = () =>
+  execFileSync(process.execPath, [PROGRAM, 'view', '--no-open'], { cwd: place, encoding: 'utf8' }).trim();
+
+async function takePictures(job) {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args });
   const [languages, progress] = job.tasks.map(({ taskId }) => taskId);
   const picture = async (name, hash, { width, height, colorScheme = 'light', prepare }) => {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
+    const link = linkNow();
     await page.goto(link);
     await page.locator('.connection.open').waitFor();
     await page.goto(`${new URL(link).origin}/${hash}`);
@@ -124,8 +129,7 @@ try {
   const job = await startCluster();
   start(['run']);
   await sleep(SECONDS * 1_000);
-  const link = execFileSync(process.execPath, [PROGRAM, 'view', '--no-open'], { cwd: place, encoding: 'utf8' }).trim();
-  await takePictures(link, job);
+  await takePictures(job);
 } finally {
   for (const child of started.reverse()) {
     child.kill('SIGTERM');

@@ -90,7 +90,7 @@ function viewText({ listen, tokenFile, publicUrl }: NonNullable<Config['view']>)
     tokenFile === null ? '' : `, token in ${tokenFile}`,
     publicUrl === null ? '' : `, shown at ${publicUrl}`,
   ];
-  return `{${listen.host}:${listen.port}${places.join('')}}`;
+  return `{${'path' in listen ? listen.path : `${listen.host}:${listen.port}`}${places.join('')}}`;
 }
 
 function watchMineText({ include, exclude, maxAgeMs, mostJobs }: NonNullable<Config['watchMine']>): string {

@@ -22,6 +22,7 @@ import {
   orEmpty,
   path,
   pathPairs,
+  placeToListen,
   section,
   size,
   text,
@@ -158,7 +159,7 @@ const PUBLIC_URL = 'an address such as https://gateway.example.org/jobs/, withou
 
 function viewSection(directory: string) {
   return section({
-    listen: hostAndPort().prefault('127.0.0.1:9470'),
+    listen: placeToListen(directory).prefault('127.0.0.1:9470'),
     /** Null: a file of the agent in the state directory. */
     tokenFile: path(directory).nullable().prefault(null),
     /** Where a reverse proxy shows it. */

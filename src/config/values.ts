@@ -160,12 +160,27 @@ export function httpUrl(expected = 'an address that starts with http:// or https
 
 /** `host:port`, an IPv6 host in brackets. Port 0 asks for any free one. */
 export function hostAndPort() {
-  return value('an address and a port such as 127.0.0.1:9464', (found) => {
-    const [, v6, name, digits] =
-      (isText(found) && /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(found)) || [];
-    const host = v6 ?? name;
-    const port = Number(digits);
-    return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+  return value('an address and a port such as 127.0.0.1:9464', hostAndPortIn);
+}
+
+function hostAndPortIn(found: unknown): { readonly host: string; readonly port: number } | undefined {
+  const [, v6, name, digits] =
+    (isText(found) && /^(?:\[([0-9A-Fa-f:.]+)\]|([^\s:[\]/]+)):([0-9]{1,5})$/.exec(found)) || [];
+  const host = v6 ?? name;
+  const port = Number(digits);
+  return host !== undefined && port <= 65_535 ? { host, port } : undefined;
+}
+
+/** The system has room for 107 bytes of the path of a socket; a server makes it under a longer name first. */
+const MAX_SOCKET_PATH_BYTES = 90;
+
+/** `host:port`, or the path of a Unix socket, which has a slash in it. */
+export function placeToListen(directory: string) {
+  const expected = `an address and a port such as 127.0.0.1:9470, or the path of a Unix socket (at most ${MAX_SOCKET_PATH_BYTES} bytes)`;
+  return value(expected, (found) => {
+    if (!isText(found) || !found.includes('/')) return hostAndPortIn(found);
+    const file = resolve(directory, found);
+    return Buffer.byteLength(file) <= MAX_SOCKET_PATH_BYTES ? { path: file } : undefined;
   });
 }
 

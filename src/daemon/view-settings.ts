@@ -15,7 +15,8 @@ export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS be
 
 /** What is wrong with an address that others than this machine reach; undefined if nothing is. */
 export function plainView({ view }: Pick<Config, 'view'>): string | undefined {
-  if (view === null || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host)) return undefined;
+  if (view === null || 'path' in view.listen || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host))
+    return undefined;
   return `the view listens on ${view.listen.host} without encryption: its token and the output of jobs travel readably`;
 }
 

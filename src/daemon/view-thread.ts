@@ -102,7 +102,7 @@ export class ViewThread {
     this.#servesSince = Number.POSITIVE_INFINITY;
     const isFirst = this.#pause.failures === 0;
     this.#pause.lengthen();
-    const address = addressOf(settings.listen, settings.listen.port);
+    const address = addressOf(settings.listen);
     const hint = 'the agent goes on, and begins it again; if its address is in use, set view.listen to a free one';
     const fields = { scope: 'the view', code: 'config', err: this.#why, hint };
     log[isFirst ? 'error' : 'debug'](fields, `there is no view at ${address}: ${this.#why}`);

@@ -53,7 +53,7 @@ export async function flushPath(file: string): Promise<void> {
   }
 }
 
-export function inTheWay(at: string, wanted: 'directory' | 'file'): JobtailError {
+export function inTheWay(at: string, wanted: 'directory' | 'file' | 'socket'): JobtailError {
   return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
     hint: `move ${at} out of the way`,
   });

@@ -5,7 +5,7 @@ export type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 
 
 const CODES: Readonly<Record<RefusedStatus, string>> = {
   400: 'wrong-query',
-  401: 'no-token',
+  401: 'no-session',
   403: 'foreign',
   404: 'not-there',
   405: 'wrong-method',

@@ -14,10 +14,14 @@ import { FileLengths } from './events/file-lengths.ts';
 import { Recorder } from './events/recorder.ts';
 import { Snapshots } from './events/snapshots.ts';
 import { appOf } from './http/app.ts';
+import { Connections } from './http/connections.ts';
+import { gateOf } from './http/gate.ts';
 import { Limits } from './http/limits.ts';
 import { PageFiles } from './http/page-files.ts';
+import { Sessions } from './http/sessions.ts';
 import { tokenFileOf, tokenOf } from './http/token.ts';
-import { linkOf } from './link.ts';
+import { linkWith } from './link.ts';
+import { listenAt } from './listen.ts';
 import { OpenStore } from './open-store.ts';
 import { STATE, type ViewParts } from './parts.ts';
 import type { ViewSettings } from './settings.ts';
@@ -30,14 +34,14 @@ export interface ServeOptions {
 }
 
 export interface RunningView {
+  /** 0 of a Unix socket. */
   readonly port: number;
-  /** The link that opens it. It holds the token: it is for a person, and no log. */
-  readonly link: string;
+  /** A new link, which opens it once: it is for a person, and no log. */
+  link(): string;
   readonly parts: ViewParts;
   close(): Promise<void>;
 }
 
-const MOST_CONNECTIONS = 256;
 /** A connection of which nothing moves for so long, twice as long while it is written to, is closed; a stream has its heartbeat before. */
 const IDLE_MS = 60_000;
 const HEADERS_MS = 10_000;
@@ -45,28 +49,32 @@ const LOOK_MS = 2_000;
 
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
 export async function serveView({ settings, agentFigure, onFailure }: ServeOptions): Promise<RunningView> {
-  const token = tokenOf(tokenFileOf(settings));
+  const sessions = new Sessions(tokenOf(tokenFileOf(settings)));
   const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
   const parts = partsOf({ settings, agentFigure, onFailure });
-  let port = settings.listen.port;
-  const app = appOf({ parts, token, port: () => port, page });
+  const { listen } = settings;
+  let port = 0;
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
-  const server = http.createServer(limits, getRequestListener(app.fetch));
-  server.maxConnections = MOST_CONNECTIONS;
+  const server = http.createServer(limits);
+  const connections = new Connections(server);
+  const answer = getRequestListener(appOf({ parts, page }).fetch);
+  const place = () => ('path' in listen ? listen.path : port);
+  server.on('request', gateOf({ settings, sessions, connections, place, answer }));
   server.timeout = IDLE_MS;
+  let leave: () => void;
   try {
-    server.listen(settings.listen.port, settings.listen.host);
-    await once(server, 'listening');
+    leave = await listenAt(server, listen);
   } catch (error) {
     closeParts(parts);
     throw error;
   }
-  port = (server.address() as AddressInfo).port;
+  if (!('path' in listen)) port = (server.address() as AddressInfo).port;
   return {
     port,
     parts,
-    link: linkOf(settings, port, token),
+    link: () => linkWith(sessions.ticket(), settings, port),
     async close() {
+      leave();
       server.close();
       server.closeAllConnections();
       await once(server, 'close');

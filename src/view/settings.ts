@@ -10,7 +10,8 @@ export interface ViewSettings {
     readonly concurrency: number;
     readonly requestsPerMinute: number;
   };
-  readonly listen: { readonly host: string; readonly port: number };
+  /** An address of this machine, or the path of a Unix socket. */
+  readonly listen: { readonly host: string; readonly port: number } | { readonly path: string };
   /** Where a reverse proxy shows it, ending in a slash; null if nothing stands before it. */
   readonly publicUrl: string | null;
   /** Null: `view-token` in the state directory. */

@@ -338,7 +338,11 @@ const WRONG_VALUES: Case[] = [
   ],
   ['metrics', 'listen: localhost:65536', 'found "localhost:65536" (text)'],
   ['metrics', 'listen: "::1:9464"', 'found "::1:9464" (text)'],
-  ['view', 'listen: 9470', 'view.listen: expected an address and a port such as 127.0.0.1:9464, found 9470 (number)'],
+  [
+    'view',
+    'listen: 9470',
+    'view.listen: expected an address and a port such as 127.0.0.1:9470, or the path of a Unix socket (at most 90 bytes), found 9470 (number)',
+  ],
   [
     'view',
     'publicUrl: https://gateway.example.org/?jobs',

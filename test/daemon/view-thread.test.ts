@@ -34,6 +34,7 @@ async function setUp() {
     concurrency: 4,
     requestsPerMinute: 600,
   };
+  const port = await freePort();
   const settings: ViewSettings = {
     ...{
       mirrorDirectory,
@@ -44,7 +45,7 @@ async function setUp() {
       program: '1',
       agentPid: process.pid,
     },
-    listen: { host: '127.0.0.1', port: await freePort() },
+    listen: { host: '127.0.0.1', port },
   };
   const said: Said[] = [];
   const states: (string | undefined)[] = [];
@@ -63,33 +64,34 @@ async function setUp() {
     await view.close();
   });
   const count = (text: string) => said.filter((each) => each.text.includes(text)).length;
-  return { settings, view, said, states, threads, kinds, count };
+  return { settings, port, view, said, states, threads, kinds, count };
 }
 
 it('serves, goes on by the same settings, begins anew by others, and ends', { timeout: 60_000 }, async () => {
-  const { settings, view, threads, count } = await setUp();
+  const { settings, port, view, threads, count } = await setUp();
   await view.use(settings);
   await until('the view', () => count('the view is at ') === 1);
-  const address = `http://127.0.0.1:${settings.listen.port}/`;
+  const address = `http://127.0.0.1:${port}/`;
   expect((await fetch(address)).status).toBe(401);
   await view.use({ ...settings });
   expect(threads).toHaveLength(1);
-  const other = { ...settings, listen: { host: '127.0.0.1', port: await freePort() } };
+  const otherPort = await freePort();
+  const other = { ...settings, listen: { host: '127.0.0.1', port: otherPort } };
   await view.use(other);
   await until('the other one', () => count('the view is at ') === 2);
   await expect(fetch(address)).rejects.toThrow();
   await view.use(null);
-  await expect(fetch(`http://127.0.0.1:${other.listen.port}/`)).rejects.toThrow();
+  await expect(fetch(`http://127.0.0.1:${otherPort}/`)).rejects.toThrow();
 });
 
 it('that ends is said, and begun again; this process goes on', { timeout: 60_000 }, async () => {
-  const { settings, view, said, states, threads, count } = await setUp();
+  const { settings, port, view, said, states, threads, count } = await setUp();
   await view.use(settings);
   await until('the view', () => count('the view is at ') === 1);
   await threads[0]?.terminate();
   await until('another one', () => count('the view is at ') === 2);
   expect(said.filter(({ level }) => level === 'error').map(({ text }) => text)).toEqual([
-    `there is no view at http://127.0.0.1:${settings.listen.port}/: it ended`,
+    `there is no view at http://127.0.0.1:${port}/: it ended`,
   ]);
   expect(states.filter((state, index) => state !== states[index - 1])).toEqual([
     'there is no view: it ended',
@@ -98,8 +100,8 @@ it('that ends is said, and begun again; this process goes on', { timeout: 60_000
 });
 
 it('of an address that is in use is said once, and served when it is free', { timeout: 60_000 }, async () => {
-  const { settings, view, said, count } = await setUp();
-  const taken = net.createServer().listen(settings.listen.port, '127.0.0.1');
+  const { settings, port, view, said, count } = await setUp();
+  const taken = net.createServer().listen(port, '127.0.0.1');
   await once(taken, 'listening');
   await view.use(settings);
   await until('another try', () => count('there is no view') >= 2);
@@ -112,14 +114,14 @@ it('of an address that is in use is said once, and served when it is free', { ti
 it('asks the agent for what it counted, and for nothing else, however much is asked of it', {
   timeout: 60_000,
 }, async () => {
-  const { settings, view, kinds, count } = await setUp();
+  const { settings, port, view, kinds, count } = await setUp();
   view.figures.call({ operation: 'Get', durationMs: 5, outcome: 'ok', bytes: 7 });
   await view.use(settings);
   await until('the view', () => count('the view is at ') === 1);
   const token = fs.readFileSync(path.join(settings.stateDirectory, 'view-token'), 'utf8').trim();
   const headers = { authorization: `Bearer ${token}` };
   for (let each = 0; each < 300; each++) {
-    const answer = await fetch(`http://127.0.0.1:${settings.listen.port}/api/results?job=501`, { headers });
+    const answer = await fetch(`http://127.0.0.1:${port}/api/results?job=501`, { headers });
     await answer.text();
   }
   expect(kinds.filter((kind) => kind !== 'figure')).toEqual(['serving']);

@@ -17,15 +17,15 @@ import { EventReader } from '../support/view-events.ts';
 const MIB = 1024 * 1024;
 const BIG_BYTES = Number(process.env['JOBTAIL_VIEW_MIB'] ?? 64) * MIB;
 
-/** A view as a program that has its link asks it. */
+/** A view as a program that has its token asks it. */
 class View {
   readonly #origin: string;
   readonly #headers: Record<string, string>;
 
-  constructor(link: string) {
-    const url = new URL(link);
-    this.#origin = url.origin;
-    this.#headers = { authorization: `Bearer ${url.searchParams.get('token')}` };
+  constructor(link: string, { state }: Place) {
+    this.#origin = new URL(link).origin;
+    const token = fs.readFileSync(path.join(state, 'view-token'), 'utf8').trim();
+    this.#headers = { authorization: `Bearer ${token}` };
   }
 
   get origin(): string {
@@ -71,7 +71,7 @@ class View {
   }
 }
 
-const linkIn = ({ stdout }: { readonly stdout: string }) => /^http\S+\?token=\S+$/m.exec(stdout)?.[0] ?? '';
+const linkIn = ({ stdout }: { readonly stdout: string }) => /^http\S+\?ticket=\S+$/m.exec(stdout)?.[0] ?? '';
 
 async function linkOf(program: Program): Promise<string> {
   return until('the link', () => linkIn(program) || undefined);
@@ -85,7 +85,7 @@ async function viewedJob(context: TestContext, sections: Record<string, unknown>
   place.configure(quiet.sandbox, { watch: [orderOf(quiet.job)], view: { listen }, ...sections });
   const agent = await place.run();
   await agent.says('the view is at ');
-  const view = new View(linkIn(await place.agent('view')));
+  const view = new View(linkIn(await place.agent('view')), place);
   const { jobId } = quiet.job;
   const content = `job=${jobId}&task=${quiet.task.taskId}&file=stdout`;
   return { ...quiet, place, agent, view, content, file: `file=${jobId}/${quiet.task.taskId}/stdout` };
@@ -138,7 +138,17 @@ it(
     });
     fs.appendFileSync(task.files.stdout, 'followed\n');
     await place.mirrored(job, 'stdout');
-    expect((await place.agent('status')).stdout).toContain(`the view does not answer at http://127.0.0.1:${port}/`);
+    // Whoever holds the port gets no link, and is named.
+    const unproven = `listens at http://127.0.0.1:${port}/ and has not proven to be the view`;
+    const { stdout } = await place.agent('status');
+    expect(stdout).toContain(`the view does not answer at http://127.0.0.1:${port}/: a process of user`);
+    expect(stdout).toContain(unproven);
+    expect((await place.agent('check')).stdout).toContain(unproven);
+    const own = place.start(['view', '--no-open']);
+    expect(await linkOf(own)).not.toContain(`:${port}/`);
+    expect(own.stderr).toContain(unproven);
+    own.signal('SIGINT');
+    await own.ended;
     taken.close();
     await agent.says('the view is at ');
     const status = JSON.parse((await place.agent('status', '--json')).stdout);
@@ -158,7 +168,7 @@ it('is where a changed configuration says, and what is wrong with that is said',
   expect(await agent.says('the view listens on 0.0.0.0 without encryption')).toMatchObject({ level: 'warn' });
   await until('the other address', () => agent.log.some(({ msg }) => msg.includes(`127.0.0.1:${port}/`)));
   await expect(view.ask(`lines?${content}`)).rejects.toThrow();
-  const other = new View(linkIn(await place.agent('view')));
+  const other = new View(linkIn(await place.agent('view')), place);
   expect((await other.ask(`lines?${content}`)).status).toBe(200);
   const checked = (await place.agent('check')).stdout;
   expect(checked).toContain(`http://127.0.0.1:${port}/ answers; its token is in ${place.state}/view-token`);
@@ -172,7 +182,7 @@ it('is served by the command where no agent serves it, beside one or without', P
   const [task] = job.tasks;
   const content = `job=${job.jobId}&task=${task?.taskId}&file=stdout`;
   const beside = place.start(['view', '--no-open']);
-  const view = new View(await linkOf(beside));
+  const view = new View(await linkOf(beside), place);
   expect((await view.bytes(`lines?${content}`)).toString()).toBe('mirrored\n');
   const page = view.look(`file=${job.jobId}/${task?.taskId}/stdout`);
   fs.appendFileSync(stdout, 'more\n');
@@ -216,7 +226,7 @@ it(`opens, counts and searches ${BIG_BYTES / MIB} MiB in memory that stays flat`
   fs.closeSync(opened);
 
   const program = place.start(['view', '--no-open']);
-  const view = new View(await linkOf(program));
+  const view = new View(await linkOf(program), place);
   const content = `job=${job.jobId}&task=${job.tasks[0]?.taskId}&file=stdout`;
   await view.bytes(`lines?${content}`);
   const memory = () =>

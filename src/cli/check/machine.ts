@@ -13,10 +13,11 @@ import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
 import { readToken, tokenFileOf } from '../../view/http/token.ts';
-import { addressOf, viewAnswers } from '../../view/link.ts';
+import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
+const UNPROVEN_HINT = 'open no link to it; set view.listen to a free address, or to the path of a Unix socket';
 const LITTLE_BYTES = 1024 ** 3;
 
 export function checkConfigFile(config: Config): Finding[] {
@@ -67,11 +68,15 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
   const plain = plainView({ view });
   const file = tokenFileOf(settings);
   // Throws what is wrong with it.
-  const made = readToken(file) === undefined ? 'will be made at the start' : 'only its owner may read it';
-  const answers = await viewAnswers(settings.listen);
-  const where = addressOf(settings.listen, settings.listen.port);
+  const token = readToken(file);
+  const made = token === undefined ? 'will be made at the start' : 'only its owner may read it';
+  const { listen } = settings;
+  const found = await findView(listen, token);
+  const answers = { view: ' answers', nothing: ', where nothing listens now', unproven: '' }[found.kind];
+  const other = found.kind === 'unproven' ? [warning(unprovenText(listen, found.user), UNPROVEN_HINT)] : [];
   return [
-    ok(`${where}${answers ? ' answers' : ', which nobody serves now'}; its token is in ${file}, ${made}`),
+    ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),
+    ...other,
     ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
   ];
 }

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs, { constants } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Config } from '../../config/config.ts';
@@ -10,7 +11,7 @@ import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-se
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { lockHolder } from '../../store/lock.ts';
 import { readToken, tokenFileOf } from '../../view/http/token.ts';
-import { linkOf, viewAnswers } from '../../view/link.ts';
+import { findView, linkTo, unprovenText } from '../../view/link.ts';
 import { type RunningView, serveView } from '../../view/serve.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
@@ -20,6 +21,8 @@ export interface ViewOptions extends ConfigOption {
   /** In a browser, where there is one. */
   readonly open: boolean;
 }
+
+const ANY_FREE = { host: '127.0.0.1', port: 0 } as const;
 
 export async function view(options: ViewOptions): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -31,12 +34,17 @@ export async function view(options: ViewOptions): Promise<void> {
   await untilStopped((signal) => serveHere(config, settings, { ...options, signal }));
 }
 
-/** The link of the view that the running agent serves; undefined if there is none. */
+/** The link of the view that the running agent serves; undefined if nothing there has proven to be it. */
 async function linkOfAgent(config: Config, settings: ViewSettings): Promise<string | undefined> {
   if (config.view === null || lockHolder(config.state.directory) === undefined) return undefined;
   const token = readToken(tokenFileOf(settings));
-  if (token !== undefined && (await viewAnswers(settings.listen))) return linkOf(settings, settings.listen.port, token);
-  process.stderr.write('the view of the running agent does not answer (its log says why); here is one of its own\n');
+  const found = await findView(settings.listen, token);
+  if (found.kind === 'view' && token !== undefined) return linkTo(found.start, token, settings);
+  const problem =
+    found.kind === 'unproven'
+      ? `${unprovenText(settings.listen, found.user)}: open no link to it`
+      : 'the view of the running agent does not answer (the log of the agent has the reason)';
+  process.stderr.write(`${problem}; this command serves a view of its own\n`);
   return undefined;
 }
 
@@ -49,7 +57,7 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
   if (plain !== undefined) process.stderr.write(`agent: ${plain} (${PLAIN_VIEW_HINT})\n`);
   const served = await serve(config, settings);
   try {
-    show(served.link, settings, options);
+    show(served.link(), settings, options);
     const isFollowed = lockHolder(config.state.directory) !== undefined;
     const more = isFollowed ? '' : '; no agent is running: nothing new comes until there is one (agent run)';
     process.stderr.write(`served until Ctrl-C${more}\n`);
@@ -61,18 +69,18 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
 
 /** At the address of the configuration; one that nobody chose gives way to any free one. */
 async function serve(config: Config, settings: ViewSettings): Promise<RunningView> {
-  const serveAt = (port: number) =>
+  const serveAt = (listen: ViewSettings['listen']) =>
     serveView({
-      settings: { ...settings, listen: { ...settings.listen, port } },
+      settings: { ...settings, listen },
       agentFigure: async () => null,
       onFailure: (error) => process.stderr.write(`agent: ${asJobtailError(error).message}\n`),
     });
   const isAgents = lockHolder(config.state.directory) !== undefined;
   try {
-    return await serveAt(settings.listen.port);
+    return await serveAt(settings.listen);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE' && (config.view === null || isAgents)) return await serveAt(0);
+    if (code === 'EADDRINUSE' && (config.view === null || isAgents)) return await serveAt(ANY_FREE);
     if (code === undefined || !/^E[A-Z]+$/.test(code)) throw error;
     throw new JobtailError('config', `the view cannot listen: ${message}`, {
       hint: 'set view.listen to a free address of this machine',
@@ -83,6 +91,11 @@ async function serve(config: Config, settings: ViewSettings): Promise<RunningVie
 /** The link on the standard output, for people and programs. */
 function show(link: string, settings: ViewSettings, { open }: ViewOptions): void {
   process.stdout.write(`${link}\n`);
+  const { listen, publicUrl } = settings;
+  if ('path' in listen && publicUrl === null) {
+    process.stderr.write(`forward the socket first: ssh -L 9470:${listen.path} ${os.hostname()}\n`);
+    return;
+  }
   const { DISPLAY, WAYLAND_DISPLAY } = process.env;
   if (!open || !process.stdout.isTTY || (DISPLAY ?? WAYLAND_DISPLAY ?? '') === '') return;
   try {

@@ -6,7 +6,8 @@
  * positions are bytes, ids are decimal text (64 bits). All text is as it came from outside: the page shows it as text,
  * never as anything else.
  *
- *   ./                       the page; `?token=...` once makes the cookie, and leads to `./` without it
+ *   ./                       the page; `?ticket=...` makes the cookie of a session once, and leads to `./` without it
+ *   api/hello?nonce=...      `Hello`: proves that the server has the token; the one answer without a session
  *   assets/NAME              what the page is made of; kept by the browser for ever
  *   api/events?LOOKS         server-sent events of what the page looks at (`Events`)
  *   api/generations?FILE     `Generations`: what there is of one live file
@@ -19,7 +20,7 @@
  *   api/results?...          `ResultEntries`: one directory of the results of a job (`ResultsQuery`)
  *   api/archive?job&under    the results below a directory as a zip, as it streams
  *
- * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no token), 403 (a foreign Host or
+ * Every answer that is no success is a `Refusal` as JSON: 400 (a wrong query), 401 (no session), 403 (a foreign Host or
  * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 416, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */

@@ -1,7 +1,8 @@
 /**
- * Who may ask: a page of this server, in a browser that once showed the token. A name that somebody lets point here (DNS
+ * Who may ask: a page of this server, in a browser with a session. A name that somebody lets point here (DNS
  * rebinding) is none of its names; a page of somebody else is another origin.
  */
+import { createHash } from 'node:crypto';
 import net from 'node:net';
 import type { ViewSettings } from '../settings.ts';
 
@@ -18,7 +19,11 @@ export function isOwnHost(host: string | undefined, { listen, publicUrl }: Origi
   const name = nameIn(host);
   if (name === undefined) return false;
   if (publicUrl !== null && name === new URL(publicUrl).hostname) return true;
-  return net.isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0 || name === 'localhost' || name === listen.host.toLowerCase();
+  return (
+    net.isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0 ||
+    name === 'localhost' ||
+    ('host' in listen && name === listen.host.toLowerCase())
+  );
 }
 
 /** Whether a request comes from a page of this server; programs and typed addresses name no origin. */
@@ -34,7 +39,8 @@ function nameIn(host: string | undefined): string | undefined {
 }
 
 /** A browser sends a cookie to every port of a host: each server has its own name for it. */
-export const cookieName = (port: number): string => `jobtail-view-${port}`;
+export const cookieName = (place: number | string): string =>
+  `jobtail-view-${typeof place === 'number' ? place : createHash('sha256').update(place).digest('hex').slice(0, 8)}`;
 
 /** What the page may do: load its own files, ask its own server, and show what is previewed in a frame. */
 const PAGE_POLICY = [

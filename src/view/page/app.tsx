@@ -117,7 +117,8 @@ function Refused() {
     <main class="empty">
       <h1>No access</h1>
       <p>
-        The server does not know this browser. Open the address that <code>agent view</code> prints: it has the token.
+        This browser has no session, or the view was started again since. Run <code>agent view</code> and open the link
+        that it prints. This page goes on then.
       </p>
     </main>
   );

@@ -8,7 +8,7 @@ import type { JobDetail, JobSummary } from '../contract/jobs.ts';
 import type { Figure, Figures, ServiceState } from '../contract/service.ts';
 import { address } from './api.ts';
 
-/** `open`: everything is as it is. `lost`: it is tried again. `refused`: without the token there is nothing to see. */
+/** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */
 export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
 
 const LONGEST_RECONNECT_MS = 5_000;
@@ -32,6 +32,8 @@ export class Live {
   readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
   readonly #watchedFiles = signal<readonly string[]>([]);
   readonly #isHidden = signal(document.hidden);
+  /** A tab that gets in says so to the others: cookies are shared. */
+  readonly #tabs = new BroadcastChannel('jobtail-view');
   #clockAhead = 0;
   #program: string | undefined;
   #failures = 0;
@@ -48,6 +50,9 @@ export class Live {
       this.#isHidden.value ? undefined : address('events', { ...this.#looks.value, file: this.#watchedFiles.value }),
     );
     const attempt = signal(0);
+    this.#tabs.onmessage = () => {
+      if (this.connection.value === 'refused') attempt.value++;
+    };
     effect(() => {
       const to = wanted.value;
       void attempt.value;
@@ -76,25 +81,30 @@ export class Live {
   #listen(to: string, again: () => void): () => void {
     const stream = new EventSource(to);
     let timer: ReturnType<typeof setTimeout> | undefined;
+    let isOver = false;
     stream.onerror = () => {
-      this.connection.value = 'lost';
-      if (stream.readyState !== EventSource.CLOSED) return;
-      timer = setTimeout(again, Math.min(LONGEST_RECONNECT_MS, 250 * 2 ** this.#failures++));
-      void this.#askWhy();
+      const isClosed = stream.readyState === EventSource.CLOSED;
+      if (this.connection.value !== 'refused') this.connection.value = 'lost';
+      if (isClosed) void goOn();
+    };
+    const goOn = async () => {
+      if (await this.#isRefused()) this.connection.value = 'refused';
+      else if (!isOver) timer = setTimeout(again, Math.min(LONGEST_RECONNECT_MS, 250 * 2 ** this.#failures++));
     };
     const take = <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) =>
       stream.addEventListener(name, ({ data }: MessageEvent<string>) => taken(JSON.parse(data) as Events[K]));
     this.#take(take);
     return () => {
+      isOver = true;
       clearTimeout(timer);
       stream.close();
     };
   }
 
-  async #askWhy(): Promise<void> {
-    // Any question tells; this one is wrong, and costs nothing.
+  /** Whether there is no session. A stream does not show its status; any other request does, and this one costs nothing. */
+  async #isRefused(): Promise<boolean> {
     const response = await fetch('api/place', { cache: 'no-store' }).catch(() => undefined);
-    if (response?.status === 401) this.connection.value = 'refused';
+    return response?.status === 401;
   }
 
   #take(take: <K extends keyof Events>(name: K, taken: (data: Events[K]) => void) => void): void {
@@ -105,6 +115,7 @@ export class Live {
       this.#failures = 0;
       this.#clockAhead = now - Date.now();
       this.now.value = now;
+      if (this.connection.value !== 'open') this.#tabs.postMessage('open');
       this.connection.value = 'open';
     });
     take('agent', (agent) => {

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PATIENCE, until } from '../../../support/e2e-until.ts';
 import { needs } from '../../../support/needs.ts';
+import { linkOf } from '../../../support/view-browser.ts';
 import { LANGUAGES, lines, viewedJob } from '../../../support/view-growing-job.ts';
 
 describe('a file that grows', needs('chromium'), () => {
@@ -52,6 +53,11 @@ describe('a file that grows', needs('chromium'), () => {
     fs.appendFileSync(task.files.stdout, lines(200, 50));
     await place.run();
     await place.mirrored(job, 'stdout');
+    // The session ended with the agent; a new link, opened in another tab, lets this one go on.
+    await view.page.getByRole('heading', { name: 'No access' }).waitFor();
+    const other = await view.context.newPage();
+    await other.goto(await linkOf(place));
+    await other.locator('.connection.open').waitFor();
     await pane.getByText(/^249 /).waitFor();
     await view.page.locator('.connection.open').waitFor();
     expect(await view.wholeText(pane)).toBe(fs.readFileSync(mirror, 'utf8'));
