@@ -19,7 +19,8 @@ import { matchesOf } from './searches.ts';
 import { thinnedRows } from './thinned-rows.ts';
 
 const WINDOW = { least: 4 * 1024, usual: 256 * 1024, most: 1024 * 1024 } as const;
-const NO_STORE = { 'cache-control': 'no-store' } as const;
+/** Of a window, passed to the socket at a time. */
+const PIECE_BYTES = 64 * 1024;
 const NDJSON = { 'content-type': 'application/x-ndjson' } as const;
 
 export function addContents(app: ViewApp, parts: ViewParts): void {
@@ -30,11 +31,11 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
     return context.json(contents.generations(query.job(), query.live()));
   });
 
-  app.get('/api/lines', ({ req }) => {
-    const query = new Query(req.url);
+  app.get('/api/lines', (context) => {
+    const query = new Query(context.req.url);
     const bytes = Math.max(WINDOW.least, Math.min(WINDOW.most, query.number('bytes') ?? WINDOW.usual));
-    return using(contents.open(query.content()), (content) => {
-      const where = { from: query.number('from'), at: query.number('at'), to: query.number('to') };
+    const where = { from: query.number('from'), at: query.number('at'), to: query.number('to') };
+    return opened(parts, context, 'windows', (content, end) => {
       const window = windowOf(content, { ...where, bytes });
       const line = indexes.of(indexKey(query.content(), content)).lineOf(content, window.start);
       const headers: LinesHeaders = {
@@ -45,8 +46,8 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
         'view-begins': window.beginsLine ? 'line' : 'within',
         ...(line === undefined ? {} : { 'view-line': String(line) }),
       };
-      const type = { ...NO_STORE, 'content-type': 'application/octet-stream' };
-      return new Response(new Uint8Array(window.bytes), { headers: { ...headers, ...type } });
+      const length = { 'content-length': String(window.bytes.length), 'content-type': 'application/octet-stream' };
+      return streamed(parts, context, slicesOf(window.bytes), { headers: { ...headers, ...length }, end });
     });
   });
 
@@ -114,6 +115,10 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
       return { status: 200, headers, range: { start: 0, end: content.bytes } };
     });
   });
+}
+
+function* slicesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }
 
 /** Under which the lines of a version of a content are counted. */

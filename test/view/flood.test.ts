@@ -1,0 +1,148 @@
+/** Clients that send more than they wait for: with the token or without, they cost the view little, and lock no one out. */
+import { once } from 'node:events';
+import fs from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { Place } from '../support/e2e-place.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { freePort } from '../support/free-port.ts';
+import { STDOUT, ViewPlace } from '../support/view-place.ts';
+
+const LINES = `/api/lines?${STDOUT}`;
+const MIB = 1024 * 1024;
+
+function connected(port: number, count: number): net.Socket[] {
+  const sockets = Array.from({ length: count }, () => net.connect(port, '127.0.0.1').on('error', () => {}));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return sockets;
+}
+
+const requestOf = (target: string, token?: string) =>
+  `GET ${target} HTTP/1.1\r\nhost: localhost\r\n${token === undefined ? '' : `authorization: Bearer ${token}\r\n`}\r\n`;
+
+async function placeWithLog() {
+  const place = await ViewPlace.serve();
+  place.addJob();
+  place.write('stdout', Buffer.alloc(4 * MIB, 'a line of a log\n'));
+  return place;
+}
+
+const isAnswered = (place: ViewPlace, headers = {}) =>
+  place.ask(`${LINES}&bytes=4096`, { headers }).then(
+    ({ status }) => status === 200,
+    () => false,
+  );
+
+it('a connection with a second request before the answer to the first is ended', async () => {
+  const place = await placeWithLog();
+  for (const token of [undefined, place.token]) {
+    const [socket] = connected(place.view.port, 1);
+    if (socket === undefined) throw new Error('no connection');
+    let came = 0;
+    socket.on('data', (piece: Buffer) => (came += piece.length));
+    socket.write(requestOf(`${LINES}&bytes=${MIB}`, token).repeat(200));
+    await once(socket, 'close');
+    expect(came, 'no more than the first answer').toBeLessThan(MIB + 4096);
+  }
+  expect(await isAnswered(place)).toBe(true);
+});
+
+it('one after the other is answered on one connection', async () => {
+  const place = await placeWithLog();
+  const [socket] = connected(place.view.port, 1);
+  if (socket === undefined) throw new Error('no connection');
+  let text = '';
+  socket.on('data', (piece: Buffer) => (text += piece.toString('latin1')));
+  for (let each = 1; each <= 20; each++) {
+    socket.write(requestOf(`/api/generations?${STDOUT}`, place.token));
+    await until('the answer', () => text.split('{"now":"g1","former":[]}').length - 1 === each);
+  }
+  expect(socket.destroyed).toBe(false);
+});
+
+it('strangers that hold every connection keep no session out', async () => {
+  const place = await placeWithLog();
+  const strangers = connected(place.view.port, 600);
+  for (const socket of strangers) socket.resume();
+  // Half of them ask, the others only hold.
+  for (const socket of strangers.slice(300)) socket.write(requestOf(LINES));
+  await until('the ones that gave way', () => strangers.filter(({ closed }) => closed).length >= 300);
+  for (let each = 0; each < 20; each++) expect(await isAnswered(place)).toBe(true);
+});
+
+it('sessions that hold every place of theirs give way to one that asks', async () => {
+  const place = await placeWithLog();
+  const held = connected(place.view.port, 256);
+  let answered = 0;
+  for (const socket of held) {
+    socket.once('data', () => answered++);
+    socket.write(requestOf(`/api/generations?${STDOUT}`, place.token));
+  }
+  await until('the answers', () => answered === held.length);
+  expect(await isAnswered(place)).toBe(true);
+  await until('one that gave way', () => held.filter(({ closed }) => closed).length >= 1);
+});
+
+it('windows have places, which come back', async () => {
+  const place = await placeWithLog();
+  // More than there are places, one after the other: read to the end, or left in the middle.
+  for (let each = 0; each < 40; each++) {
+    const { body } = await place.ask(`${LINES}&at=0&bytes=${MIB}`);
+    expect(body.equals(Buffer.alloc(MIB, 'a line of a log\n'))).toBe(true);
+    const [socket] = connected(place.view.port, 1);
+    socket?.write(requestOf(`${LINES}&bytes=${MIB}`, place.token));
+    socket?.once('data', () => socket.destroy());
+    if (socket !== undefined) await once(socket, 'close');
+  }
+  const taken = Array.from({ length: 32 }, () => place.view.parts.limits.take('windows'));
+  expect((await place.ask(LINES)).status).toBe(429);
+  for (const release of taken) release();
+  expect(await isAnswered(place)).toBe(true);
+});
+
+it(
+  'a flood with the token or without costs the agent little memory, and the view goes on',
+  PATIENCE,
+  async (context) => {
+    const place = Place.make(context);
+    const { sandbox, job, task } = await submitQuietJob(place);
+    fs.writeFileSync(task.files.stdout, Buffer.alloc(4 * MIB, 'a line of a log\n'));
+    const port = await freePort();
+    place.configure(sandbox, { watch: [orderOf(job)], view: { listen: `127.0.0.1:${port}` } });
+    const agent = await place.run();
+    await place.mirrored(job, 'stdout');
+    const token = fs.readFileSync(path.join(place.state, 'view-token'), 'utf8').trim();
+    const target = `/api/lines?job=${job.jobId}&task=${task.taskId}&file=stdout&at=0&bytes=${MIB}`;
+    const rss = () =>
+      Number(/VmRSS:\s+(\d+) kB/.exec(fs.readFileSync(`/proc/${agent.pid}/status`, 'utf8'))?.[1]) / 1024;
+    let most = 0;
+    for (const each of [token, undefined]) {
+      const flood = requestOf(target, each).repeat(200);
+      for (let round = 0; round < 4; round++) {
+        const sockets = connected(port, 60);
+        for (const socket of sockets) {
+          // Nobody reads until the view had time to make what was asked for.
+          socket.pause();
+          socket.write(flood);
+        }
+        const headers = { authorization: `Bearer ${token}` };
+        await until('an answer beside the flood', async () => {
+          most = Math.max(most, rss());
+          const answer = await fetch(`http://127.0.0.1:${port}${target}`, { headers }).catch(() => undefined);
+          return (await answer?.arrayBuffer())?.byteLength === MIB;
+        });
+        for (const socket of sockets) socket.resume();
+        await until('the end of the flood', () => {
+          most = Math.max(most, rss());
+          return sockets.every(({ closed }) => closed);
+        });
+      }
+    }
+    expect(most, 'MiB').toBeLessThan(700);
+    expect(agent.log.some(({ msg }) => msg.includes('no view'))).toBe(false);
+  },
+);
