@@ -1,8 +1,8 @@
 /** Arguments of the command line as values; what is none is said in one sentence. */
 import { InvalidArgumentError } from 'commander';
-import { isQuickPattern } from '../config/quick-pattern.ts';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
+import { isQuickPattern } from '../quick-pattern.ts';
 
 /** A parser for commander; `isNone` ends the sentence `"..." is no ...`. */
 function argument<T>(parse: (text: string) => T | undefined, isNone: string): (text: string) => T {

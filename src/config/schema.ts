@@ -5,10 +5,10 @@
 import * as z from 'zod';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { isQuickPattern } from '../quick-pattern.ts';
 import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
 import { authSection } from './auth-schema.ts';
 import { fleetSection } from './fleet-schema.ts';
-import { isQuickPattern } from './quick-pattern.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
   duration,

@@ -57,7 +57,10 @@ export class Claims {
 
   #take(most: number): Promise<TakenJob[]> {
     return this.#database.transaction(async (sql) => {
-      const claims = await this.#queue.fetch(sql, most);
+      const fetched = await this.#queue.fetch(sql, most);
+      const claims = this.#database.border.jobs(fetched);
+      // No agent can follow a job without a job id: it leaves the queue.
+      for (const claim of fetched) if (!claims.includes(claim)) await this.#queue.complete(sql, claim);
       if (claims.length === 0) return [];
       const ids = claims.map(({ jobId }) => jobId);
       const free = await sql.query('SELECT 1 FROM {s}.jobs WHERE job_id = ANY($1) FOR UPDATE SKIP LOCKED', [ids]);
@@ -96,7 +99,7 @@ export class Claims {
          FROM {s}_boss.job WHERE name = 'follow' AND id = ANY($1)`,
         [[...ids]],
       );
-      return taken(claims, rows, new Set());
+      return taken(this.#database.border.jobs(claims), this.#database.border.jobs(rows), new Set());
     });
   }
 

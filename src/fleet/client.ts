@@ -2,9 +2,10 @@
 import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
+import { NOT_STORED, type Order } from './border.ts';
 import { type FleetAddress, type Joined, openFleet } from './joined.ts';
 import { KeptRows } from './kept-rows.ts';
-import type { Answer, Order } from './orders.ts';
+import type { Answer } from './orders.ts';
 import type { AgentRow } from './register.ts';
 
 /** Whose a job is; null while nobody owns it. */
@@ -64,6 +65,11 @@ export class FleetClient {
     return orders.flatMap(({ kind, body, madeAt }) => (kind === 'watch' && body !== null ? [{ ...body, madeAt }] : []));
   }
 
+  /** Reports a row that the store refuses. */
+  ignore(row: PortableRow): void {
+    this.#joined.database.border.refuse(row, NOT_STORED);
+  }
+
   /** All rows of a job, its results among them. */
   async allRows(jobId: JobId): Promise<PortableRow[]> {
     const rows: PortableRow[] = [];
@@ -71,17 +77,20 @@ export class FleetClient {
     return rows;
   }
 
-  owners(): Promise<OwnerRow[]> {
-    return this.#joined.database.query<OwnerRow>(
+  async owners(): Promise<OwnerRow[]> {
+    const { database } = this.#joined;
+    const rows = await database.query<OwnerRow>(
       `SELECT job_id AS "jobId", jobs.state, source, attempt, CASE WHEN q.state = 'active' THEN owner END AS owner
        FROM {s}.jobs LEFT JOIN {s}_boss.job AS q ON q.name = 'follow' AND q.id = boss_id ORDER BY job_id`,
     );
+    return database.border.jobs(rows);
   }
 
   /** The rule of a command for jobs of the user; undefined if there is none. */
   async rule(): Promise<WatchMineRow | undefined> {
-    const [row] = await this.#joined.database.query<{ readonly rule: WatchMineRow }>('SELECT rule FROM {s}.rules');
-    return row?.rule;
+    const { database } = this.#joined;
+    const [row] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
+    return database.border.rule(row?.rule);
   }
 
   async setRule(rule: WatchMineRow | undefined): Promise<void> {

@@ -2,6 +2,7 @@
 import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
 import { JobtailError as Failure, type JobtailError } from '../errors.ts';
 import { Secrets } from '../redact.ts';
+import { Border } from './border.ts';
 import { asFleetError } from './failures.ts';
 import { migrate } from './migrations.ts';
 import type { Sql, Tables } from './sql.ts';
@@ -14,23 +15,31 @@ export interface DatabaseOptions {
   /** For `pg_stat_activity`. */
   readonly name: string;
   readonly secrets?: Secrets;
+  /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
+  readonly onIgnored?: (what: string) => void;
 }
 
 /** Longer than that, nobody waits for an answer: the lease of a heartbeat of 10 s has to outlive two of them. */
 const QUERY_MS = 4_000;
 const CONNECTIONS = 3;
-/** One that is held by a process that stands still holds back takeovers of others. */
-const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=5000';
+/**
+ * A transaction of a process that stands still holds back takeovers. All names are qualified: what another role puts into
+ * `public` is never found instead of what PostgreSQL brings.
+ */
+const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_catalog,pg_temp';
 
 export class Database implements Tables {
   readonly schema: string;
   /** The server and the database, for people. */
   readonly where: string;
   readonly boss: PgBoss;
+  readonly border: Border;
   readonly #pool: PgPool;
   readonly #secrets: Secrets;
 
-  private constructor(boss: PgBoss, where: string, { schema, secrets = new Secrets() }: DatabaseOptions) {
+  private constructor(boss: PgBoss, where: string, options: DatabaseOptions) {
+    const { schema, secrets = new Secrets(), onIgnored = () => {} } = options;
+    this.border = new Border(onIgnored);
     this.boss = boss;
     this.where = where;
     this.schema = schema;
@@ -60,7 +69,7 @@ export class Database implements Tables {
     const boss = new PgBoss({
       ...{ connectionString: url, schema: `${schema}_boss`, application_name: `jobtail ${name}`, max: CONNECTIONS },
       ...{ supervise: false, schedule: false, monitorIntervalSeconds: 5 },
-      ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: IDLE_TRANSACTION },
+      ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: SESSION },
     });
     // What fails is thrown where it was asked for, too.
     boss.on('error', () => {});

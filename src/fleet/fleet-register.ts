@@ -2,7 +2,6 @@
 import type { JobRegister } from '../agent/job-register.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
-import type { JobInformation } from '../job-information.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import type { Joined } from './joined.ts';
 import { ORDERS_AT_ONCE } from './orders.ts';
@@ -24,7 +23,7 @@ export class FleetRegister implements JobRegister {
   known(): Promise<ReadonlySet<JobId>> {
     return this.#ask(new Set<JobId>(), async ({ database }) => {
       const rows = await database.query<{ readonly jobId: JobId }>('SELECT job_id AS "jobId" FROM {s}.jobs');
-      return new Set(rows.map(({ jobId }) => jobId));
+      return new Set(database.border.jobs(rows).map(({ jobId }) => jobId));
     });
   }
 
@@ -34,7 +33,8 @@ export class FleetRegister implements JobRegister {
         `SELECT jobs.job_id AS "jobId", row::text AS row FROM {s}.jobs
          LEFT JOIN {s}.rows ON rows.job_id = jobs.job_id AND kind = 'job_information' WHERE state = 'settled'`,
       );
-      return new Map(rows.map(({ jobId, row }) => [jobId, row === null ? null : startIn(row)]));
+      const { border } = database;
+      return new Map(border.jobs(rows).map(({ jobId, row }) => [jobId, row === null ? null : border.startTime(row)]));
     });
   }
 
@@ -81,7 +81,7 @@ const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
 function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], most: number): Promise<Given> {
   return database.transaction(async (sql) => {
     // Agents that look at the same moment take turns, and find what the one before ordered.
-    await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine', 0))`);
+    await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine'::text, 0::bigint))`);
     const ids = orders.map(({ jobId }) => jobId);
     const known = await sql.query<{ readonly jobId: JobId }>(
       'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
@@ -101,9 +101,4 @@ function orderFresh({ database, orders: given }: Joined, orders: readonly WatchO
     }
     return { count: taken.length, isRoom: taken.length === fresh.length };
   });
-}
-
-function startIn(row: string): string | null {
-  const { information } = JSON.parse(row) as { readonly information: string };
-  return (JSON.parse(information) as JobInformation).startTime?.text ?? null;
 }

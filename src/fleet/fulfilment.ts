@@ -2,7 +2,8 @@
 import type { PassAnswer } from '../agent/pass/job-end.ts';
 import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
-import { type Answer, DONE, type OpenOrder } from './orders.ts';
+import type { OpenOrder } from './border.ts';
+import { type Answer, DONE } from './orders.ts';
 
 /** What is known of an order by now; a null answer is still to come. */
 export interface Settled {

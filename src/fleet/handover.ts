@@ -10,6 +10,7 @@ import type { PortableRow } from '../store/portable-rows.ts';
 import type { RowChange, RowChanges } from '../store/row-changes.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
+import { NOT_STORED } from './border.ts';
 import type { Claims, TakenJob } from './claims.ts';
 import type { Database } from './database.ts';
 import type { HeldJob } from './held-jobs.ts';
@@ -136,15 +137,12 @@ export class Handover {
   }
 
   #take(rows: readonly PortableRow[], same: ReadonlySet<JobId>): void {
-    const { portableRows } = this.#options.store;
-    portableRows.take(
-      rows.filter(({ jobId }) => same.has(jobId)),
-      { isSameDirectory: true, hasResults: true },
-    );
-    portableRows.take(
-      rows.filter(({ jobId }) => !same.has(jobId)),
-      { isSameDirectory: false, hasResults: true },
-    );
+    const { store, database } = this.#options;
+    for (const isSameDirectory of [true, false]) {
+      const some = rows.filter(({ jobId }) => same.has(jobId) === isSameDirectory);
+      const refused = store.portableRows.take(some, { isSameDirectory, hasResults: true });
+      for (const row of refused) database.border.refuse(row, NOT_STORED);
+    }
   }
 
   /** Does `work`, and writes what changed, in one fenced transaction. */

@@ -17,6 +17,8 @@ export interface FleetAddress {
   readonly url: string;
   readonly schema: string;
   readonly secrets: Secrets;
+  /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
+  readonly onIgnored?: (what: string) => void;
 }
 
 /** The parts of a fleet, over one database. */

@@ -1,6 +1,8 @@
 /** The rows of jobs as the owners keep them in the database for whoever comes next, and for those who look. */
 import type { JobId } from '../job.ts';
-import type { PortableRow, PortableTable, RowKey } from '../store/portable-rows.ts';
+import type { PortableRow, RowKey } from '../store/portable-rows.ts';
+import type { FoundRow } from './border.ts';
+import type { Database } from './database.ts';
 import type { Sql } from './sql.ts';
 
 /** Read at a time: how many there are, the cluster decides. */
@@ -8,35 +10,31 @@ const PAGE_ROWS = 5_000;
 /** Of what a look at jobs shows, without their results one by one. */
 const ALL_BUT_RESULTS = `kind <> 'result_files'`;
 
-interface Kept {
-  readonly jobId: JobId;
-  readonly table: PortableTable;
-  readonly key: string;
-  readonly row: string;
-}
+type Kept = PortableRow & { readonly row: string };
 
 /** Before all there are. */
-const FIRST = { jobId: '' as JobId, table: '' as PortableTable, key: '' };
+const FIRST = { jobId: '', table: '', key: '' };
 
 const COLUMNS = 'job_id AS "jobId", kind AS "table", key, row::text AS row';
 
 export class KeptRows {
-  readonly #sql: Sql;
+  readonly #database: Database;
 
-  constructor(sql: Sql) {
-    this.#sql = sql;
+  constructor(database: Database) {
+    this.#database = database;
   }
 
   /** All rows of some jobs, a page at a time: first those of the jobs themselves, which the others refer to. */
   async *ofJobs(jobIds: readonly JobId[]): AsyncGenerator<Kept[], void> {
     const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = ANY($1)`;
-    yield await this.#sql.query<Kept>(`${select} AND kind = 'jobs'`, [jobIds]);
-    for (let last: Pick<Kept, 'jobId' | 'table' | 'key'> | undefined = FIRST; last !== undefined; ) {
-      const page: Kept[] = await this.#sql.query<Kept>(
+    const { border } = this.#database;
+    yield border.rows(await this.#database.query<FoundRow>(`${select} AND kind = 'jobs'`, [jobIds]));
+    for (let last: Omit<FoundRow, 'row'> | undefined = FIRST; last !== undefined; ) {
+      const page: FoundRow[] = await this.#database.query<FoundRow>(
         `${select} AND kind <> 'jobs' AND (job_id, kind, key) > ($2, $3, $4) ORDER BY job_id, kind, key LIMIT ${PAGE_ROWS}`,
         [jobIds, last.jobId, last.table, last.key],
       );
-      yield page;
+      yield border.rows(page);
       last = page.length < PAGE_ROWS ? undefined : page.at(-1);
     }
   }
@@ -46,9 +44,10 @@ export class KeptRows {
     const order = `ORDER BY kind <> 'jobs', job_id`;
     if (only !== undefined) {
       const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE job_id = $1 AND (${ALL_BUT_RESULTS} OR row::text LIKE '%"reason":"%') ${order}`;
-      return await this.#sql.query<Kept>(select, [only]);
+      return this.#database.border.rows(await this.#database.query<FoundRow>(select, [only]));
     }
-    return await this.#sql.query<Kept>(`SELECT ${COLUMNS} FROM {s}.rows WHERE ${ALL_BUT_RESULTS} ${order}`);
+    const select = `SELECT ${COLUMNS} FROM {s}.rows WHERE ${ALL_BUT_RESULTS} ${order}`;
+    return this.#database.border.rows(await this.#database.query<FoundRow>(select));
   }
 
   /** Within a fenced transaction. */
@@ -73,7 +72,8 @@ export class KeptRows {
     if (jobs.length === 0) return;
     await sql.query(
       `UPDATE {s}.jobs SET state = kept.row ->> 'state', source = kept.row ->> 'source'
-       FROM unnest($1::text[], $2::json[]) AS kept (job_id, row) WHERE jobs.job_id = kept.job_id`,
+       FROM unnest($1::text[], $2::json[]) AS kept (job_id, row) WHERE jobs.job_id = kept.job_id
+         AND (state, source) IS DISTINCT FROM (kept.row ->> 'state', kept.row ->> 'source')`,
       [jobs.map(({ jobId }) => jobId), jobs.map(({ row }) => row)],
     );
   }

@@ -229,7 +229,8 @@ export class FleetMember implements Ownership {
   async #join(): Promise<void> {
     const { settings, store, log, mirror, bootId, expireInSeconds } = this.#options;
     const heartbeatSeconds = settings.heartbeatMs / 1000;
-    const joined = await openFleet(this.#options, settings.name, {
+    const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
+    const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, {
       heartbeatSeconds,
       ...(expireInSeconds === undefined ? {} : { expireInSeconds }),
     });

@@ -93,7 +93,7 @@ export async function migrate(tables: Tables): Promise<void> {
   if (version === MIGRATIONS.length) return;
   requireKnown(tables, version);
   await tables.transaction(async ({ query }) => {
-    await query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}', 0))`);
+    await query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint))`);
     await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
     await query(
       `CREATE TABLE IF NOT EXISTS {s}.version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)`,

@@ -4,34 +4,14 @@
  */
 import type { PassAnswer } from '../agent/pass/job-end.ts';
 import type { JobId } from '../job.ts';
-import type { WatchOrder } from '../store/rows.ts';
+import type { OpenOrder, Order } from './border.ts';
 import type { Database } from './database.ts';
 import type { Queue } from './queue.ts';
 import type { Sql } from './sql.ts';
 
-/**
- * watch: follow it so. unwatch: one last pass, then no longer; end: no longer, at once. sync: one pass. drop: no
- * configuration names it any more. resume: it was settled, and was started again.
- */
-export type OrderKind = 'watch' | 'unwatch' | 'end' | 'sync' | 'drop' | 'resume';
-
-export interface Order {
-  readonly jobId: JobId;
-  readonly kind: OrderKind;
-  /** Of `watch`. */
-  readonly body?: WatchOrder | null;
-}
-
-export interface OpenOrder extends Order {
-  /** In decimal. */
-  readonly orderId: string;
-  /** What it does to the rows of the job is done: only its answer is missing. */
-  readonly isApplied: boolean;
-  readonly body: WatchOrder | null;
-}
-
 /** An order that nobody has to wait for. */
 export const DONE = {};
+const REFUSED = { error: 'the agent does not understand this order', hint: 'update the agents of the fleet' };
 export type Answer = PassAnswer | typeof DONE;
 
 export const ORDERS_CHANNEL = 'orders';
@@ -89,22 +69,38 @@ export class Orders {
   }
 
   /** Those without an answer for jobs of which nothing else is known, because nobody has had them yet. */
-  ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
-    return this.#database.query(
+  async ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
+    const orders = await this.#database.query<OpenOrder & { readonly madeAt: number }>(
       `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied",
          extract(epoch FROM made_at)::float * 1000 AS "madeAt"
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE state = 'ordered' AND answer IS NULL ORDER BY order_id`,
     );
+    const { border } = this.#database;
+    return border.jobs(orders).flatMap((order) => {
+      const sound = border.order(order);
+      return sound === undefined ? [] : [{ ...order, ...sound }];
+    });
   }
 
-  /** Those without an answer, for jobs of an owner, the oldest first, but for some that are known. */
-  openOf(owner: string, known: readonly string[], most: number): Promise<OpenOrder[]> {
-    return this.#database.query<OpenOrder>(
+  /**
+   * Those without an answer, for jobs of an owner, the oldest first, but for some that are known. An order that this
+   * version does not understand is answered with an error, so that it keeps no other one waiting.
+   */
+  async openOf(owner: string, known: readonly string[], most: number): Promise<OpenOrder[]> {
+    const orders = await this.#database.query<OpenOrder>(
       `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL AND order_id <> ALL($2::bigint[])
        ORDER BY order_id LIMIT ${most}`,
       [owner, known],
     );
+    const sound = orders.flatMap((order) => {
+      const parsed = this.#database.border.order(order);
+      return parsed === undefined ? [] : [{ ...order, ...parsed }];
+    });
+    const understood = new Set(sound.map(({ orderId }) => orderId));
+    const refused = orders.flatMap(({ orderId }) => (understood.has(orderId) ? [] : [orderId]));
+    await this.settle(this.#database, refused, REFUSED);
+    return sound;
   }
 
   /** Within a fenced transaction, with the rows that they led to; without an answer, one is still to come. */

@@ -1,10 +1,12 @@
 /** What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of them. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
 import type { JobId } from '../job.ts';
-import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
+import type { WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
+import type { Order } from './border.ts';
 import type { JoinedContext } from './member-context.ts';
-import { ORDERS_AT_ONCE, type Order } from './orders.ts';
+import { ORDERS_AT_ONCE } from './orders.ts';
 
 export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
@@ -130,11 +132,15 @@ export class Upkeep {
   /** The rule of a command is in force for all agents; whether it is another one than before. */
   async #takeRule(): Promise<boolean> {
     const { joined, store } = this.#options;
-    const [row] = await joined.database.query<{ readonly rule: WatchMineRow }>('SELECT rule FROM {s}.rules');
+    const { database } = joined;
+    const [row] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
+    const rule = database.border.rule(row?.rule);
+    // One that is malformed changes nothing.
+    if (row !== undefined && rule === undefined) return false;
     const before = store.watchMine.of('command');
-    if (JSON.stringify(before) === JSON.stringify(row?.rule)) return false;
-    if (row === undefined) store.watchMine.remove('command');
-    else store.watchMine.save(row.rule);
+    if (isDeepStrictEqual(before, rule)) return false;
+    if (rule === undefined) store.watchMine.remove('command');
+    else store.watchMine.save(rule);
     return true;
   }
 
@@ -168,8 +174,8 @@ export class Upkeep {
     const { database, queue, orders } = joined;
     await database.transaction(async (sql) => {
       const missing = await sql.query<{ readonly jobId: JobId }>(
-        `SELECT job_id AS "jobId" FROM {s}.jobs WHERE
-           (state IN ('watched', 'ending') OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL))
+        `SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id ~ '^-?[0-9]{1,19}$'
+           AND (state IN ('watched', 'ending') OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL))
            AND NOT EXISTS (SELECT 1 FROM {s}_boss.job AS q WHERE q.name = 'follow' AND q.singleton_key = jobs.job_id AND q.state <= 'active')
          ORDER BY job_id LIMIT 1000`,
       );

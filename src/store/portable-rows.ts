@@ -2,6 +2,7 @@
  * The rows of a job as they travel from one store to another: whoever follows it next goes on from them. A row is JSON of
  * the columns of its table, and known by the columns that tell it from the others of its job, whichever store it is in.
  */
+import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Sql } from './sql.ts';
 
@@ -85,15 +86,22 @@ export class PortableRows {
 
   /**
    * Puts rows of another store into this one; those that are there already are brought to them. Columns that one of both
-   * does not know are left out. Called within a transaction, with the row of a job before its others.
+   * does not know are left out; rows that the table refuses are returned. Called within a transaction, with the row of a
+   * job before its others.
    */
-  take(rows: readonly PortableRow[], { isSameDirectory, hasResults }: TakeOptions): void {
-    for (const { table, row } of rows) {
-      if (row === null || (!isSameDirectory && NOT_ELSEWHERE.includes(table))) continue;
+  take(rows: readonly PortableRow[], { isSameDirectory, hasResults }: TakeOptions): PortableRow[] {
+    return rows.filter(({ table, row }) => {
+      if (row === null || (!isSameDirectory && NOT_ELSEWHERE.includes(table))) return false;
       const found = { ...(JSON.parse(row) as Columns), ...(isSameDirectory ? {} : ELSEWHERE[table]) } as Columns;
-      if (table === 'result_counts' && hasResults) this.#setUnkept(found);
-      else this.#put(table, found);
-    }
+      try {
+        if (table === 'result_counts' && hasResults) this.#setUnkept(found);
+        else this.#put(table, found);
+        return false;
+      } catch (error) {
+        if (!isConstraint(error)) throw error;
+        return true;
+      }
+    });
   }
 
   /** Nothing of a job stays. Called within a transaction. */
@@ -132,3 +140,8 @@ export class PortableRows {
     this.#sql.run(`${put} ${onConflict}`, ...values);
   }
 }
+
+/** SQLite took back that statement alone: the transaction goes on. */
+const isConstraint = (error: unknown) =>
+  error instanceof JobtailError &&
+  /^SQLITE_CONSTRAINT/.test((error.cause as { code?: string } | undefined)?.code ?? '');

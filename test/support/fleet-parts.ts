@@ -66,7 +66,7 @@ export class FleetParts {
   /** As an agent or a command, by its name; over a relay, if its port is given. */
   async join(name: string, port = this.#database.port): Promise<Joined> {
     const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
-    const joined = await openFleet({ ...this.#address, url }, name, { heartbeatSeconds: HEARTBEAT_SECONDS });
+    const joined = await openFleet({ ...this.address, url }, name, { heartbeatSeconds: HEARTBEAT_SECONDS });
     onTestFinished(() => joined.database.close());
     return joined;
   }
@@ -94,7 +94,7 @@ export class FleetParts {
     const followed = new Set<JobId>();
     const settings = { heartbeatMs: HEARTBEAT_SECONDS * 1_000, drainOnStop: false, schema: SCHEMA };
     const member = new FleetMember({
-      ...{ ...this.#address, store, log: logTo(log), clock: systemClock, mirror: 'shared', bootId: null },
+      ...{ ...this.address, store, log: logTo(log), clock: systemClock, mirror: 'shared', bootId: null },
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0' },
       budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
@@ -118,7 +118,7 @@ export class FleetParts {
     return { member, store, log, followed };
   }
 
-  get #address() {
+  get address() {
     return { url: this.#database.url, schema: SCHEMA, secrets: new Secrets() };
   }
 }

@@ -9,9 +9,14 @@ import { Secrets } from '../../redact.ts';
 /** @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
   const secrets = new Secrets();
-  const address = await fleetAddress(config, commandLog(), secrets);
+  const log = commandLog();
+  const address = await fleetAddress(config, log, secrets);
   const { FleetClient } = await import('../../fleet/client.ts');
-  const client = await FleetClient.open(address, { heartbeatSeconds: config.fleet.heartbeatMs / 1000 });
+  const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
+  const client = await FleetClient.open(
+    { ...address, onIgnored },
+    { heartbeatSeconds: config.fleet.heartbeatMs / 1000 },
+  );
   try {
     return await work(client);
   } finally {

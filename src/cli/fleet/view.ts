@@ -31,7 +31,7 @@ export async function withView<T>(
     const store = new Store({ directory, service: serviceAddress(config.service), owner: true, now: systemClock.now });
     try {
       store.quickTransaction(() => {
-        take(store, rows, withResults);
+        take(store, rows, withResults).forEach((row) => void client.ignore(row));
         for (const order of orders)
           if (only === undefined || order.jobId === only) store.jobs.watch(order, Math.round(order.madeAt));
         if (rule !== undefined) store.watchMine.save(rule);
@@ -45,9 +45,9 @@ export async function withView<T>(
   }
 }
 
-function take(store: Store, rows: readonly PortableRow[], withResults: boolean): void {
+function take(store: Store, rows: readonly PortableRow[], withResults: boolean): PortableRow[] {
   // What others refer to may be missing for a job that is taken just now.
   const known = new Set(rows.filter(({ table }) => table === 'jobs').map(({ jobId }) => jobId));
   const sound = rows.filter(({ jobId }) => known.has(jobId));
-  store.portableRows.take(sound, { isSameDirectory: true, hasResults: withResults });
+  return store.portableRows.take(sound, { isSameDirectory: true, hasResults: withResults });
 }

@@ -1,0 +1,211 @@
+/**
+ * Parses what comes from the database of the fleet. Other programs can write there, and newer agents do: a row that is
+ * malformed, or of an unknown kind, is reported once and passed over.
+ */
+import * as z from 'zod';
+import { ERROR_POLICIES } from '../errors.ts';
+import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { printable } from '../printable.ts';
+import { isQuickPattern } from '../quick-pattern.ts';
+import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
+import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
+
+/**
+ * watch: follow it so. unwatch: one last pass, then no longer; end: no longer, at once. sync: one pass. drop: no
+ * configuration names it any more. resume: it was settled, and was started again.
+ */
+export const ORDER_KINDS = ['watch', 'unwatch', 'end', 'sync', 'drop', 'resume'] as const;
+export type OrderKind = (typeof ORDER_KINDS)[number];
+
+export interface Order {
+  readonly jobId: JobId;
+  readonly kind: OrderKind;
+  /** Of `watch`. */
+  readonly body?: WatchOrder | null;
+}
+
+export interface OpenOrder extends Order {
+  /** In decimal. */
+  readonly orderId: string;
+  /** What it does to the rows of the job is done: only its answer is missing. */
+  readonly isApplied: boolean;
+  readonly body: WatchOrder | null;
+}
+
+/** Reported at most, so that a table full of them costs no memory. */
+const MAX_REPORTS = 1_000;
+const MAX_SHOWN = 100;
+/** Why a sound row is refused, where the store of this version cannot hold it. */
+export const NOT_STORED = 'this version cannot store it';
+
+const whole = z.int().min(0);
+/** Canonical decimal text alone: a path is built of it. */
+const jobId = z.custom<JobId>((found) => typeof found === 'string' && parseJobId(found) === found);
+const taskId = z.string().refine((found) => parseTaskId(found) === found);
+const liveFile = z.enum(LIVE_FILE_NAMES);
+const maybeText = z.string().nullable();
+const glob = z.string().min(1).refine(isQuickPattern);
+
+const ORDER = z.object({
+  jobId,
+  tasks: z.array(taskId).nullable(),
+  files: z.array(liveFile).min(1),
+  results: z.boolean(),
+  settleAfterMs: whole.nullable(),
+  source: z.enum(['config', 'command', 'mine']),
+});
+
+const RULE = z.object({
+  ...{ source: z.literal('command'), since: whole },
+  ...{ include: z.array(glob).min(1), exclude: z.array(glob), maxAgeMs: whole, mostJobs: whole.min(1).max(100_000) },
+});
+
+const ERROR = z.object({
+  code: z.string().refine((code) => Object.hasOwn(ERROR_POLICIES, code)),
+  ...{ message: z.string(), hint: maybeText, since: whole, retryAt: whole.optional() },
+});
+
+const time = z.object({ text: z.string(), ms: z.number().nullable() }).nullable();
+const INFORMATION = z.object({
+  ...{ id: jobId, name: maybeText, state: maybeText },
+  ...{ creationTime: time, submitTime: time, startTime: time, endTime: time },
+  tasks: z.array(
+    z.object({
+      ...{ id: taskId, name: maybeText, state: maybeText },
+      ...{ startTime: time, endTime: time, errorMessage: maybeText },
+    }),
+  ),
+});
+
+/** What a column holds, by its name; any other one is a text, a whole number or null. */
+const COLUMNS: Readonly<Record<string, z.ZodType>> = {
+  task_id: taskId,
+  file: liveFile,
+  /** A part of the name of a file. */
+  copy_mark: z
+    .string()
+    .regex(/^\d{1,16}$/)
+    .nullable(),
+  inexact: jsonOf(z.array(z.object({ start: whole, length: whole }))),
+  files: jsonOf(z.array(liveFile)),
+  information: jsonOf(INFORMATION),
+  error: jsonOf(ERROR).nullable(),
+};
+const isUsual = (found: unknown) =>
+  found === null || typeof found === 'string' || (Number.isSafeInteger(found) && Number(found) >= 0);
+
+/** A row of `rows`, as the database has it. */
+export interface FoundRow {
+  readonly jobId: string;
+  readonly table: string;
+  readonly key: string;
+  readonly row: string;
+}
+
+export class Border {
+  readonly #report: (what: string) => void;
+  readonly #reported = new Set<string>();
+
+  constructor(report: (what: string) => void) {
+    this.#report = report;
+  }
+
+  /** Passes over rows whose job id is not canonical decimal text. */
+  jobs<Row extends { readonly jobId: string }>(rows: readonly Row[]): (Row & { readonly jobId: JobId })[] {
+    return rows.filter((row): row is Row & { readonly jobId: JobId } => this.isJob(row.jobId));
+  }
+
+  isJob(found: unknown): found is JobId {
+    return jobId.safeParse(found).success || this.#refuse('job', String(found), 'malformed id');
+  }
+
+  /** The rows of jobs that this version can read. */
+  rows(found: readonly FoundRow[]): (PortableRow & { readonly row: string })[] {
+    return found.flatMap((one) => {
+      const row = this.#row(one);
+      return typeof row === 'string' ? this.refuse(one, row) : [{ ...one, ...row }];
+    });
+  }
+
+  /** Reports a row of a job that is not used. */
+  refuse({ jobId: job, table, key }: Omit<FoundRow, 'row'>, why: string): [] {
+    this.#refuse(`row of job ${job}`, `${table} ${key}`, why);
+    return [];
+  }
+
+  /** Undefined for an order that this version does not understand. */
+  order({ kind, body, jobId: job, orderId }: Pick<OpenOrder, 'kind' | 'jobId' | 'orderId'> & { body: unknown }) {
+    const order = body === null ? null : ORDER.safeParse(body).data;
+    const isSound = order !== undefined && (order?.jobId ?? job) === job && (kind !== 'watch' || order !== null);
+    if (ORDER_KINDS.includes(kind) && isSound) return { body: order as WatchOrder | null };
+    this.#refuse(`order ${orderId} for job ${job}`, kind, 'malformed, or of an unknown kind');
+    return undefined;
+  }
+
+  /** Undefined where there is none. */
+  rule(found: unknown): WatchMineRow | undefined {
+    if (found === undefined) return undefined;
+    const { data } = RULE.safeParse(found);
+    if (data === undefined) this.#refuse('rule', 'watch --mine', 'malformed');
+    return data;
+  }
+
+  /** The start time of a job, from the text of its `job_information` row. */
+  startTime(row: string): string | null {
+    const information = objectIn(row)?.['information'];
+    return jsonOf(INFORMATION).safeParse(information).data?.startTime?.text ?? null;
+  }
+
+  /** The parsed row, or why it is refused. */
+  #row(one: FoundRow): (Pick<PortableRow, 'jobId' | 'table'> & { readonly row: string }) | string {
+    const { table, key } = one;
+    if (!isPortable(table)) return 'unknown kind';
+    const columns = objectIn(one.row);
+    if (columns === undefined) return 'not an object';
+    const values = PORTABLE_KEYS[table].map((name) => columns[name]);
+    const isIts = columns['job_id'] === one.jobId && JSON.stringify(values) === JSON.stringify(parsed(key));
+    const id = jobId.safeParse(one.jobId).data;
+    if (!isIts || id === undefined) return 'its columns contradict its key';
+    for (const [name, found] of Object.entries(columns)) {
+      const isSound = COLUMNS[name]?.safeParse(found).success ?? isUsual(found);
+      if (isSound) continue;
+      if (name !== 'error') return `column ${name} is malformed`;
+      // It informs people alone, and a newer agent has other codes.
+      columns['error'] = null;
+    }
+    return { jobId: id, table, row: JSON.stringify(columns) };
+  }
+
+  #refuse(what: string, which: string, why: string): false {
+    const text = printable(`${what} ignored: ${which.slice(0, MAX_SHOWN)}: ${why}`.slice(0, 3 * MAX_SHOWN));
+    if (this.#reported.has(text) || this.#reported.size >= MAX_REPORTS) return false;
+    this.#reported.add(text);
+    this.#report(text);
+    return false;
+  }
+}
+
+const isPortable = (table: string): table is PortableTable => Object.hasOwn(PORTABLE_KEYS, table);
+
+/** Text that is JSON of `schema`. */
+function jsonOf<T>(schema: z.ZodType<T>) {
+  return z
+    .string()
+    .transform((text) => parsed(text))
+    .pipe(schema as z.ZodType<T, unknown>);
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  const found = parsed(text);
+  return typeof found === 'object' && found !== null && !Array.isArray(found)
+    ? (found as Record<string, unknown>)
+    : undefined;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
