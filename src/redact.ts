@@ -24,6 +24,10 @@ const LONGEST_RUN = 8;
 /** Of short secrets. Runs of fewer characters are in every sentence. */
 const SHORTEST_RUN = 4;
 
+/** Whose words a text is: those of the program itself hold pieces of a short secret by chance ("FirecREST": "secret"). */
+type Author = 'outside' | 'program';
+const SHORTEST_RUN_OF: Readonly<Record<Author, number>> = { outside: SHORTEST_RUN, program: LONGEST_RUN };
+
 /** GUIDs, JSON web tokens, Authorization values and private keys are secrets, whosever they are. */
 const LIKE_SECRETS =
   /\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b|\beyJ[\w-]{8,}(?:\.[\w-]*)*|(?<=\bbearer\s+)[^\s"',]+|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}-----)?/gi;
@@ -34,7 +38,7 @@ type Runs = ReadonlyMap<number, ReadonlySet<string>>;
 /** The secrets that are in use, and those that were. */
 export class Secrets {
   /** The runs of a secret are made when there is a text to look at: most secrets are never quoted. */
-  readonly #kept = new Map<SecretKind, Map<string, Runs | undefined>>();
+  readonly #kept = new Map<SecretKind, Map<string, Map<Author, Runs>>>();
   readonly #most: number;
 
   constructor(most = KEPT) {
@@ -43,19 +47,28 @@ export class Secrets {
 
   /** Nothing of `secret` is shown from now on. */
   add(kind: SecretKind, secret: string): void {
-    const kept = this.#kept.get(kind) ?? new Map<string, Runs | undefined>();
+    const kept = this.#kept.get(kind) ?? new Map<string, Map<Author, Runs>>();
     this.#kept.set(kind, kept);
-    const runs = kept.get(secret);
+    const runs = kept.get(secret) ?? new Map<Author, Runs>();
     kept.delete(secret);
     kept.set(secret, runs);
     const [oldest = ''] = kept.keys();
     if (kept.size > this.#most) kept.delete(oldest);
   }
 
-  /** `text` with nothing of a secret in it, else as it is. */
+  /** `text`, which came from outside, with nothing of a secret in it, else as it is. */
   hide(text: string): string {
+    return this.#hide(text, 'outside');
+  }
+
+  /** A message of the program, whose quotes went through `hide` or `safeText`, without any secret of 8 characters or more. */
+  hideInMessage(message: string): string {
+    return this.#hide(message, 'program');
+  }
+
+  #hide(text: string, author: Author): string {
     if (text === '') return text;
-    const known = this.#runs();
+    const known = this.#runs(author);
     if (known.size === 0) return text;
     const isHidden = new Uint8Array(text.length);
     for (const reading of readingsOf(text)) {
@@ -83,22 +96,22 @@ export class Secrets {
     return characters.length > mostCharacters ? `${cut}...` : cut;
   }
 
-  /** The same error without secrets, for one that words of programs and remote hosts went into. */
+  /** The same error without secrets, for one that quotes programs and remote hosts. */
   hideIn(error: JobtailError): JobtailError {
     const { code, message, hint, retryAfterMs } = error;
-    const said = this.hide(message);
-    const advice = hint === undefined ? undefined : this.hide(hint);
-    if (said === message && advice === hint) return error;
-    return new JobtailError(code, said, { hint: advice, retryAfterMs });
+    const shownMessage = this.hideInMessage(message);
+    const shownHint = hint === undefined ? undefined : this.hideInMessage(hint);
+    if (shownMessage === message && shownHint === hint) return error;
+    return new JobtailError(code, shownMessage, { hint: shownHint, retryAfterMs });
   }
 
   /** Of all secrets, by their length. */
-  #runs(): Map<number, ReadonlySet<string>[]> {
+  #runs(author: Author): Map<number, ReadonlySet<string>[]> {
     const all = new Map<number, ReadonlySet<string>[]>();
     for (const kept of this.#kept.values()) {
       for (const [secret, known] of kept) {
-        const runs = known ?? runsOf(secret);
-        if (known === undefined) kept.set(secret, runs);
+        const runs = known.get(author) ?? runsOf(secret, SHORTEST_RUN_OF[author]);
+        known.set(author, runs);
         for (const [length, set] of runs) all.set(length, [...(all.get(length) ?? []), set]);
       }
     }
@@ -113,8 +126,10 @@ export function safeText(text: string, secrets: readonly string[]): string {
   return known.safeText(text);
 }
 
-function runsOf(secret: string): Runs {
+/** Empty for a secret of fewer characters, which only text from outside can be searched for. */
+function runsOf(secret: string, shortest: number): Runs {
   const runs = new Map<number, Set<string>>();
+  if (shortest === LONGEST_RUN && secret.length < LONGEST_RUN) return runs;
   const add = (form: string, length: number) => {
     const set = runs.get(length) ?? new Set();
     for (const text of [folded(form), dense(folded(form))]) {
@@ -123,7 +138,7 @@ function runsOf(secret: string): Runs {
     runs.set(length, set);
   };
   const half = Math.ceil(secret.length / 2);
-  const length = Math.min(secret.length, Math.max(SHORTEST_RUN, Math.min(half, LONGEST_RUN)));
+  const length = Math.min(secret.length, Math.max(shortest, Math.min(half, LONGEST_RUN)));
   if (length === 0) return runs;
   add(secret, length);
   if (length < SHORTEST_RUN) return runs;

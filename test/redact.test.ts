@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { JobtailError } from '../src/errors.ts';
 import { Secrets, safeText } from '../src/redact.ts';
 import { numRuns } from './support/property-runs.ts';
 
@@ -165,5 +166,26 @@ describe('safeText', () => {
       const { user, system } = process.cpuUsage(before);
       expect((user + system) / 1000, text).toBeLessThan(250);
     }
+  });
+});
+
+describe('a message of the program', () => {
+  it('keeps its own words, though pieces of a short password are in them', () => {
+    const secrets = new Secrets();
+    secrets.add('sign-in', 'secret');
+    const error = new JobtailError('fault', 'the FirecREST cluster does not know the secret', {
+      hint: 'read the secret',
+    });
+    expect(secrets.hideIn(error)).toBe(error);
+    expect(secrets.safeText('wrong: secret')).toBe('wrong: ***');
+  });
+
+  it('holds no secret of eight characters or more', () => {
+    const secrets = new Secrets();
+    secrets.add('sign-in', 'hunter2hunter3');
+    const error = secrets.hideIn(
+      new JobtailError('fault', 'asked with hunter2hunter3', { hint: 'not hunter2hunter3' }),
+    );
+    expect(`${error.message} ${error.hint}`).not.toContain('hunter');
   });
 });

@@ -25,7 +25,7 @@ export function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptio
     if (Array.isArray(value)) return value.map(safe);
     if (typeof value !== 'string') return value;
     const text = printableLines(value);
-    return secrets?.hide(text) ?? text;
+    return secrets?.hideInMessage(text) ?? text;
   };
   return {
     logMethod([fields, message], method) {

@@ -16,23 +16,40 @@ export interface Problem {
   readonly title: string;
   /** The words are the service's own, and not those of the server around it. */
   readonly isOwn: boolean;
+  /** It is HTML. */
+  readonly isPage: boolean;
 }
 
 export function problemOf(text: string): Problem {
-  if (text.trimStart().startsWith('<')) return { words: '', title: '', isOwn: false };
+  if (text.trimStart().startsWith('<')) return { words: '', title: '', isOwn: false, isPage: true };
   let value: unknown;
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
-    return { words: text, title: '', isOwn: false };
+    return { words: text, title: '', isOwn: false, isPage: false };
   }
-  if (typeof value === 'string') return { words: value, title: '', isOwn: value !== '' };
-  if (typeof value !== 'object' || value === null) return { words: text, title: '', isOwn: false };
+  if (typeof value === 'string') return { words: value, title: '', isOwn: value !== '', isPage: false };
+  if (typeof value !== 'object' || value === null) return { words: text, title: '', isOwn: false, isPage: false };
   const fields = new Map(Object.entries(value).map(([key, inner]: [string, unknown]) => [key.toLowerCase(), inner]));
   const wordsAt = (name: string) => {
     const words = fields.get(name);
     return typeof words === 'string' && words !== '' ? words : undefined;
   };
   const words = FIELDS.map(wordsAt).find((found) => found !== undefined);
-  return { words: words ?? text, title: wordsAt('title') ?? '', isOwn: words !== undefined && !OF_STATUS.has(words) };
+  const isOwn = words !== undefined && !OF_STATUS.has(words);
+  return {
+    words: withErrors(words ?? text, fields.get('errors')),
+    title: wordsAt('title') ?? '',
+    isOwn,
+    isPage: false,
+  };
+}
+
+/** The framework names what is wrong with a request only in `errors`: {"RelativeFilePath": ["... maximum length of 50."]}. */
+function withErrors(words: string, errors: unknown): string {
+  if (typeof errors !== 'object' || errors === null) return words;
+  const each = Object.values(errors)
+    .flat()
+    .filter((error) => typeof error === 'string');
+  return each.length === 0 ? words : `${words} ${each.join(' ')}`;
 }

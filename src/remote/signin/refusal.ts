@@ -1,8 +1,8 @@
 /** What an answer that is no success means: the error for each status. */
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
-import { problemOf } from '../problem.ts';
-import { MEANING_OF_STATUS, type StatusMeaning } from '../wrong-answers.ts';
+import { type Problem, problemOf } from '../problem.ts';
+import { MEANING_OF_STATUS, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
 
 export interface Refusal {
   readonly status: number;
@@ -41,10 +41,24 @@ const REDIRECTED: Meaning = {
   said: 'the sign-in was sent elsewhere, which is not followed',
   hint: 'set service.baseUrl to the final address (https instead of http, for example)',
 };
+const NOT_THE_SERVICE: Meaning = {
+  code: 'http-status',
+  said: 'a proxy or another server answered the sign-in with a page of its own',
+  hint: 'look at service.baseUrl and service.proxy, and ask those who run the proxy',
+};
+const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, said: 'the sign-in is too long for the server' };
 const OTHER: Meaning = {
   code: 'http-status',
   said: 'the sign-in failed on the server',
   hint: 'look at auth.method and auth.path; the log of the service may say more',
+};
+/** V4.2 and V4.3 answer an unknown user like any fault of their own (docs/rest.md 4.3). */
+export const FAULT_OR_UNKNOWN_USER =
+  'check auth.username first: some releases answer this to a user whom they do not know; else the service fails, and its log says why';
+const AMBIGUOUS: Meaning = {
+  code: 'http-status',
+  said: 'the sign-in failed on the server, or the server does not know the user',
+  hint: FAULT_OR_UNKNOWN_USER,
 };
 const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
   400: REFUSED,
@@ -54,17 +68,32 @@ const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {
   405: NO_SUCH_OPERATION,
 };
 const SAID: Partial<Record<ErrorCode, string>> = {
-  'request-too-long': 'the sign-in is too long for the server',
+  'request-too-long': TOO_LONG_FOR_IT.said,
   'rate-limited': 'the server takes no more sign-ins for now',
   unavailable: 'the sign-in is out of order',
 };
 
-/** What some releases say of a wrong password with a status of another meaning (docs/rest.md 4.3). */
+/** The words for a wrong password where the status means something else (docs/rest.md 4.3). */
 const WRONG_SECRET =
   /\b(?:wrong|invalid|incorrect|bad)\b.{0,40}\b(?:password|credentials?|token|user ?name)\b|\bnot successful\b/i;
 
-function meaningOf(status: number, words: string): Meaning {
-  if (status >= 500 && WRONG_SECRET.test(words)) return REFUSED;
+/** What the service answers to whatever it did not expect. */
+const UNSPECIFIC = /^\s*problem occur?red\b/i;
+
+/** The service's own words for a problem of the sign-in; "Problem" alone is any fault. */
+const TITLE_OF_REFUSAL = /^(?!problem$)(?=.*\b(?:problem|error)\b)/i;
+
+/** The status page of releases up to V3.1, which only a request that is too long meets here (docs/rest.md 2.3). */
+const STATUS_PAGE = /^Status Code: 400\b/;
+const SAYS_TOO_LONG = /\brequest body too large\b/i;
+
+function meaningOf(status: number, { words, title, isPage }: Problem): Meaning {
+  const beginning = words.slice(0, MAX_EXAMINED);
+  if (status >= 500 && WRONG_SECRET.test(beginning)) return REFUSED;
+  if (status === 500 && UNSPECIFIC.test(beginning)) return AMBIGUOUS;
+  if ((status === 500 || status === 502) && TITLE_OF_REFUSAL.test(title)) return REFUSED;
+  if (status === 400 && (STATUS_PAGE.test(beginning) || SAYS_TOO_LONG.test(beginning))) return TOO_LONG_FOR_IT;
+  if (isPage && OWN_MEANINGS[status] === REFUSED) return NOT_THE_SERVICE;
   const shared = MEANING_OF_STATUS[status];
   if (shared !== undefined) return { ...shared, said: SAID[shared.code] ?? OTHER.said };
   return OWN_MEANINGS[status] ?? (status >= 300 && status < 400 ? REDIRECTED : OTHER);
@@ -72,9 +101,9 @@ function meaningOf(status: number, words: string): Meaning {
 
 /** The error for an answer whose status is not 2xx. The server's own words are quoted, without secrets and cut. */
 export function refusalOf({ status, retryAfterMs, text }: Refusal, context: RefusalContext): JobtailError {
-  const said = problemOf(text).words;
-  const meaning = meaningOf(status, said.slice(0, MAX_EXAMINED));
-  const words = context.secrets.safeText(said);
+  const problem = problemOf(text);
+  const meaning = meaningOf(status, problem);
+  const words = context.secrets.safeText(problem.words);
   const quote = words === '' ? '' : `: ${words}`;
   return new JobtailError(meaning.code, `${meaning.said} (status ${status} of ${context.url})${quote}`, {
     hint: meaning === REFUSED ? `${meaning.hint} ${context.secretPlace}` : meaning.hint,

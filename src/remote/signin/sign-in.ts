@@ -7,11 +7,15 @@ import type { Secrets } from '../../redact.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { callOperation } from './operation.ts';
 import { Secret } from './read-secret.ts';
+import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
 import { sharedCall } from './shared-call.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
 const FIRST_PAUSE_MS = 5000;
 const MAX_PAUSE_MS = 5 * 60_000;
+/** Sites lock an account after a few wrong passwords within minutes. */
+const FIRST_PAUSE_AFTER_REFUSAL_MS = 5 * 60_000;
+const MAX_PAUSE_AFTER_REFUSAL_MS = 60 * 60_000;
 
 /** What happened, for the log and the metrics. Holds no secret. */
 export type SignInEvent =
@@ -38,7 +42,10 @@ export class SignIn implements Session {
   readonly #options: SignInOptions;
   readonly #secret: Secret;
   readonly #renewed = sharedCall((signal) => this.#renew(signal));
+  /** After a fault, and after a refusal. */
   readonly #backOff: BackOff;
+  readonly #refusals: BackOff;
+  #hasSucceeded = false;
   #grant: Grant | undefined;
   #failure: JobtailError | undefined;
 
@@ -47,11 +54,18 @@ export class SignIn implements Session {
     this.#options = options;
     this.#secret = new Secret({ source: auth.secret, name: SECRET_WORDS[secretNameOf(auth.method)], env, onWarning });
     this.#backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS, nowMs, random });
+    this.#refusals = new BackOff({
+      firstMs: FIRST_PAUSE_AFTER_REFUSAL_MS,
+      maxMs: MAX_PAUSE_AFTER_REFUSAL_MS,
+      nowMs,
+      random,
+    });
   }
 
   /**
-   * The grant in force, or a new one. After a failure that somebody must mend, it rejects at once with that failure
-   * until the pause is over (5 s, doubling up to 5 min) or the file of the secret has changed.
+   * Returns the grant in force, or a new one. After a failure that does not pass by itself, it rejects at once with that
+   * failure until the pause is over or the file of the secret has changed. The pause doubles from 5 s to 5 min after a
+   * fault of the server, and from 5 min to 1 h after a refusal.
    * @throws JobtailError sign-in-refused, secret-unavailable, unexpected-answer, malformed, http-status, aborted, and
    *   what the HTTP client throws
    */
@@ -80,7 +94,9 @@ export class SignIn implements Session {
     if (signal.aborted) throw stopped();
     this.#grant = grant;
     this.#failure = undefined;
+    this.#hasSucceeded = true;
     this.#backOff.reset();
+    this.#refusals.reset();
     this.#options.onSignIn({ kind: 'signed-in', grant: grant.kind, tookMs: this.#options.nowMs() - startedMs });
     return grant;
   }
@@ -90,24 +106,34 @@ export class SignIn implements Session {
     const error = this.#options.secrets.hideIn(asJobtailError(thrown));
     this.#failure = error;
     // What passes by itself: the caller's own back-off is enough.
-    if (!error.policy.passes) this.#backOff.lengthen();
+    if (this.#mayBeRefusal(error)) this.#refusals.lengthen();
+    else if (!error.policy.passes) this.#backOff.lengthen();
     this.#backOff.pause(error.retryAfterMs ?? 0);
     return this.#withNextTry(error);
   }
 
+  /** A refusal, or a fault that some releases also answer to an unknown user, unless the user is known. */
+  #mayBeRefusal({ code, hint }: JobtailError): boolean {
+    return code === 'sign-in-refused' || (hint === FAULT_OR_UNKNOWN_USER && !this.#hasSucceeded);
+  }
+
+  get #remainingMs(): number {
+    return Math.max(this.#backOff.remainingMs, this.#refusals.remainingMs);
+  }
+
   async #respectPause(): Promise<void> {
-    if (this.#failure === undefined || this.#backOff.remainingMs === 0) return;
+    if (this.#failure === undefined || this.#remainingMs === 0) return;
     // The server's wish counts whatever the secret is.
     const mayBeMended = this.#failure.retryAfterMs === undefined && (await this.#secret.hasChanged());
     if (!mayBeMended) throw this.#withNextTry(this.#failure);
   }
 
   #withNextTry(error: JobtailError): JobtailError {
-    const seconds = Math.ceil(this.#backOff.remainingMs / 1000);
+    const seconds = Math.ceil(this.#remainingMs / 1000);
     if (seconds === 0) return error;
     return new JobtailError(error.code, `${error.message}; no other sign-in is sent for ${seconds} s`, {
       hint: error.hint,
-      retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#backOff.remainingMs,
+      retryAfterMs: error.retryAfterMs === undefined ? undefined : this.#remainingMs,
     });
   }
 

@@ -190,3 +190,44 @@ describe('an answer of failure', () => {
     expect((await failureOf(session.current(NEVER), [SECRET])).code).toBe('unreachable');
   });
 });
+
+describe('a failed sign-in as real servers answer it', () => {
+  const problem = (title: string, status: number, detail: string) => JSON.stringify({ title, status, detail });
+  const wrong = "Authentication of user 'alice' was not successful.";
+
+  it.each([
+    ['V2.0.0', 400, '"Authentication of user alice was not successful due to wrong credentials."', 'sign-in-refused'],
+    ['V4.3.0', 500, problem('External Problem', 500, wrong), 'sign-in-refused'],
+    ['V6.3.2', 502, problem('External Service Error', 502, wrong), 'sign-in-refused'],
+    ['other words', 502, problem('External Service Error', 502, 'No such account.'), 'sign-in-refused'],
+    [
+      'unknown user, V4.3.0',
+      500,
+      problem('Problem', 500, 'Problem occured! Contact the administrators.'),
+      'http-status',
+    ],
+    ['a page of a proxy, 403', 403, '<html><body>Forbidden</body></html>', 'http-status'],
+    ['a page of a proxy, 502', 502, '<html><body>Bad Gateway</body></html>', 'unavailable'],
+    ['a proxy without words', 502, '', 'unavailable'],
+    ['too long, V3.1.0', 400, `Status Code: 400; Bad Request${' '.repeat(500)}`, 'request-too-long'],
+    [
+      'too long, V5.0.0',
+      400,
+      problem('Request body too large. The max request body size is 148 bytes.', 400, ''),
+      'request-too-long',
+    ],
+  ])('%s', async (_what, status, body, code) => {
+    service.answer = () => ({ status, body });
+    expect((await failureOf(signIn(await settings()).session.current(NEVER), [SECRET])).code).toBe(code);
+  });
+
+  it('shows what the framework found wrong with the request', async () => {
+    const errors = { Username: ['Username must be at most 20 characters.'] };
+    service.answer = () => ({
+      status: 400,
+      body: JSON.stringify({ title: 'One or more validation errors occurred.', errors }),
+    });
+    const { message } = await failureOf(signIn(await settings()).session.current(NEVER), [SECRET]);
+    expect(message).toContain('validation errors occurred. Username must be at most 20 characters.');
+  });
+});

@@ -116,10 +116,10 @@ describe('the session', () => {
 });
 
 describe('after a refusal', () => {
-  it('there is a pause that doubles up to five minutes and ends with a success', async () => {
+  it('there is a pause that doubles from five minutes to an hour and ends with a success', async () => {
     const { session, clock, events } = signIn(await settings());
     service.answer = () => ({ status: 401, body: '"wrong"' });
-    for (const [index, seconds] of [5, 10, 20, 40, 80, 160, 300, 300, 300].entries()) {
+    for (const [index, seconds] of [300, 600, 1200, 2400, 3600, 3600].entries()) {
       const refusal = await failureOf(session.current(NEVER), [SECRET]);
       expect(refusal).toMatchObject({ code: 'sign-in-refused', retryAfterMs: undefined });
       expect(refusal.message).toContain(`: wrong; no other sign-in is sent for ${seconds} s`);
@@ -130,19 +130,19 @@ describe('after a refusal', () => {
       expect(service.received).toHaveLength(index + 1);
       clock.nowMs += 1;
     }
-    expect(events).toHaveLength(9);
+    expect(events).toHaveLength(6);
 
     service.answer = () => ({ body: `"${CODE}"` });
     session.lost(await session.current(NEVER));
     service.answer = () => ({ status: 401 });
-    expect((await failureOf(session.current(NEVER), [])).message).toContain('sent for 5 s');
+    expect((await failureOf(session.current(NEVER), [])).message).toContain('sent for 300 s');
   });
 
   it('the pause has jitter, and is never longer than said', async () => {
     const { session, clock } = signIn(await settings(), { random: () => 0 });
     service.answer = () => ({ status: 401 });
     await failureOf(session.current(NEVER), []);
-    clock.nowMs += 3749;
+    clock.nowMs += 224_999;
     await failureOf(session.current(NEVER), []);
     expect(service.received).toHaveLength(1);
     clock.nowMs += 1;
@@ -189,6 +189,29 @@ describe('after a refusal', () => {
     await failureOf(session.current(NEVER), [SECRET]);
     await failureOf(session.current(NEVER), [SECRET]);
     expect(service.received).toHaveLength(1);
+  });
+});
+
+describe('after an answer to a fault or to an unknown user', () => {
+  const unspecific = '{"title":"Problem","status":500,"detail":"Problem occured! Contact the administrators."}';
+
+  it('pauses as after a refusal while the user has never been signed in, and says both', async () => {
+    const { session, clock } = signIn(await settings());
+    service.answer = () => ({ status: 500, body: unspecific });
+    const error = await failureOf(session.current(NEVER), [SECRET]);
+    expect(error).toMatchObject({ code: 'http-status', hint: expect.stringContaining('auth.username') });
+    expect(error.message).toContain('failed on the server, or the server does not know the user');
+    expect(error.message).toContain('sent for 300 s');
+    clock.nowMs += 300_000;
+    service.answer = () => ({ body: `"${CODE}"` });
+    expect(await session.current(NEVER)).toEqual({ kind: 'session', code: CODE });
+  });
+
+  it('pauses as after a fault once the user is known', async () => {
+    const { session } = signIn(await settings());
+    session.lost(await session.current(NEVER));
+    service.answer = () => ({ status: 500, body: unspecific });
+    expect((await failureOf(session.current(NEVER), [SECRET])).message).toContain('sent for 5 s');
   });
 });
 
