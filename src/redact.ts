@@ -30,7 +30,7 @@ const SHORTEST_RUN_OF: Readonly<Record<Author, number>> = { outside: SHORTEST_RU
 
 /** GUIDs, JSON web tokens, Authorization values and private keys are secrets, whosever they are. */
 const LIKE_SECRETS =
-  /\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b|\beyJ[\w-]{8,}(?:\.[\w-]*)*|(?<=\bbearer\s+)[^\s"',]+|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}-----)?/gi;
+  /\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b|\beyJ[\w-]{8,}(?:\.[\w-]*)*|(?<=\bbearer\s{1,16})[^\s"',]+|-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]*(?:-----END [A-Z ]{0,40}-----)?/gi;
 
 /** Runs of characters by which a secret is known, by their length. */
 type Runs = ReadonlyMap<number, ReadonlySet<string>>;

@@ -28,7 +28,7 @@ export function viewSettingsOf(
   const { listen, tokenFile, publicUrl } = config.view ?? USUAL;
   return {
     ...{ listen, tokenFile, program, agentPid },
-    publicUrl: publicUrl?.replace(/\/*$/, '/') ?? null,
+    publicUrl: publicUrl?.replace(/(?<!\/)\/*$/, '/') ?? null,
     mirrorDirectory: mirror.directory,
     stateDirectory: state.directory,
     service: {

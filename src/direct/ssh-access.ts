@@ -64,7 +64,7 @@ export function accessOf({ serverHostname, sharedBasepath, port: given, credenti
   if (certificate !== undefined && !CERTIFICATE.test(certificate)) throw unusable('certificate');
   const basePath = sharedBasepath ?? '';
   if (basePath === '' || /^[-:]|\p{Cc}/u.test(basePath)) throw unusable('base path');
-  return { host, port, username, privateKey, passphrase, certificate, basePath: basePath.replace(/\/+$/, '') };
+  return { host, port, username, privateKey, passphrase, certificate, basePath: basePath.replace(/(?<!\/)\/+$/, '') };
 }
 
 function unusable(what: string): JobtailError {

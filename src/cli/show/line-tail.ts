@@ -158,6 +158,6 @@ export function alignedNames(keys: readonly LiveFileKey[]): string[] {
 
 /** A progress bar rewrites its line with CR: its last state is what a terminal would show. */
 function lastState(line: string): string {
-  const states = line.replace(/\r+$/, '').split('\r');
+  const states = line.replace(/(?<!\r)\r+$/, '').split('\r');
   return states.at(-1) ?? '';
 }

@@ -9,14 +9,14 @@ import { SLICE_BYTES, type Source } from './content.ts';
 import { NEWLINE } from './window.ts';
 
 /**
- * What numbers look like in what jobs write, with a unit behind them (`12.5s`); not within a word or an id (`node-7`,
+ * Each part ends where its digits do, so that no line makes it try them in many ways. What numbers look like in what jobs write, with a unit behind them (`12.5s`); not within a word or an id (`node-7`,
  * `v1.2.3`, `a_1`).
  */
 const NUMBER =
-  /(?<![\p{L}\p{N}_.]|\p{L}-)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?(?=\p{L}{0,3}(?![\p{L}\p{N}_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![\p{L}\p{N}_]))/giu;
+  /(?<![\p{L}\p{N}_.]|\p{L}-)[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?![0-9])(?:[eEdD][+-]?[0-9]+)?(?=\p{L}{0,3}(?![\p{L}\p{N}_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![\p{L}\p{N}_]))/giu;
 /** The same where all is ASCII, which most of any log is: ten times as quick. */
 const ASCII_NUMBER =
-  /(?<![A-Za-z0-9_.]|[A-Za-z]-)[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eEdD][+-]?[0-9]+)?(?=[A-Za-z]{0,3}(?![A-Za-z0-9_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![A-Za-z0-9_]))/gi;
+  /(?<![A-Za-z0-9_.]|[A-Za-z]-)[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?![0-9])(?:[eEdD][+-]?[0-9]+)?(?=[A-Za-z]{0,3}(?![A-Za-z0-9_]|\.[0-9]))|(?:nan|inf(?:inity)?)(?![A-Za-z0-9_]))/gi;
 const ASCII = /^[\t -~\r]*$/;
 
 /** The time of a line is no number of it. */
@@ -46,10 +46,11 @@ export function shapeOf(line: string, head: string): Shape | undefined {
   return { words, columns: columns.map((before, index) => nameOf(isHead ? (heads[index] ?? '') : before, index)) };
 }
 
-/** The last word before a number. */
+/** The last word before a number, with what stands in parentheses behind it. */
 function nameOf(text: string, index: number): string {
-  const name = /([\p{L}_][\p{L}\p{N}_.-]*(?:[ \t]?\([^()]*\))?)[^\p{L}\p{N}]*$/u.exec(text)?.[1];
-  return name === undefined ? `#${index + 1}` : name.slice(0, MOST_NAME);
+  const last = [...text.matchAll(/[\p{L}_][\p{L}\p{N}_.-]*(?:[ \t]?\([^()]*\))?/gu)].at(-1);
+  const isLast = last !== undefined && !/[\p{L}\p{N}]/u.test(text.slice(last.index + last[0].length));
+  return isLast ? last[0].slice(0, MOST_NAME) : `#${index + 1}`;
 }
 
 /** The numbers of a line, and what stands around them: each one as NUL, and spaces as one. */

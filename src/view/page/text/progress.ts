@@ -9,7 +9,7 @@ export interface Progress {
 
 const PERCENT = /(?<![\w.,-])([0-9]+(?:[.,][0-9]+)?)\s*%/g;
 /** `12 of 150`, `12/150`, `krok 12 z 150`, `12 von 150`: words that stand between a count and its end. */
-const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из|\/\s*)\s*([0-9]+)(?![\w/-]|[.,][0-9])/giu;
+const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из)\s*([0-9]+)(?![\w/-]|[.,][0-9])/giu;
 
 /** Undefined if the last line that says anything does not say it. */
 export function progressOf(text: string): Progress | undefined {

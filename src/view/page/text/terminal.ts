@@ -35,7 +35,7 @@ const MOST_COLUMNS = 10_000;
 /** The line, without its end. `before` is what the lines above leave switched on, as `coloursOf` found it. */
 export function shown(line: string, before = ''): Run[] {
   const painter = new Anser();
-  const parts = `${before}${line.replace(/\r+$/, '')}`.split(MOVE);
+  const parts = `${before}${line.replace(/(?<!\r)\r+$/, '')}`.split(MOVE);
   if (parts.length === 1) return paint(painter, parts[0] ?? '');
   const skipped = Math.max(0, parts.length - 2 * MOST_MOVES - 1);
   return overwritten(painter, [coloursOf(parts.slice(0, skipped).join('')), ...parts.slice(skipped)]);
