@@ -42,25 +42,25 @@ export const troubleTopic = (snapshots: Snapshots): Topic => {
 
 export const lengthTopic = (watched: WatchedMirror): Topic => saidOnce('length', () => watched.state);
 
-export function jobTopic(snapshots: Snapshots, jobId: JobSummary['jobId']): Topic {
+export function jobTopic(snapshots: Pick<Snapshots, 'trouble' | 'job'>, jobId: JobSummary['jobId']): Topic {
   const missing = saidOnce('missing', () => (snapshots.trouble === null ? { jobId } : undefined));
   const job = saidOnce('job', () => snapshots.job(jobId)?.detail);
-  const said = new Map<string, string>();
+  let said: ReadonlyMap<string, string> = new Map();
   let seen: unknown;
   return () => {
     const files = snapshots.job(jobId)?.files;
     if (files === undefined) return missing();
     if (files === seen) return [];
     seen = files;
-    const whole = said.size === 0;
-    const fresh = files.filter((file) => {
-      const key = `${file.taskId}/${file.file}`;
-      const text = JSON.stringify(file);
-      const isFresh = said.get(key) !== text;
-      said.set(key, text);
-      return isFresh;
-    });
-    const change: Message[] = fresh.length > 0 ? [['files', { jobId, whole, files: fresh }]] : [];
+    const now = new Map(files.map((file) => [`${file.taskId}/${file.file}`, JSON.stringify(file)]));
+    // One that is gone is not among those that changed: all the others follow.
+    const whole = said.size === 0 || [...said.keys()].some((key) => !now.has(key));
+    const fresh = files.filter(
+      ({ taskId, file }) => whole || said.get(`${taskId}/${file}`) !== now.get(`${taskId}/${file}`),
+    );
+    const change: Message[] =
+      fresh.length > 0 || (whole && said.size > 0) ? [['files', { jobId, whole, files: fresh }]] : [];
+    said = now;
     return [...job(), ...change];
   };
 }

@@ -76,6 +76,8 @@ export class OpenFile {
   #isRunning = false;
   #isCounting = false;
   #failures = 0;
+  /** The server has nothing of this version any more: it is not asked for again. */
+  #gone: string | undefined;
 
   constructor(source: ByteSource, { version, at, follows, isWatched }: Opening) {
     this.#source = source;
@@ -184,6 +186,7 @@ export class OpenFile {
   async #failed(error: Error, signal: AbortSignal): Promise<void> {
     const { status, version, retryAfterMs } = error as Partial<Refused>;
     if (status === 409 && version !== undefined && version !== this.standing.value.version) {
+      this.#gone = this.standing.value.version;
       this.announce({ version, bytes: 0 });
       if (!this.following.value) this.#set({ problem: error });
       return;
@@ -195,7 +198,8 @@ export class OpenFile {
 
   /** What is to be fetched now; undefined if there is nothing. */
   #next(): ((signal: AbortSignal) => Promise<void>) | undefined {
-    const { isLoaded, bytes } = this.standing.value;
+    const { isLoaded, bytes, version } = this.standing.value;
+    if (version !== undefined && version === this.#gone) return undefined;
     const { window } = this;
     const jump = this.#jump;
     if (jump !== undefined) return (signal) => this.#loadAround(jump, signal);

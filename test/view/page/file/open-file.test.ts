@@ -175,6 +175,39 @@ describe('an opened content', () => {
     expect(file.standing.value.isFormer).toBe(false);
   });
 
+  it.each([
+    ['a jump', (file: OpenFile) => file.jumpTo(0)],
+    ['rows before', (file: OpenFile) => file.wantBefore()],
+    ['rows behind', (file: OpenFile) => file.wantBehind()],
+  ])('asks once for what is gone, if the file was rewritten while it is paused: for %s', async (_, want) => {
+    const content = new MemoryContent(lines(200_000));
+    const file = await opened(content, { at: 1_000_000, follows: false });
+    // As the server does: what was kept of it is another content, and nothing is left under this version.
+    content.versions = new Map([['two', Buffer.from('anew\n')]]);
+    content.now = 'two';
+    content.asked = [];
+    want(file);
+    await settled(file);
+    want(file);
+    await settled(file);
+    expect(content.asked).toHaveLength(1);
+    expect(file.standing.value).toMatchObject({ isFormer: true, version: 'one' });
+    file.follow();
+    await settled(file);
+    expect(textOf(file)).toBe('anew\n');
+    expect(file.standing.value).toMatchObject({ isFormer: false, problem: undefined });
+  });
+
+  it('asks once for a generation that is gone before any of it came', async () => {
+    const content = new MemoryContent(lines(10));
+    content.versions = new Map([['two', Buffer.from('anew\n')]]);
+    content.now = 'two';
+    const file = new OpenFile(content, { version: 'one', follows: false, isWatched: false });
+    await settled(file);
+    expect(content.asked).toHaveLength(1);
+    expect(file.standing.value.problem?.message).toBe('it is another by now');
+  });
+
   it('is told by an answer that the file was rewritten', async () => {
     const content = new MemoryContent(lines(10));
     const file = await opened(content);
