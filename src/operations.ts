@@ -12,3 +12,6 @@ export const JOB_OPERATIONS = ['GetCurrentInfoForJob', 'ListJobsForCurrentUser']
 export type FileTransferOperation = (typeof FILE_TRANSFER_OPERATIONS)[number];
 export type JobOperation = (typeof JOB_OPERATIONS)[number];
 export type Operation = FileTransferOperation | JobOperation;
+
+/** Whether a request may be sent twice: each transfer method uses up one of the few keys of its job. */
+export const isIdempotent = (operation: Operation): boolean => operation !== 'GetFileTransferMethod';

@@ -61,7 +61,6 @@ const WRAPPED: Readonly<Record<string, string>> = {
   soap: 'remote/soap',
   'better-sqlite3': 'store',
   'pg-boss': 'fleet',
-  'p-queue': 'agent',
   chokidar: 'daemon',
   pino: 'daemon',
   'sonic-boom': 'daemon',

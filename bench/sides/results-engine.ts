@@ -20,7 +20,7 @@ export async function openEngine(configFile: string, jobId: JobId) {
   const config = await loadConfig(configFile);
   const { store, transfers, close } = openOwnStore(config, log);
   const connection = await connect(config, log);
-  const engine = buildEngine({ config, store, transfers, remote: connection.remote, log });
+  const engine = buildEngine({ config, store, transfers, remote: connection.remote, share: connection.share, log });
   const { signal } = new AbortController();
   const { results, remote } = engine.pass(signal);
   for (const watched of [jobId, OTHER_JOB]) {

@@ -1,132 +1,180 @@
 /**
- * All calls to the service pass here: so many at a time, so many a minute, live polls before everything else. Calls
- * that may take long (whole files, jobs that answered slowly or not at all) share half of the places, so that they
- * delay no other job; and they get a turn now and then when there are more polls than the limits allow.
+ * All calls to the service pass here, the one place that delays them: so many at a time, as often as the agent's share
+ * of the server allows, live polls before everything else. Calls that may take long (whole files, jobs that answered
+ * slowly or not at all) share half of the slots, so that they delay no other job; and one call in five is such a call
+ * when there are more polls than the limits allow.
  */
-import PQueue from 'p-queue';
+import { setMaxListeners } from 'node:events';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
+import { type Clock, systemClock } from '../system/clock.ts';
 import type { JobService, Listing, PartRequest, Parts, Remote, Sink, TransferMethod } from './ports.ts';
+import type { ServerShare } from './server-share.ts';
 
-export interface CallLimits {
-  /** Calls at a time. */
-  readonly concurrency: number;
-  readonly requestsPerMinute: number;
-}
-
-/** Calls that others make to the same service count, too. */
+/** Calls that other agents make to the same service count, too. */
 export interface CallBudget {
+  /** Agents that share the service. */
+  readonly sharers: number;
   /** Resolves when a call may be made. */
   take(signal: AbortSignal): Promise<void>;
 }
 
+export interface CallsOptions {
+  /** Calls at a time. */
+  readonly concurrency: number;
+  readonly share: ServerShare;
+  readonly clock?: Pick<Clock, 'monotonic' | 'timer'>;
+  readonly budget?: CallBudget | undefined;
+}
+
 /**
- * live: a poll that people wait for. begun: the next question of such a poll, which holds mirrors open meanwhile.
- * patient: a call that may take long, or whose job took long before.
+ * The queues, in the order in which they are served. begun: the next request of a poll, which holds mirrors open
+ * meanwhile. live: a poll that people wait for. raw: the whole file of a live file. patient: any other call that may
+ * take long, or whose job took long before.
  */
-export type Lane = 'begun' | 'live' | 'patient';
+const LANES = ['begun', 'live', 'raw', 'patient'] as const;
+export type Lane = (typeof LANES)[number];
 
-const PRIORITY: Record<Lane, number> = { begun: 2, live: 1, patient: 0 };
-
-/** However many polls wait, one call in so many is a patient one. */
+/** However many polls wait, one call in so many is a raw one, and one a patient one. */
 const PATIENT_EVERY = 5;
-const FIRST_OF_ALL = 3;
 
-/** Calls that wait although none runs, for so long beyond what the rate asks for, will wait for ever. */
+/** Calls that wait although none runs, for so long beyond what the share asks for, will wait for ever. */
 const STALLED_MS = 60_000;
 
+interface Waiting {
+  readonly start: () => void;
+}
+
 export class Calls {
-  readonly #all: PQueue;
-  readonly #patient: PQueue;
-  readonly #longestPauseMs: number;
-  readonly #monotonic: () => number;
+  readonly #concurrency: number;
+  readonly #share: ServerShare;
+  readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
   readonly #budget: CallBudget | undefined;
-  /** Patient calls that wait beside the others, the oldest first. */
-  readonly #patiently: { readonly id: string; readonly signal: AbortSignal }[] = [];
-  #lastId = 0;
-  /** Calls that began since the last patient one. */
-  #sincePatient = 0;
+  readonly #queues: Readonly<Record<Lane, Set<Waiting>>> = {
+    begun: new Set(),
+    live: new Set(),
+    raw: new Set(),
+    patient: new Set(),
+  };
+  #running = 0;
+  /** Raw and patient calls among those that run. */
+  #runningLong = 0;
+  /** Calls that began since one of this queue did, while others of it waited. */
+  readonly #passedOver: Record<Lane, number> = { begun: 0, live: 0, raw: 0, patient: 0 };
   /** When a call last began or ended, or the first one came to wait. */
   #movedAt = 0;
+  #cancelTimer: (() => void) | undefined;
 
-  constructor(
-    { concurrency, requestsPerMinute }: CallLimits,
-    monotonic = () => performance.now(),
-    budget: CallBudget | undefined = undefined,
-  ) {
-    // Spread over the minute: a burst at its beginning would leave the rest of it without a poll.
-    const intervalMs = Math.max(1_000, 60_000 / requestsPerMinute);
-    const intervalCap = Math.max(1, Math.floor((requestsPerMinute * intervalMs) / 60_000));
-    this.#all = new PQueue({ concurrency, interval: intervalMs, intervalCap, strict: true });
-    this.#patient = new PQueue({ concurrency: Math.max(1, Math.floor(concurrency / 2)) });
-    this.#longestPauseMs = 2 * intervalMs + STALLED_MS;
-    this.#monotonic = monotonic;
+  constructor({ concurrency, share, clock = systemClock, budget }: CallsOptions) {
+    this.#concurrency = concurrency;
+    this.#share = share;
+    this.#clock = clock;
     this.#budget = budget;
   }
 
-  /** Calls wait, none runs, and the rate is no reason: nothing will come of it any more. */
+  /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
-    const idle = this.#all.size > 0 && this.#all.pending === 0;
-    return idle && this.#monotonic() - this.#movedAt > this.#longestPauseMs;
+    const isIdle = this.waiting > 0 && this.#running === 0;
+    const since = Math.max(this.#movedAt, this.#share.opensAt);
+    return isIdle && this.#clock.monotonic() - since > STALLED_MS;
   }
 
   /** Calls that wait for their turn. */
   get waiting(): number {
-    return this.#all.size + this.#patient.size;
+    return LANES.reduce((count, lane) => count + this.#queues[lane].size, 0);
   }
 
   /** Runs one call when it is its turn; rejects with `aborted` if the signal fires before. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    if (this.waiting === 0) this.#move();
-    const budget = this.#budget;
-    const moving = async () => {
-      this.#move();
-      if (budget !== undefined) await budget.take(signal);
-      return call().finally(() => this.#move());
-    };
-    const inTurn = () => {
-      this.#sincePatient += 1;
-      // One that was stopped has left the queue already.
-      const oldest = this.#patiently.find((call) => !call.signal.aborted);
-      if (this.#sincePatient >= PATIENT_EVERY && oldest !== undefined) this.#all.setPriority(oldest.id, FIRST_OF_ALL);
-      return moving();
-    };
+    await this.#turn(lane, signal);
     try {
-      if (lane === 'patient') return await this.#patient.add(() => this.#waitBeside(moving, signal), { signal });
-      return await this.#all.add(inTurn, { priority: PRIORITY[lane], signal });
+      await this.#budget?.take(signal);
+      return await call();
     } catch (error) {
-      if (signal.aborted && !(error instanceof JobtailError)) throw new JobtailError('aborted', 'it was stopped');
+      if (signal.aborted && !(error instanceof JobtailError)) throw stopped();
       throw error;
+    } finally {
+      this.#running -= 1;
+      if (isLong(lane)) this.#runningLong -= 1;
+      this.#share.ended();
+      this.#move();
+      this.#startDue();
     }
   }
 
-  /** Waits beside the live calls. */
-  async #waitBeside<T>(call: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    this.#lastId += 1;
-    const id = `patient ${this.#lastId}`;
-    const waiting = { id, signal };
-    const leave = () => {
-      const index = this.#patiently.indexOf(waiting);
-      if (index >= 0) this.#patiently.splice(index, 1);
-    };
-    const begin = () => {
-      leave();
-      this.#sincePatient = 0;
-      return call();
-    };
-    this.#patiently.push(waiting);
-    try {
-      return await this.#all.add(begin, { id, priority: PRIORITY.patient, signal });
-    } finally {
-      leave();
+  #turn(lane: Lane, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(stopped());
+        return;
+      }
+      // One signal may stop many calls that wait.
+      setMaxListeners(0, signal);
+      if (this.waiting === 0) this.#move();
+      const queue = this.#queues[lane];
+      const leave = () => {
+        queue.delete(waiting);
+        reject(stopped());
+        this.#startDue();
+      };
+      const waiting: Waiting = {
+        start: () => {
+          signal.removeEventListener('abort', leave);
+          queue.delete(waiting);
+          resolve();
+        },
+      };
+      signal.addEventListener('abort', leave, { once: true });
+      queue.add(waiting);
+      this.#startDue();
+    });
+  }
+
+  /** Starts the calls that may begin now; sets a timer for the next one if only the share delays it. */
+  #startDue(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#share.divideAmong(this.#budget?.sharers ?? 1);
+    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) {
+      const delayMs = this.#share.opensAt - this.#clock.monotonic();
+      if (delayMs > 0) {
+        this.#cancelTimer = this.#clock.timer(delayMs, () => this.#startDue());
+        return;
+      }
+      this.#start(lane);
     }
+  }
+
+  /** The queue that is served next; undefined if no call waits for which there is a slot. */
+  #nextLane(): Lane | undefined {
+    if (this.#running >= this.#concurrency) return undefined;
+    const hasSlot = this.#runningLong < Math.max(1, Math.floor(this.#concurrency / 2));
+    const waiting = LANES.filter((lane) => this.#queues[lane].size > 0 && (hasSlot || !isLong(lane)));
+    const neglected = waiting.findLast((lane) => isLong(lane) && this.#passedOver[lane] >= PATIENT_EVERY - 1);
+    return neglected ?? waiting[0];
+  }
+
+  #start(lane: Lane): void {
+    const [first] = this.#queues[lane];
+    this.#running += 1;
+    if (isLong(lane)) this.#runningLong += 1;
+    for (const other of LANES) {
+      const isPassedOver = other !== lane && this.#queues[other].size > 0;
+      this.#passedOver[other] = isPassedOver ? this.#passedOver[other] + 1 : 0;
+    }
+    this.#share.begun();
+    this.#move();
+    first?.start();
   }
 
   #move(): void {
-    this.#movedAt = this.#monotonic();
+    this.#movedAt = this.#clock.monotonic();
   }
 }
+
+const isLong = (lane: Lane) => lane === 'raw' || lane === 'patient';
+const stopped = () => new JobtailError('aborted', 'it was stopped');
 
 /** A place among the calls for one visit: its first call has it before anything is opened for it. */
 export class CallSlot {
@@ -189,7 +237,9 @@ export class QueuedRemote implements Remote {
   }
 
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
-    return this.#calls.run('patient', signal, () => this.#remote.downloadFile(jobId, path, sink, signal));
+    return this.#calls.run(this.#lane === 'raw' ? 'raw' : 'patient', signal, () =>
+      this.#remote.downloadFile(jobId, path, sink, signal),
+    );
   }
 
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {

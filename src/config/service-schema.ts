@@ -61,8 +61,8 @@ export function serviceSection(directory: string) {
     path: value('a path such as /heappe', pathOf).optional(),
     /** Calls at a time. */
     concurrency: wholeNumber(1, 1000).optional(),
-    /** All calls together. */
-    requestsPerMinute: wholeNumber(1, 1_000_000).prefault(600),
+    /** All calls together; null: as often as the measured share of the server allows. */
+    requestsPerMinute: wholeNumber(1, 1_000_000).nullable().prefault(null),
     /** Of one call without progress. */
     timeoutSeconds: duration('seconds', DAY_SECONDS).prefault(60),
     /** PEM files, absolute. `certFile` and `keyFile` are both given or both null. */

@@ -14,6 +14,7 @@ import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { JobService, Log, Remote } from '../agent/ports.ts';
 import type { Refusals } from '../agent/results/listing/skipped-names.ts';
 import { Results } from '../agent/results/results.ts';
+import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
@@ -86,7 +87,9 @@ export interface EngineOptions {
   readonly ownership?: Ownership;
   /** All jobs there are: those of the store by default. */
   readonly register?: JobRegister;
-  /** What the calls of others leave of `service.requestsPerMinute`; all of it if left out. */
+  /** How often the service may be called, by its answers; by `service.requestsPerMinute` alone if left out. */
+  readonly share?: ServerShare | undefined;
+  /** What the calls of other agents leave of it; all of it if left out. */
   readonly budget?: CallBudget;
 }
 
@@ -94,8 +97,9 @@ export function buildEngine(options: EngineOptions): Engine {
   const { config, store, transfers, remote, log, only, observer, onProgress } = options;
   const { jobService = null, clock = systemClock, ownership = ALONE } = options;
   const { mirror, poll, service, results } = config;
-  const calls = new Calls(service, clock.monotonic, options.budget);
-  const patient = new QueuedRemote(remote, calls, 'patient');
+  const { requestsPerMinute, concurrency } = service;
+  const { share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic }), budget } = options;
+  const calls = new Calls({ concurrency, share, clock, budget });
   const { now, monotonic } = clock;
   const commits = new Commits({ transaction: (work) => store.transaction(work), timer: clock.timer });
   const onNetwork = isOnNetworkFileSystem(mirror.directory);
@@ -105,7 +109,7 @@ export function buildEngine(options: EngineOptions): Engine {
     encoding: new TextEncoding(service.contentEncoding, store.habits),
     sightings: new Sightings({ now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS }),
     rawBytes: new RawBytes({
-      remote: patient,
+      remote: new QueuedRemote(remote, calls, 'raw'),
       newContent: () => contentWriter(spillPlace(config)),
       now: monotonic,
     }),

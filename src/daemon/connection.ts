@@ -1,11 +1,12 @@
 /** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
 import type { Log, Session } from '../agent/ports.ts';
+import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/spill-file.ts';
-import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
 import type { KeptHabits } from '../remote/rest/habits.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
@@ -26,6 +27,8 @@ const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 /** Told what happens, for the metrics. */
 export interface Observer {
   call(event: CallEvent): void;
+  /** The header of an answer arrived: how long the server worked for it, and whether it pauses all calls. */
+  answered(workMs: number, isPause: boolean): void;
   signIn(event: SignInEvent): void;
   appended(bytes: number): void;
   fetched(bytes: number, changed: boolean): void;
@@ -37,6 +40,8 @@ export interface Observer {
 
 export interface Connection extends Services {
   readonly session: Session;
+  /** How often the service may be called, by its answers. */
+  readonly share: ServerShare;
   /** All that went over it. */
   readonly secrets: Secrets;
   close(): Promise<void>;
@@ -63,7 +68,18 @@ export async function connect(
 ): Promise<Connection> {
   const { service, auth } = config;
   const { timeoutMs } = service;
+  const share = new ServerShare({
+    requestsPerMinute: service.requestsPerMinute,
+    monotonic: systemClock.monotonic,
+  });
+  const onAnswer = (answer: AnswerTiming) => {
+    const pauseMs = share.answered(answer);
+    observer?.answered(answer.workMs, pauseMs !== undefined);
+    if (pauseMs === undefined) return;
+    log.warn({ status: answer.status, pauseMs: Math.round(pauseMs) }, 'all calls paused by the service');
+  };
   const http = newClient({
+    onAnswer,
     limits: { connectMs: CONNECT_MS, headersMs: timeoutMs, idleMs: timeoutMs, totalMs: timeoutMs * TOTAL_TIMEOUTS },
     ...(await wayTo(config)),
   });
@@ -95,7 +111,7 @@ export async function connect(
   };
   const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
   const told = jobService && hidingSecrets(jobService, secrets);
-  return { remote, jobService: told, session, secrets, close: () => http.close() };
+  return { remote, jobService: told, session, share, secrets, close: () => http.close() };
 }
 
 /** How HTTP gets to the services of a configuration. @throws JobtailError of a certificate that cannot be read */

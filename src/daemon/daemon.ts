@@ -148,10 +148,10 @@ export class Daemon {
     const { log, store, transfers, stop, notifier } = this.#options;
     log.level = config.logging.level;
     warnOfPlainHttp(config, log);
-    const { remote, jobService } = connection;
+    const { remote, jobService, share } = connection;
     const fleet = this.#fleet;
     const engine = buildEngine({
-      ...{ config, store, transfers, remote, jobService, log, observer: this.#observer },
+      ...{ config, store, transfers, remote, jobService, share, log, observer: this.#observer },
       ...(fleet && { ownership: fleet.member, register: fleet.member.register, budget: fleet.budget }),
     });
     const { agent } = engine;

@@ -55,6 +55,8 @@ export class Metrics {
   readonly #calls;
   readonly #callSeconds;
   readonly #callBytes;
+  readonly #serverWork;
+  readonly #serverPauses;
   readonly #signIns;
   readonly #mirrored;
   readonly #results;
@@ -79,6 +81,8 @@ export class Metrics {
       buckets: CALL_BUCKETS,
       registers: [this.#registry],
     });
+    this.#serverWork = counter('server_work_seconds_total', 'Time to the first byte less the round trip');
+    this.#serverPauses = counter('server_pauses_total', 'Pauses of all calls that the server requested');
     this.#signIns = counter('sign_ins_total', 'Sign-ins', ['outcome']);
     this.#mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
     this.#results = counter('results_fetched_total', 'Result files fetched', ['changed']);
@@ -98,6 +102,11 @@ export class Metrics {
     this.#calls.inc({ operation, outcome });
     this.#callSeconds.observe({ operation }, durationMs / 1000);
     this.#callBytes.inc({ operation }, bytes);
+  }
+
+  answered(workMs: number, isPause: boolean): void {
+    this.#serverWork.inc(workMs / 1000);
+    this.#serverPauses.inc(Number(isPause));
   }
 
   signIn(outcome: 'ok' | ErrorCode): void {

@@ -17,6 +17,7 @@ export function observing({ standing, figures, metrics }: ObservingOptions): Obs
       metrics()?.call(event);
       figures.call(event);
     },
+    answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
     signIn(event) {
       const outcome = event.kind === 'failed' ? event.error.code : 'ok';
       standing.note(outcome);

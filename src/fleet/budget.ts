@@ -10,7 +10,8 @@ import type { Database } from './database.ts';
 export interface BudgetOptions {
   /** The service and the user. */
   readonly name: string;
-  readonly callsPerMinute: number;
+  /** Null: no fixed limit; each agent keeps its part of the measured share. */
+  readonly callsPerMinute: number | null;
   readonly monotonic: () => number;
 }
 
@@ -37,13 +38,17 @@ export class Budget implements CallBudget {
 
   constructor(options: BudgetOptions) {
     this.#options = options;
-    this.#spacingMs = 60_000 / options.callsPerMinute;
+    this.#spacingMs = 60_000 / (options.callsPerMinute ?? Number.POSITIVE_INFINITY);
   }
 
   /** From now on it is asked for by this connection; undefined while there is none. */
   use(database: Database | undefined, sharers: number): void {
     this.#database = database;
     this.#sharers = Math.max(1, sharers);
+  }
+
+  get sharers(): number {
+    return this.#sharers;
   }
 
   get callsLastMinute(): number {
@@ -53,11 +58,11 @@ export class Budget implements CallBudget {
 
   /** Resolves when a call may be made. */
   async take(signal: AbortSignal): Promise<void> {
-    const { monotonic } = this.#options;
+    const { monotonic, callsPerMinute } = this.#options;
     const from = monotonic();
     this.#waiting += 1;
     try {
-      while (this.#slots.length === 0) {
+      while (callsPerMinute !== null && this.#slots.length === 0) {
         this.#asking ??= this.#ask().finally(() => {
           this.#asking = undefined;
         });

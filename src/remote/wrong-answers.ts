@@ -31,7 +31,10 @@ const DOWN: StatusMeaning = {
 export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   413: TOO_LONG,
   414: TOO_LONG,
-  429: { code: 'rate-limited', hint: 'lower service.requestsPerMinute if this happens often' },
+  429: {
+    code: 'rate-limited',
+    hint: 'set service.requestsPerMinute to the limit of the service if this happens often',
+  },
   502: DOWN,
   503: DOWN,
   504: DOWN,

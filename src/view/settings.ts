@@ -8,7 +8,7 @@ export interface ViewSettings {
     readonly protocol: 'soap' | 'rest';
     readonly tellsOfJobs: boolean;
     readonly concurrency: number;
-    readonly requestsPerMinute: number;
+    readonly requestsPerMinute: number | null;
   };
   /** An address of this machine, or the path of a Unix socket. */
   readonly listen: { readonly host: string; readonly port: number } | { readonly path: string };

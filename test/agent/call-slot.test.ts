@@ -1,12 +1,15 @@
 /** The place of a poll among the calls: it is taken before anything is opened, used by its first call, and given back. */
 import { setMaxListeners } from 'node:events';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { CallSlot, Calls } from '../../src/agent/calls.ts';
+import { ServerShare } from '../../src/agent/server-share.ts';
+import { HeldClock } from '../support/held-clock.ts';
 
 const { signal } = new AbortController();
 // Every call that waits listens to it.
 setMaxListeners(0, signal);
-const limits = { concurrency: 1, requestsPerMinute: 100_000 };
+const share = new ServerShare({ requestsPerMinute: null, monotonic: () => performance.now() });
+const limits = { concurrency: 1, share };
 
 it('has its first call in the place that was taken, and waits with the next one', async () => {
   const calls = new Calls(limits);
@@ -47,20 +50,38 @@ it('comes to patient calls, too, while more polls wait than there is room for', 
 });
 
 it('comes to a live call when a patient one that waited before it is stopped in the same moment', async () => {
-  vi.useFakeTimers({ toFake: ['Date'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const calls = new Calls({ concurrency: 10, requestsPerMinute: 600 });
-  const call = () => calls.run('live', signal, async () => {});
-  await Promise.all(Array.from({ length: 10 }, call));
+  const clock = new HeldClock();
+  const { monotonic } = clock;
+  const limited = new ServerShare({ requestsPerMinute: 600, monotonic });
+  const calls = new Calls({ concurrency: 10, share: limited, clock });
+  await calls.run('live', signal, async () => {});
   const stop = new AbortController();
   const patient = calls.run('patient', stop.signal, async () => {});
-  const live = call();
-  await Promise.resolve();
-  // There is a place again, though the queue's timer did not go off yet: the stop makes the queue look for a call.
-  vi.setSystemTime(Date.now() + 1_050);
+  const live = calls.run('live', signal, async () => {});
   stop.abort();
   await expect(patient).rejects.toMatchObject({ code: 'aborted' });
-  await expect(live).resolves.toBeUndefined();
+  await clock.passWhile(live);
+});
+
+it('serves every queue while calls of all the others keep coming', async () => {
+  const calls = new Calls(limits);
+  const begun = { begun: 0, live: 0, raw: 0, patient: 0 };
+  const lanes = ['begun', 'live', 'raw', 'patient'] as const;
+  const slot = new CallSlot(calls, 'live', signal);
+  await slot.take();
+  const all = lanes.flatMap((lane) =>
+    Array.from({ length: lane === 'begun' ? 40 : 4 }, () =>
+      calls.run(lane, signal, async () => {
+        begun[lane] += 1;
+        // While others of the first queue still wait.
+        if (begun.begun < 20) expect(begun.patient + begun.raw).toBeGreaterThanOrEqual(Math.floor(begun.begun / 5) - 1);
+        if (begun.begun === 20) expect([begun.raw, begun.patient].every((count) => count > 0)).toBe(true);
+      }),
+    ),
+  );
+  slot.end();
+  await Promise.all(all);
+  expect(begun).toEqual({ begun: 40, live: 4, raw: 4, patient: 4 });
 });
 
 it('gives a place back that no call needed', async () => {

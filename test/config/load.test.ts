@@ -22,7 +22,7 @@ describe('a configuration that is fine', () => {
         baseUrl: 'https://m.example.org',
         jobsUrl: null,
         concurrency: 4,
-        requestsPerMinute: 600,
+        requestsPerMinute: null,
         timeoutMs: 60_000,
         tls: { caFile: null, certFile: null, keyFile: null },
         proxy: null,

@@ -1,7 +1,8 @@
 /** What feeds the watchdog comes out of the scheduler's own loop, so that it ends when the loop does. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Calls } from '../../src/agent/calls.ts';
 import { Scheduler } from '../../src/agent/loop/scheduler.ts';
+import { ServerShare } from '../../src/agent/server-share.ts';
 import type { Clock } from '../../src/system/clock.ts';
 
 /** A clock that a test moves; its timers are called when it is moved past them, unless they are lost. */
@@ -70,43 +71,62 @@ describe('the turns of the scheduler', () => {
 });
 
 describe('calls that get no turn', () => {
-  beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
+  const { signal } = new AbortController();
+
+  function callsOf(requestsPerMinute: number) {
+    const clock = new HeldClock();
+    const share = new ServerShare({ requestsPerMinute, monotonic: clock.monotonic });
+    return { clock, share, calls: new Calls({ concurrency: 1, share, clock }) };
+  }
+
+  /** Time passes second by second, and what waits for it goes on. */
+  async function pass(clock: HeldClock, seconds: number, each: () => void = () => {}) {
+    for (let second = 0; second < seconds; second++) {
+      each();
+      clock.advance(1_000);
+      await new Promise(setImmediate);
+    }
+  }
 
   it('are no stall while the rate asks for the pause, or while one runs', async () => {
-    const calls = new Calls({ concurrency: 1, requestsPerMinute: 2 }, () => Date.now());
-    const { signal } = new AbortController();
+    const { clock, calls } = callsOf(2);
     let done = 0;
     const all = [1, 2, 3].map(() => calls.run('live', signal, async () => void done++));
-    for (let second = 0; second < 100; second++) {
-      expect(calls.stalled, `after ${second} s`).toBe(false);
-      await vi.advanceTimersByTimeAsync(1_000);
-    }
+    await pass(clock, 100, () => expect(calls.stalled).toBe(false));
     await Promise.all(all);
     expect(done).toBe(3);
 
     let end = () => {};
     const running = calls.run('live', signal, () => new Promise<void>((resolve) => (end = resolve)));
     const waiting = calls.run('live', signal, async () => {});
-    await vi.advanceTimersByTimeAsync(3_600_000);
+    await pass(clock, 600);
     expect(calls.stalled, 'a long call has limits of its own').toBe(false);
     end();
     await running;
-    await vi.advanceTimersByTimeAsync(120_000);
+    await pass(clock, 60);
+    await waiting;
+  });
+
+  it('are no stall while the server asks for the pause', async () => {
+    const { clock, calls, share } = callsOf(60_000);
+    share.answered({ status: 429, workMs: 0, retryAfterMs: 900_000 });
+    const waiting = calls.run('live', signal, async () => {});
+    await pass(clock, 899, () => expect(calls.stalled).toBe(false));
+    expect(calls.waiting).toBe(1);
+    await pass(clock, 2);
     await waiting;
   });
 
   it('are a stall when nothing runs for long', async () => {
-    let now = 0;
-    const calls = new Calls({ concurrency: 1, requestsPerMinute: 1 }, () => now);
-    const { signal } = new AbortController();
+    const { clock, calls } = callsOf(1);
     const all = [1, 2].map(() => calls.run('live', signal, async () => {}));
     await all[0];
-    // The queue's own timer is lost; ours goes on.
-    now = 3_600_000;
+    clock.timersAreLost = true;
+    clock.advance(3_600_000);
     expect(calls.waiting).toBe(1);
     expect(calls.stalled).toBe(true);
-    await vi.advanceTimersByTimeAsync(120_000);
+    clock.timersAreLost = false;
+    clock.advance(1);
     await all[1];
     expect(calls.stalled).toBe(false);
   });

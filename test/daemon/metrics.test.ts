@@ -28,6 +28,8 @@ describe('the metrics', () => {
       'jobtail_calls_total{operation="ListChangedFilesForJob",outcome="timeout"}': 1,
       'jobtail_call_bytes_total{operation="ListChangedFilesForJob"}': 200,
       'jobtail_call_duration_seconds_sum{operation="ListChangedFilesForJob"}': 0.5,
+      jobtail_server_work_seconds_total: 0.5,
+      jobtail_server_pauses_total: 1,
       'jobtail_sign_ins_total{outcome="ok"}': 1,
       'jobtail_sign_ins_total{outcome="sign-in-refused"}': 1,
       jobtail_mirrored_bytes_total: 1_000,

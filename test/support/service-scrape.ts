@@ -38,6 +38,8 @@ export async function scrape(): Promise<string> {
   const call = { operation: 'ListChangedFilesForJob' as const, bytes: 100, durationMs: 250 };
   metrics.call({ ...call, outcome: 'ok' });
   metrics.call({ ...call, outcome: 'timeout' });
+  metrics.answered(400, false);
+  metrics.answered(100, true);
   metrics.signIn('ok');
   metrics.signIn('sign-in-refused');
   metrics.appended(1_000);

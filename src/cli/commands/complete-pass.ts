@@ -94,6 +94,7 @@ async function passHere(
     const { polls, pass } = buildEngine({
       ...{ config, store, transfers, log },
       remote: connection.remote,
+      share: connection.share,
       onProgress: (row) => progress.show(row),
     });
     const summary = await completePass(polls(jobId), { ...pass(signal), isLast: kind === 'unwatch' });

@@ -19,8 +19,9 @@ export interface ShownAgent {
   readonly mostJobs: number;
   /** How old what it shows may be, in milliseconds; null while it has nothing to show. */
   readonly lagMs: number | null;
-  /** Of the calls a minute that all may make together: from 0 to 1. */
-  readonly budgetShare: number;
+  readonly callsLastMinute: number;
+  /** Of the calls a minute that all may make together, from 0 to 1; null without a fixed limit. */
+  readonly budgetShare: number | null;
   /** Milliseconds since 1970. */
   readonly seenAt: number;
 }
@@ -32,8 +33,9 @@ export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number):
   if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
   const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
   const rows = agents.map((agent) => {
-    const { name, jobs, mostJobs, budgetShare } = agent;
-    const share = `${Math.round(budgetShare * 100)} %`;
+    const { name, jobs, mostJobs, callsLastMinute, budgetShare } = agent;
+    const share =
+      budgetShare === null ? `${showCount(callsLastMinute)} a minute` : `${Math.round(budgetShare * 100)} %`;
     return [printable(name), stateOf(agent), `${showCount(jobs)} of ${showCount(mostJobs)}`, lagOf(agent), share];
   });
   const narrow = () => rows.map(([name = '', state = '', jobs = '']) => `${pc.bold(name)} ${state}, ${jobs} jobs`);

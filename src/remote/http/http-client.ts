@@ -2,14 +2,22 @@
  * HTTP as the services of a cluster need it: every call settles within its limits, nothing is followed, unpacked or
  * routed that was not asked for, and every failure is a JobtailError that holds no URL, header or body.
  */
-import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
 import { LimitedBody } from './body.ts';
 import { CallStop, timeoutError } from './call-stop.ts';
+import { Exchange, RoundTrip } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
 /** A wish beyond this is taken for this: a server must not be able to silence the agent for good. */
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
+
+/**
+ * How long a connection without a request stays open: longer than the pause of a quiet poll (60 s by default). A server
+ * or proxy may close it earlier.
+ */
+const KEEP_ALIVE_MS = 75_000;
+const MAX_KEEP_ALIVE_MS = 90_000;
 
 /** Time limits of a call, in milliseconds. */
 export interface HttpLimits {
@@ -35,6 +43,15 @@ export interface HttpClientOptions {
   readonly tls?: HttpTls;
   /** Address of a proxy, `http://host:port`; proxy variables of the environment are not read. */
   readonly proxy?: string;
+  /** Called when the header of an answer has arrived. */
+  readonly onAnswer?: ((answer: AnswerTiming) => void) | undefined;
+}
+
+export interface AnswerTiming {
+  readonly status: number;
+  /** How long the server worked for it: the time to its first byte, less the round trip. */
+  readonly workMs: number;
+  readonly retryAfterMs: number | undefined;
 }
 
 export interface HttpRequest {
@@ -45,6 +62,11 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Instead of the client's own `totalMs`; Infinity for none. */
   readonly totalMs?: number | undefined;
+  /**
+   * Whether it may be sent twice: if an open connection breaks before the answer begins, it is sent once more on a new
+   * one, since the server may have closed the old one in the meantime.
+   */
+  readonly isRepeatable?: boolean;
 }
 
 export interface HttpAnswer {
@@ -62,14 +84,28 @@ export interface HttpAnswer {
   readonly body: AsyncIterable<Buffer>;
 }
 
+interface Sending {
+  readonly url: URL;
+  readonly target: Target;
+  readonly stop: CallStop;
+  readonly exchange: Exchange;
+}
+
 /** Connections to servers, kept alive between calls. Redirects are answers like any other. */
 export class HttpClient {
   readonly #dispatcher: Dispatcher;
+  /** For requests that need a new connection. */
+  readonly #newConnections: Dispatcher;
   readonly #limits: HttpLimits;
+  readonly #roundTrip = new RoundTrip();
+  #openedConnections = 0;
+  readonly #onAnswer: HttpClientOptions['onAnswer'];
 
   constructor(options: HttpClientOptions) {
     this.#limits = options.limits;
-    this.#dispatcher = createDispatcher(options);
+    this.#onAnswer = options.onAnswer;
+    this.#dispatcher = this.#newDispatcher(options, 1);
+    this.#newConnections = this.#newDispatcher(options, 0);
   }
 
   /**
@@ -81,33 +117,30 @@ export class HttpClient {
     const target: Target = { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80') };
     const limits = this.#limits;
     const stop = new CallStop(request.signal, request.totalMs ?? limits.totalMs, target);
+    const countOpened = () => this.#openedConnections;
+    let exchange = new Exchange(countOpened);
     let response: Dispatcher.ResponseData;
-    let timer: NodeJS.Timeout | undefined;
     try {
       stop.signal.throwIfAborted();
-      response = await this.#dispatcher.request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: request.method,
-        headers: { 'accept-encoding': 'identity', ...request.headers },
-        body: request.body ?? null,
-        signal: stop.signal,
-        headersTimeout: limits.headersMs,
-        bodyTimeout: 0,
-        // Each provisional answer (1xx) starts the limit of the header anew; all together have it once more.
-        onInfo: () => {
-          timer ??= setTimeout(
-            () => stop.stop(timeoutError(target, 'did not begin to answer in time')),
-            limits.headersMs,
-          );
-        },
-      });
+      try {
+        response = await this.#send(this.#dispatcher, request, { url, target, stop, exchange });
+      } catch (error) {
+        const isStale = exchange.isOnOpenConnection && describeFailure(error, target).code === 'interrupted';
+        if (!isStale || request.isRepeatable !== true || stop.signal.aborted) throw error;
+        exchange = new Exchange(countOpened);
+        response = await this.#send(this.#newConnections, request, { url, target, stop, exchange });
+      }
     } catch (error) {
       stop.settle();
       throw describeFailure(error, target);
-    } finally {
-      clearTimeout(timer);
     }
+    const retryAfterMs = retryAfterMsOf(
+      headerOf(response.headers, 'retry-after'),
+      headerOf(response.headers, 'date'),
+      Date.now(),
+    );
+    const workMs = Math.max(0, exchange.firstByteMs - this.#roundTrip.ms);
+    this.#onAnswer?.({ status: response.statusCode, workMs, retryAfterMs });
     const body = new LimitedBody(response.body, { stop, idleMs: limits.idleMs, target });
     await refuseCompressed(response, body, target);
     const contentType = headerOf(response.headers, 'content-type');
@@ -115,18 +148,60 @@ export class HttpClient {
       status: response.statusCode,
       contentType: mediaTypeOf(contentType),
       charset: charsetOf(contentType),
-      retryAfterMs: retryAfterMsOf(
-        headerOf(response.headers, 'retry-after'),
-        headerOf(response.headers, 'date'),
-        Date.now(),
-      ),
+      retryAfterMs,
       body,
     };
   }
 
   /** Ends all calls in flight at once and closes the connections. */
   async close(): Promise<void> {
-    await this.#dispatcher.destroy(new JobtailError('aborted', 'the connections were closed'));
+    const closed = new JobtailError('aborted', 'the connections were closed');
+    await Promise.all([this.#dispatcher.destroy(closed), this.#newConnections.destroy(closed)]);
+  }
+
+  /** `pipelining`: requests at a time on one connection; 0 opens a new connection for each request. */
+  #newDispatcher({ limits, tls, proxy }: HttpClientOptions, pipelining: 0 | 1): Dispatcher {
+    // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would else switch the checks off.
+    const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };
+    const factory = (origin: string | URL, options: object) =>
+      new Pool(origin, options).on('connect', () => {
+        this.#openedConnections += 1;
+      });
+    const pool = { pipelining, keepAliveTimeout: KEEP_ALIVE_MS, keepAliveMaxTimeout: MAX_KEEP_ALIVE_MS, factory };
+    if (proxy === undefined) return new Agent({ ...pool, connect: this.#roundTrip.measuring(buildConnector(connect)) });
+    return new ProxyAgent({
+      ...pool,
+      uri: parseUrl(proxy).href,
+      proxyTunnel: false,
+      requestTls: connect,
+      proxyTls: { timeout: limits.connectMs, rejectUnauthorized: true },
+      clientFactory: (origin, options) =>
+        new Pool(origin, { ...options, headersTimeout: limits.connectMs }).compose(this.#roundTrip.observeTunnel),
+    });
+  }
+
+  async #send(dispatcher: Dispatcher, request: HttpRequest, sending: Sending): Promise<Dispatcher.ResponseData> {
+    const { url, target, stop, exchange } = sending;
+    const { headersMs } = this.#limits;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await dispatcher.compose(exchange.observe).request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: request.method,
+        headers: { 'accept-encoding': 'identity', ...request.headers },
+        body: request.body ?? null,
+        signal: stop.signal,
+        headersTimeout: headersMs,
+        bodyTimeout: 0,
+        // Each provisional answer (1xx) starts the limit of the header anew; all together have it once more.
+        onInfo: () => {
+          timer ??= setTimeout(() => stop.stop(timeoutError(target, 'did not begin to answer in time')), headersMs);
+        },
+      });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 
@@ -152,21 +227,6 @@ export async function readBeginning(answer: HttpAnswer, enoughBytes: number): Pr
     if (length >= enoughBytes) break;
   }
   return Buffer.concat(chunks, length);
-}
-
-function createDispatcher({ limits, tls, proxy }: HttpClientOptions): Dispatcher {
-  // Explicit, because NODE_TLS_REJECT_UNAUTHORIZED would else switch the checks off.
-  const connect = { ...tls, timeout: limits.connectMs, rejectUnauthorized: true };
-  const pool = { pipelining: 1 };
-  if (proxy === undefined) return new Agent({ ...pool, connect });
-  return new ProxyAgent({
-    ...pool,
-    uri: parseUrl(proxy).href,
-    proxyTunnel: false,
-    requestTls: connect,
-    proxyTls: { timeout: limits.connectMs, rejectUnauthorized: true },
-    clientFactory: (origin, options) => new Pool(origin, { ...options, headersTimeout: limits.connectMs }),
-  });
 }
 
 function parseUrl(text: string): URL {

@@ -3,7 +3,7 @@
  * the session code stands in it.
  */
 import { JobtailError } from '../../errors.ts';
-import type { Operation } from '../../operations.ts';
+import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { scanAnswer } from '../content/scan-answer.ts';
 import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
@@ -58,7 +58,8 @@ export class Transport {
    */
   async send(sending: Sending): Promise<Outcome> {
     const { operation, signal, totalMs } = sending;
-    const answer = await this.#options.http.request({ ...this.#request(sending), signal, totalMs });
+    const isRepeatable = isIdempotent(operation);
+    const answer = await this.#options.http.request({ ...this.#request(sending), signal, totalMs, isRepeatable });
     const { status } = answer;
     if (status === 200) return await this.#readSuccess(answer, sending);
     if (status >= 400) {

@@ -3,7 +3,7 @@
  * remains of it comes back.
  */
 import { JobtailError } from '../../errors.ts';
-import type { Operation } from '../../operations.ts';
+import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
 import { scanAnswer } from '../content/scan-answer.ts';
 import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
@@ -52,7 +52,8 @@ export class Transport {
     const { http, url } = this.#options;
     const { operation, envelope, signal, totalMs } = sending;
     const { xml: body, headers } = envelope;
-    const answer = await http.request({ method: 'POST', url, headers, body, signal, totalMs });
+    const isRepeatable = isIdempotent(operation);
+    const answer = await http.request({ method: 'POST', url, headers, body, signal, totalMs, isRepeatable });
     const { status } = answer;
     if (status === 200) {
       const rest = await this.#readSuccess(answer, sending);

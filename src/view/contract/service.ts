@@ -17,7 +17,7 @@ export interface ServiceState {
   } | null;
   /** Calls at a time and a minute that the configuration allows. */
   readonly concurrency: number;
-  readonly requestsPerMinute: number;
+  readonly requestsPerMinute: number | null;
   readonly disks: readonly Disk[];
   /** What only the agent itself knows is told: this server runs within it. */
   readonly withinAgent: boolean;

@@ -95,7 +95,10 @@ function Facts({ service, agent, latest, now }: FactsProps) {
           </Fact>
           <Fact word="protocol">{service.protocol.toUpperCase()}</Fact>
           <Fact word="budget">
-            {counted(service.concurrency, 'call')} at a time, {grouped(service.requestsPerMinute)} a minute
+            {counted(service.concurrency, 'call')} at a time,{' '}
+            {service.requestsPerMinute === null
+              ? 'paced by response times'
+              : `${grouped(service.requestsPerMinute)} a minute`}
           </Fact>
           {latest?.agent != null && <Fact word="waiting calls">{grouped(latest.agent.waiting)}</Fact>}
           {latest?.agent != null && <Fact word="sign-ins">{grouped(latest.agent.signIns)}</Fact>}

@@ -1,0 +1,229 @@
+/** The share of the server, in virtual time: callers that always have another call, against servers of any speed. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ServerShare } from '../../src/agent/server-share.ts';
+import { numRuns } from '../support/property-runs.ts';
+
+interface Situation {
+  /** How long the server works for each answer, one after the other and again from the beginning. */
+  readonly workMs: readonly number[];
+  readonly roundTripMs: number;
+  readonly concurrency: number;
+  readonly requestsPerMinute?: number | null;
+  /** Answers that are lost: their call ends without one, after so long. */
+  readonly lostEvery?: number;
+}
+
+interface Run {
+  /** When each call began. */
+  readonly begun: number[];
+  readonly workedMs: number;
+}
+
+/** Makes calls as soon as they may begin, for so long; the server serves all of them at the same time. */
+function saturate(situation: Situation, forMs: number, onBegin = (_: ServerShare, _now: number) => {}): Run {
+  const {
+    workMs,
+    roundTripMs,
+    concurrency,
+    requestsPerMinute = null,
+    lostEvery = Number.POSITIVE_INFINITY,
+  } = situation;
+  let now = 0;
+  const share = new ServerShare({ requestsPerMinute, monotonic: () => now });
+  const onTheirWay: { readonly at: number; readonly workMs: number; readonly isLost: boolean }[] = [];
+  const begun: number[] = [];
+  let workedMs = 0;
+  for (;;) {
+    const startAt = onTheirWay.length < concurrency ? Math.max(now, share.opensAt) : Number.POSITIVE_INFINITY;
+    const endAt = Math.min(...onTheirWay.map(({ at }) => at));
+    now = Math.min(startAt, endAt);
+    if (now > forMs) return { begun, workedMs };
+    if (endAt <= startAt) {
+      const [ended] = onTheirWay.splice(
+        onTheirWay.findIndex(({ at }) => at === endAt),
+        1,
+      );
+      if (ended?.isLost === false) share.answered({ status: 200, workMs: ended.workMs, retryAfterMs: undefined });
+      share.ended();
+      continue;
+    }
+    share.begun();
+    const work = workMs[begun.length % workMs.length] ?? 0;
+    begun.push(now);
+    const isLost = begun.length % lostEvery === 0;
+    if (!isLost) workedMs += work;
+    onTheirWay.push({ at: now + (isLost ? 60_000 : work + roundTripMs), workMs: work, isLost });
+    onBegin(share, now);
+  }
+}
+
+const situation = fc.record({
+  workMs: fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 6 }),
+  roundTripMs: fc.integer({ min: 0, max: 400 }),
+  concurrency: fc.integer({ min: 1, max: 8 }),
+});
+const FOR_MS = 120_000;
+/** Half of the idle time at the beginning is kept as credit. */
+const CREDIT_MS = 1_000;
+
+describe('the server works for one agent', () => {
+  it('half of the time at most, but for a burst and the calls that are on their way', () => {
+    fc.assert(
+      fc.property(situation, (given) => {
+        const { workedMs } = saturate(given, FOR_MS);
+        const onTheirWay = given.concurrency * Math.max(...given.workMs);
+        expect(workedMs).toBeLessThanOrEqual(FOR_MS / 2 + CREDIT_MS + 2 * onTheirWay);
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('no less than that, or than one wire takes, while calls wait', () => {
+    fc.assert(
+      fc.property(situation, ({ workMs: [workMs = 1], roundTripMs, concurrency }) => {
+        const { begun } = saturate({ workMs: [workMs], roundTripMs, concurrency }, FOR_MS);
+        const byShare = FOR_MS / (2 * workMs);
+        const byWire = (FOR_MS * concurrency) / (workMs + roundTripMs);
+        expect(begun.length).toBeGreaterThanOrEqual(Math.floor(0.95 * Math.min(byShare, byWire)));
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('60 % of 20 s at most where each answer takes 400 ms, at any number of calls at a time', () => {
+    for (const concurrency of [1, 2, 4, 8]) {
+      const { workedMs } = saturate({ workMs: [400], roundTripMs: 0, concurrency }, 20_000);
+      expect(workedMs / 20_000).toBeLessThanOrEqual(0.6);
+      expect(workedMs / 20_000).toBeGreaterThanOrEqual(0.48);
+    }
+  });
+
+  it('so often that 20 jobs are polled every 2 s with room for as many other calls, where an answer takes 12 ms', () => {
+    const { begun } = saturate({ workMs: [12], roundTripMs: 0, concurrency: 1 }, 60_000);
+    expect(begun.length / 60).toBeGreaterThan(40);
+  });
+
+  it('as often at a round trip of 150 ms, as far as its calls at a time allow', () => {
+    const { begun } = saturate({ workMs: [12], roundTripMs: 150, concurrency: 4 }, 60_000);
+    expect(begun.length).toBeGreaterThan((0.98 * 60_000 * 4) / 162);
+  });
+
+  it('in turn with the other agents of a fleet', () => {
+    let now = 0;
+    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
+    share.divideAmong(5);
+    let workedMs = 0;
+    for (; now < FOR_MS; workedMs += 100) {
+      now = Math.max(now, share.opensAt) + 100;
+      share.begun();
+      share.answered({ status: 200, workMs: 100, retryAfterMs: undefined });
+      share.ended();
+    }
+    expect(workedMs / FOR_MS).toBeLessThan(0.1 + 2_200 / FOR_MS);
+    expect(workedMs / FOR_MS).toBeGreaterThan(0.095);
+  });
+});
+
+describe('a server that was slow', () => {
+  it('is called as often as before within ten seconds of its last slow answer', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1_000, max: 600_000 }), (slowMs) => {
+        let now = 0;
+        const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
+        const call = (workMs: number) => {
+          now = Math.max(now, share.opensAt) + workMs;
+          share.begun();
+          share.answered({ status: 200, workMs, retryAfterMs: undefined });
+          share.ended();
+        };
+        call(slowMs);
+        const from = now;
+        call(10);
+        expect(now - from).toBeLessThanOrEqual(10_010);
+        const quick = now;
+        for (let calls = 0; calls < 100; calls++) call(10);
+        expect(now - quick).toBeLessThanOrEqual(2_020);
+      }),
+      numRuns(100),
+    );
+  });
+
+  it('does not delay others while one call of it hangs', () => {
+    const { begun } = saturate({ workMs: [10], roundTripMs: 0, concurrency: 4, lostEvery: 50 }, FOR_MS);
+    // Three of four calls hang at most times, for a minute each.
+    expect(begun.length).toBeGreaterThan(150);
+  });
+});
+
+describe('a pause that the server asks for', () => {
+  it('holds every call until it is over, whatever is on its way, and no longer', () => {
+    const asked = fc.record({
+      requestsPerMinute: fc.constantFrom(null, 100_000),
+      atCall: fc.integer({ min: 0, max: 50 }),
+      status: fc.constantFrom(429, 503, 500),
+      retryAfterMs: fc.integer({ min: 1, max: 60_000 }),
+    });
+    fc.assert(
+      fc.property(situation, asked, (given, { requestsPerMinute, atCall, status, retryAfterMs }) => {
+        let count = 0;
+        let from = Number.NaN;
+        const { begun } = saturate({ ...given, requestsPerMinute }, FOR_MS, (share, now) => {
+          if (count++ !== atCall) return;
+          share.answered({ status, workMs: 0, retryAfterMs });
+          from = now;
+        });
+        expect(begun.filter((at) => at > from && at < from + retryAfterMs)).toEqual([]);
+        const next = begun.find((at) => at > from);
+        const longest = 2 * given.concurrency * Math.max(...given.workMs) + 10_000;
+        if (Number.isNaN(from) || from + retryAfterMs + longest > FOR_MS) return;
+        expect(next).toBeLessThanOrEqual(from + retryAfterMs + longest);
+      }),
+      numRuns(300),
+    );
+  });
+
+  it('is of the agent where the server names no time, longer each time, and short again after an answer', () => {
+    let now = 0;
+    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => now });
+    const refused = () => share.answered({ status: 429, workMs: 1, retryAfterMs: undefined });
+    const pauses = Array.from({ length: 8 }, () => {
+      const pauseMs = refused();
+      // Those that were on their way together.
+      expect(refused()).toBeUndefined();
+      expect(share.pauseMs).toBe(pauseMs);
+      now = share.opensAt;
+      return pauseMs;
+    });
+    expect(pauses).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+    share.answered({ status: 200, workMs: 1, retryAfterMs: undefined });
+    expect(refused()).toBe(500);
+  });
+
+  it('is not cut short by a shorter one, nor by other errors', () => {
+    const share = new ServerShare({ requestsPerMinute: null, monotonic: () => 0 });
+    expect(share.answered({ status: 503, workMs: 1, retryAfterMs: 7_000 })).toBe(7_000);
+    expect(share.answered({ status: 429, workMs: 1, retryAfterMs: 1_000 })).toBeUndefined();
+    expect(share.answered({ status: 500, workMs: 1, retryAfterMs: undefined })).toBeUndefined();
+    expect(share.answered({ status: 200, workMs: 1, retryAfterMs: 9_000 })).toBeUndefined();
+    expect(share.pauseMs).toBe(7_000);
+  });
+});
+
+describe('a fixed limit', () => {
+  it('is kept in every minute, whatever the answers take, and used up while calls wait', () => {
+    fc.assert(
+      fc.property(situation, fc.integer({ min: 1, max: 6_000 }), (given, requestsPerMinute) => {
+        const { begun } = saturate({ ...given, workMs: [1], roundTripMs: 0, requestsPerMinute }, FOR_MS);
+        for (const [index, at] of begun.entries()) {
+          const inMinute = (begun.findIndex((later) => later >= at + 60_000) + begun.length + 1) % (begun.length + 1);
+          // The first one of the minute, and what a late timer is made up for.
+          expect(inMinute - index).toBeLessThanOrEqual(requestsPerMinute + 1 + Math.ceil(requestsPerMinute / 1_200));
+          if (index > 20) break;
+        }
+        expect(begun.length).toBeGreaterThanOrEqual(Math.floor(2 * requestsPerMinute * 0.99));
+      }),
+      numRuns(100),
+    );
+  });
+});

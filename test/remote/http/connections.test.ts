@@ -1,0 +1,195 @@
+/** Connections that stay open between requests: how long, what happens when the server closed one, what they measure. */
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Exchange, RoundTrip } from '../../../src/remote/http/exchange.ts';
+import { HttpClient, readBody } from '../../../src/remote/http/http-client.ts';
+import { startTcpServer, type WireServer } from '../../support/wire-server.ts';
+
+const closing: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+  for (const each of closing.splice(0).reverse()) await each.close();
+});
+
+async function serve(server: Promise<WireServer>): Promise<WireServer> {
+  const started = await server;
+  closing.push(started);
+  return started;
+}
+
+function newClient() {
+  const limits = { connectMs: 5_000, headersMs: 5_000, idleMs: 5_000, totalMs: 10_000 };
+  const client = new HttpClient({ limits });
+  closing.push(client);
+  return async (url: string, isRepeatable: boolean): Promise<string> => {
+    const { signal } = new AbortController();
+    const got = await client.request({ method: 'POST', url, headers: {}, body: 'x', signal, isRepeatable });
+    const body = (await readBody(got, 1_000)).toString();
+    // The connection is free again a moment later.
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));
+    return body;
+  };
+}
+
+describe('a connection without a request', () => {
+  test('is used again after a minute, and closed before two', async () => {
+    const server = await serve(
+      startTcpServer((socket) => socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))),
+    );
+    // The timers of the connections are those of the global object, and begin with the first answer.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const ask = newClient();
+    await ask(server.url, true);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await ask(server.url, true);
+    expect(server.connections()).toBe(1);
+    await vi.advanceTimersByTimeAsync(120_000);
+    await ask(server.url, true);
+    expect(server.connections()).toBe(2);
+  });
+});
+
+describe('a connection that the server closes when a request arrives', () => {
+  const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello';
+
+  /** Answers the first request of each connection if it is `live`, and closes it at the next one. */
+  function stale(asked: number[], live: (connection: number) => boolean, end: (socket: Socket) => void) {
+    return serve(
+      startTcpServer((socket) => {
+        const connection = asked.push(0) - 1;
+        socket.on('data', () => {
+          const requests = (asked[connection] ?? 0) + 1;
+          asked[connection] = requests;
+          if (requests === 1 && live(connection)) socket.write(OK);
+          else end(socket);
+        });
+      }),
+    );
+  }
+
+  const ways: [string, (socket: Socket) => void][] = [
+    ['in order', (socket) => void socket.end()],
+    ['with a reset', (socket) => void socket.resetAndDestroy()],
+  ];
+
+  test.each(ways)('%s costs no error: the request is sent once more on a new one', async (_, end) => {
+    const asked: number[] = [];
+    const server = await stale(asked, () => true, end);
+    const ask = newClient();
+    for (let request = 0; request < 3; request++) expect(await ask(server.url, true)).toBe('hello');
+    // The new ones are not kept: the first one may have been closed for a reason that holds for them, too.
+    expect(asked[0]).toBe(2);
+    expect(Math.max(...asked)).toBe(2);
+  });
+
+  test.each(ways)('%s is an error if the request must not be sent twice', async (_, end) => {
+    const asked: number[] = [];
+    const server = await stale(asked, () => true, end);
+    const ask = newClient();
+    expect(await ask(server.url, false)).toBe('hello');
+    await expect(ask(server.url, false)).rejects.toMatchObject({ code: 'interrupted' });
+    expect(asked).toEqual([2]);
+  });
+
+  test.each(ways)('%s is an error if it was new, or the second one, too', async (_, end) => {
+    const asked: number[] = [];
+    const server = await stale(asked, (connection) => connection === 0, end);
+    const ask = newClient();
+    expect(await ask(server.url, true)).toBe('hello');
+    await expect(ask(server.url, true)).rejects.toMatchObject({ code: 'interrupted' });
+    expect(asked).toEqual([2, 1]);
+    await expect(ask(server.url, true)).rejects.toMatchObject({ code: 'interrupted' });
+    expect(asked).toEqual([2, 1, 1]);
+  });
+
+  test('in the middle of an answer is an error: the request was answered', async () => {
+    const asked: number[] = [];
+    const server = await stale(
+      asked,
+      () => true,
+      (socket) => {
+        socket.write(OK.slice(0, -2));
+        socket.end();
+      },
+    );
+    const ask = newClient();
+    expect(await ask(server.url, true)).toBe('hello');
+    await expect(ask(server.url, true)).rejects.toMatchObject({ code: 'interrupted' });
+    expect(asked).toEqual([2]);
+  });
+});
+
+describe('what is measured, in a time that the test sets', () => {
+  function clock() {
+    const at = { ms: 1_000 };
+    vi.spyOn(performance, 'now').mockImplementation(() => at.ms);
+    return at;
+  }
+  const handler = {};
+  const options = { path: '/', method: 'POST' } as const;
+  const controller = {} as Parameters<NonNullable<import('undici').Dispatcher.DispatchHandler['onRequestStart']>>[0];
+
+  test('is the time from the request to its answer, without that for the connection', () => {
+    const at = clock();
+    const opened = { count: 3 };
+    const exchange = new Exchange(() => opened.count);
+    let sent: import('undici').Dispatcher.DispatchHandler = {};
+    exchange.observe((_, given) => {
+      sent = given;
+      return true;
+    })(options, handler);
+    at.ms += 450;
+    opened.count += 1;
+    sent.onRequestStart?.(controller, {});
+    at.ms += 162;
+    sent.onResponseStart?.(controller, 200, {}, 'OK');
+    expect(exchange.firstByteMs).toBe(162);
+    expect(exchange.isOnOpenConnection).toBe(false);
+  });
+
+  test('is the round trip that the opening of a connection takes, without the resolving of the name', async () => {
+    const server = await serve(startTcpServer(() => undefined));
+    const at = clock();
+    const roundTrip = new RoundTrip();
+    expect(roundTrip.ms).toBe(0);
+    const open = async (lookupMs: number, connectMs: number) => {
+      const opened = roundTrip.measuring((_, callback) => {
+        const socket = connect(server.port, 'localhost', () => callback(null, socket));
+        socket.prependListener('lookup', () => {
+          at.ms += lookupMs;
+        });
+        socket.prependListener('connect', () => {
+          at.ms += connectMs;
+        });
+        return socket;
+      });
+      await new Promise<void>((resolve) => {
+        opened({ hostname: 'localhost', protocol: 'http:', port: String(server.port) }, (_, socket) => {
+          socket?.destroy();
+          setImmediate(resolve);
+        });
+      });
+    };
+    await open(300, 150);
+    expect(roundTrip.ms).toBe(150);
+    await open(0, 400);
+    expect(roundTrip.ms, 'a delay on the way makes a single one slower').toBe(150);
+    for (let times = 0; times < 4; times++) await open(0, 400);
+    expect(roundTrip.ms, 'the way has changed').toBe(400);
+  });
+
+  test('is the round trip to the server that a proxy tells of by its answer', () => {
+    const at = clock();
+    const roundTrip = new RoundTrip();
+    roundTrip.observeTunnel((_, given) => {
+      at.ms += 80;
+      given.onRequestStart?.(controller, {});
+      at.ms += 170;
+      given.onRequestUpgrade?.(controller, 200, {}, {} as never);
+      return true;
+    })(options, handler);
+    expect(roundTrip.ms).toBe(170);
+  });
+});
