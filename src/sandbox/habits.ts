@@ -5,6 +5,7 @@
  */
 import { JobtailError } from '../errors.ts';
 import { DEFAULT_PATH } from '../remote/rest/contract.ts';
+import type { KeyFormat } from './cluster/key-pair.ts';
 import type { CodePage } from './operations/decoding.ts';
 import type { Language } from './rest/failures.ts';
 import { checkRelease, type Release, type ReleaseName } from './rest/releases.ts';
@@ -53,8 +54,8 @@ export function defaultHabits() {
      * same.
      */
     specificationIds: 'next' as 'next' | 'irregular' | number,
-    /** Times of jobs: in UTC with a `Z`, in UTC without saying so, or in a zone of one hour more. */
-    jobTimes: 'utc' as 'utc' | 'no-zone' | 'offset',
+    /** Times of jobs; `usual` is `utc` over SOAP, and over REST what its releases write: no zone, up to seven digits. */
+    jobTimes: 'usual' as 'usual' | 'utc' | 'no-zone' | 'offset',
     /** What is told of a job is asked of the cluster so many seconds after the last time; 0 for each time. */
     stateSeconds: 0,
     /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
@@ -70,7 +71,7 @@ export function defaultHabits() {
     /** Members of answers begin with a capital letter or a small one. */
     memberCase: 'pascal' as 'pascal' | 'camel',
     /** Whatever is not ASCII, and some of what is, is escaped in JSON; in base64 that is the plus. */
-    escapesAll: true,
+    escapesAll: false,
     escapesBase64: false,
     /** The language of problems if `Accept-Language` asks for none. */
     language: 'cs' as Language,
@@ -129,8 +130,8 @@ export function defaultHabits() {
     transferUsername: null as string | null,
     /** The directory that `sharedBasepath` shows in place of the directory of all jobs; null for the real one. */
     sharedRoot: null as string | null,
-    /** The format of temporary private keys. */
-    keyFormat: 'rsa-pem' as 'rsa-pem' | 'ec-pem' | 'ed25519-openssh',
+    /** The format of temporary private keys; `usual` is `rsa-pem` over SOAP, and that of the release over REST. */
+    keyFormat: 'usual' as 'usual' | KeyFormat,
     /** What private keys in PEM are encrypted with; null for nothing. Only REST tells it. */
     keyPassphrase: null as string | null,
     /** Every key is the real one of the account: it is not counted, and does not end. */

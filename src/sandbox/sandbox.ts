@@ -183,6 +183,7 @@ export class Sandbox {
 
   /** Comes back on the same port. */
   async listenAgain(): Promise<void> {
+    this.#place.pipeReads.start();
     this.#server = this.#createServer();
     await this.#listen(this.#port);
   }

@@ -5,8 +5,7 @@ import { onTestFinished, vi } from 'vitest';
 import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { type SshTransferOptions, sshTransfer } from '../../src/direct/ssh-transfer.ts';
-import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import { createKeyPair, type KeyFormat } from '../../src/sandbox/cluster/key-pair.ts';
 import type { Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 
@@ -15,7 +14,7 @@ export interface LendOptions {
   readonly host?: string;
   readonly allow?: boolean;
   readonly command?: string;
-  readonly format?: SandboxHabits['keyFormat'];
+  readonly format?: KeyFormat;
 }
 
 export class SshPlace extends TransferPlace {

@@ -39,7 +39,6 @@ const SPANS: Readonly<Record<string, readonly Span[]>> = {
   ],
   'without a leading slash': [['2.0', '2.1']],
   'with a leading slash': [['2.2', '6.5']],
-  'with directories': [['4.3', '6.5']],
 };
 
 export type Decoder = 'blocks' | 'stream';
@@ -71,7 +70,6 @@ export function spansOf(releases: readonly string[]): string {
 /** What is a habit of the names in a listing; undefined if they say nothing. */
 export function formOfNames(names: readonly string[]): string | undefined {
   // Absolute paths, of a scratch directory that is a link, do not begin with a number.
-  if (names.some((name) => /^\/\d+\/[^/]+\/+[^/]/.test(name))) return 'with directories';
   if (names.some((name) => /^\/\d+\/[^/]/.test(name))) return 'with a leading slash';
   return names.some((name) => /^\d+\//.test(name)) ? 'without a leading slash' : undefined;
 }

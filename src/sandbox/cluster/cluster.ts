@@ -12,6 +12,8 @@ export class SubmittedTask {
   readonly taskId: TaskId;
   readonly specificationId: string;
   readonly name: string;
+  /** Between the directory of the specification and the task's; empty if there is nothing between them. */
+  readonly subdirectory: string;
   /** The task's directory, absolute. */
   readonly directory: string;
   /** Absolute paths of the live files; they need not exist. */
@@ -23,7 +25,8 @@ export class SubmittedTask {
     this.taskId = ids.taskId;
     this.specificationId = ids.specificationId;
     this.name = ids.name;
-    this.directory = join(place.jobDirectory, ids.specificationId);
+    this.subdirectory = spec.subdirectory ?? '';
+    this.directory = join(place.jobDirectory, ids.specificationId, this.subdirectory);
     const paths = LIVE_FILE_NAMES.map((name) => [
       name,
       join(this.directory, spec.liveFiles?.[name] ?? LIVE_FILE_PATHS[name]),

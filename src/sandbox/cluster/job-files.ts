@@ -49,6 +49,7 @@ export async function* readRange(file: FileHandle, options: ReadOptions): AsyncG
 /** A file of a task as the listing finds it. */
 export interface ListedFile {
   readonly specificationId: string;
+  readonly subdirectory: string;
   /** From the task's directory, with `/`; bytes that are no UTF-8 stand as U+FFFD. */
   readonly path: string;
   /** Milliseconds since 1970. */
@@ -74,11 +75,11 @@ export async function changedFiles(
   if (since === undefined) return null;
   const { wholeSeconds = false, everything = false } = style;
   const listed: ListedFile[] = [];
-  for (const { specificationId, directory } of job.tasks) {
+  for (const { specificationId, subdirectory, directory } of job.tasks) {
     const visit = {
       ...{ root, everything },
       isNew: (modifiedNs: bigint) => (wholeSeconds ? modifiedNs - (modifiedNs % SECOND_NS) : modifiedNs) >= since,
-      add: (path: string, modifiedMs: number) => void listed.push({ specificationId, path, modifiedMs }),
+      add: (path: string, modifiedMs: number) => void listed.push({ specificationId, subdirectory, path, modifiedMs }),
     };
     await walk(Buffer.from(directory), '', [], visit);
   }

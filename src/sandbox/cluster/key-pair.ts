@@ -1,9 +1,10 @@
 /** Temporary SSH key pairs in the formats that servers hand out (docs/servers.md 5.2). */
 import { generateKeyPair, type KeyObject, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { SandboxHabits } from '../habits.ts';
 
 const generate = promisify(generateKeyPair);
+
+export type KeyFormat = 'rsa-pem' | 'ec-pem' | 'ed25519-openssh';
 
 export interface KeyPair {
   readonly privateKey: string;
@@ -12,10 +13,7 @@ export interface KeyPair {
 }
 
 /** A new pair. A passphrase encrypts the private key, unless it is in the format of OpenSSH. */
-export async function createKeyPair(
-  format: SandboxHabits['keyFormat'],
-  passphrase: string | null = null,
-): Promise<KeyPair> {
+export async function createKeyPair(format: KeyFormat, passphrase: string | null = null): Promise<KeyPair> {
   if (format === 'rsa-pem') {
     const pair = await generate('rsa', { modulusLength: 2048 });
     const { e, n } = pair.publicKey.export({ format: 'jwk' });
@@ -81,6 +79,7 @@ function openSsh(publicBlob: Buffer, publicKey: Buffer, seed: Buffer): string {
     uint32(1),
     sshStrings(publicBlob, Buffer.concat([secret, padding])),
   ]);
-  const lines = body.toString('base64').match(/.{1,70}/g) ?? [];
-  return `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines.join('\n')}\n-----END OPENSSH PRIVATE KEY-----\n`;
+  const lines = body.toString('base64').match(/.{1,76}/g) ?? [];
+  // As .NET breaks base64 into lines, between lines that end without a carriage return (docs/rest.md 3.7).
+  return `-----BEGIN OPENSSH PRIVATE KEY-----\n${lines.join('\r\n')}\n-----END OPENSSH PRIVATE KEY-----\n`;
 }

@@ -6,6 +6,8 @@ export interface TaskSpec {
   readonly taskId?: string;
   /** The id that listed names begin with; by default as the habit `specificationIds` says (docs/servers.md 4.2). */
   readonly specificationId?: string;
+  /** The task's own directory below that of its specification (ClusterTaskSubdirectory); none by default. */
+  readonly subdirectory?: string;
   /** `task ` and its place in the job by default. */
   readonly name?: string;
   /** It is queued for so many milliseconds before it starts; then its directory is made, too. 0 by default. */

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import type { SandboxHabits } from '../habits.ts';
 import { ServiceFault } from '../refusals.ts';
 import type { SubmittedJob } from './cluster.ts';
-import { createKeyPair, type KeyPair } from './key-pair.ts';
+import { createKeyPair, type KeyFormat, type KeyPair } from './key-pair.ts';
 
 /** In the words of REST; how SOAP puts it is not known. */
 const MISMATCH = 'The direct transfer could not be finished due to a public key mismatch.';
@@ -16,6 +16,12 @@ export interface OpenKey {
   /** One line as in authorized_keys, without a comment. */
   readonly publicKey: string;
   readonly issuedAtMs: number;
+}
+
+/** What a protocol says of its keys. */
+export interface KeyHabits {
+  readonly counts: SandboxHabits['maxKeysCounts'];
+  readonly format: KeyFormat;
 }
 
 /** Called with each key once, so that a real sshd can be told of it. */
@@ -52,16 +58,16 @@ export class TransferKeys {
   }
 
   /**
-   * Makes a method for a job; null where the service has none. Beyond the number of keys, of which `counts` says which
-   * are counted, it is a fault.
+   * Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. The release says
+   * which keys are counted, and their usual format.
    */
-  async issue(job: SubmittedJob, counts: SandboxHabits['maxKeysCounts']) {
+  async issue(job: SubmittedJob, release: KeyHabits = { counts: this.#habits.maxKeysCounts, format: 'rsa-pem' }) {
     const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername, keyPassphrase } = this.#habits;
     if (protocol === 'none') return null;
     const sharedBasepath = sharedRoot === null ? job.directory : join(sharedRoot, basename(job.directory));
     const place = { serverHostname, sharedBasepath, protocol };
     if (protocol === 'NetworkShare') return { ...place, credentials: null };
-    const pair = await (this.#habits.accountKeys ? this.#account(job) : this.#temporary(job, counts));
+    const pair = await (this.#habits.accountKeys ? this.#account(job, release) : this.#temporary(job, release));
     const credentials = {
       username: transferUsername ?? userInfo().username,
       ...pair,
@@ -80,9 +86,9 @@ export class TransferKeys {
     await this.#hooks.onKeyEnded?.(job.jobId, key.publicKey);
   }
 
-  async #temporary(job: SubmittedJob, counts: SandboxHabits['maxKeysCounts']): Promise<KeyPair> {
+  async #temporary(job: SubmittedJob, { counts, format }: KeyHabits): Promise<KeyPair> {
     // Made before it is counted, so that calls at the same time cannot pass the limit together.
-    const pair = await this.#createPair();
+    const pair = await this.#createPair(format);
     const ever = this.#issued.get(job.jobId) ?? 0;
     const open = this.open.filter(({ jobId }) => jobId === job.jobId).length;
     if ((counts === 'ever' ? ever : open) >= this.#habits.maxKeys) {
@@ -94,15 +100,16 @@ export class TransferKeys {
     return pair;
   }
 
-  #account({ jobId }: SubmittedJob): Promise<KeyPair> {
-    this.#accountKey ??= this.#createPair().then(async (pair) => {
+  #account({ jobId }: SubmittedJob, { format }: KeyHabits): Promise<KeyPair> {
+    this.#accountKey ??= this.#createPair(format).then(async (pair) => {
       await this.#hooks.onKeyIssued?.(jobId, pair.publicKey);
       return pair;
     });
     return this.#accountKey;
   }
 
-  #createPair(): Promise<KeyPair> {
-    return createKeyPair(this.#habits.keyFormat, this.#habits.keyPassphrase);
+  #createPair(usual: KeyFormat): Promise<KeyPair> {
+    const { keyFormat } = this.#habits;
+    return createKeyPair(keyFormat === 'usual' ? usual : keyFormat, this.#habits.keyPassphrase);
   }
 }

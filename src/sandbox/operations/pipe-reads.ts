@@ -34,9 +34,13 @@ export class PipeReads {
     }
   }
 
-  /** Ends all that hangs, as a restart of the service does. */
+  /** Ends all that hangs, and what would hang from now on: the service goes away. */
   stop(): void {
     this.#stop.abort();
+  }
+
+  /** The service is back. */
+  start(): void {
     this.#stop = new AbortController();
   }
 }

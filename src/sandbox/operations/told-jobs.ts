@@ -2,14 +2,17 @@
 import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 
-const OFFSET_MS = 3_600_000;
+const ZONE_MS = 3_600_000;
+
+/** How a time is written: in UTC with a `Z`, in UTC without saying so, or in a zone of one hour more. */
+type TimeForm = Exclude<SandboxHabits['jobTimes'], 'usual'>;
 
 export interface ToldTask {
   readonly id: string;
   readonly name: string;
   readonly state: string;
-  readonly startTime: string | null;
-  readonly endTime: string | null;
+  readonly startMs: number | null;
+  readonly endMs: number | null;
   readonly errorMessage: string | null;
   readonly allocatedSeconds: number | null;
 }
@@ -18,21 +21,21 @@ export interface ToldJob {
   readonly id: string;
   readonly name: string;
   readonly state: string;
-  readonly creationTime: string | null;
-  readonly submitTime: string | null;
-  readonly startTime: string | null;
-  readonly endTime: string | null;
+  readonly creationMs: number | null;
+  readonly submitMs: number | null;
+  readonly startMs: number | null;
+  readonly endMs: number | null;
   readonly allocatedSeconds: number | null;
   readonly tasks: readonly ToldTask[];
 }
 
 export class ToldJobs {
-  readonly #habits: Pick<SandboxHabits, 'stateSeconds' | 'jobTimes'>;
+  readonly #habits: Pick<SandboxHabits, 'stateSeconds'>;
   readonly #clock: () => number;
   readonly #told = new WeakMap<SubmittedJob, { readonly atMs: number; readonly told: ToldJob }>();
 
   /** `clock` in milliseconds. */
-  constructor(habits: Pick<SandboxHabits, 'stateSeconds' | 'jobTimes'>, clock: () => number) {
+  constructor(habits: Pick<SandboxHabits, 'stateSeconds'>, clock: () => number) {
     this.#habits = habits;
     this.#clock = clock;
   }
@@ -41,51 +44,50 @@ export class ToldJobs {
     const nowMs = this.#clock();
     const last = this.#told.get(job);
     if (last !== undefined && nowMs < last.atMs + this.#habits.stateSeconds * 1000) return last.told;
-    const told = toldJob(job, nowMs, (atMs) => timeOf(atMs, job, this.#habits.jobTimes));
+    const told = toldJob(job, nowMs);
     this.#told.set(job, { atMs: nowMs, told });
     return told;
   }
 }
 
-type TimeTeller = (atMs: number | undefined) => string | null;
-
-function toldJob(job: SubmittedJob, nowMs: number, time: TimeTeller): ToldJob {
+/** Times are told as if all of the job had been so many seconds earlier as it says. */
+function toldJob(job: SubmittedJob, nowMs: number): ToldJob {
   const { startedAtMs, endedAtMs } = job;
+  const told = (atMs: number | undefined) => (atMs === undefined ? null : atMs - job.ageSeconds * 1000);
   return {
     id: job.jobId,
     name: job.name,
     state: job.toldState ?? job.state,
-    creationTime: time(job.createdAtMs),
-    submitTime: time(job.submittedAtMs),
-    startTime: time(startedAtMs),
-    endTime: time(endedAtMs),
+    creationMs: told(job.createdAtMs),
+    submitMs: told(job.submittedAtMs),
+    startMs: told(startedAtMs),
+    endMs: told(endedAtMs),
     allocatedSeconds: secondsBetween(startedAtMs, endedAtMs ?? nowMs),
-    tasks: job.tasks.map((task) => toldTask(task, nowMs, time)),
+    tasks: job.tasks.map((task) => toldTask(task, nowMs, told)),
   };
 }
 
-function toldTask({ taskId, name, run }: SubmittedTask, nowMs: number, time: TimeTeller): ToldTask {
+function toldTask(
+  { taskId, name, run }: SubmittedTask,
+  nowMs: number,
+  told: (atMs: number | undefined) => number | null,
+): ToldTask {
   const { state, startedAtMs, endedAtMs, errorMessage } = run;
   return {
     id: taskId,
     name,
     state,
-    startTime: time(startedAtMs),
-    endTime: time(endedAtMs),
+    startMs: told(startedAtMs),
+    endMs: told(endedAtMs),
     errorMessage,
     allocatedSeconds: secondsBetween(startedAtMs, endedAtMs ?? nowMs),
   };
 }
 
-function timeOf(
-  atMs: number | undefined,
-  { ageSeconds }: SubmittedJob,
-  form: SandboxHabits['jobTimes'],
-): string | null {
-  if (atMs === undefined) return null;
-  const toldMs = atMs - ageSeconds * 1000;
-  if (form === 'offset') return new Date(toldMs + OFFSET_MS).toISOString().replace('Z', '+01:00');
-  const text = new Date(toldMs).toISOString();
+/** A time in milliseconds as text. */
+export function timeText(atMs: number, form: TimeForm): string {
+  if (form === 'offset') return new Date(atMs + ZONE_MS).toISOString().replace('Z', '+01:00');
+  const text = new Date(atMs).toISOString();
   return form === 'utc' ? text : text.replace('Z', '');
 }
 

@@ -123,9 +123,9 @@ async function answer(
   { exchange, release, place }: RestContext,
 ): Promise<Answer> {
   const { operation } = request;
-  if (operation === 'ListJobsForCurrentUser') return jobsOf(user.username, place);
+  if (operation === 'ListJobsForCurrentUser') return jobsOf(user.username, release, place);
   const job = jobOf(request, user, place);
-  if (operation === 'GetCurrentInfoForJob') return currentInfo(job, place);
+  if (operation === 'GetCurrentInfoForJob') return currentInfo(job, release, place);
   return runOperation(operation, request, { job, rules, release, place, user, signal: exchange.signal });
 }
 

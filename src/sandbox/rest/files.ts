@@ -12,8 +12,6 @@ import { answerOf, type RestCall, streamed } from './call.ts';
 import { askedName, listedName } from './names.ts';
 import { RestFailure } from './problems.ts';
 
-/** How far the dates of files are from UTC, which they do not say. */
-const ZONE_MS = 3_600_000;
 const MIB = 1024 * 1024;
 /** Of files that are listed besides the real ones. */
 const EXTRA_FILES_MS = Date.UTC(2021, 3, 1);
@@ -40,9 +38,9 @@ export async function listing({ job, release, place }: RestCall): Promise<Answer
   return answerOf(habits.nilEntries ? [null, ...entries] : entries, place);
 }
 
-/** Whole seconds, and no zone. */
+/** Whole seconds. */
 function dateOf(modifiedMs: number): string {
-  return new Date(modifiedMs + ZONE_MS).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+  return `${new Date(modifiedMs).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length)}Z`;
 }
 
 export async function wholeFile(name: string, call: RestCall): Promise<Answer> {

@@ -6,19 +6,20 @@ import type { Release } from './releases.ts';
 
 /** As listed; `absolute` where the scratch directory is a link. */
 export function listedName(file: ListedFile, job: SubmittedJob, { names }: Release, absolute: boolean): string {
-  const { specificationId, path } = file;
-  if (absolute) return join(job.directory, specificationId, path);
-  const [base = '', ...above] = path.split('/').reverse();
-  if (names === 'flat') return `/${specificationId}/${base}`;
-  if (names === 'slashes') return `${specificationId}/${above.reverse().join('/')}//${base}`;
-  return `/${specificationId}/${path}`;
+  const { specificationId, subdirectory, path } = file;
+  const whole = join('/', specificationId, subdirectory, path);
+  if (absolute) return join(job.directory, whole);
+  if (names === 'no-subdirectory') return `/${specificationId}/${path}`;
+  return names === 'slashes' ? `${specificationId}/${subdirectory}//${path}` : whole;
 }
 
 /**
  * What a name that is asked for begins with after the parts that the release wants there; undefined if these are not
  * there.
  */
-export function askedName(name: string, job: SubmittedJob, { asked }: Release): string | undefined {
+export function askedName(given: string, job: SubmittedJob, release: Release): string | undefined {
+  const { asked } = release;
+  const name = release.slash === 'optional' && !given.startsWith('/') ? `/${given}` : given;
   if (!/^\/(?!\/)/.test(name)) return undefined;
   const [, first = '', second] = name.split('/');
   const isTask = (id: string | undefined) => job.tasks.some(({ taskId }) => taskId === id);

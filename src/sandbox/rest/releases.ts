@@ -3,6 +3,7 @@
  * release from which on it is so. Where docs/rest.md leaves open since when, the table says what the sandbox does.
  */
 import { JobtailError } from '../../errors.ts';
+import type { KeyFormat } from '../cluster/key-pair.ts';
 
 /** The releases that differ, each with the version that it begins with. */
 const BEGINNINGS = {
@@ -58,10 +59,12 @@ export interface Release {
 
   /** How the text of live files is made (3.2). */
   readonly decoder: 'blocks' | 'stream';
-  /** Names, or names with dates (3.3). */
+  /** Names with dates; or names alone, as an early generation that is in no release (3.3). */
   readonly listing: 'names' | 'dates';
-  /** `{spec}/{sub}//{file}`, `/{spec}/{file}`, `/{spec}/{sub}/{file}` (3.4). */
-  readonly names: 'slashes' | 'flat' | 'whole';
+  /** `{spec}/{sub}//{path}`, `/{spec}/{path}`, `/{spec}/{sub}/{path}` (3.4). */
+  readonly names: 'slashes' | 'no-subdirectory' | 'whole';
+  /** Whether the name of a whole file begins with a slash (3.4). */
+  readonly slash: 'needed' | 'optional';
   /** What the name of a whole file begins with: the specification; the job; the job unless the specification has the id of a task (3.4). */
   readonly asked: 'specification' | 'job' | 'job-unless-task';
   /** Characters of such a name; a longer one is refused. */
@@ -75,8 +78,8 @@ export interface Release {
 
   /** LocalSftpScp is there (1.3). */
   readonly localProtocol: boolean;
-  /** The port of a key has a member of its own (3.7). */
-  readonly port: boolean;
+  /** Of private keys (3.7). */
+  readonly keyFormat: KeyFormat;
   /** The keys that count towards the number of a job (3.7). */
   readonly keysCount: 'open' | 'ever';
 
@@ -113,8 +116,9 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   validates: { '2.0': 'none', '2.1': 'bodies', '5.0': 'all' },
   // docs/rest.md 3
   decoder: { '2.0': 'blocks', '6.4': 'stream' },
-  listing: { '2.0': 'names', '2.2': 'dates' },
-  names: { '2.0': 'slashes', '2.2': 'flat', '4.3': 'whole' },
+  listing: { '2.0': 'dates' },
+  names: { '2.0': 'slashes', '2.2': 'no-subdirectory', '4.3': 'whole' },
+  slash: { '2.0': 'needed', '4.3': 'optional' },
   asked: {
     '2.0': 'specification',
     '4.0': 'job',
@@ -124,7 +128,7 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   },
   maxNameLength: { '2.0': 255, '2.1': 50, '4.3': 255 },
   deletion: { '2.0': 'unnoticed', '5.0': 'gone', '6.0': 'archive' },
-  port: { '2.0': false, '4.2.0': true },
+  keyFormat: { '2.0': 'rsa-pem', '6.0': 'ed25519-openssh' },
   keysCount: { '2.0': 'open', '5.0': 'ever', '6.4': 'open' },
   // docs/rest.md 4
   lexisToken: { '2.0': false, '4.2.0': true },
@@ -159,7 +163,7 @@ export function releaseOf(name: ReleaseName, unlike: Partial<Release> = {}): Rel
 export function valueAt<Value>(row: Row<Value>, name: ReleaseName): Value {
   const until = RELEASE_NAMES.slice(0, RELEASE_NAMES.indexOf(name) + 1);
   const from = until.findLast((one) => one in row) ?? '2.0';
-  return row[from] ?? row['2.0'];
+  return row[from] as Value;
 }
 
 /** A name that is none of the table, or something that no release does, is a `usage` error. */

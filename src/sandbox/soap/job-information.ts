@@ -1,7 +1,7 @@
 /** The two operations of JobManagementWs (docs/interface.md 10): what is told of jobs and of their tasks, as XML. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
-import type { ToldJob, ToldTask } from '../operations/told-jobs.ts';
+import { type ToldJob, type ToldTask, timeText } from '../operations/told-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
 import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
 
@@ -40,10 +40,10 @@ function jobMembers(job: ToldJob, habits: SandboxHabits): string {
     textElement('state', job.state),
     textElement('priority', 'Average'),
     memberElement('project', null, habits.nullMembers),
-    valueElement('creationTime', job.creationTime),
-    valueElement('submitTime', job.submitTime),
-    valueElement('startTime', job.startTime),
-    valueElement('endTime', job.endTime),
+    timeElement('creationTime', job.creationMs, habits),
+    timeElement('submitTime', job.submitMs, habits),
+    timeElement('startTime', job.startMs, habits),
+    timeElement('endTime', job.endMs, habits),
     valueElement('totalAllocatedTime', job.allocatedSeconds),
     memberElement('allParameters', null, habits.nullMembers),
     // Of a type of its own, whose members have the names of those of the job.
@@ -54,19 +54,24 @@ function jobMembers(job: ToldJob, habits: SandboxHabits): string {
 }
 
 /** The members of a SubmittedTaskInfoExt in their order. */
-function taskMembers(task: ToldTask, { nullMembers }: SandboxHabits): string {
+function taskMembers(task: ToldTask, habits: SandboxHabits): string {
+  const { nullMembers } = habits;
   const told = [
     textElement('id', task.id),
     textElement('name', task.name),
     textElement('state', task.state),
     valueElement('allocatedTime', task.allocatedSeconds),
-    memberElement('allocatedCoreIds', task.startTime === null ? null : '0', nullMembers),
-    valueElement('startTime', task.startTime),
-    valueElement('endTime', task.endTime),
+    memberElement('allocatedCoreIds', task.startMs === null ? null : '0', nullMembers),
+    timeElement('startTime', task.startMs, habits),
+    timeElement('endTime', task.endMs, habits),
     memberElement('errorMessage', task.errorMessage, nullMembers),
     memberElement('allParameters', null, nullMembers),
   ];
   return told.join('');
+}
+
+function timeElement(name: string, atMs: number | null, { jobTimes }: SandboxHabits): string {
+  return valueElement(name, atMs === null ? null : timeText(atMs, jobTimes === 'usual' ? 'utc' : jobTimes));
 }
 
 /** One that is always there, and nil without a value. */

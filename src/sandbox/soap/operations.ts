@@ -34,7 +34,7 @@ export function runOperation(
 }
 
 async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
-  const method = await keys.issue(job, habits.maxKeysCounts);
+  const method = await keys.issue(job);
   const name = 'GetFileTransferMethodResult';
   if (method === null) {
     yield* absent(name, habits);

@@ -20,9 +20,7 @@ describe('the releases that fit', () => {
   it.each(ALL)('have %s among them, by all that it does', (name) => {
     const release = releaseOf(name as (typeof RELEASE_NAMES)[number]);
     const { readAddresses: read, keyAddresses: key } = release;
-    const form = { slashes: 'without a leading slash', flat: 'with a leading slash', whole: 'with directories' }[
-      release.names
-    ];
+    const form = release.names === 'slashes' ? 'without a leading slash' : 'with a leading slash';
     const paths = { specification: ['listed'], job: ['below the job'], 'job-unless-task': ['listed', 'below the job'] };
     for (const path of paths[release.asked]) {
       for (const listing of read === 'both' ? either(LISTING) : LISTING[read]) {
@@ -50,7 +48,7 @@ describe('the releases that fit', () => {
   it.each([
     [['503///stdout.txt'], 'without a leading slash'],
     [['/503/stdout.txt'], 'with a leading slash'],
-    [['/503/stdout.txt', '/503/results/a b.bin'], 'with directories'],
+    [['/503/stdout.txt', '/503/results/a b.bin'], 'with a leading slash'],
     [['/scratch/503/stdout.txt'], undefined],
     [[], undefined],
   ])('go by the names of %j: %s', (names, form) => {

@@ -51,9 +51,8 @@ describe('a key', () => {
     const { Credentials } = key.json;
     expect(Credentials).toMatchObject({
       Username: 'hpc',
-      Password: null,
-      Passphrase: null,
-      PrivateKeyCertificate: null,
+      ...(release >= '4.1' && { Password: null, Passphrase: null }),
+      ...(release >= '4.3' && { PrivateKeyCertificate: null }),
     });
     expect(sandbox.openKeys.map(({ publicKey }) => publicKey)).toEqual([Credentials.PublicKey]);
     expect(await end(key)).toMatchObject({ status: 200, json: expect.any(String) });
