@@ -47,7 +47,8 @@ once(`node_modules/.jobtail-setup-node${major}`, ['npm-shrinkwrap.json'], () => 
   process.stderr.write('jobtail: installing packages (the SQLite module may compile for a minute or two)\n');
   run('npm', ['ci', '--no-audit', '--no-fund']);
 });
-const bundling = ['rolldown.config.mjs', 'scripts/page-assets.mjs', 'scripts/third-party-licences.mjs'];
+const parts = ['page-assets', 'smaller-packages', 'third-party-licences'].map((name) => `scripts/${name}.mjs`);
+const bundling = ['rolldown.config.mjs', ...parts];
 const buildInputs = [...bundling, 'npm-shrinkwrap.json', ...sources];
 once('dist/.jobtail-build', buildInputs, () => {
   // Built beside it and renamed: an agent that runs from here keeps a whole program at every moment but one.

@@ -9,6 +9,7 @@ const INSTEAD = {
     exports.Agent = require('./lib/dispatcher/agent');
     exports.Pool = require('./lib/dispatcher/pool');
     exports.ProxyAgent = require('./lib/dispatcher/proxy-agent');
+    exports.buildConnector = require('./lib/core/connect');
     exports.errors = require('./lib/core/errors');`,
   // By which a contract would be fetched, with axios; the one here is in the program.
   'soap/lib/http.js': 'exports.HttpClient = undefined;',

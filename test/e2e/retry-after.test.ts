@@ -36,9 +36,8 @@ it.concurrent.for([
   expect(page?.[2]).toBe(new Date(error.retryAt ?? 0).toTimeString().slice(0, 8));
   expect((await place.agent('status', job.jobId)).stdout).toContain('tried again in ');
 
-  // Nobody has to wait for it: a person who asks, or a restart, has it tried at once.
-  if (operation === 'SignIn') agent.signal('SIGHUP');
-  else expect(await place.agent('watch', job.jobId, '--task', task.taskId)).toMatchObject({ code: 0 });
+  // An operator who knows better has it tried at once.
+  agent.signal('SIGHUP');
   await place.mirrored(job, 'stdout');
   await until('the error to go', async () => (await place.status()).jobs[0]?.error === null);
 });
