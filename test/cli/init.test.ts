@@ -68,11 +68,24 @@ describe('the service that tells of jobs', () => {
 describe('the protocol of an address', () => {
   const SIGN_IN = 'UserAndLimitationManagement/AuthenticateUserPassword';
   const wsdl = '<definitions targetNamespace="urn:x"><operation name="DownloadPartsOfJobFilesFromCluster"/>';
+  const NO_JSON =
+    '{"title":"One or more validation errors occurred.","status":400,"errors":{"$":["\'not JSON\' is an invalid JSON literal."]}}';
+  /** Answers to other paths and verbs, of releases and of what stands before them. */
+  const ELSEWHERE = [
+    ['V6.3.2', 500, ''],
+    ['V5.0.0', 404, 'Status Code: 404; Not Found'],
+    ['a proxy with a page', 200, '<html>Welcome</html>'],
+    ['a proxy that wants a sign-in', 401, ''],
+    ['a proxy that refuses', 405, ''],
+  ] as const;
 
-  /** A server that answers each path with a status and a text. */
-  async function found(answer: (path: string) => readonly [number, string?], path = ''): Promise<unknown> {
-    const server = http.createServer(({ url = '' }, response) => {
-      const [status, text] = answer(url);
+  /** A server that answers each path and verb with a status and a text. */
+  async function found(
+    answer: (path: string, method: string) => readonly [number, string?],
+    path = '',
+  ): Promise<unknown> {
+    const server = http.createServer(({ url = '', method = '' }, response) => {
+      const [status, text] = answer(url, method);
       response.writeHead(status).end(text);
     });
     onTestFinished(() => void server.close());
@@ -96,13 +109,17 @@ describe('the protocol of an address', () => {
     ['/a/heappe', '/a/heappe', { baseUrl: '/a', path: '/heappe' }],
     ['/a', '/a', { baseUrl: '', path: '/a' }],
     ['/swagger/index.html', '/heappe', { baseUrl: '', path: '/heappe' }],
-  ])('at %j is REST where the sign-in at %s wants another verb', async (given, path, service) => {
-    const answer = (url: string) => [url === `${path}/${SIGN_IN}` ? 405 : 404] as const;
-    expect(await found(answer, given)).toEqual({ protocol: 'rest', ...service });
+  ])('at %j is REST where the framework of the sign-in at %s refuses what is no JSON', async (given, path, service) => {
+    for (const [, status, text] of ELSEWHERE) {
+      const answer = (url: string, method: string) =>
+        url === `${path}/${SIGN_IN}` && method === 'POST' ? ([400, NO_JSON] as const) : ([status, text] as const);
+      expect(await found(answer, given)).toEqual({ protocol: 'rest', ...service });
+    }
   });
 
-  it('is none where every address gets the same answer', async () => {
-    for (const status of [200, 401, 404, 405, 500]) expect(await found(() => [status, 'Welcome'])).toBeUndefined();
+  it.each(ELSEWHERE)('is none where every address gets the same answer: %s', async (_who, status, text) => {
+    expect(await found(() => [status, text])).toBeUndefined();
+    expect(await found(() => [400, 'Welcome'])).toBeUndefined();
   });
 });
 

@@ -217,10 +217,13 @@ describe('agent init', () => {
     await answer('it starts with https://', sandbox.baseUrl);
     await answer('How to sign in', '');
     await answer('User name', 'alice');
+    // The questions and the answers stand on the screen together.
+    await terminal.shows(/^Address of the middleware: .*not an address$/m);
+    await terminal.shows(/^User name: alice$/m);
     await answer('Password (not shown)', sandbox.secrets.password);
     expect(await terminal.ended).toBe(0);
-    expect(terminal.text).toMatch(/✓.* sign-in/);
-    expect(terminal.text).not.toContain(sandbox.secrets.password);
+    await terminal.shows(/✓.* sign-in/);
+    expect(`${terminal.text} ${terminal.screen}`).not.toContain(sandbox.secrets.password);
     const password = path.join(place.directory, 'password');
     expect(fs.readFileSync(password, 'utf8')).toBe(`${sandbox.secrets.password}\n`);
     expect(fs.statSync(password).mode & 0o777).toBe(0o600);

@@ -123,7 +123,7 @@ describe('on a terminal', needs('script'), () => {
     const { job, task, write } = await follow(place);
     await write('stdout', '\u001b[32mgreen\u001b[0m\n');
     const terminal = new Terminal(['tail', job.jobId, '-f', '-c', place.configFile], { context, cwd: place.directory });
-    await terminal.shows('\u001b[32mgreen\u001b[0m');
+    await terminal.writes('\u001b[32mgreen\u001b[0m');
     await write('stderr', '10 %');
     await terminal.shows('10 %');
     await write('stderr', '\r50 %');

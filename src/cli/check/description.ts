@@ -51,16 +51,20 @@ async function descriptionOf(url: string, signal: AbortSignal, way: Way): Promis
   return answer?.status === 200 ? answer.text : undefined;
 }
 
-/** What is at an address, to somebody who only looks: a GET; undefined if nothing answers. */
+/** The answer of an address to a GET, or to a POST of `body`; undefined if nothing answers. */
 export async function answerOf(
   url: string,
   signal: AbortSignal,
-  way: Way = {},
+  { body, ...way }: Way & { readonly body?: { readonly contentType: string; readonly text: string } } = {},
 ): Promise<{ readonly status: number; readonly text: string } | undefined> {
   const limits = { connectMs: LIMIT_MS, headersMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: LIMIT_MS };
   const client = new HttpClient({ limits, ...way });
   try {
-    const answer = await client.request({ method: 'GET', url, headers: {}, signal });
+    const request =
+      body === undefined
+        ? { method: 'GET' as const, headers: {} }
+        : { method: 'POST' as const, headers: { 'Content-Type': body.contentType }, body: body.text };
+    const answer = await client.request({ ...request, url, signal });
     const text = (await readBody(answer, MOST_BYTES)).toString('utf8');
     return { status: answer.status, text };
   } catch {

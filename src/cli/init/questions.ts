@@ -38,7 +38,6 @@ export function askerOf(signal: AbortSignal): Ask {
 }
 
 async function lineTyped(prompt: string, secret: boolean, signal: AbortSignal): Promise<string> {
-  process.stderr.write(prompt);
   const hidden = new Writable({ write: (_bytes, _encoding, done) => done() });
   const lines = readline.createInterface({
     input: process.stdin,
@@ -48,8 +47,10 @@ async function lineTyped(prompt: string, secret: boolean, signal: AbortSignal): 
   const closed = new AbortController();
   lines.once('close', () => closed.abort());
   lines.once('SIGINT', () => closed.abort());
+  // readline erases the line before it writes its question: a prompt that stands there already would be gone.
+  if (secret) process.stderr.write(prompt);
   try {
-    const typed = await lines.question('', { signal: AbortSignal.any([signal, closed.signal]) });
+    const typed = await lines.question(secret ? '' : prompt, { signal: AbortSignal.any([signal, closed.signal]) });
     return secret ? typed : typed.trim();
   } catch {
     throw new JobtailError('aborted', 'there was no answer');

@@ -14,7 +14,6 @@ export type FoundService =
 
 export type Protocol = FoundService['protocol'];
 
-const METHOD_NOT_ALLOWED = 405;
 /** The name that the file-transfer service usually has. */
 const SOAP_NAME = 'FileTransferWs';
 
@@ -50,9 +49,13 @@ function restPlaces(origin: string, path: string): RestService[] {
   return [...(path === '' ? [] : [place('', path)]), place(path, DEFAULT_PATH), place('', DEFAULT_PATH)];
 }
 
-/** The sign-in, which all releases have, is there and wants another verb (docs/rest.md 1.1); what nobody has is not. */
+/**
+ * Whether the sign-in of REST is there. The framework of all releases refuses a request that is no JSON before the sign-in
+ * sees it, and lists what is wrong in `errors` (docs/rest.md 1.1). Statuses of other paths and verbs differ by release, and
+ * a proxy may answer those by itself.
+ */
 async function speaksRest({ baseUrl, path }: RestService, signal: AbortSignal): Promise<boolean> {
-  const statusOf = async (name: string) => (await answerOf(`${baseUrl}${path}/${name}`, signal))?.status;
-  if ((await statusOf(SIGN_IN_PATHS.password)) !== METHOD_NOT_ALLOWED) return false;
-  return (await statusOf(`${SIGN_IN_PATHS.password}NotThere`)) !== METHOD_NOT_ALLOWED;
+  const body = { contentType: 'application/json', text: 'not JSON' };
+  const answer = await answerOf(`${baseUrl}${path}/${SIGN_IN_PATHS.password}`, signal, { body });
+  return answer?.status === 400 && /^\s*\{[\s\S]*"errors"\s*:\s*\{/.test(answer.text);
 }
