@@ -10,7 +10,7 @@ export type Version = (typeof VERSIONS)[number];
 /** The releases of the REST interface that are held against the contract (docs/rest.md). */
 export const RELEASES = ['2.0', '2.2', '3.1', '4.0', '4.1', '4.2', '4.3', '5.0', '6.0', '6.2', '6.3', '6.4'] as const;
 
-/** The oldest, one that loses directories, the newest; the others are held against it in long/rest.test.ts. */
+/** The oldest, one that lists all but the task's own directory, the newest; the others are held against it in long/rest.test.ts. */
 export const MAIN_RELEASES: readonly (typeof RELEASES)[number][] = ['2.0', '4.2', '6.4'];
 
 /** A protocol with its version or release: what a scenario may ask of it. */
