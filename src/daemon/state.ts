@@ -16,6 +16,15 @@ import { Transfers } from './transfers.ts';
 /** Where large answers wait on the disk. */
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
 
+/** Nobody but the agent's user has business in the state: who can read its files can lock them. */
+const PRIVATE_MODE = 0o700;
+
+/** An older version made the directory with 0750. */
+function narrow(directory: string): void {
+  const { mode, uid } = fs.statSync(directory);
+  if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) fs.chmodSync(directory, PRIVATE_MODE);
+}
+
 /** Makes the directories of the configuration; errors name the key that says where they are. */
 export function makeDirectories(config: Config): void {
   const make = (directory: string, key: string, mode: number) => {
@@ -34,8 +43,9 @@ export function makeDirectories(config: Config): void {
     }
   };
   make(config.mirror.directory, 'mirror.directory', 0o750);
-  make(config.state.directory, 'state.directory', 0o750);
-  make(spillDirectory(config), 'state.directory', 0o700);
+  make(config.state.directory, 'state.directory', PRIVATE_MODE);
+  narrow(config.state.directory);
+  make(spillDirectory(config), 'state.directory', PRIVATE_MODE);
 }
 
 /** The state, for the one who may write it alone. */

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
 import { keepAlive, pragma } from './native.ts';
-import { requireRegularDatabase } from './state-files.ts';
+import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
 export type SqliteDatabase = Database.Database;
 
@@ -70,7 +70,8 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
 }
 
 function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): SqliteDatabase {
-  requireRegularDatabase(file);
+  if (owner) makePrivateDatabase(file);
+  else requireRegularDatabase(file);
   const db = keepAlive(new Database(file, { timeout: BUSY_TIMEOUT_MS }));
   try {
     db.exec(`PRAGMA journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);

@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { asStoreError } from './database.ts';
 import { keepAlive } from './native.ts';
-import { openStateFile, requireRegularDatabase } from './state-files.ts';
+import { makePrivateDatabase, openStateFile, requireRegularDatabase } from './state-files.ts';
 
 export interface DirectoryLock {
   release(): void;
@@ -25,6 +25,12 @@ const LOOK_TIMEOUT_MS = 1_000;
 
 /** Takes the lock, or throws `locked` with the pid of the process that has it. */
 export function lockDirectory(directory: string): DirectoryLock {
+  try {
+    makePrivateDatabase(lockFile(directory));
+  } catch (error) {
+    // Another agent that starts at the same moment made it.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asJobtailError(error);
+  }
   const db = unlessBusy(lockFile(directory), { timeout: LOOK_TIMEOUT_MS }, 'BEGIN EXCLUSIVE');
   if (db === undefined) {
     const pid = holderOf(directory);
@@ -34,7 +40,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   }
   try {
     if (fs.lstatSync(pidFile(directory), { throwIfNoEntry: false })) fs.unlinkSync(pidFile(directory));
-    fs.writeFileSync(pidFile(directory), `${process.pid}\n`, { flag: 'wx' });
+    fs.writeFileSync(pidFile(directory), `${process.pid}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     db.close();
     throw asJobtailError(Object.assign(error as Error, { path: pidFile(directory) }));

@@ -5,6 +5,10 @@
 import fs, { constants } from 'node:fs';
 import { JobtailError } from '../errors.ts';
 
+/** A reader of these files could lock them, which stops the agent, and learn the names of jobs. */
+const PRIVATE_MODE = 0o600;
+const OPEN_TO_OTHERS = 0o077;
+
 /** What SQLite keeps beside a database. Their last part it never follows; that they are no pipes is seen to here. */
 const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 
@@ -12,7 +16,7 @@ const BESIDE_DATABASE = ['', '-wal', '-shm', '-journal'];
 export function openStateFile(file: string, flags: number): number {
   let opened: number;
   try {
-    opened = fs.openSync(file, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o640);
+    opened = fs.openSync(file, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, PRIVATE_MODE);
   } catch (error) {
     // A link; a directory; a pipe that nobody reads, or a socket.
     if (/^(ELOOP|EISDIR|ENXIO)$/.test(String((error as NodeJS.ErrnoException).code))) throw notRegular(file);
@@ -28,6 +32,21 @@ export function requireRegularDatabase(database: string): void {
   for (const suffix of BESIDE_DATABASE) {
     const file = `${database}${suffix}`;
     if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false) throw notRegular(file);
+  }
+}
+
+/** Makes a database file that SQLite then opens, and what lies beside it, private to the user; SQLite itself takes 0644. */
+export function makePrivateDatabase(database: string): void {
+  requireRegularDatabase(database);
+  for (const suffix of BESIDE_DATABASE) {
+    const file = `${database}${suffix}`;
+    const stats = fs.lstatSync(file, { throwIfNoEntry: false });
+    if (stats === undefined && suffix === '') {
+      // An opened file must not be closed here if it is there already: that would drop this process's locks on it.
+      fs.closeSync(fs.openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, PRIVATE_MODE));
+    } else if (stats !== undefined && (stats.mode & OPEN_TO_OTHERS) !== 0 && stats.uid === process.geteuid?.()) {
+      fs.chmodSync(file, PRIVATE_MODE);
+    }
   }
 }
 

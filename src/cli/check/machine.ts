@@ -27,6 +27,15 @@ export function checkConfigFile(config: Config): Finding[] {
   if ((mode & 0o022) !== 0) {
     found.push(warning('others than its owner may change it', `chmod go-w ${file}: it says which programs are run`));
   }
+  const { secret } = config.auth;
+  if (secret.kind === 'file' && ((modeOf(secret.path) ?? 0) & 0o040) !== 0) {
+    found.push(
+      warning(
+        `the group of ${secret.path} can read the secret`,
+        `chmod 600 ${secret.path}, unless that group is meant`,
+      ),
+    );
+  }
   for (const origin of plainOrigins(config)) found.push(warning(plainText(origin), PLAIN_HINT));
   return found;
 }
@@ -51,11 +60,16 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
   if (free < LITTLE_BYTES) {
     found.push(warning(`little room: ${showBytes(free)}`, `free some space, or set ${key} to another directory`));
   }
+  if (key === 'state.directory' && nearest === directory && ((modeOf(directory) ?? 0) & 0o077) !== 0) {
+    found.push(warning('other users can enter it, and could lock its files', `chmod 700 ${directory}`));
+  }
   if (key === 'state.directory' && isOnNetworkFileSystem(nearest)) {
     found.push(warning('it is on a network file system', `set ${key} to a local disk: a database is safer there`));
   }
   return found;
 }
+
+const modeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.mode;
 
 export function checkAgent({ state }: Config): Finding[] {
   const pid = lockHolder(state.directory);

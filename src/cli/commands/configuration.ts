@@ -2,6 +2,7 @@
 import type { Config } from '../../config/config.ts';
 import { findConfig } from '../../config/find.ts';
 import { loadConfig } from '../../config/load.ts';
+import { printable } from '../../printable.ts';
 import { becomeOwnerOf } from '../state-owner.ts';
 
 export interface ConfigOption {
@@ -11,7 +12,8 @@ export interface ConfigOption {
 }
 
 export function configurationOf({ config }: ConfigOption): Promise<Config> {
-  return loadConfig(findConfig(config, process.env, process.cwd()));
+  const onIgnored = (message: string) => void process.stderr.write(`agent: ${printable(message)}\n`);
+  return loadConfig(findConfig({ explicit: config, env: process.env, cwd: process.cwd(), onIgnored }));
 }
 
 /** The configuration, for commands beside the agent: from then on they run as the user who owns its state. */

@@ -41,6 +41,9 @@ async function write(file: string, { answers, secret }: Complete, options: InitO
   // What the schema refuses is said in its words.
   await loadConfig(file);
   process.stdout.write(`${file}: the configuration${foundText(answers.service)}\n`);
+  if (process.geteuid?.() === 0 && !options.service) {
+    process.stdout.write(`root takes no configuration from the working directory: add -c ${file} to each command\n`);
+  }
 }
 
 function foundText(service: AnsweredService): string {
