@@ -3,7 +3,7 @@ import { API_KEY_HEADER } from '../../remote/rest/contract.ts';
 import { FILE_TYPE_OF } from '../../remote/soap/contract.ts';
 import { serveCall } from '../call.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
-import { type Answer, type Exchange, sendText } from '../exchange.ts';
+import { type Answer, type Exchange, sendAnswer, sendText } from '../exchange.ts';
 import type { FaultRule, FaultSubject } from '../faults.ts';
 import type { SandboxPlace } from '../place.ts';
 import { HttpRefusal, ServiceFault } from '../refusals.ts';
@@ -11,6 +11,7 @@ import type { SandboxUser } from '../signin/sessions.ts';
 import { type Target, targetAt } from './addresses.ts';
 import { Arguments } from './arguments.ts';
 import { JSON_TYPE } from './call.ts';
+import { healthAnswer, isHealth } from './health.ts';
 import { currentInfo, jobsOf } from './jobs.ts';
 import { jsonOf } from './json.ts';
 import { maxBytesOf, type RestRequest, readRequest, runOperation } from './operations.ts';
@@ -33,6 +34,10 @@ export async function handleRest(exchange: Exchange, url: URL, place: SandboxPla
   const context = { exchange, release, place };
   try {
     const path = decodeURIComponent(url.pathname.slice(habits.restPath.length + 1));
+    if (isHealth(request.method ?? '', path, release)) {
+      await sendAnswer(exchange, healthAnswer(place), []);
+      return;
+    }
     const target = targetAt(request.method ?? '', path, release);
     if ('signIn' in target) await handleSignIn(exchange, target.signIn, release, place);
     else await serve(await readTarget(target, url, context), context);

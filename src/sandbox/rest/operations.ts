@@ -63,6 +63,8 @@ export function maxBytesOf(operation: Operation, release: Release): number {
       return release.maxPartsBytes;
     case 'DownloadFileFromCluster':
       return release.maxFileBytes;
+    case 'ListJobsForCurrentUser':
+      return release.maxJobsBytes;
     case 'EndFileTransfer':
       return release.maxEndBytes;
     default:

@@ -46,8 +46,10 @@ export interface Release {
   readonly maxPasswordBytes: number;
   readonly maxTokenBytes: number;
   readonly maxPartsBytes: number;
-  /** Of a listing, a job, the jobs of the user, a key. */
+  /** Of a listing, a job, a key. */
   readonly maxReadBytes: number;
+  /** Of the jobs of the user. */
+  readonly maxJobsBytes: number;
   readonly maxFileBytes: number;
   readonly maxEndBytes: number;
   /** The answer to a longer one: a status page (400), a status with a problem, or 413 without a body (2.3). */
@@ -83,6 +85,8 @@ export interface Release {
   /** The keys that count towards the number of a job (3.7). */
   readonly keysCount: 'open' | 'ever';
 
+  /** `Health` is there (4.1). */
+  readonly health: boolean;
   /** AuthenticateLexisToken is there (4.1). */
   readonly lexisToken: boolean;
   /** `Authorization: Bearer` and `X-API-Key` in place of a session code (4.1). */
@@ -109,6 +113,7 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   maxTokenBytes: { '2.0': 15_000, '2.1': 2048, '4.2.0': 4096 },
   maxPartsBytes: { '2.0': 452, '2.1': 480 },
   maxReadBytes: { '2.0': 80, '2.1': 98 },
+  maxJobsBytes: { '2.0': 54, '2.1': 60 },
   maxFileBytes: { '2.0': 372, '2.1': 378, '4.3': 700 },
   maxEndBytes: { '2.0': 4600, '3.1': 4700 },
   tooLong: { '2.0': 'page', '4.0': 413, '4.3': 400, '6.2': 'empty' },
@@ -131,6 +136,7 @@ const TABLE: { readonly [Name in keyof Omit<Release, 'name'>]: Row<Release[Name]
   keyFormat: { '2.0': 'rsa-pem', '6.0': 'ed25519-openssh' },
   keysCount: { '2.0': 'open', '5.0': 'ever', '6.4': 'open' },
   // docs/rest.md 4
+  health: { '2.0': false, '6.0': true },
   lexisToken: { '2.0': false, '4.2.0': true },
   headers: { '2.0': false, '6.2': true },
   problem: { '2.0': 'string', '4.0': 'title', '4.2.0': 'detail' },

@@ -10,6 +10,14 @@ import { answerOf, JSON_TYPE } from './call.ts';
 import { RestFailure } from './problems.ts';
 import type { Release } from './releases.ts';
 
+/** Of the sign-in with an external token, in all releases. */
+const MAX_LEXIS_BYTES = 2048;
+
+function maxBytesOf(method: SignInMethod, { maxPasswordBytes, maxTokenBytes }: Release): number {
+  if (method === 'password') return maxPasswordBytes;
+  return method === 'external-token' ? MAX_LEXIS_BYTES : maxTokenBytes;
+}
+
 interface SignedIn {
   readonly user: SandboxUser;
   readonly secret: string;
@@ -25,7 +33,7 @@ export async function handleSignIn(
   const { traffic, faults } = place;
   traffic.signIns += 1;
   try {
-    const maxBytes = method === 'password' ? release.maxPasswordBytes : release.maxTokenBytes;
+    const maxBytes = maxBytesOf(method, release);
     const given = await Arguments.ofBody(exchange.request, maxBytes, release);
     const rules = faults.take({ operation: 'SignIn' });
     if (await spoil(exchange, rules, JSON_TYPE)) return;

@@ -87,6 +87,15 @@ describe('addresses', () => {
     }
   });
 
+  it('of the health need no session, from V6.0 on', async () => {
+    const { sandbox } = await startJob('6.0');
+    const { status, json } = await get(sandbox, 'Health', {});
+    const members = ['IsHealthy', 'Timestamp', 'Version', 'InstanceIdentifier', 'Component'];
+    expect([status, Object.keys(json)]).toEqual([200, members]);
+    sandbox.setHabits({ release: '5.0' });
+    expect((await get(sandbox, 'Health', {})).status).toBe(404);
+  });
+
   it('lie where the habit says', async () => {
     const { sandbox } = await startJob('6.3', { habits: { restPath: '/api/v1' } });
     expect(sandbox.restUrl).toBe(`${sandbox.baseUrl}/api/v1`);

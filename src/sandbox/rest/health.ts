@@ -1,0 +1,25 @@
+/** `Health`, which needs no session (docs/rest.md 4.1). */
+import type { Answer } from '../exchange.ts';
+import type { SandboxPlace } from '../place.ts';
+import { answerOf } from './call.ts';
+import type { Release } from './releases.ts';
+
+const PATH = 'health';
+
+export const isHealth = (verb: string, path: string, { health }: Release) =>
+  health && verb === 'GET' && path.toLowerCase() === PATH;
+
+/** The version is a text in the configuration of the deployment, and not that of the release. */
+export function healthAnswer(place: SandboxPlace): Answer {
+  const Info = { Initialized: true, Sealed: false, StandBy: false, PerformanceStandby: false };
+  return answerOf(
+    {
+      IsHealthy: true,
+      Timestamp: new Date(place.clock()).toISOString(),
+      Version: 'v6.2.5',
+      InstanceIdentifier: 'sandbox',
+      Component: { Database: { IsHealthy: true }, Vault: { IsHealthy: true, Info } },
+    },
+    place,
+  );
+}
