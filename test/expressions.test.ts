@@ -35,8 +35,14 @@ const expressions = fs
     return literalsIn(parseAst(text, { lang })).map((expression) => ({ name, expression }));
   });
 
+/** Of the plot, with which one line of digits took 89 ms, and one of underscores seconds. */
+const FORMERLY = [
+  /(?<![A-Za-z0-9_.])[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?=[A-Za-z]{0,3}(?![A-Za-z0-9_]|\.[0-9]))/g,
+  /([\p{L}_][\p{L}\p{N}_.-]*(?:[ \t]?\([^()]*\))?)[^\p{L}\p{N}]*$/u,
+];
+
 it('finds expressions that are slow', () => {
-  for (const slow of [/(a+)+b/, /[0-9]+\.?[0-9]*x/, /^\s*\s*$x/, /a*b?a*c/, /(?:a|ab|b)*c/, /x+y/])
+  for (const slow of [/(a+)+b/, /[0-9]+\.?[0-9]*x/, /^\s*\s*$x/, /a*b?a*c/, /(?:a|ab|b)*c/, /x+y/, ...FORMERLY])
     expect(attackOn(slow), slow.source).toBeDefined();
   for (const quick of [/^a+b/, /a+/, /^[0-9]+(?:\.[0-9]*)?x/, /(?<![a-z])[a-z]+(?![a-z])/])
     expect(attackOn(quick), quick.source).toBeUndefined();

@@ -19,6 +19,8 @@ export function App() {
       route.value = routeOf(location.hash);
     };
     addEventListener('hashchange', onHash);
+    // It may have changed before this ran.
+    onHash();
     return () => removeEventListener('hashchange', onHash);
   }, [route]);
   useEffect(() => {

@@ -40,6 +40,8 @@ export interface Standing {
   /** The file was rewritten, and this is what it was before. */
   readonly isFormer: boolean;
   readonly isLoaded: boolean;
+  /** A byte was asked for that the file does not have. */
+  readonly isPastEnd: boolean;
   readonly problem: Error | undefined;
 }
 
@@ -91,6 +93,7 @@ export class OpenFile {
       lines: 0,
       isFormer: false,
       isLoaded: false,
+      isPastEnd: false,
       problem: undefined,
     });
     void this.#run();
@@ -158,7 +161,7 @@ export class OpenFile {
   }
 
   #beginAnew(version: string | undefined, bytes: number): void {
-    this.#set({ version, bytes, counted: 0, lines: 0, isFormer: false, isLoaded: false });
+    this.#set({ version, bytes, counted: 0, lines: 0, isFormer: false, isLoaded: false, isPastEnd: false });
     this.#jump = undefined;
     void this.#run();
   }
@@ -214,6 +217,12 @@ export class OpenFile {
   async #loadAround(byte: number, signal: AbortSignal): Promise<void> {
     const where = { from: Math.max(0, byte - BEFORE_BYTES), bytes: STRETCH_BYTES };
     let stretch = await this.#source.stretch(where, this.standing.value.version, signal);
+    // A link may be older than the file: its end is shown, and that the place is gone.
+    if (byte >= stretch.total && stretch.total > 0) {
+      if (this.#jump === byte) this.#jump = stretch.total - 1;
+      this.#set({ isPastEnd: true });
+      return;
+    }
     // A line that is longer than what stands before the byte.
     if (byte >= stretch.start + stretch.bytes.length && byte < stretch.total)
       stretch = await this.#source.stretch({ from: byte, bytes: STRETCH_BYTES }, this.standing.value.version, signal);

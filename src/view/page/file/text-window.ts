@@ -1,12 +1,19 @@
 /**
- * The stretch of a content that the page has: consecutive bytes, cut into rows. A row is a line, or up to 64 KiB of a longer
- * one. However long the page stays open, it holds no more than its limits.
+ * The stretch of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a longer
+ * one, cut at the same bytes whatever stretch is here. However long the page stays open, it holds no more than its limits.
  */
 
 export const MOST_BYTES = 512 * 1024;
 export const MOST_ROWS = 20_000;
-const MOST_ROW_BYTES = 64 * 1024;
+/** Longer lines are cut near multiples of this. */
+const CUT_BYTES = 2 * 1024;
+/** A cut waits for no sequence of a terminal that is longer, ... */
+const MAX_SEQUENCE_BYTES = 32;
+/** ... and is moved so far to the last state of a progress bar. */
+const MAX_STATE_BYTES = 512;
 const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+const ESCAPE = 0x1b;
 
 export interface Begin {
   /** Where the bytes begin in the content. */
@@ -116,6 +123,13 @@ export class TextWindow {
     return this.isContinued(index) ? undefined : this.line + index - continued;
   }
 
+  /** Where the line of a row begins, or what is here of it. */
+  lineStartOf(index: number): number {
+    let first = index;
+    while (first > 0 && this.isContinued(first)) first--;
+    return this.#rows[first] ?? this.start;
+  }
+
   isContinued(index: number): boolean {
     return this.#continued.includes(this.#rows[index] ?? -1);
   }
@@ -143,15 +157,17 @@ export class TextWindow {
     for (let at = from; at < bytes.length; ) {
       const newline = bytes.indexOf(NEWLINE, at);
       const lineEnd = newline < 0 ? bytes.length : newline + 1;
-      for (let last = this.#lastRow(); lineEnd - last > MOST_ROW_BYTES; last = this.#lastRow())
-        row(characterBefore(bytes, last + MOST_ROW_BYTES), true);
+      for (let next = this.#nextCut(); next < lineEnd; next = this.#nextCut()) row(cutBefore(bytes, next), true);
       if (newline >= 0 && lineEnd < bytes.length) row(lineEnd, false);
       at = lineEnd;
     }
   }
 
-  #lastRow(): number {
-    return (this.#rows.at(-1) ?? this.start) - this.start;
+  /** Where the last row ends if its line goes on: the same byte whatever comes before it. */
+  #nextCut(): number {
+    const last = this.#rows.at(-1) ?? this.start;
+    const least = this.isContinued(this.#rows.length - 1) ? CUT_BYTES / 2 : CUT_BYTES;
+    return Math.ceil((last + least) / CUT_BYTES) * CUT_BYTES - this.start;
   }
 
   #dropFirstRows(): void {
@@ -182,6 +198,14 @@ export class TextWindow {
     while (from > 0 && this.isContinued(from)) from--;
     return from === 0 ? this.line : this.lineOf(from);
   }
+}
+
+/** A place shortly before, which is within no character, no sequence of a terminal, and no state of a progress bar. */
+function cutBefore(bytes: Uint8Array, at: number): number {
+  const state = bytes.subarray(at - MAX_STATE_BYTES, at).lastIndexOf(RETURN);
+  if (state >= 0) return at - MAX_STATE_BYTES + state + 1;
+  const sequence = bytes.subarray(at - MAX_SEQUENCE_BYTES, at).lastIndexOf(ESCAPE);
+  return sequence >= 0 ? at - MAX_SEQUENCE_BYTES + sequence : characterBefore(bytes, at);
 }
 
 /** A place at most three bytes before, where a character of UTF-8 begins. */

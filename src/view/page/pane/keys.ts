@@ -3,7 +3,33 @@ import type { Opened } from './opened.ts';
 
 /** Puts the focus on a part of the pane. */
 export function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows'): void {
-  pane?.querySelector<HTMLElement>(part)?.focus();
+  const element = pane?.querySelector<HTMLElement>(part);
+  element?.focus({ preventScroll: true });
+  // What was typed before gives way to what is typed now.
+  if (element instanceof HTMLInputElement) element.select();
+}
+
+/** The pane that the reader used last. */
+let lastUsed: HTMLElement | undefined;
+
+/** Keys pressed while nothing on the page has the focus go to the pane that was used last. What is returned ends that. */
+export function takeLooseKeys(pane: HTMLElement, opened: Opened): () => void {
+  const use = () => {
+    lastUsed = pane;
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.target !== document.body || (lastUsed !== pane && lastUsed?.isConnected === true)) return;
+    use();
+    onPaneKey(event, opened, pane);
+  };
+  pane.addEventListener('focusin', use);
+  pane.addEventListener('pointerdown', use);
+  document.addEventListener('keydown', onKey);
+  return () => {
+    pane.removeEventListener('focusin', use);
+    pane.removeEventListener('pointerdown', use);
+    document.removeEventListener('keydown', onKey);
+  };
 }
 
 export function onPaneKey(event: KeyboardEvent, opened: Opened, pane: HTMLElement | null): void {
@@ -13,6 +39,7 @@ export function onPaneKey(event: KeyboardEvent, opened: Opened, pane: HTMLElemen
   const actions: Readonly<Record<string, () => unknown>> = {
     '/': () => openSearch(opened, pane),
     c: () => opened.copy(),
+    C: () => opened.copy(true),
     f: () => (file.following.value ? file.pause() : file.follow()),
     g: () => file.jumpTo(0),
     G: () => file.jumpToEnd(),

@@ -8,7 +8,7 @@ import { bytes } from '../text/units.ts';
 
 export function Notices({ file }: { file: OpenFile }) {
   void file.changes.value;
-  const { isFormer, isLoaded, problem, bytes: total } = file.standing.value;
+  const { isFormer, isLoaded, isPastEnd, problem, bytes: total } = file.standing.value;
   const followedTo = file.followedTo.value;
   const came = total - followedTo;
   return (
@@ -22,6 +22,11 @@ export function Notices({ file }: { file: OpenFile }) {
           <button type="button" onClick={() => file.follow()}>
             Show what it is now
           </button>
+        </p>
+      )}
+      {isPastEnd && !file.following.value && (
+        <p class="notice plain">
+          The place that was asked for is past the end of this file; it may have been rewritten.
         </p>
       )}
       {isLoaded && total === 0 && !isFormer && <p class="notice plain">Empty so far.</p>}

@@ -1,16 +1,20 @@
 /** One opened content: what of it is here, what is looked for in it, what somebody chose of it. */
 import { effect, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/contents.ts';
-import { askBytes, askPlace } from '../api.ts';
+import { askBytes, askPlace, Refused } from '../api.ts';
 import { browserSource } from '../file/browser-source.ts';
 import { OpenFile, type Opening } from '../file/open-file.ts';
 import { Search } from '../file/search.ts';
+import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
 import { type Kind, kindsNear } from './number-kinds.ts';
 import { type Selection, selected } from './selection.ts';
 
 /** Of chosen lines that are copied. */
 const MOST_COPIED_BYTES = 16 * 1024 * 1024;
+/** The end of the last chosen line is looked for in pieces of this size. */
+const LINE_BYTES = 256 * 1024;
+const NEWLINE = 0x0a;
 const SAID_MS = 2_000;
 
 export class Opened {
@@ -31,6 +35,8 @@ export class Opened {
     this.#content = content;
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
+    // The line of a link is marked for whoever opens it.
+    if (opening.at !== undefined && !opening.follows) this.selection.value = selected(undefined, opening.at, false);
   }
 
   /** The content with the version that is shown. */
@@ -80,39 +86,49 @@ export class Opened {
     this.selection.value = selected(this.selection.value, start, isExtended);
   }
 
-  /** False if nobody can tell where the line is. */
+  /** False if there is no such line, or its place is not known. */
   async goToLine(line: number): Promise<boolean> {
     const place = await askPlace(this.content(), { line }).catch(() => undefined);
-    if (place === undefined) return false;
+    // Behind the last line there is none.
+    if (place === undefined || place.line !== line || place.byte >= this.file.standing.value.bytes) return false;
     this.file.jumpTo(place.byte);
     this.select(place.byte, false);
     return true;
   }
 
-  /** Copies the chosen lines, or what is on the screen, and says so for a moment. */
-  async copy(): Promise<void> {
-    this.said.value = await this.#copied();
+  /** Copies the chosen lines, or those on the screen, as text or as raw bytes, and reports it for a moment. */
+  async copy(isRaw = false): Promise<void> {
+    this.said.value = await this.#copied(isRaw);
     setTimeout(() => {
       this.said.value = '';
     }, SAID_MS);
   }
 
-  async #copied(): Promise<string> {
-    const { window, standing } = this.file;
-    const chosen = this.selection.value;
-    const behind = chosen === undefined ? undefined : window.rows[window.rowAt(chosen.to) + 1];
-    const { from, to } =
-      chosen === undefined
-        ? this.seen.value
-        : { from: chosen.from, to: behind ?? Math.min(window.end, standing.value.bytes) };
-    if (to - from > MOST_COPIED_BYTES) return 'too much to copy: download it';
+  async #copied(isRaw: boolean): Promise<string> {
     try {
-      const text = new TextDecoder().decode(await askBytes(this.content(), [from, to]));
+      const chosen = this.selection.value;
+      // The window may be elsewhere by now: only the file has the end of the last line.
+      const { from, to } =
+        chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
+      if (to - from > MOST_COPIED_BYTES) return 'too much to copy: download it';
+      const bytes = await askBytes(this.content(), [from, to]);
+      const text = isRaw ? new TextDecoder().decode(bytes) : plainText(bytes);
       await navigator.clipboard.writeText(text);
-      return `${counted(text.trimEnd().split('\n').length, 'line')} copied`;
-    } catch {
-      return 'this browser does not let it copy';
+      return `${counted(text.replace(/\n$/, '').split('\n').length, 'line')} copied${isRaw ? ' as raw bytes' : ''}`;
+    } catch (error) {
+      return error instanceof Refused ? error.message : 'this browser does not let it copy';
     }
+  }
+
+  /** The byte after the line that a byte is in. */
+  async #endOfLine(byte: number): Promise<number> {
+    const { bytes } = this.file.standing.value;
+    for (let from = byte; from < Math.min(bytes, byte + MOST_COPIED_BYTES); from += LINE_BYTES) {
+      const piece = await askBytes(this.content(), [from, Math.min(bytes, from + LINE_BYTES)]);
+      const newline = piece.indexOf(NEWLINE);
+      if (newline >= 0) return from + newline + 1;
+    }
+    return bytes;
   }
 
   /** The file was rewritten: what was found in it is no more. */

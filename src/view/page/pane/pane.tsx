@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ContentQuery } from '../../contract/contents.ts';
 import type { OpenFile, Opening } from '../file/open-file.ts';
-import { focusOn, onPaneKey, openSearch } from './keys.ts';
+import { focusOn, onPaneKey, openSearch, takeLooseKeys } from './keys.ts';
 import { Notices } from './notices.tsx';
 import { Opened } from './opened.ts';
 import { Overview } from './overview.tsx';
@@ -32,6 +32,13 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
   const { file, search, selection } = opened;
   const element = useRef<HTMLElement>(null);
   useEffect(() => opened.start(), [opened]);
+  useEffect(() => {
+    const pane = element.current;
+    if (pane === null) return;
+    // The reader scrolls by keys at once, unless the focus is elsewhere.
+    if (document.activeElement === document.body) focusOn(pane, '.rows');
+    return takeLooseKeys(pane, opened);
+  }, [opened]);
   useEffect(() => watch?.(file), [file, watch]);
   useEffect(
     () => selection.subscribe((chosen) => chosen !== undefined && onSelect?.(chosen.from)),

@@ -1,10 +1,8 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
 import { decode } from '../text/decode.ts';
-import { folded } from '../text/fold.ts';
 import { pieces } from '../text/marks.ts';
 import { coloursOf, type Look, type Run, shown } from '../text/terminal.ts';
-import { grouped } from '../text/units.ts';
 
 export interface RowProps {
   /** Where it begins in the content. */
@@ -18,9 +16,7 @@ export interface RowProps {
   readonly line: number | undefined;
   readonly isSelected: boolean;
   readonly isFound: boolean;
-  readonly isUnfolded: boolean;
   readonly onSelect: (start: number, extends_: boolean) => void;
-  readonly onUnfold: (start: number) => void;
 }
 
 const ESCAPE = 0x1b;
@@ -35,15 +31,13 @@ export class Row extends Component<RowProps> {
       next.bytes.length !== now.bytes.length ||
       next.line !== now.line ||
       next.isSelected !== now.isSelected ||
-      next.isFound !== now.isFound ||
-      next.isUnfolded !== now.isUnfolded
+      next.isFound !== now.isFound
     );
   }
 
-  override render({ start, bytes, before, line, isSelected, isFound, isUnfolded, onSelect, onUnfold }: RowProps) {
+  override render({ start, bytes, before, line, isSelected, isFound, onSelect }: RowProps) {
     const colours = before.includes(ESCAPE) ? coloursOf(decode(before)) : '';
     const runs = shown(decode(bytes).replace(/\n$/, ''), colours);
-    const { runs: kept, hidden } = isUnfolded ? { runs, hidden: 0 } : folded(runs);
     return (
       <div class={`row ${isSelected ? 'selected' : ''} ${isFound ? 'found' : ''}`}>
         <button
@@ -56,14 +50,9 @@ export class Row extends Component<RowProps> {
           {line === undefined ? '·' : line + 1}
         </button>
         <span class="text" dir="auto">
-          {kept.map((run, index) => (
+          {runs.map((run, index) => (
             <Styled key={index} run={run} />
           ))}
-          {hidden > 0 && (
-            <button type="button" class="fold" onClick={() => onUnfold(start)}>
-              {grouped(hidden)} more characters
-            </button>
-          )}
         </span>
       </div>
     );

@@ -1,9 +1,10 @@
 /** The rows of a file that are on the screen, and what scrolling asks for. */
-import { effect, useSignal } from '@preact/signals';
+import { effect } from '@preact/signals';
 import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
+import { MOST_BYTES } from '../file/text-window.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { highlight } from './highlight.ts';
 import type { Opened } from './opened.ts';
@@ -13,6 +14,8 @@ import { forgetSizes } from './row-sizes.ts';
 const ROW_PX = 20;
 /** What is nearer to an end of what is here is fetched before it is seen. */
 const SOON_PX = 3_000;
+/** Up to so many bytes, the page takes more at both ends without giving up any. */
+const ROOM_BYTES = MOST_BYTES / 2;
 /** How far back colours are looked for that are still on. */
 const COLOURS_BYTES = 4_096;
 /** A move of the reader that leads to the end means: follow. */
@@ -30,7 +33,6 @@ export interface RowsProps {
 export function Rows({ opened, label, found, search }: RowsProps) {
   const { file, selection } = opened;
   const scroller = useRef<HTMLDivElement>(null);
-  const unfolded = useSignal<ReadonlySet<number>>(new Set());
   void file.changes.value;
   void search?.found.value;
   const { window } = file;
@@ -44,8 +46,9 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     scrollEndThreshold: 4,
     overscan: 12,
   });
-  useTarget(file, list);
-  useIntent(file, list, scroller);
+  const aim: Aim = useRef(undefined);
+  useTarget(file, list, aim);
+  useIntent(file, list, scroller, aim);
   const items = list.getVirtualItems();
   const foundRow = found === undefined ? undefined : window.rowAt(found);
   const { from: selectedFrom = 1, to: selectedTo = 0 } = selection.value ?? {};
@@ -55,6 +58,14 @@ export function Rows({ opened, label, found, search }: RowsProps) {
     // Whatever moved the end away: rows that came, a plot above them, another width.
     if (file.following.peek() && !list.isAtEnd(1)) list.scrollToEnd();
     forgetSizes(list.itemSizeCache, window);
+    // Rows that came before it move the place that is shown.
+    const aimed = aim.current;
+    if (aimed !== undefined && aimed.start !== window.start) {
+      aim.current = { byte: aimed.byte, start: window.start };
+      list.scrollToIndex(window.rowAt(aimed.byte), { align: 'center' });
+    }
+    // A pane that is not filled does not scroll.
+    fetchSoon(file, list, scroller.current);
     return highlight(scroller.current, (index) => search?.needleIn(window.bytesOf(index), window.rows[index] ?? 0));
   });
   return (
@@ -79,13 +90,9 @@ export function Rows({ opened, label, found, search }: RowsProps) {
                   bytes={window.bytesOf(index)}
                   before={window.bytesBefore(index, COLOURS_BYTES)}
                   line={window.lineOf(index)}
-                  isSelected={start >= selectedFrom && start <= selectedTo}
+                  isSelected={start >= selectedFrom && window.lineStartOf(index) <= selectedTo}
                   isFound={index === foundRow}
-                  isUnfolded={unfolded.value.has(start)}
                   onSelect={(at, isExtended) => opened.select(at, isExtended)}
-                  onUnfold={(at) => {
-                    unfolded.value = new Set(unfolded.value).add(at);
-                  }}
                 />
               </div>
             );
@@ -101,6 +108,8 @@ function see({ seen }: Opened, from: number, to: number): void {
 }
 
 type List = Virtualizer<HTMLElement, HTMLElement>;
+/** The byte that is shown until the reader moves, and where the window began then. */
+type Aim = { current: { readonly byte: number; readonly start: number } | undefined };
 
 /** The first and the last row that the reader sees. */
 function visible(list: List): [number, number] {
@@ -108,8 +117,8 @@ function visible(list: List): [number, number] {
   return [startIndex, endIndex];
 }
 
-/** Scrolls to where the file wants it, once the rows are there. */
-function useTarget(file: OpenFile, list: List): void {
+/** Scrolls to where the file wants it, once the rows are there; the place stays there until the reader moves. */
+function useTarget(file: OpenFile, list: List, aim: Aim): void {
   useEffect(
     () =>
       effect(() => {
@@ -118,21 +127,40 @@ function useTarget(file: OpenFile, list: List): void {
         // After the rows that came with it are drawn.
         requestAnimationFrame(() => {
           if (file.target.peek() === target) file.target.value = undefined;
+          aim.current = target === 'end' ? undefined : { byte: target.byte, start: file.window.start };
           if (target === 'end') list.scrollToEnd();
           else list.scrollToIndex(file.window.rowAt(target.byte), { align: 'center' });
         });
       }),
-    [file, list],
+    [file, list, aim],
   );
 }
 
+/**
+ * Fetches what will soon be seen. What is here gives up a quarter at its other end then: only if the reader is four times
+ * farther from that one, so that the two ends are never fetched in turn.
+ */
+function fetchSoon(file: OpenFile, list: List, element: HTMLElement | null): void {
+  if (element === null || element.clientHeight === 0 || !file.standing.peek().isLoaded) return;
+  const { window } = file;
+  const hasRoom = window.end - window.start <= ROOM_BYTES;
+  const hidden = list.getTotalSize() - element.clientHeight;
+  const soon = hasRoom ? SOON_PX : Math.min(SOON_PX, hidden / 4);
+  if (element.scrollTop < soon) file.wantBefore();
+  if (list.getDistanceFromEnd() < soon) file.wantBehind();
+}
+
 /** Fetches what will soon be seen; scrolling back pauses, scrolling to the very end follows. */
-function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTMLElement | null }): void {
+function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTMLElement | null }, aim: Aim): void {
   useEffect(() => {
     const element = scroller.current;
     if (element === null) return;
     let intent = { isBack: false, at: 0 };
+    const leave = () => {
+      aim.current = undefined;
+    };
     const intends = (isBack: boolean) => {
+      leave();
       intent = { isBack, at: performance.now() };
       if (isBack && element.scrollHeight > element.clientHeight) file.pause();
     };
@@ -153,24 +181,24 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
       if (['ArrowDown', 'PageDown', ' '].includes(key)) intends(false);
     };
     const onScroll = () => {
-      const isNearEnd = list.getDistanceFromEnd() < SOON_PX;
-      if (element.scrollTop < SOON_PX) file.wantBefore();
-      if (isNearEnd) file.wantBehind();
+      fetchSoon(file, list, element);
       const isAtVeryEnd = list.isAtEnd(4) && file.window.end >= file.standing.value.bytes;
       if (isAtVeryEnd && !intent.isBack && performance.now() - intent.at < INTENT_MS) file.following.value = true;
     };
     const passive = { passive: true };
+    element.addEventListener('pointerdown', leave, passive);
     element.addEventListener('wheel', onWheel, passive);
     element.addEventListener('touchstart', onTouchStart, passive);
     element.addEventListener('touchmove', onTouchMove, passive);
     element.addEventListener('keydown', onKeyDown);
     element.addEventListener('scroll', onScroll, passive);
     return () => {
+      element.removeEventListener('pointerdown', leave);
       element.removeEventListener('wheel', onWheel);
       element.removeEventListener('touchstart', onTouchStart);
       element.removeEventListener('touchmove', onTouchMove);
       element.removeEventListener('keydown', onKeyDown);
       element.removeEventListener('scroll', onScroll);
     };
-  }, [file, list, scroller]);
+  }, [file, list, scroller, aim]);
 }

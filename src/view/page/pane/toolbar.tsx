@@ -100,6 +100,7 @@ function CopyButton({ opened }: Pick<ToolbarProps, 'opened'>) {
       <IconButton
         icon="copy"
         label="Copy the chosen lines, or those on the screen"
+        title="Copy the chosen lines, or those on the screen, as text (Shift+C: as raw bytes)"
         keyName="c"
         onClick={() => void opened.copy()}
       />

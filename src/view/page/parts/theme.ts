@@ -9,8 +9,10 @@ export const theme = signal<Theme>('light');
 /** Follows the system, and what was chosen before. */
 export function startTheme(): void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
-  const kept = localStorage.getItem(KEPT_AS);
-  const apply = () => show(kept === 'light' || kept === 'dark' ? kept : dark.matches ? 'dark' : 'light');
+  const apply = () => {
+    const kept = localStorage.getItem(KEPT_AS);
+    show(kept === 'light' || kept === 'dark' ? kept : dark.matches ? 'dark' : 'light');
+  };
   dark.addEventListener('change', apply);
   apply();
 }

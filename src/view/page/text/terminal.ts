@@ -1,5 +1,6 @@
 /** A line as a terminal shows it: colours, what a carriage return wrote over, and nothing that would act. */
 import Anser from 'anser';
+import { decode } from './decode.ts';
 
 /** How a piece of text looks. Colours are the class of one of a terminal's sixteen (`ansi-red`), or `rgb(...)`. */
 export interface Look {
@@ -14,6 +15,9 @@ export interface Run {
 }
 
 const ESC = '\u001b';
+/** A line without these is shown as it is. */
+const ACTING = new RegExp(`[${ESC}\\r\\u0008]`);
+
 /** What moves the place where the next character goes, or empties the line around it. */
 const MOVE = new RegExp(`(\\r|\\u0008|${ESC}\\[[0-9]*[CDGK])`);
 /** Colours (SGR) pass, as the first group; other sequences show nothing. One that does not end is no sequence. */
@@ -31,6 +35,20 @@ const SEQUENCE = new RegExp(
 const MOST_MOVES = 100;
 /** No job writes at a column far beyond what it shows. */
 const MOST_COLUMNS = 10_000;
+
+/** Lines as a terminal would show them, without what only a terminal understands. */
+export function plainText(bytes: Uint8Array): string {
+  const lines = decode(bytes).split('\n');
+  return lines
+    .map((line) => (ACTING.test(line) ? textOf(line) : line))
+    .join('\n')
+    .toWellFormed();
+}
+
+const textOf = (line: string) =>
+  shown(line)
+    .map(({ text }) => text)
+    .join('');
 
 /** The line, without its end. `before` is what the lines above leave switched on, as `coloursOf` found it. */
 export function shown(line: string, before = ''): Run[] {

@@ -137,6 +137,14 @@ describe('an opened content', () => {
     expect(textOf(file)).toBe(content.text.subarray(file.window.start, file.window.end).toString());
   });
 
+  it('shows its end for a byte past it, and reports that', async () => {
+    const content = new MemoryContent(lines(10));
+    const file = await opened(content, { at: 1_000_000, follows: false });
+    expect(textOf(file)).toBe(lines(10));
+    expect(file.standing.value).toMatchObject({ isPastEnd: true, isLoaded: true });
+    expect(content.asked.length).toBeLessThan(4);
+  });
+
   it('can be read from its beginning to its end within its limits', async () => {
     const content = new MemoryContent(lines(200_000));
     const file = await opened(content, { at: 0, follows: false });

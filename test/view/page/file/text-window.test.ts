@@ -20,9 +20,36 @@ describe('the rows of a window', () => {
 
   it('are pieces of a line that is very long, cut between characters', () => {
     const window = whole(`short\n${'計'.repeat(50_000)}\nlast\n`);
-    expect(window.rows.map((_, index) => window.lineOf(index))).toEqual([0, 1, undefined, undefined, 2]);
+    const numbers = window.rows.map((_, index) => window.lineOf(index));
+    expect([numbers.slice(0, 3), numbers.at(-1)]).toEqual([[0, 1, undefined], 2]);
+    expect(numbers.filter((number) => number !== undefined)).toEqual([0, 1, 2]);
     expect(rowsOf(window).join('')).toBe(`short\n${'計'.repeat(50_000)}\nlast\n`);
-    for (const row of rowsOf(window)) expect(row).not.toContain('\ufffd');
+    for (const row of rowsOf(window)) {
+      expect(row).not.toContain('\ufffd');
+      expect(Buffer.byteLength(row)).toBeLessThanOrEqual(4 * 1024 + 32);
+    }
+    expect(window.lineStartOf(window.rows.length - 2)).toBe(6);
+  });
+
+  it.each([
+    ['characters', '計'],
+    ['colours', '\u001b[38;5;12mx\u001b[0m'],
+    ['states of a progress bar', '\r 42 % of all 1000 [00:12]'],
+  ])('are cut at the same bytes whatever comes before them, and within none of: %s', (_, unit) => {
+    const line = Buffer.from(unit.repeat(20_000 / unit.length));
+    const all = whole(line);
+    for (const start of [1, 5, 1_000, 3_333, 10_000]
+      .map((each) => each * Buffer.byteLength(unit))
+      .filter((at) => at < 15_000)) {
+      const window = new TextWindow();
+      window.replace({ start, line: undefined, beginsLine: false }, line.subarray(start));
+      expect(window.rows.filter((row) => row > start + 5_000)).toEqual(all.rows.filter((row) => row > start + 5_000));
+    }
+    for (const row of rowsOf(all).slice(0, -1)) {
+      expect(row).not.toContain('\ufffd');
+      expect(/^\[?[0-9;]*$/.test(row.slice(row.lastIndexOf('\u001b') + 1)) && row.includes('\u001b')).toBe(false);
+      if (unit.startsWith('\r')) expect(row.endsWith('\r')).toBe(true);
+    }
   });
 
   it('are the same however the bytes came', () => {

@@ -1,0 +1,103 @@
+/** Lines of megabytes: all of their text can be reached, nothing is asked for again and again, and copies are exact. */
+import fs from 'node:fs';
+import type { Locator, Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { needs } from '../../../support/needs.ts';
+import { viewedJob } from '../../../support/view-growing-job.ts';
+
+const WORDS = 400_000;
+const LONG = Array.from({ length: WORDS }, (_, word) => `${word} word;`).join('');
+
+/** Requests for bytes; what is asked for ends by itself. */
+function countRequests(page: Page): () => Promise<number> {
+  let count = 0;
+  page.on('request', (request) => {
+    if (/api\/(?:lines|raw)/.test(request.url())) count++;
+  });
+  return async () => {
+    let [before, same] = [-1, 0];
+    await until('the end of the requests', () => {
+      same = count === before ? same + 1 : 0;
+      before = count;
+      return same >= 8 || count > 200;
+    });
+    return count;
+  };
+}
+
+const isShown = (row: Locator) =>
+  row.evaluate((element) => {
+    const { top, bottom } = element.getBoundingClientRect();
+    const area = element.closest('.rows')?.getBoundingClientRect();
+    return area !== undefined && bottom > area.top && top < area.bottom;
+  });
+
+it('a line of megabytes is reached everywhere, and asked for once', {
+  ...needs('chromium'),
+  ...PATIENCE,
+}, async (context) => {
+  const { view, label, hash } = await viewedJob(context, `before\n${LONG}\nafter\n`);
+  const requests = countRequests(view.page);
+  await view.show(hash);
+  const pane = await view.pane(label);
+  const screen = async () => (await view.shownLines(pane)).map(({ text }) => text).join('');
+  // The last line does not fill the screen: what comes before it is there, too.
+  await pane.getByText('after', { exact: true }).waitFor();
+  await until('the text before it', async () => (await screen()).includes(`${WORDS - 1} word;`));
+  await view.page.keyboard.press('g');
+  await pane.getByText('before', { exact: true }).waitFor();
+  await until('the text behind it', async () => (await screen()).includes('0 word;1 word;2 word;'));
+  for (const byte of [1_000_000, 3_000_000]) {
+    await pane.locator('.rows').focus();
+    await view.page.keyboard.press('l');
+    await view.page.keyboard.type(`@${byte}`);
+    await view.page.keyboard.press('Enter');
+    const word = /[0-9]+ word;/.exec(`before\n${LONG}`.slice(byte))?.[0] ?? '';
+    const row = pane.locator('.row', { hasText: `;${word}` });
+    await row.first().waitFor();
+    await until('the place on the screen', async () => await isShown(row.first()));
+  }
+  await view.page.keyboard.press('/');
+  await view.page.keyboard.type('123456 word');
+  await view.page.keyboard.press('Enter');
+  const found = pane.locator('.row.found');
+  await found.waitFor();
+  expect(await found.innerText()).toContain('123456 word');
+  await until('the match on the screen', async () => await isShown(found));
+  expect(await requests(), 'requests for all of that').toBeLessThan(60);
+  expect(view.wrongs).toEqual([]);
+});
+
+it('the chosen lines are copied, wherever the reader went since', {
+  ...needs('chromium'),
+  ...PATIENCE,
+}, async (context) => {
+  const line = (number: number) => `\u001b[31mline ${number}\u001b[0m of a log`;
+  const content = Array.from({ length: 30_000 }, (_, index) => `${line(index + 1)}\n`).join('');
+  const { view, label, hash, task } = await viewedJob(context, content);
+  expect(fs.readFileSync(task.files.stdout, 'utf8')).toBe(content);
+  await view.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await view.show(hash);
+  const pane = await view.pane(label);
+  const number = (shown: string) => pane.getByRole('button', { name: `line ${shown}`, exact: true });
+  await view.page.keyboard.press('g');
+  await number('10').click();
+  await number('12').click({ modifiers: ['Shift'] });
+  await view.page.keyboard.press('Shift+G');
+  await pane.getByText('line 30000 of a log', { exact: true }).waitFor();
+  const copied = async (key: string, said: string) => {
+    await view.page.keyboard.press(key);
+    await pane.getByText(said, { exact: true }).waitFor();
+    return await view.page.evaluate<string>('navigator.clipboard.readText()');
+  };
+  const three = [10, 11, 12];
+  expect(await copied('c', '3 lines copied')).toBe(three.map((each) => `line ${each} of a log\n`).join(''));
+  expect(await copied('Shift+C', '3 lines copied as raw bytes')).toBe(three.map((each) => `${line(each)}\n`).join(''));
+  // The line of the link is marked for whoever opens it.
+  await until('the address', () => /(?:@|%40)[0-9]+/.test(view.page.url()));
+  await view.page.reload();
+  const marked = pane.locator('.row.selected');
+  await marked.waitFor();
+  expect(await marked.innerText()).toContain('line 10 of a log');
+});
