@@ -139,9 +139,10 @@ export function buildEngine(options: EngineOptions): Engine {
     parallel: RESULTS_AT_A_TIME,
     direct: transfers.directOf(config),
     onProgress,
-    onFetched: (jobId, name, bytes, changed) => {
-      observer?.fetched(bytes, changed);
-      if (changed) log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
+    onFetched: (jobId, name, bytes, kind) => {
+      observer?.fetched(bytes, kind);
+      if (kind !== 'same')
+        log.debug({ jobId, file: printable(name), bytes }, `result ${printable(name)} of job ${jobId}`);
     },
     onRefused: (jobId, refusals) => log.warn({ jobId, refused: refusals.count }, refusalText(jobId, refusals)),
     onFallback: (jobId, reason) =>

@@ -1,5 +1,6 @@
 /** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
 import type { Log, Session } from '../agent/ports.ts';
+import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
@@ -31,7 +32,7 @@ export interface Observer {
   answered(workMs: number, isPause: boolean): void;
   signIn(event: SignInEvent): void;
   appended(bytes: number): void;
-  fetched(bytes: number, changed: boolean): void;
+  fetched(bytes: number, kind: DownloadKind): void;
   /** Tasks of a job were found that no order named. */
   tasksFound(tasks: number, by: FoundBy): void;
   /** The service that tells of jobs was looked at. */

@@ -3,6 +3,7 @@
  * grow with the work; `agent status --json` has the details. docs/service.md explains every name.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import type { FoundBy } from '../store/rows.ts';
@@ -60,6 +61,7 @@ export class Metrics {
   readonly #signIns;
   readonly #mirrored;
   readonly #results;
+  readonly #downloads;
   readonly #resultBytes;
   readonly #tasksFound;
   readonly #jobLooks;
@@ -86,6 +88,7 @@ export class Metrics {
     this.#signIns = counter('sign_ins_total', 'Sign-ins', ['outcome']);
     this.#mirrored = counter('mirrored_bytes_total', 'Bytes appended to live mirrors');
     this.#results = counter('results_fetched_total', 'Result files fetched', ['changed']);
+    this.#downloads = counter('result_downloads_total', 'Downloads of results: first, changed or same', ['kind']);
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
     this.#tasksFound = counter('tasks_found_total', 'Tasks found that no order names', ['by']);
     this.#jobLooks = counter('job_looks_total', 'Looks at the service that tells of jobs', ['outcome']);
@@ -117,8 +120,9 @@ export class Metrics {
     this.#mirrored.inc(bytes);
   }
 
-  fetched(bytes: number, changed: boolean): void {
-    this.#results.inc({ changed: String(changed) });
+  fetched(bytes: number, kind: DownloadKind): void {
+    this.#downloads.inc({ kind });
+    this.#results.inc({ changed: String(kind !== 'same') });
     this.#resultBytes.inc(bytes);
   }
 

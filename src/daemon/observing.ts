@@ -28,8 +28,8 @@ export function observing({ standing, figures, metrics }: ObservingOptions): Obs
       metrics()?.appended(bytes);
       figures.mirrored(bytes);
     },
-    fetched(bytes, changed) {
-      metrics()?.fetched(bytes, changed);
+    fetched(bytes, kind) {
+      metrics()?.fetched(bytes, kind);
       figures.fetched(bytes);
     },
     tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),

@@ -97,7 +97,7 @@ export interface ResultRow {
   readonly fetchedAt: number | null;
   /** When the listing before its last fetch said that it was changed (docs/rest.md 3.3); null if it did not. */
   readonly stamp: string | null;
-  /** Whether two fetches, a while apart, brought the same with that stamp, and none was begun since. */
+  /** Whether the listing had that stamp two seconds before the download began, and none was begun since. */
   readonly stampProven: boolean;
   /** When it is to be looked at again, and the interval that led to that. */
   readonly dueAt: number;

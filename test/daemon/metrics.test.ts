@@ -34,6 +34,7 @@ describe('the metrics', () => {
       'jobtail_sign_ins_total{outcome="sign-in-refused"}': 1,
       jobtail_mirrored_bytes_total: 1_000,
       'jobtail_results_fetched_total{changed="true"}': 1,
+      'jobtail_result_downloads_total{kind="first"}': 1,
       jobtail_results_fetched_bytes_total: 50,
       'jobtail_reloads_total{outcome="taken"}': 1,
       'jobtail_reloads_total{outcome="refused"}': 0,

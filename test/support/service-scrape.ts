@@ -43,7 +43,7 @@ export async function scrape(): Promise<string> {
   metrics.signIn('ok');
   metrics.signIn('sign-in-refused');
   metrics.appended(1_000);
-  metrics.fetched(50, true);
+  metrics.fetched(50, 'first');
   metrics.reloaded('taken');
   return metrics.text();
 }

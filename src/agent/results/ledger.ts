@@ -79,7 +79,7 @@ export class Ledger {
   fetched(row: ResultRow, { bytes, sha256 }: FileDigest, target?: string): void {
     const now = this.#options.clock.now();
     const same = row.sha256 === sha256;
-    const stamped = this.#options.stamps.fetched(row, same, this.startedAt);
+    const stamped = this.#options.stamps.fetched(row.name);
     const intervalMs = same || row.state === 'in-flux' ? longer(row.intervalMs) : this.#options.intervalMs;
     const state = same || row.sha256 === null ? 'synced' : 'in-flux';
     const due = { intervalMs, dueAt: now + intervalMs };

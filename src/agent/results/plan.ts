@@ -58,7 +58,7 @@ export interface PlanOptions {
   readonly stamps: Stamps;
   /** Whether what was fetched of a file still stands there; asked before a fetch is spared. */
   readonly stands: (result: DueResult) => Promise<boolean>;
-  /** Every file is fetched, whether it is due or not. */
+  /** Every file is fetched, whether it is due or not, unless its date proves that nothing would be new. */
   readonly final: boolean;
 }
 
@@ -160,7 +160,7 @@ class Planning {
     if (live !== undefined) {
       const isLinked = row.state === 'linked' && row.live === keyText(live);
       if (!isLinked) this.#links.push({ result: new DueResult(row, directory), live });
-    } else if (isDue(row, ledger.startedAt, final) && (final || !(await this.#isSpared(row)))) {
+    } else if (isDue(row, ledger.startedAt, final) && !(await this.#isSpared(row))) {
       const unproven = { ...row, stampProven: false };
       // Saved before the fetch is begun: killed in it, the agent would spare what it did not bring.
       if (row.stampProven) ledger.add(unproven);
@@ -187,8 +187,11 @@ class Planning {
 
   /** Nothing of it would be new. */
   async #isSpared(row: ResultRow): Promise<boolean> {
-    const { stamps, stands, directory } = this.#options;
-    return stamps.spares(row) && (await stands(new DueResult(row, directory)));
+    const { ledger, stamps, stands, directory } = this.#options;
+    if (!stamps.spares(row) || !(await stands(new DueResult(row, directory)))) return false;
+    // It changed from one download to the next, and not since.
+    if (row.state === 'in-flux') ledger.add({ ...row, state: 'synced' });
+    return true;
   }
 }
 

@@ -24,7 +24,7 @@ import { ignoresCase, judgeOf } from './listing/selection.ts';
 import type { Refusals } from './listing/skipped-names.ts';
 import { Stamps } from './listing/stamps.ts';
 import { LiveLinks } from './place/live-links.ts';
-import { Placement } from './place/place-files.ts';
+import { type DownloadKind, Placement } from './place/place-files.ts';
 import { clearPartials } from './place/temporary-files.ts';
 import { type DueResult, distinct, planSync } from './plan.ts';
 import { Progress } from './progress.ts';
@@ -53,7 +53,7 @@ export interface ResultsOptions {
   /** The way beside the service's own; null for that alone. */
   readonly direct: DirectResults | null;
   /** Told of each file that was fetched, changed or not. */
-  readonly onFetched?: (jobId: JobId, name: string, bytes: number, changed: boolean) => void;
+  readonly onFetched?: (jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void;
   /** Told once a sync, if names are refused that were not before. */
   readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
   /** Told once a sync if files that should have come directly come by the service. */
@@ -64,7 +64,7 @@ export interface ResultsOptions {
 /** How one sync is asked for. */
 export interface SyncOptions {
   readonly remote: Remote;
-  /** Every file is fetched, whether it is due or not. */
+  /** Every file is fetched, whether it is due or not, unless its date proves that nothing would be new. */
   readonly final: boolean;
   /** Told of the listing. */
   readonly onListed?: (names: readonly string[]) => Promise<void>;
@@ -122,7 +122,7 @@ export class Results {
     await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);
-    const stamps = new Stamps(listed.stamps);
+    const stamps = new Stamps(listed.stamps, clock);
     // What the service refuses for ever may come directly.
     const reasonAgainst = direct === null ? (name: string) => remote.reasonAgainst?.(name) : undefined;
     const judge = judgeOf({ ...rules, reasonAgainst, foldsCase: await ignoresCase(calls, directory) });
@@ -136,7 +136,8 @@ export class Results {
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
-    const stands = (result: DueResult) => (this.#looked.has(jobId) ? Promise.resolve(true) : this.#stands(result));
+    const isKnown = !final && this.#looked.has(jobId);
+    const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
     const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final });
     this.#looked.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
@@ -152,6 +153,10 @@ export class Results {
     await allInTurn([
       async () => {
         for (const { result, live } of plan.links) await placement.link(result, live);
+        await stamps.keepApart(
+          plan.due.map(({ row }) => row),
+          signal,
+        );
         await downloads.fetchAll(plan.due);
       },
       () => ledger.flush(),

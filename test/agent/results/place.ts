@@ -116,6 +116,8 @@ export class ResultsPlace {
   now = 1_000_000;
   /** Of the clock that only goes forward. */
   monotonic = 0;
+  /** Called before what waits for a time goes on. */
+  onTimer: (delayMs: number) => void = () => {};
   results: Results;
 
   constructor(context: Partial<ResultsOptions> = {}, parent?: string) {
@@ -137,7 +139,11 @@ export class ResultsPlace {
       mirrorDirectory: this.mirror,
       onNetwork: false,
       rules: OPTIONS,
-      clock: { ...systemClock, now: () => this.now, monotonic: () => this.monotonic },
+      clock: {
+        now: () => this.now,
+        monotonic: () => this.monotonic,
+        timer: (ms, callback) => this.#timer(ms, callback),
+      },
       minFreeBytes: 0,
       parallel: 1,
       direct: null,
@@ -147,6 +153,17 @@ export class ResultsPlace {
       ...context,
     });
     return this.results;
+  }
+
+  /** What waits for a time goes on in a moment, and that time has passed. */
+  #timer(delayMs: number, callback: () => void): () => void {
+    const soon = setImmediate(() => {
+      this.now += delayMs;
+      this.monotonic += delayMs;
+      this.onTimer(delayMs);
+      callback();
+    });
+    return () => clearImmediate(soon);
   }
 
   sync(final = false, signal = new AbortController().signal): Promise<ResultsEnd> {

@@ -1,7 +1,8 @@
 /**
  * A file that kept its date is not fetched: whatever is done to it, and wherever the agent is killed, that never leaves
  * another content here than the service has under the date. A version of the file has one content and one date; the file
- * may go back to an older one (`cp -p`, `tar -x`), and be written anew while it is fetched.
+ * may go back to an older one (`cp -p`, `tar -x`), and be written anew while it is fetched; but not both, to the date that
+ * the download began with.
  */
 import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
@@ -19,6 +20,8 @@ class World {
   #steps = Number.POSITIVE_INFINITY;
   #writtenAt = -1;
   #stamp = '';
+  /** Dates of versions that a download had in part: the file does not get them back. */
+  readonly #torn = new Set<string>();
 
   constructor() {
     const { remote, store } = this.place;
@@ -26,7 +29,9 @@ class World {
     remote.onPiece = () => {
       this.#step();
       this.#writtenAt -= 1;
-      if (this.#writtenAt === 0) this.write();
+      if (this.#writtenAt !== 0) return;
+      this.#torn.add(this.#stamp);
+      this.write();
     };
     const transaction = store.transaction.bind(store);
     vi.spyOn(store, 'transaction').mockImplementation((work) => {
@@ -46,14 +51,15 @@ class World {
 
   /** The version of so many before the last one. */
   back(count: number): void {
-    const version = this.#versions[Math.max(0, this.#versions.length - 1 - count)] ?? 0;
+    const wanted = this.#versions[Math.max(0, this.#versions.length - 1 - count)] ?? 0;
+    const version = this.#torn.has(stampOf(wanted)) ? (this.#versions.at(-1) ?? 0) : wanted;
     const { files, stamps } = this.place.remote;
     const content = Buffer.from(String(version).padStart(8, 'v').repeat(PIECES));
     const open = files.get(NAME);
     // In place: a fetch that is under way goes on with it.
     if (Buffer.isBuffer(open)) content.copy(open);
     else files.set(NAME, content);
-    this.#stamp = `2024-05-01T12:00:${String(version).padStart(2, '0')}`;
+    this.#stamp = stampOf(version);
     stamps.set(NAME, this.#stamp);
   }
 
@@ -95,6 +101,8 @@ class World {
     if (this.#steps < 0) throw new JobtailError('store', 'killed');
   }
 }
+
+const stampOf = (version: number) => `2024-05-01T12:00:${String(version).padStart(2, '0')}`;
 
 const action = fc.oneof(
   fc.constant({ kind: 'write' } as const),

@@ -1,35 +1,50 @@
 /**
- * When one listing said that its files were changed, as far as it says so (docs/rest.md 3.3). A file that kept its stamp
- * need not be fetched again, once it was: but one that is rewritten in the moment of the fetch may keep it, so only a
- * second fetch that brought the same, a while later, shows that the stamp is that of the content. The stamp is kept in
- * the row of the file, with the content, and its proof is taken back before the next fetch is begun: a kill then leaves
- * no stamp that spares another content than is here.
+ * When the files of one listing were changed, as far as the listing says so (docs/rest.md 3.3). A file whose date is the
+ * same before and after a download is not downloaded again. Dates have whole seconds, so a download begins two seconds
+ * after the listing that had the date: a change in between has another date, which the next listing shows. The date is
+ * kept in the row of the file, with the content, and its proof is taken back before the next download begins: a kill
+ * then leaves no date that spares another content than is here.
  */
 import type { ResultRow } from '../../../store/rows.ts';
+import { type Clock, sleep } from '../../../system/clock.ts';
 
 type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
 
 export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
 
-/** Stamps have whole seconds: what is fetched later than this after a listing cannot be rewritten within its second. */
+/** From a listing to the downloads whose dates it proves. */
 const APART_MS = 2_000;
 
 export class Stamps {
   readonly #listed: ReadonlyMap<string, string>;
+  readonly #clock: Clock;
+  readonly #listedAt: number;
+  #areApart = false;
 
-  constructor(listed: ReadonlyMap<string, string> = new Map()) {
-    this.#listed = listed;
+  /** Made when the listing has arrived. */
+  constructor(listed: ReadonlyMap<string, string> | undefined, clock: Clock) {
+    this.#listed = listed ?? new Map();
+    this.#clock = clock;
+    this.#listedAt = clock.monotonic();
   }
 
-  /** Whether a fetch would bring what came last. */
+  /** Whether a download would bring what came last. */
   spares({ name, state, stamp, stampProven }: ResultRow): boolean {
-    return state === 'synced' && stampProven && stamp !== null && stamp === this.#listed.get(name);
+    const isWhole = state === 'synced' || state === 'in-flux';
+    return isWhole && stampProven && stamp !== null && stamp === this.#listed.get(name);
   }
 
-  /** What is kept of a file that was fetched; `row` is that of before, `listedAt` when the listing came. */
-  fetched({ name, stamp: before, fetchedAt }: ResultRow, isSame: boolean, listedAt: number): Stamped {
+  /** Waits until a download of these files is proven by the dates that they have; without dates, not at all. */
+  async keepApart(rows: readonly Pick<ResultRow, 'name'>[], signal: AbortSignal): Promise<void> {
+    if (!rows.some(({ name }) => this.#listed.has(name))) return;
+    const waitMs = this.#listedAt + APART_MS - this.#clock.monotonic();
+    if (waitMs > 0) await sleep(this.#clock, waitMs, signal);
+    this.#areApart = true;
+  }
+
+  /** What is kept of a file that was downloaded. */
+  fetched(name: string): Stamped {
     const stamp = this.#listed.get(name) ?? null;
-    const isApart = fetchedAt !== null && listedAt - fetchedAt >= APART_MS;
-    return { stamp, stampProven: stamp !== null && isSame && isApart && before === stamp };
+    return { stamp, stampProven: stamp !== null && this.#areApart };
   }
 }

@@ -18,6 +18,9 @@ import { digestOf } from './digest.ts';
 import type { LiveLinks } from './live-links.ts';
 import { type Arrived, discard, FILE_MODE, placeLink } from './temporary-files.ts';
 
+/** Of a result: its first download, one with new content, one that brought what was here already. */
+export type DownloadKind = 'first' | 'changed' | 'same';
+
 export interface PlacementOptions {
   readonly jobId: JobId;
   readonly mirrorDirectory: string;
@@ -28,7 +31,7 @@ export interface PlacementOptions {
   readonly ledger: Ledger;
   /** Asked right before a name is taken. @throws JobtailError */
   readonly requireRight: () => void;
-  readonly onFetched?: ((jobId: JobId, name: string, bytes: number, changed: boolean) => void) | undefined;
+  readonly onFetched?: ((jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void) | undefined;
 }
 
 /** A whole file of a result under a temporary name; its digest, if that is known already. */
@@ -154,7 +157,8 @@ export class Placement {
 
   #fetched({ result: { row, target }, digest }: Digested, changed: boolean): void {
     const { jobId, ledger, onFetched } = this.#options;
-    onFetched?.(jobId, row.name, digest.bytes, changed);
+    const kind = row.sha256 === null ? 'first' : row.sha256 === digest.sha256 ? 'same' : 'changed';
+    onFetched?.(jobId, row.name, digest.bytes, kind);
     ledger.fetched(row, digest, changed ? target : undefined);
   }
 

@@ -44,7 +44,7 @@ function fill(place: ResultsPlace, names: readonly string[], row: Partial<Result
 async function planOf(place: ResultsPlace, names: readonly string[], patterns: Patterns = OPTIONS): Promise<Plan> {
   const { store, mirror } = place;
   const clock = { ...systemClock, now: () => place.now };
-  const stamps = new Stamps();
+  const stamps = new Stamps(undefined, clock);
   return planSync({
     ...{ directory: place.path(), final: false, stamps, stands: async () => true },
     left: await distinct(names),
