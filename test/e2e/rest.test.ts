@@ -61,7 +61,7 @@ it.concurrent.for(RELEASES)('run, watch, sync and verify over release %s', PATIE
   expect([synced.code, synced.stderr]).toEqual([1, expect.stringContaining('hands out no file with the character')]);
   const results = path.join(place.mirror, job.jobId, 'results', first.specificationId);
   expect(fs.readFileSync(path.join(results, 'result.bin'))).toEqual(Buffer.alloc(100_000, 0xfe));
-  expect((await place.agent('status', job.jobId)).stdout).toContain('results.transfer: direct or auto');
+  expect((await place.agent('status', job.jobId)).stdout).toContain('only a transfer by SSH brings the file itself');
   expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
 
   // A byte that somebody changed is found.

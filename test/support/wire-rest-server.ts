@@ -16,6 +16,8 @@ export interface Asked {
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
+  /** In the place of a body: a page of plain text. */
+  readonly page?: string;
 }
 
 export interface RestServer extends WireServer {
@@ -35,7 +37,11 @@ export async function startRestServer(answer: (asked: Asked) => Answer): Promise
       headers: request.headers,
     };
     asked.push(one);
-    const { status, body: said } = answer(one);
+    const { status, body: said, page } = answer(one);
+    if (page !== undefined) {
+      response.writeHead(status, { 'content-type': 'text/plain' }).end(page);
+      return;
+    }
     const text = said === undefined ? '' : JSON.stringify(said);
     response.writeHead(status, { ...(text === '' ? {} : { 'content-type': 'application/json' }) }).end(text);
   });

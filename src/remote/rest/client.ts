@@ -14,7 +14,7 @@ import { divideByBytes, partsBytes, partsMembers } from './divide.ts';
 import type { PathForm, RestHabits } from './habits.ts';
 import { JsonNumber } from './json.ts';
 import { ListedFiles } from './listed-files.ts';
-import { unexpected } from './refusals.ts';
+import { ONLY_BY_SSH, unexpected } from './refusals.ts';
 import { entriesOf, requireLifted, transferMethodOf } from './results.ts';
 import { CLOSE_PATH, givenMethod, secretsOf } from './transfer-method.ts';
 
@@ -84,8 +84,7 @@ export class RestRemote implements Remote {
   }
 
   async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
-    const reason = this.reasonAgainst(path);
-    if (reason !== undefined) throw new JobtailError('usage', `the service cannot be asked for this file: ${reason}`);
+    this.#requireAskable(path);
     let first: unknown;
     for (const form of this.#habits.pathForms) {
       try {
@@ -93,10 +92,16 @@ export class RestRemote implements Remote {
       } catch (error) {
         // Which of the forms a release wants, only its answers show.
         if (!(error instanceof JobtailError && error.policy.isRefusal)) throw error;
+        this.#requireAskable(path);
         first ??= error;
       }
     }
     throw first;
+  }
+
+  #requireAskable(path: string): void {
+    const reason = this.reasonAgainst(path);
+    if (reason !== undefined) throw new JobtailError('usage', `the service cannot be asked for this file: ${reason}`);
   }
 
   reasonAgainst(name: string): string | undefined {
@@ -190,7 +195,7 @@ interface Download {
   readonly signal: AbortSignal;
 }
 
-const WAY_AROUND = '; results.transfer: direct or auto brings it by SSH, if the cluster allows it';
+const WAY_AROUND = `; ${ONLY_BY_SSH}`;
 
 const ofJob =
   (jobId: JobId): MembersOf =>

@@ -6,6 +6,14 @@ import type { Sink } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { ONLY_BY_SSH } from './refusals.ts';
+
+/** What a FirecREST cluster hands out of a longer file, without a word about the rest. */
+const MAX_CHARACTERS = 5_242_880;
+/** Of a character in UTF-8. */
+const MAX_CHARACTER_BYTES = 4;
+
+const HINT = `the service refuses parts of this job, so the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
 interface Watched {
   readonly sink: Sink;
@@ -26,8 +34,12 @@ export class DecodedFiles {
   watch(jobId: JobId, sink: Sink): Watched {
     let end = Buffer.alloc(0);
     let isText = false;
+    let length = 0;
+    let characters = 0;
     return {
       sink: (bytes) => {
+        length += bytes.length;
+        if (length <= MAX_CHARACTERS * MAX_CHARACTER_BYTES) characters += charactersIn(bytes);
         // A character that two pieces share is in neither.
         const edge = Buffer.concat([end, bytes.subarray(0, REPLACEMENT.length - 1)]);
         isText ||= edge.includes(REPLACEMENT) || bytes.includes(REPLACEMENT);
@@ -35,11 +47,23 @@ export class DecodedFiles {
         return sink(bytes);
       },
       requireBytes: () => {
-        if (!isText || !this.#withoutParts.has(jobId)) return;
-        throw new JobtailError('unexpected-answer', 'what came is text with U+FFFD in it, and perhaps not the file', {
-          hint: 'the service refuses parts of this job, so the cluster may be one of FirecREST, of which it hands out text only; results.transfer: direct or auto brings the files themselves',
-        });
+        if (!this.#withoutParts.has(jobId)) return;
+        if (length === MAX_CHARACTERS || characters === MAX_CHARACTERS) {
+          const what = `what came has exactly ${MAX_CHARACTERS.toLocaleString('en')} characters, and may be cut there`;
+          throw new JobtailError('unexpected-answer', what, { hint: HINT });
+        }
+        if (isText)
+          throw new JobtailError('unexpected-answer', 'what came is text with U+FFFD in it, and perhaps not the file', {
+            hint: HINT,
+          });
       },
     };
   }
+}
+
+/** All bytes but those that go on with a character of UTF-8. */
+function charactersIn(bytes: Buffer): number {
+  let characters = 0;
+  for (const byte of bytes) if ((byte & 0xc0) !== 0x80) characters += 1;
+  return characters;
 }

@@ -18,6 +18,8 @@ const PASSES = /unable ?to ?create ?connection|connection ?pool ?exhausted/i;
 const OWN_REFUSAL = 'External Service Error';
 /** Of a request that is longer than allowed (docs/rest.md 2.3). */
 const SAYS_TOO_LONG = /\b(?:request|body|content)\b.{0,40}\b(?:too (?:large|long|big)|exceeds?)\b/i;
+/** The status page of releases up to V3.1, which only a request that is too long meets with 400 (docs/rest.md 2.3). */
+const STATUS_PAGE = /^Status Code: 400\b/;
 /** Of a name that is not allowed, and not of a file that is not there (docs/rest.md 3.4). */
 const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
 const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
@@ -54,9 +56,10 @@ export function refusalOf(
   const { status, retryAfterMs } = answer;
   const problem = problemOf(body.toString());
   const words = problem.words === '' ? titleOf(body) : problem.words;
-  const { code, hint } = isSessionLost(status, `${problem.title} ${words}`, isSessionFault)
+  const meaning = isSessionLost(status, `${problem.title} ${words}`, isSessionFault)
     ? LOST
     : meaningOf(operation, status, problem);
+  const { code, hint } = meaning;
   const said = secrets.safeText(
     problem.title === '' || problem.title === words ? words : `${problem.title}: ${words}`,
     MAX_WORDS,
@@ -65,12 +68,26 @@ export function refusalOf(
   return {
     error: new JobtailError(code, message, { hint, retryAfterMs }),
     isWrongAddress: status === 405 || (status === 404 && !problem.isOwn) || (status === 500 && body.length === 0),
-    saysInvalid: code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said),
+    saysInvalid:
+      meaning === TOO_LONG_FOR[operation] || (code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said)),
   };
 }
 
+/** The way of results that the service does not hand out. It names no setting, which may be the one in force. */
+export const ONLY_BY_SSH = 'only a transfer by SSH brings the file itself (docs/transfers.md)';
+
+const TOO_LONG_FOR: Partial<Record<Operation, StatusMeaning>> = {
+  // The id of the job is all that differs in length (docs/rest.md 2.2).
+  ListChangedFilesForJob: {
+    code: 'request-too-long',
+    hint: 'this release lists no job whose id has five digits or more: its results come by no way, its live files do',
+  },
+  // The same name is refused again, and others are not.
+  DownloadFileFromCluster: { code: 'fault', hint: 'the service takes only shorter paths' },
+};
+
 /** Where files are reached in another way than by SSH, parts are refused (docs/rest.md 5.2). */
-const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the cluster may be one of FirecREST: results that come from there by the service are not the files, those of results.transfer: direct are`;
+const PARTS_HINT = `${FAULT.hint}; if its files are listed all the same, the cluster may be one of FirecREST: ${ONLY_BY_SSH}`;
 
 const PASSING: StatusMeaning = { code: 'unavailable', hint: 'it is over by itself: the cluster could not be reached' };
 
@@ -82,12 +99,13 @@ const HINTS: Readonly<Record<number, string>> = {
 
 function meaningOf(operation: Operation, status: number, problem: Problem): StatusMeaning {
   const meaning = meaningOfStatus(status, problem);
+  if (meaning === TOO_LONG) return TOO_LONG_FOR[operation] ?? TOO_LONG;
   const isOfParts = meaning.code === 'fault' && operation === 'DownloadPartsOfJobFilesFromCluster';
   return isOfParts ? { ...meaning, hint: PARTS_HINT } : meaning;
 }
 
 function meaningOfStatus(status: number, { words, title, isOwn }: Problem): StatusMeaning {
-  if (status === 400 && SAYS_TOO_LONG.test(`${title} ${words}`)) return TOO_LONG;
+  if (status === 400 && (SAYS_TOO_LONG.test(`${title} ${words}`) || STATUS_PAGE.test(words))) return TOO_LONG;
   if (status !== 429 && PASSES.test(`${title} ${words}`)) return PASSING;
   const known = title === OWN_REFUSAL ? undefined : MEANING_OF_STATUS[status];
   if (known !== undefined) return known;

@@ -38,7 +38,7 @@ describe('parts', () => {
     const made = await place(() => ({ status: 500, body: problem }));
     await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({
       code: 'fault',
-      hint: expect.stringMatching(/job id.*FirecREST.*results\.transfer: direct/),
+      hint: expect.stringMatching(/job id.*FirecREST.*only a transfer by SSH/),
     });
     await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({
       code: 'fault',
@@ -188,7 +188,18 @@ describe('what the service itself refuses with the status of a proxy', () => {
   });
 });
 
+/** What releases up to V3.1 answer to a request that is too long for them. */
+const STATUS_PAGE = `Status Code: 400; Bad Request${' '.repeat(500)}`;
+
 describe('a listing', () => {
+  test('whose request is too long for V2.0 is refused for its length, and not for the address', async () => {
+    const made = await place(() => ({ status: 400, page: STATUS_PAGE }));
+    await expect(made.remote.listChangedFiles(JOB, signal)).rejects.toMatchObject({
+      code: 'request-too-long',
+      hint: expect.stringContaining('five digits'),
+    });
+  });
+
   test('is of names, or of names with dates, or nothing', async () => {
     const bodies: unknown[] = [
       ['1///a b', null, ''],
@@ -277,11 +288,44 @@ describe('a whole file', () => {
     'with a name that is refused for ever is not asked for: %s',
     async (name) => {
       const made = await place(() => ({ status: 200, body: '' }));
-      expect(made.remote.reasonAgainst(name)).toContain('results.transfer');
+      expect(made.remote.reasonAgainst(name)).toContain('only a transfer by SSH');
       await expect(download(made, name)).rejects.toMatchObject({ code: 'usage' });
       expect([made.server.asked, made.remote.reasonAgainst('/1/A b_-.~c')]).toEqual([[], undefined]);
     },
   );
+
+  test('that is too long for a request is refused for its length, whatever the service says', async () => {
+    const page = { status: 400, page: STATUS_PAGE };
+    for (const refusal of [page, { status: 413 }]) {
+      const made = await place(() => refusal);
+      await expect(download(made, `/1/${'x'.repeat(200)}`)).rejects.toMatchObject({ code: 'usage' });
+      expect(made.server.asked.length).toBe(1);
+    }
+  });
+
+  test('of 5,242,880 characters may be cut, and is not taken, where parts of the job are refused', async () => {
+    const max = 5_242_880;
+    let content = '';
+    const made = await place(({ what }) =>
+      what.endsWith('DownloadPartsOfJobFilesFromCluster')
+        ? { status: 500, body: { title: 'External Problem', status: 500, detail: 'not supported' } }
+        : { status: 200, body: Buffer.from(content).toString('base64') },
+    );
+    content = 'x'.repeat(max);
+    expect((await download(made, '/a')).length).toBe(max);
+    await expect(made.remote.readParts(JOB, four(), signal)).rejects.toMatchObject({ code: 'fault' });
+    for (const cut of ['x'.repeat(max), 'ž'.repeat(max), 'ž'.repeat(max / 2)]) {
+      content = cut;
+      await expect(download(made, '/a')).rejects.toMatchObject({
+        code: 'unexpected-answer',
+        message: expect.stringContaining('5,242,880 characters, and may be cut'),
+      });
+    }
+    for (const whole of ['x'.repeat(max - 1), 'x'.repeat(max + 1)]) {
+      content = whole;
+      expect((await download(made, '/a')).length).toBe(whole.length);
+    }
+  });
 
   test.each(['RelativeFilePath is longer than 50 characters', 'Path contains some illegal characters\n'])(
     'with a name that is too long for the release is refused for a day: %s',
@@ -294,7 +338,7 @@ describe('a whole file', () => {
       );
       const long = `/1/${'x'.repeat(60)}`;
       expect(made.remote.reasonAgainst(long)).toBeUndefined();
-      await expect(download(made, long)).rejects.toMatchObject({ code: 'fault' });
+      await expect(download(made, long)).rejects.toMatchObject({ code: 'usage' });
       expect(made.remote.reasonAgainst(long)).toContain('more than 50 characters');
       expect(made.remote.reasonAgainst(`/1/${'x'.repeat(40)}`)).toBeUndefined();
       now = 25 * 60 * 60_000;
