@@ -210,7 +210,7 @@ export class Daemon {
       return undefined;
     }
     const { fleetOf } = await import('./fleet.ts');
-    const fleet = await fleetOf({ ...this.#options, config });
+    const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#standing.unready() });
     fleet.member.start();
     return fleet;
   }

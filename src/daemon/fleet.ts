@@ -51,6 +51,8 @@ export interface DaemonFleetOptions {
   readonly transfers: Transfers;
   readonly secrets: Secrets;
   readonly log: Log;
+  /** What `/readyz` reports; undefined if the agent can work. */
+  readonly unready: () => string | undefined;
 }
 
 /** @throws JobtailError config, secret-unavailable, permission */
@@ -71,6 +73,7 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
     mirror: await mirrorIdentity(directory),
     bootId: isOnNetworkFileSystem(directory) ? null : readBootId(),
     about: { host: os.hostname(), pid: process.pid, version },
+    unready: options.unready,
     endTransfer: async (jobId) => {
       if (at.remote !== undefined) await transfers.leases.end(jobId, at.remote, AbortSignal.timeout(END_TRANSFER_MS));
     },

@@ -60,6 +60,8 @@ const RULE = z.object({
   ...{ include: z.array(glob).min(1), exclude: z.array(glob), maxAgeMs: whole, mostJobs: whole.min(1).max(100_000) },
 });
 
+const ABOUT = z.object({ host: z.string(), pid: whole, version: z.string() });
+
 const ERROR = z.object({
   code: z.string().refine((code) => Object.hasOwn(ERROR_POLICIES, code)),
   ...{ message: z.string(), hint: maybeText, since: whole, retryAt: whole.optional() },
@@ -140,6 +142,10 @@ export class Border {
     if (ORDER_KINDS.includes(kind) && isSound) return { body: order as WatchOrder | null };
     this.#refuse(`order ${orderId} for job ${job}`, kind, 'malformed, or of an unknown kind');
     return undefined;
+  }
+
+  about(found: unknown): { readonly host: string; readonly pid: number; readonly version: string } {
+    return ABOUT.safeParse(found).data ?? { host: '', pid: 0, version: '' };
   }
 
   /** Undefined where there is none. */

@@ -18,12 +18,6 @@ export interface OwnerRow {
   readonly attempt: number;
 }
 
-/** What a command may wait for. */
-export interface ClientOptions {
-  /** As the agents are configured: for a queue that nobody has made yet. */
-  readonly heartbeatSeconds: number;
-}
-
 export class FleetClient {
   readonly #joined: Joined;
 
@@ -32,8 +26,8 @@ export class FleetClient {
   }
 
   /** @throws JobtailError fleet, config */
-  static async open(address: FleetAddress, { heartbeatSeconds }: ClientOptions): Promise<FleetClient> {
-    return new FleetClient(await openFleet(address, 'command', { heartbeatSeconds }));
+  static async open(address: FleetAddress): Promise<FleetClient> {
+    return new FleetClient(await openFleet(address, 'command'));
   }
 
   /** The server and the database, for people. */
@@ -80,8 +74,7 @@ export class FleetClient {
   async owners(): Promise<OwnerRow[]> {
     const { database } = this.#joined;
     const rows = await database.query<OwnerRow>(
-      `SELECT job_id AS "jobId", jobs.state, source, attempt, CASE WHEN q.state = 'active' THEN owner END AS owner
-       FROM {s}.jobs LEFT JOIN {s}_boss.job AS q ON q.name = 'follow' AND q.id = boss_id ORDER BY job_id`,
+      `SELECT job_id AS "jobId", state, source, attempt, owner FROM {s}.jobs ORDER BY job_id`,
     );
     return database.border.jobs(rows);
   }
@@ -111,6 +104,6 @@ export class FleetClient {
   }
 
   close(): Promise<void> {
-    return this.#joined.database.close();
+    return this.#joined.close();
   }
 }

@@ -15,13 +15,14 @@ export interface DatabaseOptions {
   /** For `pg_stat_activity`. */
   readonly name: string;
   readonly secrets?: Secrets;
+  readonly connections?: number;
   /** Called with each row that is malformed, or of an unknown kind: it is ignored. */
   readonly onIgnored?: (what: string) => void;
 }
 
 /** Longer than that, nobody waits for an answer: the lease of a heartbeat of 10 s has to outlive two of them. */
 const QUERY_MS = 4_000;
-const CONNECTIONS = 3;
+const MAX_CONNECTIONS = 3;
 /**
  * A transaction of a process that stands still holds back takeovers. All names are qualified: what another role puts into
  * `public` is never found instead of what PostgreSQL brings.
@@ -51,8 +52,7 @@ export class Database implements Tables {
   static async open(options: DatabaseOptions): Promise<Database> {
     const database = await Database.connect(options);
     try {
-      await migrate(database);
-      await database.#try(() => database.boss.start());
+      await migrate(database, () => database.#try(async () => void (await database.boss.start())));
       return database;
     } catch (error) {
       await database.close();
@@ -62,12 +62,14 @@ export class Database implements Tables {
 
   /** Connects, and changes nothing. @throws JobtailError fleet */
   static async connect(options: DatabaseOptions): Promise<Database> {
-    const { url, schema, name, secrets } = options;
+    const { url, schema, name, secrets, connections = MAX_CONNECTIONS } = options;
     const password = passwordOf(url);
     if (password !== '') secrets?.add('sign-in', password);
-    const { PgBoss } = await import('pg-boss');
+    const { PgBoss } = await import('pg-boss').catch((cause: unknown) => {
+      throw missing(cause);
+    });
     const boss = new PgBoss({
-      ...{ connectionString: url, schema: `${schema}_boss`, application_name: `jobtail ${name}`, max: CONNECTIONS },
+      ...{ connectionString: url, schema: `${schema}_boss`, application_name: `jobtail ${name}`, max: connections },
       ...{ supervise: false, schedule: false, monitorIntervalSeconds: 5 },
       ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: SESSION },
     });
@@ -131,6 +133,14 @@ export class Database implements Tables {
   #failure(thrown: unknown): JobtailError {
     return thrown instanceof Failure ? thrown : asFleetError(thrown, this.where, this.#secrets);
   }
+}
+
+function missing(cause: unknown): Failure {
+  const hint = 'install jobtail again with this Node.js (npm install -g), with optional packages';
+  return new Failure('config', 'the package pg-boss, which a fleet needs, is missing or cannot be loaded', {
+    hint,
+    cause,
+  });
 }
 
 /** The host, the port and the database of an address; never its user or password. */

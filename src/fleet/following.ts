@@ -52,7 +52,7 @@ export class Following {
   /** Jobs whose lease may be over are left alone until there is word of them. */
   pauseUnsure(): void {
     const { held, log } = this.#options;
-    const unsure = held.all('following').filter(({ jobId }) => !held.isSure(jobId));
+    const unsure = held.isSure ? [] : held.all('following');
     if (unsure.length === 0) return;
     for (const { jobId } of unsure) held.setState(jobId, 'paused');
     this.#unawaited(this.leave(unsure));
@@ -66,7 +66,7 @@ export class Following {
   /** Jobs that were paused, and are still owned, go on. */
   resumeSure(): void {
     const { held, log } = this.#options;
-    const sure = held.all('paused').filter(({ jobId }) => held.isSure(jobId) && !this.#leaving.has(jobId));
+    const sure = held.isSure ? held.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
     if (sure.length === 0) return;
     this.follow(sure);
     log.info({ scope: 'the fleet', jobs: sure.length }, `go on with ${countOf(sure.length, 'job')}`);
@@ -75,7 +75,7 @@ export class Following {
   /** Jobs are somebody else's: nothing of them stays here. */
   lost(jobs: readonly HeldJob[]): void {
     const { held, log, onLost } = this.#options;
-    // One that was renewed meanwhile is another job of the queue by now.
+    // One that was taken anew meanwhile is another attempt by now.
     const known = jobs.filter((job) => held.get(job.jobId) === job);
     if (known.length === 0) return;
     for (const { jobId } of known) {

@@ -11,6 +11,8 @@ import type { Member, Report, Standing } from './register.ts';
 
 export interface HeartbeatOptions {
   readonly held: HeldJobs;
+  /** Called with how long each heartbeat took that went through. */
+  readonly onBeat: (roundTripMs: number) => void;
   readonly member: Member;
   readonly monotonic: () => number;
   readonly report: () => Report;
@@ -34,7 +36,7 @@ export class Heartbeat {
   #superviseFrom: number;
   #lookedAt: number;
   #beating: Promise<void> | undefined;
-  #supervising: Promise<void> | undefined;
+  #freeing: Promise<void> | undefined;
   /** Whether the last beat went through. */
   isHeard = true;
 
@@ -60,7 +62,7 @@ export class Heartbeat {
   /** Resolves when nothing of it is under way. */
   async ended(): Promise<void> {
     await this.#beating;
-    await this.#supervising;
+    await this.#freeing;
   }
 
   /** What the others did is looked at anew. */
@@ -83,30 +85,31 @@ export class Heartbeat {
   }
 
   async #beat(joined: Joined): Promise<void> {
-    const { held, member, monotonic, onLost } = this.#options;
+    const { held, member, monotonic, report, onBeat, onLost, onStanding } = this.#options;
     const sentAt = held.moment();
-    this.#nextAt = sentAt.monotonic + Math.min(member.leaseMs, held.shortestLeaseMs) / BEATS;
+    this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
     const jobs = held.all();
-    const owned = await joined.claims.touch(jobs);
-    // One that was renewed meanwhile is another job of the queue by now.
+    const standing = await joined.register.report(member, report());
+    onBeat(monotonic() - sentAt.monotonic);
+    const owned = new Map(standing.own.map(({ jobId, attempt }) => [jobId, attempt]));
+    // One that was given up or taken anew meanwhile is another one by now.
     const current = jobs.filter((job) => held.get(job.jobId) === job);
-    held.prolong(
-      current.filter(({ jobId }) => owned.has(jobId)),
-      sentAt,
-    );
-    const lost = current.filter(({ jobId }) => !owned.has(jobId));
+    const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
-    await this.refresh(joined);
-    if (monotonic() >= this.#superviseFrom) this.#supervise(joined);
+    held.prolong(sentAt);
+    onStanding(standing);
+    if (standing.silent > 0 && monotonic() >= this.#superviseFrom) this.#free(joined);
   }
 
   /** Now and then this takes long, and no beat waits for it. */
-  #supervise({ queue }: Joined): void {
-    this.#supervising ??= queue
-      .supervise()
+  #free({ claims, orders, database }: Joined): void {
+    const freeAll = async () => {
+      while ((await claims.freeSilent()) > 0) await orders.notify(database);
+    };
+    this.#freeing ??= freeAll()
       .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))
       .finally(() => {
-        this.#supervising = undefined;
+        this.#freeing = undefined;
       });
   }
 

@@ -1,12 +1,11 @@
 /**
- * The jobs that this agent owns, and until when it may write for each without having heard from the database: the time
- * before the call was sent that prolonged the lease last, plus the lease, less a margin. The database gives a job to
- * somebody else at the earliest a whole lease after it received that call.
+ * The jobs that this agent owns, and until when it may write for them without having heard from the database: the time
+ * before the heartbeat was sent that renewed its lease last, plus the lease, less a margin. The database gives its jobs to
+ * another agent at the earliest a whole lease after it received that heartbeat.
  *
- * By the clock that only goes forward and by the wall clock, whichever says so first: the one stands still while the
- * machine sleeps, the other may be set back.
+ * By the monotonic clock and by the wall clock, whichever is over first: the one stands still while the machine sleeps,
+ * the other may be set back.
  */
-import type { Attempt } from 'pg-boss';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Clock } from '../system/clock.ts';
@@ -20,20 +19,15 @@ const MARGIN_MS = 1_000;
  */
 export type HeldState = 'taken' | 'following' | 'paused' | 'leaving';
 
-export interface HeldJob extends Attempt {
+export interface HeldJob {
   readonly jobId: JobId;
-  /** Grows with each owner of the job. */
+  /** The fencing token: grows with each owner of the job. */
   readonly attempt: number;
-  readonly leaseMs: number;
 }
 
 interface Entry {
-  job: HeldJob;
+  readonly job: HeldJob;
   state: HeldState;
-  until: number;
-  untilWall: number;
-  /** When the lease has to be made anew, by the clock that only goes forward. */
-  renewAt: number;
 }
 
 /** A moment, by both clocks. */
@@ -44,12 +38,16 @@ export interface Moment {
 
 export class HeldJobs {
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly #leaseMs: number;
   readonly #jobs = new Map<JobId, Entry>();
+  /** When the last heartbeat that went through was sent. */
+  #heard: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
   /** Writes that were refused because the lease was over. */
   refused = 0;
 
-  constructor(clock: Pick<Clock, 'monotonic' | 'now'>) {
+  constructor(clock: Pick<Clock, 'monotonic' | 'now'>, leaseMs: number) {
     this.#clock = clock;
+    this.#leaseMs = leaseMs;
   }
 
   /** Taken right before a call is sent. */
@@ -74,19 +72,8 @@ export class HeldJobs {
     return this.#jobs.get(jobId)?.state;
   }
 
-  /** Owned since a call that was sent at `sentAt`. */
-  add(job: HeldJob, sentAt: Moment, renewAt: number): void {
-    const [until, untilWall] = [0, 0];
-    this.#jobs.set(job.jobId, { job, state: 'taken', until, untilWall, renewAt });
-    this.prolong([job], sentAt);
-  }
-
-  /** The same owner, by another job of the queue. */
-  renew(job: HeldJob, sentAt: Moment, renewAt: number): void {
-    const entry = this.#jobs.get(job.jobId);
-    if (entry === undefined) return;
-    Object.assign(entry, { job, renewAt });
-    this.prolong([job], sentAt);
+  add(job: HeldJob): void {
+    this.#jobs.set(job.jobId, { job, state: 'taken' });
   }
 
   setState(jobId: JobId, state: HeldState): void {
@@ -98,28 +85,23 @@ export class HeldJobs {
     this.#jobs.delete(jobId);
   }
 
-  /** The database said that they are still owned, to a call that was sent at `sentAt`. */
-  prolong(jobs: readonly HeldJob[], { monotonic, wall }: Moment): void {
-    for (const { jobId, leaseMs } of jobs) {
-      const entry = this.#jobs.get(jobId);
-      if (entry === undefined) continue;
-      entry.until = Math.max(entry.until, monotonic + leaseMs - MARGIN_MS);
-      entry.untilWall = wall + leaseMs - MARGIN_MS;
-    }
+  /** The database renewed the lease by a call that was sent at `sentAt`. */
+  prolong({ monotonic, wall }: Moment): void {
+    this.#heard = { monotonic: Math.max(this.#heard.monotonic, monotonic), wall };
   }
 
-  /** Whether it may be written for. */
-  isSure(jobId: JobId): boolean {
-    const entry = this.#jobs.get(jobId);
-    if (entry === undefined) return false;
-    return this.#clock.monotonic() < entry.until && this.#clock.now() < entry.untilWall;
+  /** Whether this agent may write for its jobs. */
+  get isSure(): boolean {
+    const { monotonic, wall } = this.#heard;
+    const forMs = this.#leaseMs - MARGIN_MS;
+    return this.#clock.monotonic() < monotonic + forMs && this.#clock.now() < wall + forMs;
   }
 
   /** @throws JobtailError superseded */
   require(jobId: JobId): void {
     // What is still under way for one that was taken anew began under an earlier lease.
     const isOwned = this.#jobs.has(jobId) && this.stateOf(jobId) !== 'taken';
-    if (isOwned && this.isSure(jobId)) return;
+    if (isOwned && this.isSure) return;
     this.refused += 1;
     const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
     throw new JobtailError('superseded', `job ${jobId} is not written for: ${why}`, {
@@ -127,21 +109,8 @@ export class HeldJobs {
     });
   }
 
-  /** Of all leases; infinite if there is none. */
-  get shortestLeaseMs(): number {
-    return Math.min(...[...this.#jobs.values()].map(({ job }) => job.leaseMs));
-  }
-
-  /** Those whose lease has to be made anew. */
-  dueForRenewal(): HeldJob[] {
-    const now = this.#clock.monotonic();
-    return [...this.#jobs.values()].filter(({ renewAt }) => renewAt <= now).map(({ job }) => job);
-  }
-
-  /** Milliseconds since the database was last heard for the job that waits longest; 0 if there is none. */
+  /** Milliseconds since the lease was renewed last; 0 while there are no jobs. */
   get leaseAgeMs(): number {
-    const now = this.#clock.monotonic();
-    const ages = [...this.#jobs.values()].map(({ job, until }) => now - (until + MARGIN_MS - job.leaseMs));
-    return Math.max(0, ...ages);
+    return this.#jobs.size === 0 ? 0 : Math.max(0, this.#clock.monotonic() - this.#heard.monotonic);
   }
 }

@@ -10,8 +10,8 @@ import { Claims } from './claims.ts';
 import { Database } from './database.ts';
 import { KeptRows } from './kept-rows.ts';
 import { Orders } from './orders.ts';
-import { Queue, type QueueOptions } from './queue.ts';
-import { type Member, nameTaken, Register } from './register.ts';
+import { Queue } from './queue.ts';
+import { type Member, Register } from './register.ts';
 
 export interface FleetAddress {
   readonly url: string;
@@ -23,6 +23,7 @@ export interface FleetAddress {
 
 /** The parts of a fleet, over one database. */
 export interface Joined {
+  close(): Promise<void>;
   readonly database: Database;
   readonly queue: Queue;
   readonly claims: Claims;
@@ -30,28 +31,47 @@ export interface Joined {
   readonly register: Register;
 }
 
-/** For an agent, or for a command: `name` is that of who asks. @throws JobtailError fleet, config */
-export async function openFleet(address: FleetAddress, name: string, options: QueueOptions): Promise<Joined> {
+/**
+ * For an agent, whose heartbeats have a connection of their own, so that they wait for nothing; or for a command, which is
+ * called `command` and is no `instance`. @throws JobtailError fleet, config
+ */
+export async function openFleet(address: FleetAddress, name: string, instance?: string): Promise<Joined> {
   const database = await Database.open({ ...address, name });
+  const opened = [database];
+  const close = async () => void (await Promise.all(opened.map((one) => one.close())));
   const queue = new Queue(database);
   try {
-    await queue.make(options);
+    await queue.make();
+    if (instance !== undefined)
+      opened.push(await Database.connect({ ...address, name: `${name} heartbeats`, connections: 1 }));
   } catch (error) {
-    await database.close();
+    await close();
     throw error;
   }
-  const claims = new Claims(database, queue, name);
-  return { database, queue, claims, orders: new Orders(database, queue), register: new Register(database) };
+  const claims = new Claims(database, queue, name, instance ?? '');
+  const register = new Register(opened.at(-1) ?? database);
+  return { database, queue, claims, orders: new Orders(database, queue), register, close };
 }
 
-/** Takes the name of an agent: waits for one that is gone, but is not known to be. @throws JobtailError locked */
-export async function takeName(register: Register, member: Member, signal: AbortSignal): Promise<void> {
+/**
+ * Takes the name of an agent, and with it the lease: waits for one that is gone, but is not known to be. Returns when the
+ * call was sent that took it. @throws JobtailError locked
+ */
+export async function takeName<Moment>(
+  register: Register,
+  member: Member,
+  moment: () => Moment,
+  signal: AbortSignal,
+): Promise<Moment> {
   const endsAt = performance.now() + member.leaseMs + LOOK_MS;
+  let sentAt = moment();
   while (!(await register.join(member))) {
-    if (performance.now() > endsAt) throw nameTaken(member.name);
+    if (performance.now() > endsAt) throw await register.nameTaken(member.name);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
     if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+    sentAt = moment();
   }
+  return sentAt;
 }
 
 const LOOK_MS = 1_000;

@@ -20,6 +20,7 @@ import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
 import type { MemberContext } from './member-context.ts';
 import { Notices } from './notices.ts';
+import { Readiness } from './readiness.ts';
 import type { AgentAbout, Member, Report, Standing } from './register.ts';
 import { Rounds } from './rounds.ts';
 import { Wakeable } from './wakeable.ts';
@@ -31,8 +32,8 @@ export interface MemberOptions extends FleetAddress, MemberContext {
   readonly budget: Budget;
   /** Milliseconds since the job that waits longest was visited; null if there is none. */
   readonly lagMs: () => number | null;
-  /** Jobs are owned for at most so long without a new lease; a day if left out. */
-  readonly expireInSeconds?: number;
+  /** What `/readyz` reports; undefined if the agent can work. */
+  readonly unready: () => string | undefined;
 }
 
 /** What the metrics show of it. */
@@ -44,6 +45,8 @@ export interface MemberNumbers {
   readonly refusedWrites: number;
   readonly standing: Standing | undefined;
   readonly jobs: number;
+  /** Of these, those that it does not follow. */
+  readonly notFollowed: number;
 }
 
 const LOOK_MS = 250;
@@ -65,6 +68,7 @@ export class FleetMember implements Ownership {
   readonly #wakeable = new Wakeable();
   readonly #notices = new Notices(() => this.#noticed());
   readonly #failing: Failing;
+  readonly #readiness: Readiness;
   /** Resolves when somebody asks it to hand its jobs over and end. */
   readonly drainAsked: Promise<void>;
   #askToDrain: () => void = () => {};
@@ -82,7 +86,9 @@ export class FleetMember implements Ownership {
     const { settings, store, clock, about } = options;
     const { name, mostJobs, heartbeatMs: leaseMs } = settings;
     this.#member = { name, stateId: store.fleetLeases.stateId(), instance: randomUUID(), mostJobs, leaseMs, about };
-    this.#held = new HeldJobs(clock);
+    this.#held = new HeldJobs(clock, leaseMs);
+    const { monotonic, now } = clock;
+    this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
     this.#changes = store.noteChanges();
     this.#failing = new Failing(options.log);
     this.drainAsked = new Promise((resolve) => {
@@ -90,6 +96,7 @@ export class FleetMember implements Ownership {
     });
     this.#heartbeat = new Heartbeat({
       ...{ held: this.#held, member: this.#member, monotonic: () => clock.monotonic(), report: () => this.#report() },
+      onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
       onStanding: (standing) => this.#heard(standing),
       onLost: (jobs) => this.#rounds?.following.lost(jobs),
       onFailure: (error) => this.#failed(error),
@@ -132,14 +139,8 @@ export class FleetMember implements Ownership {
   async fence(row: LiveFileRow): Promise<void> {
     const { jobId } = row;
     this.#held.require(jobId);
-    const [job, sentAt] = [this.#held.get(jobId), this.#held.moment()];
-    if (job !== undefined && (await this.#rounds?.fence(job, row)) === true) {
-      this.#held.prolong([job], sentAt);
-      return;
-    }
-    const now = this.#held.get(jobId);
-    // Renewed meanwhile, it is another job of the queue.
-    if (now !== undefined && now !== job) return this.fence(row);
+    const job = this.#held.get(jobId);
+    if (job !== undefined && (await this.#rounds?.fence(job, row)) === true) return;
     this.#held.refused += 1;
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
@@ -164,6 +165,7 @@ export class FleetMember implements Ownership {
       refusedWrites: this.#held.refused,
       standing: this.#standing,
       jobs: this.#held.size,
+      notFollowed: this.#held.all('taken', 'paused').length,
     };
   }
 
@@ -197,7 +199,7 @@ export class FleetMember implements Ownership {
     } catch (thrown) {
       this.#failed(asJobtailError(thrown));
     }
-    await joined.database.close();
+    await joined.close();
   }
 
   #look(): void {
@@ -227,23 +229,18 @@ export class FleetMember implements Ownership {
   }
 
   async #join(): Promise<void> {
-    const { settings, store, log, mirror, bootId, expireInSeconds } = this.#options;
-    const heartbeatSeconds = settings.heartbeatMs / 1000;
+    const { settings, store, log, mirror, bootId } = this.#options;
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
-    const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, {
-      heartbeatSeconds,
-      ...(expireInSeconds === undefined ? {} : { expireInSeconds }),
-    });
+    const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, this.#member.instance);
     try {
-      await takeName(joined.register, this.#member, this.#stop.signal);
-      const { database, claims, queue } = joined;
-      await queue.setHeartbeat(heartbeatSeconds);
+      this.#held.prolong(await takeName(joined.register, this.#member, () => this.#held.moment(), this.#stop.signal));
+      const { database, claims } = joined;
       const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.following.lost(jobs);
       const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
       await bringOwnJobs(store, mirror, joined, log);
       const onFailure = (error: JobtailError) => this.#failed(error);
       const context = { ...this.#options, held: this.#held, joined, handover, member: this.#member };
-      const rounds = new Rounds({ ...context, onFailure });
+      const rounds = new Rounds({ ...context, onFailure, readiness: this.#readiness });
       rounds.use(this.#follower, this.#configured);
       await rounds.begin();
       await this.#notices.listen(database);
@@ -253,7 +250,7 @@ export class FleetMember implements Ownership {
       log.info({ fleet: database.where, agent: settings.name }, `in the fleet as ${settings.name}`);
       this.#wakeable.wake();
     } catch (error) {
-      await joined.database.close();
+      await joined.close();
       throw error;
     }
   }
@@ -262,6 +259,7 @@ export class FleetMember implements Ownership {
   async #noticed(): Promise<void> {
     const joined = this.#joined;
     if (joined === undefined || !this.#heartbeat.isHeard) return;
+    this.#rounds?.noticed();
     await this.#heartbeat.refresh(joined);
     this.#wakeable.wake();
   }
@@ -279,11 +277,11 @@ export class FleetMember implements Ownership {
   }
 
   #report(): Report {
-    const { budget, lagMs } = this.#options;
+    const { budget, lagMs, settings } = this.#options;
+    const capacity = this.#readiness.capacity(settings.mostJobs, this.#held.size);
     return {
-      lagMs: lagMs(),
-      callsLastMinute: budget.callsLastMinute,
-      isDraining: this.#isDraining,
+      ...{ lagMs: lagMs(), callsLastMinute: budget.callsLastMinute, isDraining: this.#isDraining },
+      ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },
     };
   }
 }

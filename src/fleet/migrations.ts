@@ -4,8 +4,13 @@
  *
  * `json`, never `jsonb`: names may hold what jsonb refuses, such as U+0000.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../errors.ts';
 import type { Tables } from './sql.ts';
+
+/** For another agent that makes the tables. */
+const MAX_WAIT_MS = 60_000;
+const LOOK_MS = 200;
 
 const MIGRATIONS: readonly string[] = [
   `
@@ -85,15 +90,46 @@ const MIGRATIONS: readonly string[] = [
     next_slot timestamptz NOT NULL
   );
   `,
+  // One lease an agent, instead of one a job: what an agent lacks, and what it left waiting, stands in its row.
+  `
+  ALTER TABLE {s}.jobs DROP COLUMN boss_id, DROP COLUMN retry_count;
+  ALTER TABLE {s}.attempts DROP COLUMN boss_id;
+  ALTER TABLE {s}.agents
+    ADD COLUMN capacity     integer,
+    ADD COLUMN lacks        text,
+    ADD COLUMN not_followed integer NOT NULL DEFAULT 0,
+    ADD COLUMN took_at      timestamptz NOT NULL DEFAULT now(),
+    ADD COLUMN passed_over  integer NOT NULL DEFAULT 0,
+    ADD COLUMN rests_until  timestamptz;
+  -- Room for the next version of a row in its page: no index changes with it.
+  ALTER TABLE {s}.agents SET (fillfactor = 50);
+  ALTER TABLE {s}.budgets SET (fillfactor = 50);
+  ALTER TABLE {s}.rows SET (fillfactor = 80);
+  `,
 ];
 
-/** Safe when several agents start at once: they take turns. @throws JobtailError config if the tables are newer */
-export async function migrate(tables: Tables): Promise<void> {
+/** Safe when several agents start at once: they take turns, with the tables that `makeOthers` makes, too. @throws JobtailError config if the tables are newer */
+export async function migrate(tables: Tables, makeOthers: () => Promise<void>): Promise<void> {
   const version = await versionOf(tables);
-  if (version === MIGRATIONS.length) return;
+  if (version === MIGRATIONS.length) return makeOthers();
   requireKnown(tables, version);
-  await tables.transaction(async ({ query }) => {
-    await query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint))`);
+  const endsAt = performance.now() + MAX_WAIT_MS;
+  while (!(await migrateAlone(tables, makeOthers))) {
+    if (performance.now() > endsAt)
+      throw new JobtailError('fleet', `another agent still makes the tables (${tables.where})`);
+    await sleep(LOOK_MS);
+  }
+}
+
+/** False while another agent does so. */
+function migrateAlone(tables: Tables, makeOthers: () => Promise<void>): Promise<boolean> {
+  return tables.transaction(async ({ query }) => {
+    const [lock] = await query<{ readonly isOurs: boolean }>(
+      `SELECT pg_try_advisory_xact_lock(hashtextextended('jobtail {s}'::text, 0::bigint)) AS "isOurs"`,
+    );
+    if (lock?.isOurs !== true) return false;
+    // It stands idle while the tables of pg-boss are made.
+    await query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await query(`CREATE SCHEMA IF NOT EXISTS {s}`);
     await query(
       `CREATE TABLE IF NOT EXISTS {s}.version (one integer PRIMARY KEY CHECK (one = 1), version integer NOT NULL)`,
@@ -106,6 +142,9 @@ export async function migrate(tables: Tables): Promise<void> {
       'INSERT INTO {s}.version (one, version) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET version = excluded.version',
       [MIGRATIONS.length],
     );
+    // Under the same lock: they are made once.
+    await makeOthers();
+    return true;
   });
 }
 

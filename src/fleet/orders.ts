@@ -39,15 +39,16 @@ export class Orders {
     const sorted = [...orders].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
     for (const { jobId, kind, body = null } of sorted) {
       // The row is held until the end: the owner who finds that everything is done looks again behind this.
-      await sql.query(
-        `INSERT INTO {s}.jobs (job_id, source) VALUES ($1, $2) ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id`,
+      const [job] = await sql.query<{ readonly owner: string | null }>(
+        `INSERT INTO {s}.jobs (job_id, source) VALUES ($1, $2) ON CONFLICT (job_id) DO UPDATE SET job_id = excluded.job_id
+         RETURNING owner`,
         [jobId, body?.source ?? 'command'],
       );
       const [row] = await sql.query<{ readonly orderId: string }>(
         'INSERT INTO {s}.orders (job_id, kind, body) VALUES ($1, $2, $3) RETURNING order_id::text AS "orderId"',
         [jobId, kind, body === null ? null : JSON.stringify(body)],
       );
-      await this.#queue.send(sql, jobId);
+      if (job?.owner == null) await this.#queue.send(sql, jobId);
       ids.push(row?.orderId ?? '');
     }
     await this.notify(sql);

@@ -22,25 +22,13 @@ declare module 'pg-boss' {
     ): Promise<{ close(): Promise<void> }>;
   }
 
-  /** Which job, and which owner of it: `retryCount` goes up with each. */
-  export interface Attempt {
+  export interface FetchedJob {
     readonly id: string;
-    readonly retryCount: number;
-  }
-
-  export interface FetchedJob extends Attempt {
     readonly data: unknown;
-    readonly heartbeatSeconds: number;
-    readonly expireInSeconds: number;
   }
 
   interface WithDatabase {
     readonly db?: PgDatabase;
-  }
-
-  interface Settled {
-    /** The ids that the call was good for. */
-    readonly settled?: readonly string[];
   }
 
   export class PgBoss {
@@ -50,24 +38,8 @@ declare module 'pg-boss' {
     stop(options: { readonly graceful: boolean; readonly close?: boolean }): Promise<void>;
     getDb(): PgPool;
     createQueue(name: string, options: object): Promise<void>;
-    getQueue(name: string): Promise<{ readonly heartbeatSeconds?: number }>;
-    updateQueue(name: string, options: { readonly heartbeatSeconds: number }): Promise<void>;
-    supervise(name: string): Promise<void>;
-    send(
-      name: string,
-      data: object,
-      options: WithDatabase & { readonly singletonKey: string; readonly priority?: number },
-    ): Promise<string | null>;
-    fetch(
-      name: string,
-      options: WithDatabase & {
-        readonly batchSize: number;
-        readonly minPriority?: number;
-        readonly maxPriority?: number;
-      },
-    ): Promise<FetchedJob[]>;
-    touch(name: string, attempts: readonly Attempt[], options?: WithDatabase): Promise<Settled>;
-    complete(name: string, attempts: readonly Attempt[], data: null, options?: WithDatabase): Promise<Settled>;
-    fail(name: string, attempts: readonly Attempt[], data: null, options?: WithDatabase): Promise<Settled>;
+    send(name: string, data: object, options: WithDatabase & { readonly singletonKey: string }): Promise<string | null>;
+    fetch(name: string, options: WithDatabase & { readonly batchSize: number }): Promise<FetchedJob[]>;
+    deleteJob(name: string, ids: readonly string[], options: WithDatabase): Promise<unknown>;
   }
 }

@@ -1,6 +1,11 @@
-/** The agents of the fleet: who is there, how many jobs each owns and may own, and how many jobs wait for an owner. */
+/**
+ * The agents of the fleet, and their leases: each heartbeat renews the row of its agent. Who is there, how many jobs each
+ * owns and may own, and how many jobs wait for an owner.
+ */
 import { JobtailError } from '../errors.ts';
 import type { Database } from './database.ts';
+import type { HeldJob } from './held-jobs.ts';
+import { WAITING_ROWS } from './queue.ts';
 import type { Capacity } from './share.ts';
 
 export interface Member {
@@ -21,14 +26,22 @@ export interface AgentAbout {
   readonly version: string;
 }
 
-/** How an agent stands, as it says every few seconds. */
+/** The state of an agent, in each heartbeat. */
 export interface Report {
   readonly lagMs: number | null;
   readonly callsLastMinute: number;
   readonly isDraining: boolean;
+  /** Jobs that it may own now; fewer than `mostJobs` while it cannot follow them. */
+  readonly capacity: number;
+  /** Why it takes no jobs; null if it does. */
+  readonly lacks: string | null;
+  /** Jobs that it owns and does not follow. */
+  readonly notFollowed: number;
 }
 
-export interface AgentRow extends Capacity, AgentAbout, Report {
+export interface AgentRow extends Omit<Report, 'capacity'>, AgentAbout {
+  readonly name: string;
+  readonly mostJobs: number;
   readonly jobs: number;
   readonly state: 'alive' | 'draining' | 'gone';
   /** Milliseconds since 1970, by the clock of the database. */
@@ -36,23 +49,58 @@ export interface AgentRow extends Capacity, AgentAbout, Report {
   readonly seenAt: number;
 }
 
-/** What an agent learns when it reports. */
+/** An agent that takes jobs, in the eyes of the others. */
+export interface Taker extends Capacity {
+  readonly jobs: number;
+  /** Jobs that it may own, also while it is offered none. */
+  readonly able: number;
+  /** Milliseconds since it took one. */
+  readonly idleMs: number;
+}
+
+/** What the heartbeat of an agent returns. */
 export interface Standing {
   /** Those that take jobs, this one among them. */
-  readonly agents: readonly (Capacity & { readonly jobs: number })[];
-  /** Of the queue: all, those that nobody owns, and how long the first of these waits. */
+  readonly agents: readonly Taker[];
+  /** All that have an owner or wait for one, those that wait, and how long the first of these does. */
   readonly jobs: number;
   readonly waiting: number;
   readonly waitingMs: number;
-  /** Somebody asked this agent to hand its jobs over and end. */
+  /** Jobs of agents that are silent for longer than their leases. */
+  readonly silent: number;
+  /** Those of this agent. */
+  readonly own: readonly HeldJob[];
+  /** This agent is asked to hand its jobs over and end. */
   readonly drainAsked: boolean;
 }
 
-/** It may have been busy for longer than a lease; whoever looks is not told "gone" each time. */
-const SEEN = `seen_at > now() - lease_ms * interval '1 ms' AND NOT is_ended`;
+/** Its lease is over. */
+export const SILENT = `agents.seen_at <= now() - agents.lease_ms::float8 * interval '1 ms'`;
+const SEEN = `NOT (${SILENT}) AND NOT is_ended`;
 
 /** As it is just now, not as it was when the agent reported. */
-const JOBS = '(SELECT count(*)::int FROM {s}.jobs WHERE owner = agents.name) AS jobs';
+const JOBS = '(SELECT count(*)::int FROM {s}.jobs WHERE owner = agents.name)';
+/** An agent that took nothing of what was offered keeps what it has, and is offered nothing, for a while. */
+const ROOM = `least(most_jobs, capacity, CASE WHEN rests_until > now() THEN ${JOBS} END)`;
+/** The first of these pauses; each one is twice as long. */
+const REST = `interval '15 s'`;
+const MAX_DOUBLINGS = 6;
+
+const STANDING = `SELECT
+  (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'atMost', most_jobs, 'jobs', ${JOBS},
+     'idleMs', extract(epoch FROM now() - took_at)::float8 * 1000::float8) ORDER BY name), '[]'::json)
+   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining) AS agents,
+  (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL) AS owned,
+  (SELECT count(*)::int FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT}) AS silent,
+  (SELECT coalesce(json_agg(json_build_object('jobId', job_id, 'attempt', attempt)), '[]'::json)
+   FROM {s}.jobs WHERE owner = $1) AS own,
+  (SELECT count(*)::int FROM ${WAITING_ROWS}) AS waiting,
+  (SELECT coalesce(extract(epoch FROM now() - min(start_after))::float8 * 1000::float8, 0::float8) FROM ${WAITING_ROWS}) AS "waitingMs"`;
+
+interface StandingRow extends Omit<Standing, 'agents' | 'jobs' | 'drainAsked'> {
+  readonly agents: readonly (Taker & { readonly atMost: number })[];
+  readonly owned: number;
+}
 
 export class Register {
   readonly #database: Database;
@@ -66,33 +114,64 @@ export class Register {
     const rows = await this.#database.query(
       `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, about) VALUES ($1, $2, $3, $4, $5, $6)
        ON CONFLICT (name) DO UPDATE SET state_id = excluded.state_id, instance = excluded.instance, most_jobs = excluded.most_jobs,
-         lease_ms = excluded.lease_ms, about = excluded.about, started_at = now(), seen_at = now(), is_ended = false,
-         is_draining = false, drain_asked = false
-       WHERE agents.state_id = excluded.state_id OR NOT (agents.seen_at > now() - agents.lease_ms * interval '1 ms' AND NOT agents.is_ended)
+         lease_ms = excluded.lease_ms, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
+         is_ended = false, is_draining = false, drain_asked = false
+       WHERE agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')})
        RETURNING 1`,
       [name, stateId, instance, mostJobs, leaseMs, JSON.stringify(about)],
     );
     return rows.length > 0;
   }
 
-  /** @throws JobtailError locked if another agent took the name */
-  async report({ name, instance }: Member, report: Report): Promise<Standing> {
-    const { lagMs, callsLastMinute, isDraining } = report;
-    const [own] = await this.#database.query<{ readonly drainAsked: boolean }>(
-      `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5
+  /**
+   * One heartbeat: renews the lease, and returns what stands then. The row is renewed before the jobs are read: an agent
+   * that frees them holds it until they are freed.
+   *
+   * @throws JobtailError locked if another agent took the name
+   */
+  async report(member: Member, report: Report): Promise<Standing> {
+    const own = (await this.#renew(member, report)) ?? (await this.#rejoin(member, report));
+    const { name } = member;
+    const [row] = await this.#database.query<StandingRow>(STANDING, [name]);
+    if (row === undefined) throw new Error('a SELECT without FROM has a row');
+    const { agents, owned, ...rest } = row;
+    // Where no agent can follow jobs, each keeps its own.
+    const isAnyAble = agents.some(({ able }) => able > 0);
+    const takers = agents.map(({ atMost, ...agent }) =>
+      isAnyAble ? agent : { ...agent, mostJobs: atMost, able: atMost },
+    );
+    return { ...rest, ...own, agents: takers, jobs: owned + row.waiting };
+  }
+
+  async #renew({ name, instance }: Member, report: Report): Promise<Pick<Standing, 'drainAsked'> | undefined> {
+    const { lagMs, callsLastMinute, isDraining, capacity, lacks, notFollowed } = report;
+    const [own] = await this.#database.query<Pick<Standing, 'drainAsked'>>(
+      `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5,
+         capacity = $6, lacks = $7, not_followed = $8
        WHERE name = $1 AND instance = $2 RETURNING drain_asked AS "drainAsked"`,
-      [name, instance, lagMs === null ? null : Math.round(lagMs), callsLastMinute, isDraining],
+      [
+        ...[name, instance, lagMs === null ? null : Math.round(lagMs), callsLastMinute],
+        ...[isDraining, capacity, lacks, notFollowed],
+      ],
     );
-    if (own === undefined) throw nameTaken(name);
-    const agents = await this.#database.query<Capacity & { readonly jobs: number }>(
-      `SELECT name, most_jobs AS "mostJobs", ${JOBS} FROM {s}.agents WHERE ${SEEN} AND NOT is_draining ORDER BY name`,
+    return own;
+  }
+
+  /** After an older backup was restored, the row of this agent is of an earlier process, or missing. */
+  async #rejoin(member: Member, report: Report): Promise<Pick<Standing, 'drainAsked'>> {
+    const own = (await this.join(member)) ? await this.#renew(member, report) : undefined;
+    if (own === undefined) throw await this.nameTaken(member.name);
+    return own;
+  }
+
+  /** Agents that left jobs waiting though they have room are offered none for a while, longer each time. */
+  async passOver(names: readonly string[]): Promise<void> {
+    await this.#database.query(
+      `UPDATE {s}.agents SET passed_over = least(passed_over + 1, ${MAX_DOUBLINGS}),
+         rests_until = now() + ${REST} * power(2::float8, passed_over::float8)
+       WHERE name = ANY($1) AND (rests_until IS NULL OR rests_until < now())`,
+      [names],
     );
-    const [queue] = await this.#database.query<Omit<Standing, 'agents' | 'drainAsked'>>(
-      `SELECT count(*)::int AS jobs, count(*) FILTER (WHERE state < 'active')::int AS waiting,
-         coalesce(extract(epoch FROM now() - min(start_after) FILTER (WHERE state < 'active')) * 1000, 0)::float AS "waitingMs"
-       FROM {s}_boss.job WHERE name = 'follow' AND state <= 'active'`,
-    );
-    return { agents, jobs: 0, waiting: 0, waitingMs: 0, ...queue, ...own };
   }
 
   /** It stops in order. */
@@ -114,19 +193,22 @@ export class Register {
 
   /** All that are there, and those that were seen within a week and did not end in order. */
   async all(): Promise<AgentRow[]> {
-    const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: AgentAbout }>(
-      `SELECT name, most_jobs AS "mostJobs", ${JOBS}, lag_ms::float AS "lagMs", calls_last_minute AS "callsLastMinute",
-         is_draining AS "isDraining", about, extract(epoch FROM started_at)::float * 1000 AS "startedAt",
-         extract(epoch FROM seen_at)::float * 1000 AS "seenAt",
+    const rows = await this.#database.query<Omit<AgentRow, keyof AgentAbout> & { readonly about: unknown }>(
+      `SELECT name, most_jobs AS "mostJobs", ${JOBS} AS jobs, lag_ms::float8 AS "lagMs", calls_last_minute AS "callsLastMinute",
+         is_draining AS "isDraining", lacks, not_followed AS "notFollowed", about,
+         extract(epoch FROM started_at)::float8 * 1000::float8 AS "startedAt",
+         extract(epoch FROM seen_at)::float8 * 1000::float8 AS "seenAt",
          CASE WHEN NOT (${SEEN}) THEN 'gone' WHEN is_draining THEN 'draining' ELSE 'alive' END AS state
        FROM {s}.agents WHERE seen_at > now() - interval '7 days' AND NOT is_ended ORDER BY name`,
     );
-    return rows.map(({ about, ...rest }) => ({ ...rest, ...about }));
+    return rows.map(({ about, ...rest }) => ({ ...rest, ...this.#database.border.about(about) }));
   }
-}
 
-export function nameTaken(name: string): JobtailError {
-  return new JobtailError('locked', `another agent of the fleet is called ${name}`, {
-    hint: 'give each agent a name of its own: fleet.name',
-  });
+  async nameTaken(name: string): Promise<JobtailError> {
+    const other = (await this.all()).find((agent) => agent.name === name);
+    const where = other === undefined ? '' : ` (host ${other.host}, pid ${other.pid})`;
+    return new JobtailError('locked', `another agent of the fleet is called ${name}${where}`, {
+      hint: 'give each agent a name of its own: fleet.name',
+    });
+  }
 }

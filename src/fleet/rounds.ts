@@ -9,14 +9,16 @@ import { Giving, MOST_GIVEN } from './giving.ts';
 import type { HeldJob } from './held-jobs.ts';
 import type { JoinedContext } from './member-context.ts';
 import { DONE } from './orders.ts';
+import type { Readiness } from './readiness.ts';
 import type { Standing } from './register.ts';
 import type { Sql } from './sql.ts';
 import { MOST_TAKEN, Taking } from './taking.ts';
 import { Upkeep } from './upkeep.ts';
 
 export interface RoundsOptions extends JoinedContext {
-  /** Told of what fails beside a round. */
+  /** Called with what fails beside a round. */
   readonly onFailure: (error: JobtailError) => void;
+  readonly readiness: Readiness;
 }
 
 export interface RoundOptions {
@@ -26,6 +28,8 @@ export interface RoundOptions {
 
 const MOST_ORDERS = 500;
 const WRITE_EVERY_MS = 2_000;
+/** Orders come with a notification; this is for one that was missed. */
+const ORDERS_EVERY_MS = 5_000;
 
 export class Rounds {
   readonly following: Following;
@@ -35,6 +39,8 @@ export class Rounds {
   readonly #fulfilment: Fulfilment;
   readonly #upkeep: Upkeep;
   #writtenAt = 0;
+  #isNoticed = false;
+  #ordersAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: RoundsOptions) {
     this.#options = options;
@@ -46,9 +52,19 @@ export class Rounds {
     };
     this.following = new Following({ ...options, onLost: forget });
     const { following } = this;
-    this.taking = new Taking({ ...options, following });
+    const { readiness } = options;
+    const onFailure = (error: JobtailError) => {
+      readiness.failed(error);
+      options.onFailure(error);
+    };
+    this.taking = new Taking({ ...options, following, onFailure, onStored: () => readiness.stored() });
     const isAsked = (jobId: JobId) => this.#fulfilment.isAsked(jobId);
     this.#giving = new Giving({ ...options, following, isAsked, onEnded: forget });
+  }
+
+  /** Orders may have been given. */
+  noticed(): void {
+    this.#isNoticed = true;
   }
 
   use(follower: Follower | undefined, configured: readonly WatchOrder[]): void {
@@ -78,8 +94,7 @@ export class Rounds {
     await this.#write();
     await this.#giving.finish();
     if (isDraining) await this.#giving.give(MOST_GIVEN);
-    else if (standing !== undefined) await this.#giving.giveExcess(standing);
-    await this.taking.renew();
+    else if (standing !== undefined && standing !== this.taking.passedOver) await this.#giving.giveExcess(standing);
     const isAllOrdered = await this.#upkeep.round(follower);
     return taken === MOST_TAKEN || !isAllOrdered;
   }
@@ -101,7 +116,10 @@ export class Rounds {
 
   /** Orders lead to changes here, and these are known there, before anybody is told that they are done. */
   async #fulfil(brought: readonly HeldJob[]): Promise<void> {
-    const { joined, held, handover, member } = this.#options;
+    const { joined, held, handover, member, clock } = this.#options;
+    const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;
+    if (!isAsked && clock.monotonic() - this.#ordersAt < ORDERS_EVERY_MS) return;
+    [this.#ordersAt, this.#isNoticed] = [clock.monotonic(), false];
     const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MOST_ORDERS);
     // Of one whose rows are still to come, they would begin anew by it.
     const here = [...held.all('following'), ...brought.filter((job) => held.get(job.jobId) === job)];

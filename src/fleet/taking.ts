@@ -4,68 +4,82 @@ import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
 import type { TakenJob } from './claims.ts';
 import type { Following } from './following.ts';
-import type { Moment } from './held-jobs.ts';
 import type { JoinedContext } from './member-context.ts';
 import type { Standing } from './register.ts';
 import { sharesOf } from './share.ts';
 
-export interface TakingOptions
-  extends Pick<JoinedContext, 'clock' | 'handover' | 'held' | 'joined' | 'log' | 'member'> {
+export interface TakingOptions extends Pick<JoinedContext, 'handover' | 'held' | 'joined' | 'log' | 'member'> {
   readonly following: Following;
-  /** Told of what fails of one job. */
+  /** Called with what fails of one job, and when the rows of jobs were stored. */
   readonly onFailure: (error: JobtailError) => void;
+  readonly onStored: () => void;
 }
 
 /** Taken at once: their rows are here within about a second. */
 export const MOST_TAKEN = 50;
-/** A job that nobody has taken for so long is taken by whoever has room, whatever its share is. */
+/** Agents that have room leave a job waiting no longer than that, or are passed over. */
 const WAITING_MS = 4_000;
-/** A lease is made anew when so much of its time is over, with a jitter of the rest. */
-const RENEW_AT = 0.95;
 
 export class Taking {
   readonly #options: TakingOptions;
   /** Taken, and not followed yet. */
   readonly #taken = new Map<JobId, TakenJob>();
   takeovers = 0;
+  /** In which agents have room that were passed over since: nothing is given to them by it. */
+  passedOver: Standing | undefined;
 
   constructor(options: TakingOptions) {
     this.#options = options;
   }
 
-  /** Goes on with what the process before this one owned. */
+  /** Goes on with what it owns by the database: of the process before, or taken by a call whose answer was lost. */
   async reclaim(): Promise<void> {
-    const sentAt = this.#options.held.moment();
-    this.#hold(await this.#options.joined.claims.reclaim(), sentAt);
+    const { held, joined } = this.#options;
+    this.#hold((await joined.claims.owned()).filter(({ jobId }) => held.get(jobId) === undefined));
   }
 
-  /** As many as are this agent's share; more, if they wait for long. How many it took. */
+  /** As many as are this agent's share, or more if others leave jobs waiting. How many it took. */
   async take(standing: Standing | undefined): Promise<number> {
     const { held, joined, member, log } = this.#options;
     if (standing === undefined) return 0;
-    const share = sharesOf(standing.jobs, standing.agents).get(member.name) ?? 0;
-    const waitsLong = standing.waiting > 0 && standing.waitingMs > WAITING_MS;
-    const most = Math.min(MOST_TAKEN, (waitsLong ? member.mostJobs : share) - held.size);
+    if (standing.own.some(({ jobId }) => held.get(jobId) === undefined)) await this.reclaim();
+    if (standing.waiting === 0) return 0;
+    const most = Math.min(MOST_TAKEN, await this.#wanted(standing));
     if (most <= 0) return 0;
-    const sentAt = held.moment();
     const taken = await joined.claims.take(most);
     if (taken.length === 0) return 0;
-    this.#hold(taken, sentAt);
+    this.#hold(taken);
     const takeovers = taken.filter(({ isTakeover }) => isTakeover).length;
     this.takeovers += takeovers;
     const others = takeovers === 0 ? '' : `, ${takeovers} of them from agents that are silent`;
-    log.info({ jobs: taken.length, takeovers }, `took ${countOf(taken.length, 'job')}${others}`);
+    log.info({ jobs: taken.length, takeovers, agent: member.name }, `took ${countOf(taken.length, 'job')}${others}`);
     return taken.length;
+  }
+
+  /** What is missing of its share; beyond it, only what the agents that have room do not take. */
+  async #wanted(standing: Standing): Promise<number> {
+    const { jobs, agents, waitingMs } = standing;
+    const { held, joined, member } = this.#options;
+    const shares = sharesOf(jobs, agents);
+    const missing = (shares.get(member.name) ?? 0) - held.size;
+    const room = (agents.find(({ name }) => name === member.name)?.able ?? 0) - held.size;
+    if (missing > 0 || room <= 0 || waitingMs <= WAITING_MS) return missing;
+    const idle = agents.filter(({ name, jobs: own }) => name !== member.name && own < (shares.get(name) ?? 0));
+    if (idle.some(({ idleMs }) => idleMs <= WAITING_MS)) return 0;
+    await joined.register.passOver(idle.map(({ name }) => name));
+    this.passedOver = standing;
+    return room;
   }
 
   /** Brings the rows of what was taken here; those whose rows are here by now. */
   async bring(): Promise<readonly TakenJob[]> {
-    const { handover, following } = this.#options;
+    const { handover, following, onStored } = this.#options;
     if (this.#taken.size === 0) return [];
     const jobs = [...this.#taken.values()].slice(0, MOST_TAKEN);
     await following.left(jobs);
     try {
       await handover.bring(jobs);
+      onStored();
       return jobs;
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -103,28 +117,10 @@ export class Taking {
     this.#taken.delete(jobId);
   }
 
-  /** Owns jobs anew whose time is nearly over, which is after a day. */
-  async renew(): Promise<void> {
-    const { held, joined, clock } = this.#options;
-    for (const job of held.dueForRenewal()) {
-      if (held.stateOf(job.jobId) !== 'following') continue;
-      const sentAt = held.moment();
-      const claim = await joined.claims.renew(job);
-      held.renew(
-        { ...job, id: claim.id, retryCount: claim.retryCount },
-        sentAt,
-        clock.monotonic() + renewalOf(claim.expiresMs),
-      );
-    }
-  }
-
-  #hold(taken: readonly TakenJob[], sentAt: Moment): void {
-    const { held, clock } = this.#options;
+  #hold(taken: readonly TakenJob[]): void {
     for (const job of taken) {
-      held.add(job, sentAt, clock.monotonic() + renewalOf(job.expiresMs));
+      this.#options.held.add(job);
       this.#taken.set(job.jobId, job);
     }
   }
 }
-
-const renewalOf = (expiresMs: number) => expiresMs * (RENEW_AT - 0.05 * Math.random());

@@ -7,6 +7,7 @@ import type { Store } from '../store/store.ts';
 import type { Order } from './border.ts';
 import type { JoinedContext } from './member-context.ts';
 import { ORDERS_AT_ONCE } from './orders.ts';
+import { WAITING_ROWS } from './queue.ts';
 
 export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
@@ -168,21 +169,25 @@ export class Upkeep {
     this.#habits = habitsIn(store);
   }
 
-  /** Jobs for which there is something to be done, and nobody to do it, get a job of the queue. */
+  /** Jobs for which there is something to be done wait for an owner, if they have none. */
   async #sendMissing(): Promise<void> {
     const { joined, log } = this.#options;
     const { database, queue, orders } = joined;
     await database.transaction(async (sql) => {
+      // An older backup may name agents that joined later.
+      await sql.query(
+        `UPDATE {s}.jobs SET owner = NULL WHERE owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = owner)`,
+      );
       const missing = await sql.query<{ readonly jobId: JobId }>(
-        `SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id ~ '^-?[0-9]{1,19}$'
+        `SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id ~ '^-?[0-9]{1,19}$' AND owner IS NULL
            AND (state IN ('watched', 'ending') OR EXISTS (SELECT 1 FROM {s}.orders WHERE orders.job_id = jobs.job_id AND answer IS NULL))
-           AND NOT EXISTS (SELECT 1 FROM {s}_boss.job AS q WHERE q.name = 'follow' AND q.singleton_key = jobs.job_id AND q.state <= 'active')
-         ORDER BY job_id LIMIT 1000`,
+           AND NOT EXISTS (SELECT 1 FROM ${WAITING_ROWS} AND singleton_key = jobs.job_id)
+         ORDER BY job_id LIMIT 1000 FOR UPDATE OF jobs SKIP LOCKED`,
       );
       for (const { jobId } of missing) await queue.send(sql, jobId);
       if (missing.length === 0) return;
       await orders.notify(sql);
-      log.warn({ jobs: missing.length }, 'jobs that nobody would have taken are to be taken again');
+      log.warn({ jobs: missing.length }, 'jobs without an owner queued again');
     });
   }
 

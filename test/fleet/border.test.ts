@@ -127,7 +127,7 @@ it('rows that are malformed keep no other job from being followed or shown', {
 
   const reports: string[] = [];
   const onIgnored = (what: string) => void reports.push(what);
-  const client = await FleetClient.open({ ...fleet.address, onIgnored }, { heartbeatSeconds: 10 });
+  const client = await FleetClient.open({ ...fleet.address, onIgnored });
   const configFile = path.join(temporaryDirectory(), 'config.yaml');
   fs.writeFileSync(configFile, MINIMAL);
   const config = await loadConfig(configFile);

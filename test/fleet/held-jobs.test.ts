@@ -6,13 +6,11 @@ import type { JobId } from '../../src/job.ts';
 import { numRuns } from '../support/property-runs.ts';
 
 const LEASE_MS = 10_000;
-const job = (number: number, attempt = 1): HeldJob => ({
-  ...{ id: `id-${number}`, retryCount: 0, jobId: String(number) as JobId, attempt, leaseMs: LEASE_MS },
-});
+const job = (number: number, attempt = 1): HeldJob => ({ jobId: String(number) as JobId, attempt });
 
 function setUp() {
   const time = { monotonic: 0, wall: 1_000_000 };
-  const held = new HeldJobs({ monotonic: () => time.monotonic, now: () => time.wall });
+  const held = new HeldJobs({ monotonic: () => time.monotonic, now: () => time.wall }, LEASE_MS);
   const pass = (ms: number) => {
     time.monotonic += ms;
     time.wall += ms;
@@ -35,7 +33,8 @@ describe('a lease', () => {
         let now = 0;
         let leaseEnds = LEASE_MS;
         let isOwned = true;
-        held.add(job(1), held.moment(), 0);
+        held.prolong(held.moment());
+        held.add(job(1));
         for (const one of steps) {
           if ('pass' in one) {
             pass(one.pass);
@@ -52,10 +51,10 @@ describe('a lease', () => {
             now += one.travels;
             if (now > leaseEnds) isOwned = false;
             if (one.arrives && isOwned) leaseEnds = now + LEASE_MS;
-            if (one.arrives && one.answered && isOwned) held.prolong([job(1)], sentAt);
+            if (one.arrives && one.answered && isOwned) held.prolong(sentAt);
           }
           if (now > leaseEnds) isOwned = false;
-          if (!isOwned) expect(held.isSure('1' as JobId)).toBe(false);
+          if (!isOwned) expect(held.isSure).toBe(false);
         }
       }),
       numRuns(500),
@@ -64,7 +63,8 @@ describe('a lease', () => {
 
   it('holds for nine of ten seconds after a call that went through, and is refused and counted then', () => {
     const { held, pass } = setUp();
-    held.add(job(1), held.moment(), 0);
+    held.prolong(held.moment());
+    held.add(job(1));
     // What is still under way when it is taken anew is of an earlier lease.
     expect(() => held.require('1' as JobId)).toThrow(/it is not owned/);
     held.setState('1' as JobId, 'following');
@@ -74,27 +74,18 @@ describe('a lease', () => {
     expect(() => held.require('1' as JobId)).toThrow(/its lease may be over/);
     expect(() => held.require('2' as JobId)).toThrow(/it is not owned/);
     expect(held.refused).toBe(3);
-    held.prolong([job(1)], held.moment());
+    held.prolong(held.moment());
     held.require('1' as JobId);
   });
 
-  it('is as old as that of the job that waits longest for word', () => {
+  it('is never sure before the first heartbeat, and as old as the last one', () => {
     const { held, pass } = setUp();
-    expect(held.leaseAgeMs).toBe(0);
-    held.add(job(1), held.moment(), 0);
+    expect([held.isSure, held.leaseAgeMs]).toEqual([false, 0]);
+    held.prolong(held.moment());
+    held.add(job(1));
     pass(3_000);
-    held.add(job(2), held.moment(), 0);
-    expect(held.leaseAgeMs).toBe(3_000);
-    held.prolong([job(1)], held.moment());
+    expect([held.isSure, held.leaseAgeMs]).toEqual([true, 3_000]);
+    held.prolong(held.moment());
     expect(held.leaseAgeMs).toBe(0);
-  });
-
-  it('goes on under another job of the queue', () => {
-    const { held } = setUp();
-    held.add(job(1), held.moment(), 5);
-    held.setState('1' as JobId, 'following');
-    held.renew({ ...job(1), id: 'other' }, held.moment(), 100);
-    expect(held.get('1' as JobId)).toMatchObject({ id: 'other', attempt: 1 });
-    expect([held.stateOf('1' as JobId), held.dueForRenewal()]).toEqual(['following', []]);
   });
 });

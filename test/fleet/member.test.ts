@@ -51,36 +51,6 @@ it('a burst of notifications is a few looks, not one for each', { ...PATIENCE, .
   expect(await count()).toBeLessThan(20);
 });
 
-it('a job whose lease is made anew in the middle of a step of a generation stays with its owner', {
-  ...PATIENCE,
-  ...needsFleet(),
-}, async () => {
-  const fleet = await FleetParts.make();
-  const { orders, database } = await fleet.join('command');
-  const expire = async (seconds: number) => {
-    for (const table of ['queue', 'job'])
-      await fleet.query(`UPDATE jobtail_boss.${table} SET expire_seconds = $1 WHERE name = 'follow'`, [seconds]);
-  };
-  // The agent is told of it as it is now; that it is a day then, is for the sake of a busy machine.
-  await expire(3);
-  const { jobId } = orderFor(1);
-  await orders.give([{ jobId, kind: 'watch', body: orderFor(1) }]);
-  const { member, store, followed, log } = fleet.start('anna', {});
-  await until('the job to be followed', () => followed.has(jobId));
-  await expire(86_400);
-  const [row] = store.liveFiles.ofJob(jobId);
-  if (row === undefined) throw new Error('it has no live file');
-  const isRenewed = async () =>
-    (await fleet.query(`SELECT 1 FROM jobtail_boss.job WHERE name = 'follow' AND state = 'completed'`)).length > 0;
-  for (let step = 0; step % 20 !== 0 || !(await isRenewed()); step++) {
-    await member.fence(row);
-    // Nobody waits for the next round.
-    await orders.notify(database);
-  }
-  expect(member.numbers).toMatchObject({ lost: 0, refusedWrites: 0, jobs: 1 });
-  expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
-});
-
 it('orders that wait for their answers keep nobody from giving others', { ...PATIENCE, ...needsFleet() }, async () => {
   const fleet = await FleetParts.make();
   const { orders } = await fleet.join('command');
@@ -107,11 +77,12 @@ it('an agent that stops gives nothing away that it may still write', { ...PATIEN
   await session.query('BEGIN');
   await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
   await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
-  const drained = member.drain();
+  await fleet.query(`SELECT pg_notify('jobtail_orders', '')`);
   await until('the round to wait', async () => {
     const waiting = await fleet.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`);
     return waiting.length > 0;
   });
+  const drained = member.drain();
   member.detach();
   await session.query('COMMIT');
   await sleep(2_000);
@@ -153,13 +124,14 @@ it('what goes wrong while a lost job is left alone is said, and the agent goes o
   });
   await until('the job to be followed', () => followed.has(jobId));
   // As if another one had taken it, and given it back.
-  await fleet.query(`UPDATE jobtail_boss.job SET retry_count = retry_count + 1, state = 'retry' WHERE name = 'follow'`);
+  await fleet.query('UPDATE jobtail.jobs SET owner = NULL, attempt = attempt + 1');
+  await orders.give([{ jobId, kind: 'resume' }]);
   await until('it to be lost', () => member.numbers.lost === 1);
   await until('the failure to be said', () =>
     log.some(({ message }) => message.includes('no room for its last bytes')),
   );
   fails = false;
-  await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 2);
+  await until('it to be followed again', () => store.fleetLeases.all()[0]?.attempt === 3);
 });
 
 it('a temporary key is known to the next owner before it is used', { ...PATIENCE, ...needsFleet() }, async () => {

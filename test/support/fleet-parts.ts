@@ -39,6 +39,10 @@ export interface TestMemberOptions {
   readonly configured?: readonly WatchOrder[];
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
+  readonly unready?: () => string | undefined;
+  readonly mirror?: string;
+  /** Of a relay on the way to the database. */
+  readonly port?: number;
 }
 
 export class FleetParts {
@@ -65,9 +69,8 @@ export class FleetParts {
 
   /** As an agent or a command, by its name; over a relay, if its port is given. */
   async join(name: string, port = this.#database.port): Promise<Joined> {
-    const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
-    const joined = await openFleet({ ...this.address, url }, name, { heartbeatSeconds: HEARTBEAT_SECONDS });
-    onTestFinished(() => joined.database.close());
+    const joined = await openFleet(this.addressAt(port), name);
+    onTestFinished(() => joined.close());
     return joined;
   }
 
@@ -84,22 +87,22 @@ export class FleetParts {
   }
 
   /** Starts an agent, which ends with the test. */
-  start(
-    name: string,
-    { mostJobs = 2_000, configured = [], onRelease = async () => {} }: TestMemberOptions,
-  ): TestMember {
+  start(name: string, options: TestMemberOptions): TestMember {
+    const { mostJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
+    const { mirror = 'shared', port = this.#database.port } = options;
     const directory = temporaryDirectory();
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     const log: Line[] = [];
     const followed = new Set<JobId>();
     const settings = { heartbeatMs: HEARTBEAT_SECONDS * 1_000, drainOnStop: false, schema: SCHEMA };
     const member = new FleetMember({
-      ...{ ...this.address, store, log: logTo(log), clock: systemClock, mirror: 'shared', bootId: null },
+      ...{ ...this.addressAt(port), store, log: logTo(log), clock: systemClock, mirror, bootId: null },
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0' },
       budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
       endTransfer: async () => {},
       lagMs: () => null,
+      unready,
     });
     const follower: Follower = {
       take: (jobIds) => jobIds.forEach((jobId) => void followed.add(jobId)),
@@ -119,7 +122,13 @@ export class FleetParts {
   }
 
   get address() {
-    return { url: this.#database.url, schema: SCHEMA, secrets: new Secrets() };
+    return this.addressAt(this.#database.port);
+  }
+
+  /** Over a relay, by its port. */
+  addressAt(port: number) {
+    const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
+    return { url, schema: SCHEMA, secrets: new Secrets() };
   }
 }
 

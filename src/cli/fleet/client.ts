@@ -13,10 +13,7 @@ export async function withFleet<T>(config: FleetConfig, work: (client: FleetClie
   const address = await fleetAddress(config, log, secrets);
   const { FleetClient } = await import('../../fleet/client.ts');
   const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
-  const client = await FleetClient.open(
-    { ...address, onIgnored },
-    { heartbeatSeconds: config.fleet.heartbeatMs / 1000 },
-  );
+  const client = await FleetClient.open({ ...address, onIgnored });
   try {
     return await work(client);
   } finally {

@@ -46,6 +46,6 @@ export class JobOfFleet implements KnownJob {
 
   async #connect(): Promise<FleetClient> {
     const address = await fleetAddress(this.#config, commandLog(), new Secrets());
-    return await FleetClient.open(address, { heartbeatSeconds: this.#config.fleet.heartbeatMs / 1000 });
+    return await FleetClient.open(address);
   }
 }

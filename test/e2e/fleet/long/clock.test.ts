@@ -1,4 +1,4 @@
-/** Time: a clock that is wrong, and the day after which pg-boss takes a job away. */
+/** Time: a clock that is wrong. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';
@@ -24,30 +24,5 @@ it.concurrent('an agent whose clock is 20 s ahead takes nothing from anybody', {
   expect(await fleet.attempts()).toEqual(before);
   await early.kill();
   await fleet.untilOwned(['cleo']);
-  await expectEqual(fleet);
-});
-
-it.concurrent('a lease is renewed before pg-boss takes the job away, and stays with its owner', {
-  ...PATIENCE,
-  ...needsFleet(),
-}, async (context) => {
-  const fleet = await Fleet.make(context, { jobs: 8, agents: ['anna', 'ben'] });
-  fleet.grow();
-  await fleet.agent('anna').start();
-  // Instead of a day; the jobs that are sent from now on have it.
-  await fleet.query("UPDATE jobtail_boss.queue SET expire_seconds = 30 WHERE name = 'follow'");
-  await fleet.agent('ben').start();
-  await fleet.watchAll();
-  await fleet.untilSpread();
-  const before = await fleet.owners();
-  for (let second = 0; second < 45; second++) {
-    fleet.grow(1);
-    await sleep(1_000);
-  }
-  expect(await fleet.owners()).toEqual(before);
-  const renewals = await fleet.query<{ count: number }>(
-    "SELECT count(*)::int AS count FROM jobtail_boss.job WHERE name = 'follow' AND state = 'completed'",
-  );
-  expect(renewals[0]?.count).toBeGreaterThanOrEqual(8);
   await expectEqual(fleet);
 });

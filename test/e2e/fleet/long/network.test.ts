@@ -94,7 +94,7 @@ it.concurrent('a session that hangs with the row of a job in its hand', {
   // As an agent that is stopped in the middle of a transaction: with its limit.
   const session = await connectTo(fleet.database.url, '-c idle_in_transaction_session_timeout=5000');
   await session.query('BEGIN');
-  await session.query('SELECT 1 FROM jobtail_boss.job WHERE singleton_key = $1 FOR UPDATE', [held]);
+  await session.query('SELECT 1 FROM jobtail.jobs WHERE job_id = $1 FOR UPDATE', [held]);
   await fleet.agent('ben').kill();
   fleet.grow();
   await fleet.untilOwned(['ben']);

@@ -1,0 +1,132 @@
+/**
+ * Whether this agent can follow jobs now. What it lacks decides how many it may own: none while it lacks something, and
+ * then, after a pause that grows, one, until that one proves that it can.
+ */
+import fs from 'node:fs';
+import type { Log } from '../agent/ports.ts';
+import { ERROR_POLICIES, type JobtailError } from '../errors.ts';
+import { showAge } from '../numbers.ts';
+import type { Store } from '../store/store.ts';
+
+export interface ReadinessOptions {
+  readonly store: Pick<Store, 'directory' | 'jobs'>;
+  readonly log: Log;
+  readonly monotonic: () => number;
+  readonly now: () => number;
+  readonly leaseMs: number;
+  /** What `/readyz` reports; undefined if it is ready. */
+  readonly unready: () => string | undefined;
+}
+
+/** What is over sooner moves no jobs. */
+const PERSISTS_MS = 10_000;
+/** Until the first trial; the pause doubles with each trial that failed. */
+const PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 15 * 60_000;
+/** How long one job is tried. */
+const TRIAL_MS = 30_000;
+/** After so long without anything lacking, the pauses begin anew. */
+const SOUND_MS = 10 * 60_000;
+/** The state needs some to be written. */
+const MIN_FREE_BYTES = 2 ** 20;
+/** Heartbeats whose round trips are looked at: one that is slow is no slow database. */
+const BEATS = 3;
+const STATE_CODES: readonly string[] = ['disk-full', 'store', 'permission', 'local-io'];
+
+export class Readiness {
+  readonly #options: ReadinessOptions;
+  #roundTrips: number[] = [];
+  #stateTrouble: string | undefined;
+  #unreadySince: number | undefined;
+  #pauseMs = PAUSE_MS;
+  #trialAt = 0;
+  #soundSince = 0;
+  /** Why this agent takes no jobs; null if it does. */
+  lacks: string | null = null;
+
+  constructor(options: ReadinessOptions) {
+    this.#options = options;
+  }
+
+  beat(roundTripMs: number): void {
+    this.#roundTrips = [...this.#roundTrips, roundTripMs].slice(-BEATS);
+  }
+
+  /** The rows of a job could not be stored. */
+  failed({ code, message }: JobtailError): void {
+    if (STATE_CODES.includes(code)) this.#stateTrouble = message;
+  }
+
+  stored(): void {
+    this.#stateTrouble = undefined;
+  }
+
+  /** Jobs that this agent may own now, of `mostJobs`, while it owns `jobs`. */
+  capacity(mostJobs: number, jobs: number): number {
+    const now = this.#options.monotonic();
+    const trouble = this.#trouble(now);
+    if (this.lacks === null) {
+      if (trouble !== undefined) this.#pause(trouble, now);
+      else if (now - this.#soundSince > SOUND_MS) this.#pauseMs = PAUSE_MS;
+    } else if (now >= this.#trialAt) {
+      // Without a job, what is known of the service is old.
+      const isOver = now >= this.#trialAt + TRIAL_MS;
+      if (trouble === undefined && jobs > 0) this.#resume(now);
+      else if (isOver && trouble !== undefined) this.#pause(trouble, now);
+    }
+    if (this.lacks === null) return mostJobs;
+    return now >= this.#trialAt ? 1 : 0;
+  }
+
+  #pause(trouble: string, now: number): void {
+    const { log } = this.#options;
+    if (this.lacks === null) {
+      const hint = 'mend what it lacks; it takes jobs again by itself';
+      log.warn({ scope: 'the fleet', reason: trouble, hint }, 'agent takes no jobs');
+    } else this.#pauseMs = Math.min(2 * this.#pauseMs, MAX_PAUSE_MS);
+    this.lacks = trouble;
+    this.#trialAt = now + this.#pauseMs;
+  }
+
+  #resume(now: number): void {
+    this.lacks = null;
+    this.#soundSince = now;
+    this.#options.log.info({ scope: 'the fleet' }, 'agent takes jobs again');
+  }
+
+  #trouble(now: number): string | undefined {
+    return this.#slowness() ?? this.#noState() ?? this.#noService(now);
+  }
+
+  #slowness(): string | undefined {
+    const { leaseMs } = this.#options;
+    const fastest = Math.min(...this.#roundTrips);
+    if (this.#roundTrips.length < BEATS || fastest <= leaseMs / 10) return undefined;
+    return `the database takes ${(fastest / 1000).toFixed(1)} s for a heartbeat`;
+  }
+
+  #noState(): string | undefined {
+    const { directory } = this.#options.store;
+    const { bavail, bsize } = fs.statfsSync(directory);
+    if (bavail * bsize < MIN_FREE_BYTES) return `no space left on device: ${directory}`;
+    return this.#stateTrouble;
+  }
+
+  #noService(now: number): string | undefined {
+    const unready = this.#options.unready() ?? this.#failingJobs();
+    if (unready === undefined) this.#unreadySince = undefined;
+    else this.#unreadySince ??= now;
+    return now - (this.#unreadySince ?? now) >= PERSISTS_MS ? unready : undefined;
+  }
+
+  /** Every job fails by the service: that one of its addresses answers does not help them. */
+  #failingJobs(): string | undefined {
+    const followed = this.#options.store.jobs.all().filter(({ state }) => state === 'watched' || state === 'ending');
+    const errors = followed.flatMap(({ error }) =>
+      error !== null && ERROR_POLICIES[error.code].isOfService ? error : [],
+    );
+    const [first] = errors;
+    if (first === undefined || errors.length < followed.length) return undefined;
+    return `${first.message} (for ${showAge(this.#options.now() - first.since)})`;
+  }
+}

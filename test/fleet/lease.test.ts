@@ -1,0 +1,135 @@
+/** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { needsFleet } from '../support/fleet-node.ts';
+import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+
+const OPTIONS = { ...PATIENCE, ...needsFleet() };
+
+async function fleetWith(jobs: number) {
+  const fleet = await FleetParts.make();
+  const joined = await fleet.join('command');
+  const watch = async (from: number, to: number) => {
+    for (let number = from; number <= to; number++) {
+      const body = orderFor(number);
+      await joined.orders.give([{ jobId: body.jobId, kind: 'watch', body }]);
+    }
+  };
+  await watch(1, jobs);
+  const agent = async (name: string) => (await joined.register.all()).find((one) => one.name === name);
+  return { fleet, ...joined, watch, agent };
+}
+
+it(
+  'an agent that cannot work hands its jobs over, is given none, says why, and gets its share again',
+  OPTIONS,
+  async () => {
+    const { fleet, watch, agent } = await fleetWith(6);
+    let trouble: string | undefined = 'the service cannot be reached';
+    const anna = fleet.start('anna', { unready: () => trouble });
+    // As the only one it keeps what there is.
+    await until('all to be followed', () => anna.followed.size === 6);
+    await until('it to say what it lacks', async () => (await agent('anna'))?.lacks === trouble);
+    const ben = fleet.start('ben', {});
+    await until('the other one to follow all', () => ben.followed.size === 6);
+    expect(anna.followed.size).toBe(0);
+    await watch(7, 9);
+    await until('the other one to follow new ones, too', () => ben.followed.size === 9);
+    expect(anna.log.filter(({ message }) => message === 'agent takes no jobs')).toHaveLength(1);
+    trouble = undefined;
+    await until('it to have its share again', () => anna.followed.size >= 4);
+    expect((await agent('anna'))?.lacks).toBeNull();
+  },
+);
+
+it(
+  'an agent that does not take what it is offered is passed over, longer each time, and keeps what it has',
+  OPTIONS,
+  async () => {
+    const { fleet, database, register } = await fleetWith(4);
+    // Alive, with room, and deaf: it beats without rounds.
+    const about = { host: 'here', pid: 1, version: '0' };
+    const deaf = { name: 'deaf', stateId: 'deaf', instance: 'deaf', mostJobs: 100, leaseMs: 600_000, about };
+    expect(await register.join(deaf)).toBe(true);
+    const anna = fleet.start('anna', {});
+    await until('all to be followed', () => anna.followed.size === 4);
+    const row = async () => {
+      const [found] = await database.query<{ passedOver: number; restMs: number }>(
+        `SELECT passed_over AS "passedOver", extract(epoch FROM rests_until - now())::float8 * 1000 AS "restMs"
+       FROM {s}.agents WHERE name = 'deaf'`,
+      );
+      return found ?? { passedOver: 0, restMs: 0 };
+    };
+    expect((await row()).passedOver).toBe(1);
+    // Jobs are not handed over for it to take them.
+    await sleep(3_000);
+    expect(await database.query('SELECT 1 FROM {s}.attempts WHERE attempt > 1')).toEqual([]);
+    await database.query(`UPDATE {s}.agents SET rests_until = now() WHERE name = 'deaf'`);
+    await until('it to be offered some again, and to be passed over again', async () => (await row()).passedOver === 2);
+    await until('all to be followed again', () => anna.followed.size === 4);
+    expect((await row()).restMs).toBeGreaterThan(15_000);
+  },
+);
+
+it('a heartbeat waits for no data: the lease is renewed while every row of jobs is held', OPTIONS, async () => {
+  const { fleet, orders, database } = await fleetWith(3);
+  const anna = fleet.start('anna', {});
+  await until('all to be followed', () => anna.followed.size === 3);
+  const session = await fleet.session();
+  await session.query('BEGIN');
+  await session.query('SELECT 1 FROM jobtail.jobs FOR NO KEY UPDATE');
+  const { jobId } = orderFor(1);
+  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
+  await orders.notify(database);
+  const [before] = await fleet.query<{ at: Date }>(`SELECT seen_at AS at FROM jobtail.agents`);
+  for (let renewed = 0, last = before?.at; renewed < 4; ) {
+    await sleep(100);
+    const [now] = await fleet.query<{ at: Date }>(`SELECT seen_at AS at FROM jobtail.agents`);
+    if (now?.at.getTime() !== last?.getTime()) renewed += 1;
+    last = now?.at;
+  }
+  expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: 3 });
+  expect(anna.followed.size).toBe(3);
+  await session.query('COMMIT');
+});
+
+it('an agent whose row is of an older backup, or missing, joins again', OPTIONS, async () => {
+  const { fleet } = await fleetWith(2);
+  const anna = fleet.start('anna', {});
+  await until('both to be followed', () => anna.followed.size === 2);
+  let failure: unknown;
+  anna.member.failed.catch((error: unknown) => {
+    failure = error;
+  });
+  const instance = async () =>
+    (await fleet.query<{ instance: string }>('SELECT instance FROM jobtail.agents'))[0]?.instance;
+  const own = await instance();
+  await fleet.query(`UPDATE jobtail.agents SET instance = 'of an earlier process'`);
+  await until('it to be back', async () => (await instance()) === own);
+  await fleet.query('DELETE FROM jobtail.agents');
+  await until('it to be back again', async () => (await instance()) === own);
+  await until('both to be followed again', () => anna.followed.size === 2);
+  expect(failure).toBeUndefined();
+  // Of another state, seen just now: the name is taken.
+  await fleet.query(`UPDATE jobtail.agents SET instance = 'another', state_id = 'another'`);
+  await until('it to end', () => failure !== undefined);
+  expect(String(failure)).toContain('another agent of the fleet is called anna (host here, pid');
+});
+
+it('a job taken by a call whose answer was lost is followed', OPTIONS, async () => {
+  const { fleet } = await fleetWith(1);
+  const anna = fleet.start('anna', {});
+  await until('one to be followed', () => anna.followed.size === 1);
+  await fleet.query(`INSERT INTO jobtail.jobs (job_id, owner, attempt) VALUES ('2', 'anna', 1)`);
+  await fleet.query(`INSERT INTO jobtail.orders (job_id, kind, body) VALUES ('2', 'watch', $1)`, [orderFor(2)]);
+  await until('the other to be followed, too', () => anna.followed.size === 2);
+});
+
+it('agents that start at once on an empty database log no error', OPTIONS, async () => {
+  const fleet = await FleetParts.make();
+  const members = ['anna', 'ben', 'cleo', 'dora'].map((name) => fleet.start(name, {}));
+  for (const { log } of members)
+    await until('it to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
+  for (const { log } of members) expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
