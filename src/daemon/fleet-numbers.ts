@@ -14,10 +14,10 @@ export interface DaemonFleet {
 /** What the metrics show of it. */
 export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budget'>): () => FleetNumbers {
   return () => {
-    const { standing, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
+    const { standing, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
     const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = standing ?? {};
     return {
-      ...{ isUp, leaseAgeSeconds, takeovers, lost, refusedWrites, agents: agents.length },
+      ...{ isUp, notFollowed, leaseAgeSeconds, takeovers, lost, refusedWrites, agents: agents.length },
       jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },
       waitingSeconds: waitingMs / 1000,
       budgetCalls: budget.calls,

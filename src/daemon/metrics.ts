@@ -30,6 +30,8 @@ export interface MetricsOptions {
 /** Of a fleet. */
 export interface FleetNumbers {
   readonly isUp: boolean;
+  /** Jobs that this agent owns and does not follow. */
+  readonly notFollowed: number;
   /** Jobs that this agent owns, that others own, and that wait for an owner. */
   readonly jobs: Readonly<Record<'self' | 'others' | 'nobody', number>>;
   /** Agents that take jobs, this one among them. */
@@ -189,6 +191,7 @@ export class Metrics {
       this.#total(`fleet_${name}`, help, () => value(numbers()));
     this.#gauges('fleet_jobs', 'Jobs of the fleet by their owner', 'owner', () => numbers().jobs);
     add('database_up', 'Whether the database of the fleet answers', ({ isUp }) => Number(isUp));
+    add('not_followed_jobs', 'Jobs that this agent owns and does not follow', ({ notFollowed }) => notFollowed);
     add('agents', 'Agents of the fleet that take jobs', ({ agents }) => agents);
     add('lease_age_seconds', 'Since the lease of any job was prolonged', ({ leaseAgeSeconds }) => leaseAgeSeconds);
     add('waiting_seconds', 'How long a job waits for an owner', ({ waitingSeconds }) => waitingSeconds);

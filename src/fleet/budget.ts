@@ -62,7 +62,7 @@ export class Budget implements CallBudget {
     const from = monotonic();
     this.#waiting += 1;
     try {
-      while (callsPerMinute !== null && this.#slots.length === 0) {
+      while (callsPerMinute !== null && !this.#hasSlot()) {
         this.#asking ??= this.#ask().finally(() => {
           this.#asking = undefined;
         });
@@ -80,6 +80,13 @@ export class Budget implements CallBudget {
     this.#forgetOld();
   }
 
+  /** Slots that were not used in time are gone: many of them at once would be more than a minute allows. */
+  #hasSlot(): boolean {
+    const since = this.#options.monotonic() - AHEAD_MS;
+    while ((this.#slots[0] ?? Number.POSITIVE_INFINITY) < since) this.#slots.shift();
+    return this.#slots.length > 0;
+  }
+
   #forgetOld(): void {
     const since = this.#options.monotonic() - 60_000;
     while ((this.#made[0] ?? Number.POSITIVE_INFINITY) <= since) this.#made.shift();
@@ -88,7 +95,9 @@ export class Budget implements CallBudget {
   /** Takes slots for the calls that wait. */
   async #ask(): Promise<void> {
     const most = Math.max(1, Math.floor(AHEAD_MS / this.#spacingMs));
-    const wanted = Math.min(this.#waiting, most);
+    // Those of the next moment, too, by how many there were in the last minute.
+    const expected = Math.ceil((this.callsLastMinute * AHEAD_MS) / 60_000);
+    const wanted = Math.min(Math.max(this.#waiting, expected), most);
     if (this.#database === undefined) return this.#takeAlone(wanted);
     try {
       const waitMs = await this.#askDatabase(this.#database, wanted);

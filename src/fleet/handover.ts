@@ -6,7 +6,7 @@
  * mirror has more than they say, and that is compared with the remote file.
  */
 import type { JobId } from '../job.ts';
-import type { PortableRow } from '../store/portable-rows.ts';
+import type { PortableRow, PortableTable } from '../store/portable-rows.ts';
 import type { RowChange, RowChanges } from '../store/row-changes.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -23,6 +23,7 @@ export interface HandoverOptions {
   readonly claims: Claims;
   /** Of the mirror directory: agents that have the same one see the same files. */
   readonly mirror: string;
+  readonly monotonic: () => number;
   /** Of the machine; null where what was written on it need not be there. */
   readonly bootId: string | null;
   /** Called with jobs that were found to be somebody else's. */
@@ -36,6 +37,9 @@ const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 /** What is written behind a position stands there without being known as written: another boot than any. */
 const NO_BOOT = 'elsewhere';
+/** Columns that change with each poll, by their tables; for so long, a row is not written for them alone. */
+const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'told_at' };
+const QUIET_MS = 3 * 60_000;
 const LOST_KEY = 'another agent may have asked for a key: if there is one, it ends after a day';
 
 export class Handover {
@@ -44,6 +48,8 @@ export class Handover {
   readonly #kept: KeptRows;
   /** Rows that the database has as they will be here in a moment. */
   readonly #ahead = new Set<string>();
+  /** Rows as they were written, without their times, and when. */
+  readonly #written = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(options: HandoverOptions, changes: RowChanges) {
     this.#options = options;
@@ -123,6 +129,8 @@ export class Handover {
         for (const jobId of jobIds.slice(start, start + JOBS_AT_ONCE)) {
           store.portableRows.forget(jobId);
           this.#changes.forget(jobId);
+          for (const table of Object.keys(TIMES) as PortableTable[])
+            this.#written.delete(nameOf({ jobId, table, key: '[]' }));
         }
       });
       await new Promise((resolve) => setImmediate(resolve));
@@ -153,12 +161,16 @@ export class Handover {
   ) {
     const { store } = this.#options;
     let changes: readonly RowChange[] = [];
+    let rows: readonly PortableRow[] = [];
     const owned = await this.#fenced(jobs, async (sql, held) => {
       await work(sql, held);
       changes = this.#changesOf(held, most);
-      const rows = changes.map((change) => this.#outward(store.portableRows.read(change)));
+      rows = changes
+        .map((change) => this.#outward(store.portableRows.read(change)))
+        .filter((row) => !this.#isQuiet(row));
       await KeptRows.write(sql, rows);
     });
+    for (const row of rows) this.#noteWritten(row);
     // What was changed meanwhile has another number by now.
     store.transaction(() => this.#changes.done(changes));
     return { owned, written: changes.length };
@@ -173,12 +185,31 @@ export class Handover {
     return changes.filter((change) => !this.#ahead.has(nameOf(change)));
   }
 
+  /** Whether a row only has the time of another poll that brought nothing: that is written now and then. */
+  #isQuiet(row: PortableRow): boolean {
+    const written = this.#written.get(nameOf(row));
+    if (written === undefined || this.#options.monotonic() - written.at > QUIET_MS) return false;
+    return written.text === withoutTime(row);
+  }
+
+  #noteWritten(row: PortableRow): void {
+    const text = withoutTime(row);
+    if (text === undefined) this.#written.delete(nameOf(row));
+    else this.#written.set(nameOf(row), { text, at: this.#options.monotonic() });
+  }
+
   /** As it is for others: whatever comes behind the position is not known as written, but on the same boot. */
   #outward(one: PortableRow): PortableRow {
     if (one.table !== 'live_files' || one.row === null) return one;
     const row = JSON.parse(one.row) as object;
     return { ...one, row: JSON.stringify({ ...row, boot_id: this.#options.bootId ?? NO_BOOT }) };
   }
+}
+
+function withoutTime({ table, row }: PortableRow): string | undefined {
+  const time = TIMES[table];
+  if (time === undefined || row === null) return undefined;
+  return JSON.stringify({ ...(JSON.parse(row) as object), [time]: null });
 }
 
 const idsOf = (jobs: readonly HeldJob[]) => jobs.map(({ jobId }) => jobId);

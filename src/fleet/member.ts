@@ -236,7 +236,10 @@ export class FleetMember implements Ownership {
       this.#held.prolong(await takeName(joined.register, this.#member, () => this.#held.moment(), this.#stop.signal));
       const { database, claims } = joined;
       const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.following.lost(jobs);
-      const handover = new Handover({ store, database, claims, mirror, bootId, onLost }, this.#changes);
+      const handover = new Handover(
+        { store, database, claims, mirror, bootId, onLost, monotonic: this.#options.clock.monotonic },
+        this.#changes,
+      );
       await bringOwnJobs(store, mirror, joined, log);
       const onFailure = (error: JobtailError) => this.#failed(error);
       const context = { ...this.#options, held: this.#held, joined, handover, member: this.#member };

@@ -16,7 +16,14 @@ export const TOTALS: StoreTotals = {
 };
 
 const FLEET: FleetNumbers = {
-  ...{ isUp: true, jobs: { self: 3, others: 5, nobody: 1 }, agents: 2, leaseAgeSeconds: 2.5, waitingSeconds: 7 },
+  ...{
+    isUp: true,
+    notFollowed: 1,
+    jobs: { self: 3, others: 5, nobody: 1 },
+    agents: 2,
+    leaseAgeSeconds: 2.5,
+    waitingSeconds: 7,
+  },
   ...{ takeovers: 4, lost: 1, refusedWrites: 2, budgetCalls: 100, budgetWaitSeconds: 12 },
 };
 

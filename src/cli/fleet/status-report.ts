@@ -30,9 +30,10 @@ export async function fleetReport(config: Config, client: FleetClient, only: Job
 const isWork = (state: string) => state !== 'ended' && state !== 'settled';
 
 function agentReport(agent: AgentRow, callsPerMinute: number | null) {
+  const { lacks, notFollowed } = agent;
   const { name, state, jobs, mostJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version } = agent;
   return {
-    ...{ name, state, jobs, mostJobs, lagMs, callsLastMinute },
+    ...{ name, state, jobs, mostJobs, lagMs, callsLastMinute, lacks, notFollowed },
     /** Of the calls a minute that all may make together; null without a fixed limit. */
     budgetShare: callsPerMinute === null ? null : Math.round((callsLastMinute / callsPerMinute) * 1000) / 1000,
     ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version },

@@ -24,6 +24,10 @@ export interface ShownAgent {
   readonly budgetShare: number | null;
   /** Milliseconds since 1970. */
   readonly seenAt: number;
+  /** Why it takes no jobs; null if it does. */
+  readonly lacks: string | null;
+  /** Jobs that it owns and does not follow. */
+  readonly notFollowed: number;
 }
 
 /** Whose a job is, where there is a fleet. */
@@ -40,7 +44,17 @@ export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number):
   });
   const narrow = () => rows.map(([name = '', state = '', jobs = '']) => `${pc.bold(name)} ${state}, ${jobs} jobs`);
   const waiting = waitingJobs === 0 ? [] : [pc.yellow(`${countOf(waitingJobs, 'job')} without an owner`)];
-  return [...fitted({ head, rows, narrow }, columns), ...waiting];
+  return [...fitted({ head, rows, narrow }, columns), ...agents.flatMap(lackLines), ...waiting];
+}
+
+/** Why an agent that is there does not do its work. */
+function lackLines({ name, state, lacks, notFollowed }: ShownAgent): string[] {
+  if (state === 'gone') return [];
+  const lines: string[] = [];
+  if (lacks !== null) lines.push(pc.yellow(`${printable(name)} takes no jobs: ${printable(lacks)}`));
+  if (notFollowed > 0)
+    lines.push(pc.yellow(`${printable(name)} owns ${countOf(notFollowed, 'job')} that it does not follow`));
+  return lines;
 }
 
 function stateOf({ state, seenAt }: ShownAgent): string {
