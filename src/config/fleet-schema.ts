@@ -42,6 +42,8 @@ export function fleetSection(directory: string) {
     ).prefault('jobtail'),
     /** Whether a stop hands the jobs over, instead of leaving them to the next start of this agent for a heartbeat. */
     drainOnStop: trueOrFalse().prefault(false),
+    /** Whether each agent has a mirror directory of its own: the next owner of a job reads everything again. */
+    separateMirrors: trueOrFalse().prefault(false),
   })
     .superRefine((keys, context) => {
       const given = URL_KEYS.filter((key) => keys[key] !== null);

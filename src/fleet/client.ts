@@ -3,7 +3,7 @@ import type { JobId } from '../job.ts';
 import type { PortableRow } from '../store/portable-rows.ts';
 import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 import { NOT_STORED, type Order } from './border.ts';
-import { type FleetAddress, type Joined, openFleet } from './joined.ts';
+import { type FleetAddress, type Joined, openFleet, openFleetToLook } from './joined.ts';
 import { KeptRows } from './kept-rows.ts';
 import type { Answer } from './orders.ts';
 import type { AgentRow } from './register.ts';
@@ -28,6 +28,11 @@ export class FleetClient {
   /** @throws JobtailError fleet, config */
   static async open(address: FleetAddress): Promise<FleetClient> {
     return new FleetClient(await openFleet(address, 'command'));
+  }
+
+  /** For a command that gives no orders: it changes nothing. @throws JobtailError fleet, config */
+  static async look(address: FleetAddress): Promise<FleetClient> {
+    return new FleetClient(await openFleetToLook(address));
   }
 
   /** The server and the database, for people. */

@@ -9,6 +9,7 @@ import type { Store } from '../store/store.ts';
 import { Claims } from './claims.ts';
 import { Database } from './database.ts';
 import { KeptRows } from './kept-rows.ts';
+import { requireCurrent } from './migrations.ts';
 import { Orders } from './orders.ts';
 import { Queue } from './queue.ts';
 import { type Member, Register } from './register.ts';
@@ -37,20 +38,34 @@ export interface Joined {
  */
 export async function openFleet(address: FleetAddress, name: string, instance?: string): Promise<Joined> {
   const database = await Database.open({ ...address, name });
-  const opened = [database];
-  const close = async () => void (await Promise.all(opened.map((one) => one.close())));
-  const queue = new Queue(database);
   try {
-    await queue.make();
-    if (instance !== undefined)
-      opened.push(await Database.connect({ ...address, name: `${name} heartbeats`, connections: 1 }));
+    await new Queue(database).make();
+    if (instance === undefined) return joinedBy(database, name);
+    const heartbeats = await Database.connect({ ...address, name: `${name} heartbeats`, connections: 1 });
+    return joinedBy(database, name, instance, heartbeats);
   } catch (error) {
-    await close();
+    await database.close();
     throw error;
   }
-  const claims = new Claims(database, queue, name, instance ?? '');
-  const register = new Register(opened.at(-1) ?? database);
-  return { database, queue, claims, orders: new Orders(database, queue), register, close };
+}
+
+/** For a command that looks: nothing is made or migrated, and the right to SELECT is enough. @throws JobtailError fleet, config */
+export async function openFleetToLook(address: FleetAddress): Promise<Joined> {
+  const database = await Database.connect({ ...address, name: 'command', connections: 1 });
+  try {
+    await requireCurrent(database);
+    return joinedBy(database, 'command');
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function joinedBy(database: Database, name: string, instance = '', heartbeats = database): Joined {
+  const queue = new Queue(database);
+  const close = async () => void (await Promise.all([...new Set([database, heartbeats])].map((one) => one.close())));
+  const [claims, orders] = [new Claims(database, queue, name, instance), new Orders(database, queue)];
+  return { database, queue, claims, orders, register: new Register(heartbeats), close };
 }
 
 /**

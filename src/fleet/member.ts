@@ -83,9 +83,17 @@ export class FleetMember implements Ownership {
 
   constructor(options: MemberOptions) {
     this.#options = options;
-    const { settings, store, clock, about } = options;
+    const { settings, store, clock, about, mirror } = options;
     const { name, mostJobs, heartbeatMs: leaseMs } = settings;
-    this.#member = { name, stateId: store.fleetLeases.stateId(), instance: randomUUID(), mostJobs, leaseMs, about };
+    this.#member = {
+      name,
+      stateId: store.fleetLeases.stateId(),
+      instance: randomUUID(),
+      mostJobs,
+      leaseMs,
+      mirror,
+      about,
+    };
     this.#held = new HeldJobs(clock, leaseMs);
     const { monotonic, now } = clock;
     this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
@@ -233,6 +241,7 @@ export class FleetMember implements Ownership {
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
     const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, this.#member.instance);
     try {
+      if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
       this.#held.prolong(await takeName(joined.register, this.#member, () => this.#held.moment(), this.#stop.signal));
       const { database, claims } = joined;
       const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.following.lost(jobs);

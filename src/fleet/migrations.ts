@@ -106,6 +106,8 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE {s}.budgets SET (fillfactor = 50);
   ALTER TABLE {s}.rows SET (fillfactor = 80);
   `,
+  // Which mirror directory each agent has.
+  'ALTER TABLE {s}.agents ADD COLUMN mirror text',
 ];
 
 /** Safe when several agents start at once: they take turns, with the tables that `makeOthers` makes, too. @throws JobtailError config if the tables are newer */
@@ -154,6 +156,17 @@ export async function versionOf(tables: Tables): Promise<number> {
   if (there?.found == null) return 0;
   const [row] = await tables.query<{ version: number }>('SELECT version FROM {s}.version');
   return row?.version ?? 0;
+}
+
+/** For who only looks. @throws JobtailError fleet, config */
+export async function requireCurrent(tables: Tables): Promise<void> {
+  const version = await versionOf(tables);
+  requireKnown(tables, version);
+  if (version === MIGRATIONS.length) return;
+  const lacking = version === 0 ? 'has no tables of a fleet yet' : 'has the tables of an older version';
+  throw new JobtailError('fleet', `the database of the fleet (${tables.where}, schema ${tables.schema}) ${lacking}`, {
+    hint: 'start an agent of this version (agent run): it makes the tables, or brings them up to date',
+  });
 }
 
 /** @throws JobtailError config */

@@ -3,6 +3,7 @@
  * owns and may own, and how many jobs wait for an owner.
  */
 import { JobtailError } from '../errors.ts';
+import { printable } from '../printable.ts';
 import type { Database } from './database.ts';
 import type { HeldJob } from './held-jobs.ts';
 import { WAITING_ROWS } from './queue.ts';
@@ -16,6 +17,8 @@ export interface Member {
   readonly instance: string;
   readonly mostJobs: number;
   readonly leaseMs: number;
+  /** Of its mirror directory: agents that have the same one see the same files. */
+  readonly mirror: string;
   readonly about: AgentAbout;
 }
 
@@ -110,15 +113,15 @@ export class Register {
   }
 
   /** False while an agent with another state has the name and is seen. */
-  async join({ name, stateId, instance, mostJobs, leaseMs, about }: Member): Promise<boolean> {
+  async join({ name, stateId, instance, mostJobs, leaseMs, mirror, about }: Member): Promise<boolean> {
     const rows = await this.#database.query(
-      `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, about) VALUES ($1, $2, $3, $4, $5, $6)
+      `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about) VALUES ($1, $2, $3, $4, $5, $6, $7)
        ON CONFLICT (name) DO UPDATE SET state_id = excluded.state_id, instance = excluded.instance, most_jobs = excluded.most_jobs,
-         lease_ms = excluded.lease_ms, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
+         lease_ms = excluded.lease_ms, mirror = excluded.mirror, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
          is_ended = false, is_draining = false, drain_asked = false
        WHERE agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')})
        RETURNING 1`,
-      [name, stateId, instance, mostJobs, leaseMs, JSON.stringify(about)],
+      [name, stateId, instance, mostJobs, leaseMs, mirror, JSON.stringify(about)],
     );
     return rows.length > 0;
   }
@@ -172,6 +175,23 @@ export class Register {
        WHERE name = ANY($1) AND (rests_until IS NULL OR rests_until < now())`,
       [names],
     );
+  }
+
+  /**
+   * Refuses an agent that does not see the mirrors of the others: a shared directory that is not mounted.
+   *
+   * @throws JobtailError config
+   */
+  async requireSameMirror({ name, mirror }: Member): Promise<void> {
+    const [other] = await this.#database.query<{ readonly name: string }>(
+      `SELECT name FROM {s}.agents WHERE name <> $1 AND mirror <> $2 AND ${SEEN} ORDER BY name LIMIT 1`,
+      [name, mirror],
+    );
+    if (other === undefined) return;
+    const message = `the mirror directory of this machine is not that of the agent ${printable(other.name)}`;
+    throw new JobtailError('config', message, {
+      hint: 'mount the shared directory; where each machine has one of its own, set fleet.separateMirrors: true',
+    });
   }
 
   /** It stops in order. */

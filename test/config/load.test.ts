@@ -161,7 +161,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
       watchMine: { include: ['train-*'], exclude: ['*-test'], maxAgeMs: 43_200_000, mostJobs: 20 },
       fleet: {
         ...{ url: null, urlFile: path('db'), urlCredential: null, name: 'anna' },
-        ...{ mostJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true },
+        ...{ mostJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true, separateMirrors: false },
       },
       logging: { level: 'debug' },
       metrics: { listen: { host: '::1', port: 0 } },

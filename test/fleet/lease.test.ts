@@ -50,7 +50,15 @@ it(
     const { fleet, database, register } = await fleetWith(4);
     // Alive, with room, and deaf: it beats without rounds.
     const about = { host: 'here', pid: 1, version: '0' };
-    const deaf = { name: 'deaf', stateId: 'deaf', instance: 'deaf', mostJobs: 100, leaseMs: 600_000, about };
+    const deaf = {
+      name: 'deaf',
+      stateId: 'deaf',
+      instance: 'deaf',
+      mostJobs: 100,
+      leaseMs: 600_000,
+      mirror: 'shared',
+      about,
+    };
     expect(await register.join(deaf)).toBe(true);
     const anna = fleet.start('anna', {});
     await until('all to be followed', () => anna.followed.size === 4);
@@ -132,4 +140,14 @@ it('agents that start at once on an empty database log no error', OPTIONS, async
   for (const { log } of members)
     await until('it to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));
   for (const { log } of members) expect(log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+});
+
+it('an agent that does not see the mirrors of the others is refused, unless each has its own', OPTIONS, async () => {
+  const fleet = await FleetParts.make();
+  const anna = fleet.start('anna', {});
+  await until('the first one to be in', () => anna.log.some(({ message }) => message.startsWith('in the fleet')));
+  const ben = fleet.start('ben', { mirror: 'another' });
+  await expect(ben.member.failed).rejects.toThrow('the mirror directory of this machine is not that of the agent anna');
+  const cleo = fleet.start('cleo', { mirror: 'another', separateMirrors: true });
+  await until('it to be in', () => cleo.log.some(({ message }) => message.startsWith('in the fleet')));
 });

@@ -41,6 +41,7 @@ export interface TestMemberOptions {
   readonly onRelease?: (jobId: JobId) => Promise<void>;
   readonly unready?: () => string | undefined;
   readonly mirror?: string;
+  readonly separateMirrors?: boolean;
   /** Of a relay on the way to the database. */
   readonly port?: number;
 }
@@ -89,12 +90,12 @@ export class FleetParts {
   /** Starts an agent, which ends with the test. */
   start(name: string, options: TestMemberOptions): TestMember {
     const { mostJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
-    const { mirror = 'shared', port = this.#database.port } = options;
+    const { mirror = 'shared', separateMirrors = false, port = this.#database.port } = options;
     const directory = temporaryDirectory();
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     const log: Line[] = [];
     const followed = new Set<JobId>();
-    const settings = { heartbeatMs: HEARTBEAT_SECONDS * 1_000, drainOnStop: false, schema: SCHEMA };
+    const settings = { heartbeatMs: HEARTBEAT_SECONDS * 1_000, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
       ...{ ...this.addressAt(port), store, log: logTo(log), clock: systemClock, mirror, bootId: null },
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },

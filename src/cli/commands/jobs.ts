@@ -37,7 +37,7 @@ function statesHere(config: Config): Map<JobId, WatchState> {
 }
 
 async function statesInFleet(config: FleetConfig): Promise<Map<JobId, WatchState>> {
-  const { withFleet } = await import('../fleet/client.ts');
-  const owners = await withFleet(config, (client) => client.owners());
+  const { lookAtFleet } = await import('../fleet/client.ts');
+  const owners = await lookAtFleet(config, (client) => client.owners());
   return new Map(owners.flatMap(({ jobId, state }) => (state === 'ordered' ? [] : [[jobId, state as WatchState]])));
 }

@@ -44,11 +44,11 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
 }
 
 async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
-  const [{ withFleet }, { fleetReport }] = await Promise.all([
+  const [{ lookAtFleet }, { fleetReport }] = await Promise.all([
     import('../fleet/client.ts'),
     import('../fleet/status-report.ts'),
   ]);
-  await withFleet(config, async (client) => {
+  await lookAtFleet(config, async (client) => {
     const report = async () => {
       const found = await fleetReport(config, client, jobId);
       if (jobId !== undefined && found.jobs.length === 0) throw notWatched(jobId);

@@ -34,8 +34,11 @@ interface VerifyOptions extends ConfigOption {
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   if (hasFleet(config)) {
-    const [{ withFleet }, { withView }] = await Promise.all([import('../fleet/client.ts'), import('../fleet/view.ts')]);
-    await withFleet(config, (client) =>
+    const [{ lookAtFleet }, { withView }] = await Promise.all([
+      import('../fleet/client.ts'),
+      import('../fleet/view.ts'),
+    ]);
+    await lookAtFleet(config, (client) =>
       withView({ config, client, only: jobId, withResults: true }, (store) => verifyBy(store, config, jobId, options)),
     );
     return;

@@ -46,6 +46,6 @@ export class JobOfFleet implements KnownJob {
 
   async #connect(): Promise<FleetClient> {
     const address = await fleetAddress(this.#config, commandLog(), new Secrets());
-    return await FleetClient.open(address);
+    return await FleetClient.look(address);
   }
 }

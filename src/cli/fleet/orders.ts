@@ -4,7 +4,7 @@ import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import type { FleetConfig } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
-import { JobtailError } from '../../errors.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { FleetClient } from '../../fleet/client.ts';
 import type { JobId } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';
@@ -18,6 +18,8 @@ const LOOK_MS = 100;
 /** Every so many looks it is made sure that there is an agent to answer. */
 const LOOKS_A_LIFE_SIGN = 50;
 const FULFILLED_MS = 10_000;
+/** So long, a command waits for a database that does not answer. */
+const MAX_BROKEN_MS = 120_000;
 
 const NOBODY = 'no agent of the fleet is running: the order is kept, and fulfilled once one is started (agent run)';
 
@@ -89,15 +91,33 @@ async function requireKnown(client: FleetClient, jobId: JobId): Promise<void> {
   throw notWatched(jobId);
 }
 
-async function answerTo(orderId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
+/** Waits over a broken connection, too: the order is kept. */
+export async function answerTo(orderId: string, client: FleetClient, signal: AbortSignal): Promise<PassAnswer> {
+  let brokenAt: number | undefined;
   for (let looks = 0; ; looks += 1) {
-    const answer = await client.answerOf(orderId);
-    if (answer !== undefined) return answer as PassAnswer;
-    if (looks % LOOKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
-      throw new JobtailError('fleet', NOBODY);
+    try {
+      const answer = await client.answerOf(orderId);
+      if (answer !== undefined) return answer as PassAnswer;
+      if (looks % LOOKS_A_LIFE_SIGN === 0 && !(await client.agents()).some(({ state }) => state !== 'gone')) {
+        throw new NoAgent('fleet', NOBODY);
+      }
+      brokenAt = undefined;
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (error.code !== 'fleet' || error instanceof NoAgent) throw error;
+      if (brokenAt === undefined) process.stderr.write(`${error.message}: waiting for it, the order is kept\n`);
+      brokenAt ??= performance.now();
+      if (performance.now() - brokenAt > MAX_BROKEN_MS)
+        throw new JobtailError('fleet', error.message, {
+          hint: 'the order is kept: an agent executes it',
+          cause: error,
+        });
     }
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {
       throw new JobtailError('aborted', 'it was stopped; the order is kept');
     });
   }
 }
+
+/** The database answers, and names no agent. */
+class NoAgent extends JobtailError {}

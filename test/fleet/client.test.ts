@@ -1,0 +1,63 @@
+/** Commands: those that look change nothing, and those that wait go on over a broken connection. */
+import { expect, it } from 'vitest';
+import { answerTo } from '../../src/cli/fleet/orders.ts';
+import { FleetClient } from '../../src/fleet/client.ts';
+import { until } from '../support/e2e-until.ts';
+import { needsFleet } from '../support/fleet-node.ts';
+import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+
+const SCHEMAS = `SELECT nspname FROM pg_catalog.pg_namespace WHERE nspname LIKE 'jobtail%'`;
+
+it('a look makes no tables and brings none up to date', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  await expect(FleetClient.look(fleet.address)).rejects.toThrow(/has no tables of a fleet yet/);
+  expect(await fleet.query(SCHEMAS)).toEqual([]);
+  await fleet.join('command');
+  await fleet.query('UPDATE jobtail.version SET version = version - 1');
+  const before = await fleet.query('SELECT version FROM jobtail.version');
+  await expect(FleetClient.look(fleet.address)).rejects.toThrow(/has the tables of an older version/);
+  expect(await fleet.query('SELECT version FROM jobtail.version')).toEqual(before);
+});
+
+it('a role with SELECT alone sees agents, jobs and orders', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders } = await fleet.join('command');
+  await orders.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
+  await fleet.query('CREATE ROLE reader LOGIN PASSWORD $$password$$');
+  await fleet.query('GRANT USAGE ON SCHEMA jobtail TO reader');
+  await fleet.query('GRANT SELECT ON ALL TABLES IN SCHEMA jobtail TO reader');
+  const url = new URL(fleet.address.url);
+  [url.username, url.password] = ['reader', 'password'];
+  const client = await FleetClient.look({ ...fleet.address, url: url.href });
+  expect(await client.agents()).toEqual([]);
+  expect((await client.owners()).map(({ jobId }) => jobId)).toEqual(['1']);
+  expect((await client.newOrders()).map(({ jobId }) => jobId)).toEqual(['1']);
+  expect([await client.rows(undefined), await client.rule()]).toEqual([[], undefined]);
+  await expect(client.order({ jobId: orderFor(1).jobId, kind: 'sync' })).rejects.toThrow(/permission denied/);
+  await client.close();
+});
+
+it('a command waits for its answer over a broken connection', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const relay = await fleet.relay();
+  const { register } = await fleet.join('command');
+  const about = { host: 'here', pid: 1, version: '0' };
+  await register.join({ name: 'anna', stateId: '', instance: '', mostJobs: 1, leaseMs: 600_000, mirror: '', about });
+  const client = await FleetClient.open(fleet.addressAt(relay.port));
+  const orderId = await client.order({ jobId: orderFor(1).jobId, kind: 'sync' });
+  let answer: unknown;
+  const waiting = answerTo(orderId, client, new AbortController().signal).then((found) => {
+    answer = found;
+  });
+  const connected = async () =>
+    (await fleet.query(`SELECT 1 FROM pg_catalog.pg_stat_activity WHERE application_name = 'jobtail command'`)).length;
+  const before = await connected();
+  relay.cut();
+  await until('the connection to be broken', async () => (await connected()) < before);
+  relay.open();
+  await fleet.query(`UPDATE jobtail.orders SET answer = '{"error": "as it is"}'`);
+  await until('the answer', () => answer !== undefined);
+  await waiting;
+  expect(answer).toEqual({ error: 'as it is' });
+  await client.close();
+});
