@@ -2,12 +2,56 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AGENTS, FleetPlace } from './fleet-place.ts';
+import { query } from './fleet-query.ts';
 import type { Figures, Measurement, Place } from './measurement.ts';
 import { usageOf } from './processes.ts';
 import { startMiddleware } from './watching.ts';
 
 const FILE_BYTES = 3_000;
 const MINUTE_MS = 60_000;
+
+/** What PostgreSQL did so far, by its own counts. */
+async function countsOf(url: string) {
+  const [row] = await query<{ readonly wal: number; readonly transactions: number }>(
+    url,
+    `SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8 AS wal, (xact_commit + xact_rollback)::float8 AS transactions
+     FROM pg_stat_database WHERE datname = current_database()`,
+  );
+  return row ?? { wal: 0, transactions: 0 };
+}
+
+/** 2,000 jobs whose files do not grow, with the default polls: what they cost PostgreSQL. */
+export const fleetRest: Measurement = {
+  name: 'fleet-rest',
+  needs: [],
+  goals: [
+    {
+      what: '2,000 quiet jobs of a fleet, polled each minute: transactions of PostgreSQL a second',
+      ...{ kind: 'limit', figure: 'transactionsPerSecond', ours: 'rest', atMost: 8.6 },
+    },
+    {
+      what: 'the same: bytes of its write-ahead log a second (1 GB a day)',
+      ...{ kind: 'limit', figure: 'walBytesPerSecond', ours: 'rest', atMost: 11_600 },
+    },
+  ],
+  prepare: async (place) => {
+    const jobs = place.quick ? 100 : 2_000;
+    const seconds = place.quick ? 20 : 120;
+    const { fleet, close } = await startFleet(place, { jobs, intervalSeconds: 60, requestsPerMinute: 1_000_000 });
+    const rest = async (): Promise<Figures> => {
+      const before = await countsOf(fleet.database.url);
+      await sleep(seconds * 1_000);
+      const after = await countsOf(fleet.database.url);
+      return {
+        transactionsPerSecond: (after.transactions - before.transactions) / seconds,
+        walBytesPerSecond: (after.wal - before.wal) / seconds,
+      };
+    };
+    // What follows their start: the first polls, and their rows.
+    await sleep(place.quick ? 20_000 : 150_000);
+    return { sides: { rest }, close };
+  },
+};
 
 async function startFleet(place: Place, setting: { jobs: number; intervalSeconds: number; requestsPerMinute: number }) {
   const fleet = await FleetPlace.make(path.join(place.directory, 'fleet'));

@@ -3,7 +3,7 @@
 import { directByScp, directBySftp, directLarge, directMany } from './direct-transfer.ts';
 import { durability } from './durability.ts';
 import { firstPoll, firstPollByRest } from './first-poll.ts';
-import { fleetBudget, fleetLeases, fleetTakeover } from './fleet.ts';
+import { fleetBudget, fleetLeases, fleetRest, fleetTakeover } from './fleet.ts';
 import { growingJobs } from './growing-jobs.ts';
 import { idleMemory } from './idle-memory.ts';
 import { latency } from './latency.ts';
@@ -41,5 +41,6 @@ export const MEASUREMENTS: readonly Measurement[] = [
   manyResults,
   fleetTakeover,
   fleetLeases,
+  fleetRest,
   fleetBudget,
 ];
