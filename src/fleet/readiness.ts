@@ -52,9 +52,11 @@ export class Readiness {
     this.#roundTrips = [...this.#roundTrips, roundTripMs].slice(-BEATS);
   }
 
-  /** The rows of a job could not be stored. */
-  failed({ code, message }: JobtailError): void {
-    if (STATE_CODES.includes(code)) this.#stateTrouble = message;
+  /** Whether the rows of a job could not be stored: that is logged once, as what this agent lacks. */
+  failed({ code, message }: JobtailError): boolean {
+    if (!STATE_CODES.includes(code)) return false;
+    this.#stateTrouble = message;
+    return true;
   }
 
   stored(): void {

@@ -54,8 +54,7 @@ export class Rounds {
     const { following } = this;
     const { readiness } = options;
     const onFailure = (error: JobtailError) => {
-      readiness.failed(error);
-      options.onFailure(error);
+      if (!readiness.failed(error)) options.onFailure(error);
     };
     this.taking = new Taking({ ...options, following, onFailure, onStored: () => readiness.stored() });
     const isAsked = (jobId: JobId) => this.#fulfilment.isAsked(jobId);

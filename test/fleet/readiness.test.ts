@@ -1,0 +1,60 @@
+/** What an agent lacks, and how many jobs it may own by it. */
+import { expect, it } from 'vitest';
+import { JobtailError } from '../../src/errors.ts';
+import { Readiness } from '../../src/fleet/readiness.ts';
+import { Store } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+
+const MOST = 100;
+
+function setUp() {
+  const world = { now: 0, unready: undefined as string | undefined };
+  const store = new Store({ directory: temporaryDirectory(), service: '', owner: true, now: Date.now });
+  const lines: string[] = [];
+  const say = (_: unknown, message: string) => void lines.push(message);
+  const log = { debug: say, info: say, warn: say, error: say };
+  const clock = { monotonic: () => world.now, now: () => world.now };
+  const readiness = new Readiness({ ...clock, store, log, leaseMs: 10_000, unready: () => world.unready });
+  const after = (seconds: number, jobs: number) => {
+    world.now += seconds * 1_000;
+    return readiness.capacity(MOST, jobs);
+  };
+  return { world, readiness, lines, after };
+}
+
+it('what is over within ten seconds moves no jobs', () => {
+  const { world, after, lines } = setUp();
+  world.unready = 'the service cannot be reached';
+  expect([after(0, 5), after(9, 5)]).toEqual([MOST, MOST]);
+  world.unready = undefined;
+  expect([after(1, 5), after(60, 5)]).toEqual([MOST, MOST]);
+  expect(lines).toEqual([]);
+});
+
+it('a trouble that stays is tried with one job, after pauses that grow, and logged once', () => {
+  const { world, readiness, after, lines } = setUp();
+  world.unready = 'the service cannot be reached';
+  expect([after(0, 5), after(10, 5)]).toEqual([MOST, 0]);
+  expect(readiness.lacks).toBe(world.unready);
+  expect([after(29, 0), after(1, 0), after(29, 1)]).toEqual([0, 1, 1]);
+  // The trial failed: the next one comes after a minute.
+  expect([after(1, 1), after(59, 0), after(1, 0)]).toEqual([0, 0, 1]);
+  world.unready = undefined;
+  expect(after(1, 1)).toBe(MOST);
+  expect(readiness.lacks).toBeNull();
+  expect(lines).toEqual(['agent takes no jobs', 'agent takes jobs again']);
+});
+
+it('a slow database and a state that cannot be written count at once', () => {
+  const { readiness, after } = setUp();
+  for (const ms of [1_500, 20, 1_500]) readiness.beat(ms);
+  expect(after(0, 5)).toBe(MOST);
+  for (const ms of [1_500, 2_000, 1_500]) readiness.beat(ms);
+  expect(after(0, 5)).toBe(0);
+  expect(readiness.lacks).toBe('the database takes 1.5 s for a heartbeat');
+  const other = setUp();
+  expect(other.readiness.failed(new JobtailError('fault', 'of the service'))).toBe(false);
+  expect(other.after(0, 5)).toBe(MOST);
+  expect(other.readiness.failed(new JobtailError('disk-full', 'no room left'))).toBe(true);
+  expect([other.after(0, 5), other.readiness.lacks]).toEqual([0, 'no room left']);
+});
