@@ -44,7 +44,7 @@ describe('agent check', () => {
 
   it.concurrent.for([
     ['3.1', 'V2.2 to V4.1', 'POST'],
-    ['6.4', 'V4.3 to V6.5', 'GET'],
+    ['6.4', 'V4.0 to V6.5', 'GET'],
   ] as const)(
     'tells the habits of release %s, and which releases they fit',
     {
