@@ -157,7 +157,8 @@ function addSetup(program: Command): void {
   command(program, 'check', 'configuration, disk, network, sign-in, a real call: what is wrong, and how to mend it')
     .addOption(new Option('--job <id>', 'a job to try a call on').argParser(jobArgument))
     .addOption(taskOption('a task of that job (repeatable)', 'those that are watched'))
-    .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001'))
+    .option('--probe', 'only ask the server (REST), and print as JSON where it answers as no known server does')
+    .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001', 'agent check --probe'))
     .action(async (options) => (await loaded(import('./commands/check.ts'))).check(options));
 
   program

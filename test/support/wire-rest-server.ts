@@ -24,6 +24,12 @@ export interface RestServer extends WireServer {
   readonly asked: Asked[];
 }
 
+/** None of a body that is not JSON. */
+function membersOf(body: string, url: URL): Record<string, unknown> {
+  if (body === '') return Object.fromEntries(url.searchParams);
+  return body.startsWith('{') ? (JSON.parse(body) as Record<string, unknown>) : {};
+}
+
 export async function startRestServer(answer: (asked: Asked) => Answer): Promise<RestServer> {
   const asked: Asked[] = [];
   const server = await startHttpServer(async (request, response) => {
@@ -31,7 +37,7 @@ export async function startRestServer(answer: (asked: Asked) => Answer): Promise
     const body = await bodyOf(request);
     const one: Asked = {
       what: `${request.method} ${url.pathname.replace('/heappe/', '')}`,
-      members: body === '' ? Object.fromEntries(url.searchParams) : (JSON.parse(body) as Record<string, unknown>),
+      members: membersOf(body, url),
       bytes: Buffer.byteLength(body),
       body,
       headers: request.headers,

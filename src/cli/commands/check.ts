@@ -3,9 +3,11 @@ import { type Config, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { viewSettingsOf } from '../../daemon/view-settings.ts';
 import type { JobId, TaskId } from '../../job.ts';
+import { printableJson } from '../../printable.ts';
 import { Findings } from '../check/findings.ts';
 import { checkAgent, checkConfigFile, checkDirectory, checkShares, checkView } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
+import { probe } from '../check/probe.ts';
 import { checkService } from '../check/service.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
@@ -13,9 +15,12 @@ import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 export interface CheckOptions extends ConfigOption {
   readonly job?: JobId;
   readonly task: readonly TaskId[];
+  /** Only asks the server, and prints as JSON where it answers as no known server does. */
+  readonly probe?: boolean;
 }
 
 export async function check(options: CheckOptions): Promise<void> {
+  if (options.probe === true) return printProbe(options);
   const findings = new Findings((text) => process.stdout.write(text));
   let config: Config | undefined;
   await findings.step('configuration', async () => {
@@ -25,6 +30,13 @@ export async function check(options: CheckOptions): Promise<void> {
   const found = config;
   if (found !== undefined) await untilStopped((signal) => checkAll(findings, found, options, signal));
   process.exitCode = findings.exitCode;
+}
+
+async function printProbe(options: CheckOptions): Promise<void> {
+  const config = await configurationAsOwner(options);
+  await untilStopped(async (signal) => {
+    process.stdout.write(`${printableJson(await probe(config, signal), 2)}\n`);
+  });
 }
 
 async function checkAll(

@@ -1,0 +1,65 @@
+/** `agent check --probe`: what it asks, what it expects, and what its report shows. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
+import { startRestServer } from '../support/wire-rest-server.ts';
+
+const PASSWORD = 'correct horse';
+const SESSION = '8875ce0e-64f6-47a3-9df0-91ee9cd2005b';
+const signal = new AbortController().signal;
+let directory = '';
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'jobtail-probe-'));
+});
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+async function reportOf(baseUrl: string) {
+  const file = join(directory, 'config.yaml');
+  await writeFile(join(directory, 'secret'), PASSWORD);
+  const auth = { username: 'alice', method: 'password', passwordFile: 'secret' };
+  const state = { directory: join(directory, 'state') };
+  await writeFile(file, JSON.stringify({ service: { protocol: 'rest', baseUrl }, auth, state }));
+  return probe(await loadConfig(file), signal);
+}
+
+describe.each(RECORDED)('as V$version was recorded', ({ version, release }) => {
+  it('every answer is expected', () => {
+    const answers = new Map(
+      linesOf<RecordedAnswer>(`answers-${version}.jsonl`).map(({ name, status, body }) => [
+        name,
+        signatureOf({ status, text: body }),
+      ]),
+    );
+    for (const { name, expected } of QUESTIONS) expect(expected, name).toContain(answers.get(name));
+  });
+
+  it('the simulated cluster answers as expected, and nothing changes', async () => {
+    const users = [{ username: 'alice', password: PASSWORD, token: 'alices.token' }];
+    const sandbox = await Sandbox.start({ directory: join(directory, version), users });
+    onTestFinished(() => sandbox.close());
+    sandbox.setHabits({ release });
+    expect(await reportOf(sandbox.baseUrl)).toEqual({ version: 1, asked: QUESTIONS.length, unexpected: [] });
+    // The simulated cluster counts the sign-in that is not JSON, too.
+    expect(sandbox.counters.signIns).toBe(2);
+  });
+});
+
+it('reports what is unexpected, without a secret, a name or content', async () => {
+  const server = await startRestServer(({ what, body }) => {
+    if (what.endsWith('AuthenticateUserPassword') && body.includes('Credentials'))
+      return { status: 200, body: SESSION };
+    return { status: 418, body: { title: 'alice', 'results/alice.txt': SESSION, detail: PASSWORD } };
+  });
+  onTestFinished(() => server.close());
+  const report = await reportOf(server.url);
+  expect(report.unexpected.map(({ question }) => question)).toEqual(QUESTIONS.map(({ name }) => name));
+  expect(new Set(report.unexpected.map(({ answer }) => answer))).toEqual(new Set(['418 {title,other,detail}']));
+  const text = JSON.stringify(report);
+  for (const hidden of [SESSION, PASSWORD, 'alice', 'results', server.url]) expect(text).not.toContain(hidden);
+});
