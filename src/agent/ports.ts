@@ -49,8 +49,8 @@ export interface PartRequest extends LiveFileKey {
   /** Byte position in the remote file. */
   readonly offset: number;
   /**
-   * So many bytes of the text are enough, or a few more, if there are some in it that the service could not decode; all
-   * of it if left out. Of a call that wants several files, all is read: an answer names a file behind its text.
+   * So many bytes of the text are enough, or a few more; all of it if left out. A call that wants several files is cut
+   * only where this holds for all of them, and then brings none: a response names a file after its text.
    */
   readonly enoughBytes?: number | undefined;
 }
@@ -62,7 +62,10 @@ export interface Part extends LiveFileKey {
   readonly content: Content;
   /** As the service named it; often the same for two tasks (docs/servers.md 1.7). */
   readonly relativePath: string | null;
-  /** The content is only the beginning, for that was enough; the path is not known then. */
+  /**
+   * The content is only the beginning, for that was enough; the path is unknown then. Empty: the text is longer than the
+   * service can send, and the path comes from another response.
+   */
   readonly isBeginning?: boolean;
 }
 
@@ -71,6 +74,8 @@ export interface Parts {
   readonly parts: readonly Part[];
   /** Entries that nobody asked for, or with an offset that is neither the one asked for nor nil or 0. */
   readonly refused: number;
+  /** One of several texts was longer than enough: the files are to be asked for one by one. */
+  readonly isCut?: boolean;
 }
 
 /**

@@ -1,6 +1,6 @@
 /** A service in memory with the real decoding: what the sandbox sends, without the network. */
 import type { Part, PartRequest, Parts, Remote, Sink, TransferMethod } from '../../src/agent/ports.ts';
-import { characterStart, REPLACEMENT } from '../../src/bytes.ts';
+import { characterStart } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { type JobId, keyText } from '../../src/job.ts';
 import { type DecodeBytesOptions, decodeBytes } from './decode-bytes.ts';
@@ -21,6 +21,8 @@ export class ModelRemote implements Remote {
   decodeWith: ((bytes: Buffer, offset: number) => string) | undefined;
   /** Whether whole files can be listed and downloaded. */
   rawAccess = true;
+  /** Longer texts cannot be sent. */
+  maxTextBytes = Number.POSITIVE_INFINITY;
   /** Fails the next calls, one error each. */
   readonly failures: JobtailError[] = [];
   /** Runs before each call is answered; what it does to the files is seen by the call. */
@@ -36,15 +38,25 @@ export class ModelRemote implements Remote {
     if (wanted.some((request) => this.poisoned.has(keyText(request))))
       throw new JobtailError('fault', 'one of the files cannot be read');
     if (wanted.some(({ offset }) => offset > MAX_OFFSET)) throw new JobtailError('fault', 'no place in a file');
-    const parts = wanted.flatMap((request): Part[] => {
+    const limits = wanted.map(({ enoughBytes = Number.POSITIVE_INFINITY }) => enoughBytes);
+    const enough = limits.includes(Number.POSITIVE_INFINITY) ? Number.POSITIVE_INFINITY : Math.min(...limits);
+    const texts = wanted.map((request) => {
       const bytes = this.#seen(keyText(request));
-      if (bytes === undefined) return [];
-      const text = Buffer.from(this.show(bytes, request.offset), 'utf8');
-      const { taskId, file, offset, enoughBytes } = request;
-      const enough = wanted.length === 1 ? beginningOf(text, enoughBytes) : undefined;
-      const content = new MemoryContent(enough ?? text, this);
+      return bytes && Buffer.from(this.show(bytes, request.offset), 'utf8');
+    });
+    if (texts.some((text) => (text?.length ?? 0) > this.maxTextBytes)) throw new JobtailError('http-status', 'a problem');
+    if (wanted.length > 1 && texts.some((text) => (text?.length ?? 0) > enough)) {
+      this.textBytes += Math.min(enough, ...texts.map((text) => text?.length ?? 0).filter((length) => length > enough));
+      return { parts: [], refused: 0, isCut: true };
+    }
+    const parts = wanted.flatMap((request, index): Part[] => {
+      const text = texts[index];
+      if (text === undefined) return [];
+      const { taskId, file, offset } = request;
+      const isBeginning = text.length > enough;
+      const content = new MemoryContent(isBeginning ? text.subarray(0, characterStart(text, enough)) : text, this);
       this.textBytes += content.length;
-      if (enough !== undefined) return [{ taskId, file, offset, relativePath: null, content, isBeginning: true }];
+      if (isBeginning) return [{ taskId, file, offset, relativePath: null, content, isBeginning: true }];
       return [{ taskId, file, offset, relativePath: `/${file}.txt`, content }];
     });
     return { parts: parts.reverse(), refused: 0 };
@@ -89,12 +101,4 @@ export class ModelRemote implements Remote {
     const stale = this.staleSizes.get(name);
     return bytes === undefined || stale === undefined ? bytes : bytes.subarray(0, stale);
   }
-}
-
-/** What is read of a text until there is enough of it; undefined if all of it is. */
-function beginningOf(text: Buffer, enoughBytes = Number.POSITIVE_INFINITY): Buffer | undefined {
-  const replacedAt = text.indexOf(REPLACEMENT);
-  if (replacedAt < 0 || text.length <= enoughBytes) return undefined;
-  const end = Math.max(replacedAt + REPLACEMENT.length, enoughBytes);
-  return text.subarray(0, characterStart(text, end));
 }

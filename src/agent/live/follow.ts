@@ -3,8 +3,10 @@
  * mirror, append the rest.
  */
 
+import { JobtailError } from '../../errors.ts';
 import type { Part } from '../ports.ts';
 import { appendFar, appendRest } from './append/append.ts';
+import type { Shown } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
 import { compare } from './compare/compare.ts';
 import type { LiveFile } from './mirror/live-file.ts';
@@ -37,7 +39,8 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     const from = await askFrom(file);
     const part = yield from;
     if (part === undefined) return 'absent';
-    if (!part.isBeginning) file.note({ relativePath: part.relativePath });
+    if (!part.isBeginning || part.content.length === 0) file.note({ relativePath: part.relativePath });
+    if (part.isBeginning && part.content.length === 0) return yield* fillRaw(file, context);
 
     // Find out how it is to be read, and hold it against what is there.
     const explained = yield* explain(from, part, file, context);
@@ -53,7 +56,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     }
     file.markCompared(found.undetermined);
     if (file.row.inexact.length > 0) {
-      const differs = await context.rawBytes.mend(file, await shownBy(from, part, context), context);
+      const differs = yield* context.rawBytes.mend(file, await shownBy(from, part, context), context);
       if (differs !== undefined) {
         await resolveByRawBytes(differs, file, context);
         return 'different';
@@ -71,8 +74,21 @@ async function* decide(file: LiveFile, context: FollowContext): Follow<FollowEnd
   const from = await askFrom(file);
   const part = yield from;
   if (part === undefined) return 'absent';
-  const found = await context.rawBytes.compare(file, await shownBy(from, part, context), context);
-  if (found === undefined) return 'unclear';
+  return (yield* decideBy(await shownBy(from, part, context), file, context)) ?? 'unclear';
+}
+
+/** Brings what is longer than the service can send as text: its raw bytes, proven by the text of their end. */
+async function* fillRaw(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+  const end = yield* decideBy(async (from, part) => await shownBy(from, part, context), file, context);
+  if (end !== undefined) return end;
+  throw new JobtailError('stuck', 'longer than this service can send in parts; it comes raw', {
+    hint: 'its raw bytes are not to be had now: they are asked for again, and less often each time',
+  });
+}
+
+async function* decideBy(shown: Shown, file: LiveFile, context: FollowContext): Follow<FollowEnd | undefined> {
+  const found = yield* context.rawBytes.compare(file, shown, context);
+  if (found === undefined) return undefined;
   if (found === 'same') return 'current';
   await resolveByRawBytes(found, file, context);
   return 'different';

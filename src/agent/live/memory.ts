@@ -1,3 +1,6 @@
+import type { BackOff } from '../../back-off.ts';
+import type { JobtailError } from '../../errors.ts';
+
 /**
  * What is remembered of one live file from poll to poll, for as long as this process follows its job. It begins with
  * nothing, and each part is there once there is something to be remembered.
@@ -13,6 +16,14 @@ export interface FileMemory {
   rawBytes?: RawBytesTries;
   /** The beginning of its text, which is long, led to nothing, so all of it is wanted. */
   wantsWholeText?: boolean;
+  /** The last poll failed for this file alone. */
+  failed?: FailedPoll | undefined;
+}
+
+/** A failure of one file, and the pause before the service is asked for the file again. */
+export interface FailedPoll {
+  readonly error: JobtailError;
+  readonly pause: BackOff;
 }
 
 /** A poll that changed nothing: what was asked, and what came. */

@@ -6,9 +6,12 @@ import { asJobtailError, type ErrorCode, type JobtailError } from '../../errors.
 import { type JobId, keyText } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { HabitStore } from '../live/text/encoding.ts';
-import type { Part, PartRequest, Remote } from '../ports.ts';
+import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
 
-/** What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist). */
+/**
+ * What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist). Both,
+ * where the service can read the file and cannot send its text: then the part is an empty beginning.
+ */
 export interface Batch {
   readonly parts: Map<string, Part>;
   readonly errors: Map<string, JobtailError>;
@@ -74,12 +77,13 @@ export class BatchReader {
   async read(remote: Remote, { wanted, begins }: Round, signal: AbortSignal): Promise<Batch> {
     const batch: Batch = { parts: new Map(), errors: new Map(), refused: 0 };
     const readOnce = async (requests: readonly PartRequest[]) => {
-      const { parts, refused } = await remote.readParts(this.#jobId, requests, signal);
+      const { parts, refused, isCut = false } = await remote.readParts(this.#jobId, requests, signal);
       for (const part of parts) batch.parts.set(keyText(part), part);
       batch.refused += refused;
+      if (isCut) await this.#readSlices(call, requests, 1);
     };
     const divide: Call['divide'] = (requests) => remote.divide?.(this.#jobId, requests) ?? [requests];
-    const call: Call = { readOnce, divide, batch };
+    const call: Call = { readOnce, divide, batch, begins };
     try {
       if (this.#turn === undefined || !begins) await this.#readSlices(call, wanted);
       else await this.#readBroken(call, wanted, this.#turn);
@@ -88,7 +92,8 @@ export class BatchReader {
       throw error;
     }
     const [first] = batch.errors.values();
-    const isBroken = begins && first !== undefined && batch.errors.size === wanted.length;
+    const isUnreadable = (name: string) => batch.errors.has(name) && !batch.parts.has(name);
+    const isBroken = begins && first !== undefined && wanted.map(keyText).every(isUnreadable);
     const poisoned = new Set(this.#poisoned);
     for (const name of wanted.map(keyText)) {
       if (!isBroken && batch.errors.has(name)) poisoned.add(name);
@@ -115,11 +120,11 @@ export class BatchReader {
     );
   }
 
-  async #readSlices(call: Call, wanted: readonly PartRequest[]): Promise<void> {
+  async #readSlices(call: Call, wanted: readonly PartRequest[], files = this.#limit.files): Promise<void> {
     const isAlone = (request: PartRequest) => this.#poisoned.has(keyText(request));
     const alone = wanted.filter(isAlone);
     const together = alone.length === 0 ? wanted : wanted.filter((request) => !isAlone(request));
-    const slices = [...slicesOf(together, this.#limit.files).flatMap(call.divide), ...slicesOf(alone, 1)];
+    const slices = [...slicesOf(together, files).flatMap(call.divide), ...slicesOf(alone, 1)];
     for (const slice of slices) await this.#divide(call, slice);
   }
 
@@ -135,6 +140,7 @@ export class BatchReader {
       if (only === undefined) return;
       if (others.length === 0) {
         errors.set(keyText(only), error);
+        if (call.begins) await readName(call, only);
         return;
       }
       const errorsBefore = errors.size;
@@ -152,4 +158,22 @@ interface Call {
   /** What each call may want at most. */
   readonly divide: (wanted: readonly PartRequest[]) => readonly (readonly PartRequest[])[];
   readonly batch: Batch;
+  readonly begins: boolean;
+}
+
+/** Finds out whether the service can read the file where it has no text to send: then only its text is too long. */
+async function readName({ readOnce, batch }: Call, request: PartRequest): Promise<void> {
+  try {
+    await readOnce([{ ...request, offset: BEHIND_EVERY_END }]);
+  } catch (thrown) {
+    if (!asJobtailError(thrown).policy.isDivisible) throw thrown;
+  }
+  const name = keyText(request);
+  const part = batch.parts.get(name);
+  if (part === undefined) return;
+  if (part.content.length === 0) batch.parts.set(name, { ...part, offset: request.offset, isBeginning: true });
+  else {
+    batch.parts.delete(name);
+    await part.content.release();
+  }
 }

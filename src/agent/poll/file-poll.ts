@@ -1,5 +1,6 @@
 /** One live file on its way through a poll: what it asks, what it is told, and how it ends. */
-import { asJobtailError, type JobtailError } from '../../errors.ts';
+import { BackOff } from '../../back-off.ts';
+import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { enoughTextOf } from '../live/append/long-backlog.ts';
@@ -18,7 +19,12 @@ export interface FilePollContext extends Omit<FollowContext, 'final' | 'signal'>
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
+  /** Wall clock, in milliseconds. */
+  readonly now: () => number;
 }
+
+/** What fails for one file alone costs the service as much each time. */
+const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 0 };
 
 /** Which file is polled, and what is remembered of it from poll to poll. */
 interface PolledFile {
@@ -80,6 +86,11 @@ export class FilePoll {
   begin(): Promise<void> {
     return this.#guard(async () => {
       const { final, liveFiles } = this.#context;
+      const { failed } = this.#memory;
+      if (!final && failed !== undefined && failed.pause.remainingMs > 0) {
+        this.#error = failed.error;
+        return;
+      }
       this.#quiet = final ? undefined : await lastQuietPoll(this.row, this.#memory, liveFiles.mirrors);
       if (this.#quiet === undefined) await this.#open();
       else this.#asks = this.#quiet.offset;
@@ -96,7 +107,9 @@ export class FilePoll {
     const part = batch.parts.get(this.name);
     await this.#guard(async () => {
       const error = batch.errors.get(this.name);
-      if (error !== undefined) throw error;
+      // A first question shows that the text is too long to be sent; the recipe goes on from there.
+      const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
+      if (error !== undefined && !isTooLong) throw error;
       if (this.#quiet === undefined) await this.#advance(part);
       else if (await saysTheSame(this.#quiet, part, this.row)) this.#repeat(this.#quiet);
       else await this.#wake(this.#quiet, part);
@@ -109,6 +122,7 @@ export class FilePoll {
     if (this.#hasBeginning && this.#end !== 'current') this.#memory.wantsWholeText = true;
     await this.#guardEnd(async () => void (await mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());
+    this.#noteFailure();
     await this.#guardEnd(() => this.#noteStuck());
     for (const { part } of this.#exchanges) await this.#guardEnd(async () => part?.content.release());
     await this.#guardEnd(async () => mirror?.close(this.#error === undefined));
@@ -174,6 +188,20 @@ export class FilePoll {
     if (this.#context.final || this.#mirror === undefined || this.#mirror.changed || this.#error !== undefined) return;
     if (exchange === undefined || more.length > 0 || (end !== 'current' && end !== 'absent')) return;
     this.#memory.quiet = await quietPoll(exchange, end);
+  }
+
+  /** A file that the service cannot be asked for with success is asked for less often each time. */
+  #noteFailure(): void {
+    const error = this.#error;
+    // A complete pass does not wait, so it says nothing of how long to wait.
+    if (this.#exchanges.length === 0 || this.#context.final) return;
+    if (error === undefined || error.policy.exitCode === EXIT.local) {
+      this.#memory.failed = undefined;
+      return;
+    }
+    const pause = this.#memory.failed?.pause ?? new BackOff({ ...PAUSES, nowMs: this.#context.now });
+    pause.lengthen();
+    this.#memory.failed = { error, pause };
   }
 
   /** A file that has work left poll after poll, and does not grow, says so. */

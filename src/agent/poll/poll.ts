@@ -18,8 +18,6 @@ import { FilePoll, type FilePollContext } from './file-poll.ts';
 export interface PollContext extends FilePollContext {
   readonly store: Store;
   readonly batchLimit: BatchLimit;
-  /** Wall clock, in milliseconds. */
-  readonly now: () => number;
   readonly commit: Commit;
 }
 

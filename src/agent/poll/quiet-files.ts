@@ -30,6 +30,7 @@ export async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end'
 /** Whether a part says the same as the quiet poll before. */
 export async function saysTheSame(quiet: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
   if (part === undefined) return quiet.text === null;
+  if (part.isBeginning) return false;
   if (part.content.length !== quiet.text?.length || part.relativePath !== row.relativePath) return false;
   return (await textOf(part)) === quiet.text;
 }

@@ -32,13 +32,17 @@ export async function holdParts(
   read: (held: HeldTexts) => Promise<readonly PartEntry[]>,
 ): Promise<Parts> {
   const [only, ...others] = wanted;
-  const held = new HeldTexts(place, others.length === 0 ? only?.enoughBytes : undefined);
+  const held = new HeldTexts(place, enoughOf(wanted));
   try {
     const entries = await read(held);
     if (only === undefined || !held.hasEnough) return await matchParts(entries, wanted);
-    // What names the file would have come behind its text.
+    // What names the file would have come after its text.
     const { taskId, file, offset } = only;
     const content = await held.endEarly();
+    if (others.length > 0) {
+      await content.release();
+      return { parts: [], refused: 0, isCut: true };
+    }
     return { parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }], refused: 0 };
   } catch (error) {
     await held.discard();
@@ -46,6 +50,12 @@ export async function holdParts(
   } finally {
     await held.close();
   }
+}
+
+/** Of several files, a text is cut only where no request wants more of it. */
+function enoughOf(wanted: readonly PartRequest[]): number | undefined {
+  if (wanted.some(({ enoughBytes }) => enoughBytes === undefined)) return undefined;
+  return Math.min(...wanted.map(({ enoughBytes = Number.POSITIVE_INFINITY }) => enoughBytes));
 }
 
 /** Each request takes the first entry of its task and file. */

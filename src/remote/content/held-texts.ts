@@ -3,7 +3,6 @@
  * file; the end of each, and all of a short one, stays in memory.
  */
 import type { Content, ContentWriter } from '../../agent/ports.ts';
-import { REPLACEMENT } from '../../bytes.ts';
 import { JobtailError } from '../../errors.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
 import type { Lifted } from './lifted.ts';
@@ -27,10 +26,8 @@ export class HeldTexts implements Lifted {
   #spare = new GrowingBuffer();
   #spilled = { start: 0, length: 0 };
   #inside = false;
-  /** The service could not decode some of the text, as far as it came. */
-  #hasReplaced = false;
 
-  /** So many bytes of a text are enough if some of it could not be decoded; all of it if left out. */
+  /** So many bytes of a text are enough; all of it if left out. */
   constructor(place: SpillPlace, enoughBytes = Number.POSITIVE_INFINITY) {
     this.#place = place;
     this.#enoughBytes = enoughBytes;
@@ -41,12 +38,10 @@ export class HeldTexts implements Lifted {
     this.#inside = true;
     this.#tail.clear();
     this.#spilled = { start: 0, length: 0 };
-    this.#hasReplaced = false;
   }
 
   bytes(bytes: Buffer): void {
     this.#tail.append(bytes);
-    if (this.#enoughBytes !== Number.POSITIVE_INFINITY) this.#hasReplaced ||= bytes.includes(REPLACEMENT);
   }
 
   end(): void {
@@ -81,7 +76,7 @@ export class HeldTexts implements Lifted {
 
   /** There is enough of the text that comes in. */
   get hasEnough(): boolean {
-    return this.#inside && this.#hasReplaced && this.#spilled.length + this.#tail.length >= this.#enoughBytes;
+    return this.#inside && this.#spilled.length + this.#tail.length >= this.#enoughBytes;
   }
 
   /** What there is of the text that comes in; those before are given back. Whoever takes it releases it. */

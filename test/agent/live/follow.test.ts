@@ -6,7 +6,7 @@ import { TextEncoding } from '../../../src/agent/live/text/encoding.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { type CodePage, charactersOf } from '../../../src/sandbox/operations/decoding.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
-import { Engine, JOB, STDOUT } from '../../support/engine.ts';
+import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { numRuns } from '../../support/property-runs.ts';
@@ -14,7 +14,10 @@ import { removedDirectory, temporaryDirectory } from '../../support/temp-directo
 
 const NAME = keyText(STDOUT);
 
-function setUp(options: { contentEncoding?: string; keepGenerations?: number; overlapBytes?: number } = {}) {
+/** A file of any length comes as text. */
+const AS_TEXT = { longBacklogBytes: Number.POSITIVE_INFINITY };
+
+function setUp(options: Partial<EngineOptions> = {}) {
   const remote = new ModelRemote();
   let time = 1_000_000;
   const directory = temporaryDirectory();
@@ -79,7 +82,7 @@ describe('text to bytes', () => {
   });
 
   test.each([1_000, 20_000, 80_000])('a backlog full of cut characters costs two readings: %i lines', async (lines) => {
-    const { remote, poll, mirror } = setUp();
+    const { remote, poll, mirror } = setUp(AS_TEXT);
     const text = Buffer.from(`x${'日本語のログ '.repeat(lines)}`);
     remote.files.set(NAME, text);
     expect(await poll()).toBe('current');
@@ -91,7 +94,7 @@ describe('text to bytes', () => {
   });
 
   test('a backlog full of cut characters with bytes that are not UTF-8 costs the raw bytes besides, once', async () => {
-    const { remote, poll, mirror } = setUp();
+    const { remote, poll, mirror } = setUp(AS_TEXT);
     const line = Buffer.from('日本語のログ \xff\n'.repeat(3_000), 'utf8');
     const text = Buffer.concat([
       Buffer.from('日本語'.repeat(9_000)),

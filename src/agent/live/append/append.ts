@@ -86,7 +86,13 @@ export async function* appendFar(file: LiveFile, { reading }: Answer, context: F
     if (named === undefined) return 'absent';
     file.note({ relativePath: named.relativePath });
   }
-  return (await context.rawBytes.extendFar(file, reading, context)) ? 'current' : 'raw';
+  const texts = [reading];
+  // How the service decodes is perhaps not identified yet: the raw bytes show it.
+  if (reading instanceof Utf8Reading) {
+    const names = context.encoding.codePagesShowing(Buffer.alloc(0), await reading.text());
+    texts.push(reading.as(new CodePage(names)));
+  }
+  return (await context.rawBytes.extendFar(file, texts, context)) ? 'current' : 'raw';
 }
 
 /** The same, but the next one is asked for before the last one is used up. */

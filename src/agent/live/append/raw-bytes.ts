@@ -5,10 +5,11 @@
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
-import type { Content, ContentWriter, Remote, Sink } from '../../ports.ts';
+import type { Content, ContentWriter, Part, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../compare/match.ts';
 import type { RawBytesTries } from '../memory.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
+import type { Follow } from '../steps.ts';
 import type { Reading } from '../text/reading.ts';
 import { listedFiles, namesThatMayBe } from './listed-files.ts';
 import { AnotherFile, type Arrival, RawArrival, type ShownPart, type ShownText, WholeArrival } from './raw-download.ts';
@@ -29,15 +30,17 @@ export interface RawBytesPass {
 /** A file of this size is fetched raw again after a second at the soonest; a larger one accordingly later. */
 const BYTES_A_SECOND = 256 * 1024;
 const LONGEST_WAIT_MS = 10 * 60_000;
-/** Bytes behind the mirror that are held against the text; more of those that go into the mirror while they arrive. */
+/** Bytes after the mirror that are compared with the text. */
 const COMPARED_BYTES = 64 * 1024;
-const COMPARED_FAR_BYTES = 1024 * 1024;
 /** So often raw bytes must have been refused, with time in between, before they are given up for now. */
 const REFUSALS = 2;
 const STEP_BYTES = 1024 * 1024;
 
 /** Those behind a mirror, those of its inexact regions, or all to be compared. */
 type Which = Exclude<keyof RawBytesTries, 'refusals'>;
+
+/** What the service shows of the file: known before a raw download, or asked for near the end of one. */
+export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart>);
 
 /** What the listed files have that may be the live file. */
 interface Found {
@@ -72,7 +75,7 @@ export class RawBytes {
    */
   async extend(file: LiveFile, text: Reading, pass: RawBytesPass): Promise<boolean> {
     return await this.#attempt(file, text, pass, async () => {
-      await this.#appendFound(file, { text, comparedBytes: COMPARED_BYTES }, pass.signal);
+      await this.#appendFound(file, { texts: [text], comparedBytes: COMPARED_BYTES }, pass.signal);
     });
   }
 
@@ -80,9 +83,9 @@ export class RawBytes {
    * The same for so many bytes that they go into the mirror while they arrive, if only one listed file may be the live
    * file: each of them is the right one, whether the rest comes or not.
    */
-  async extendFar(file: LiveFile, text: Reading, pass: RawBytesPass): Promise<boolean> {
-    return await this.#attempt(file, text, pass, async () => {
-      const shown = { text, comparedBytes: COMPARED_FAR_BYTES };
+  async extendFar(file: LiveFile, texts: readonly Reading[], pass: RawBytesPass): Promise<boolean> {
+    return await this.#attempt(file, texts[0], pass, async () => {
+      const shown = { texts, comparedBytes: COMPARED_BYTES };
       const [only, ...others] = await this.#listedNames(file, pass.signal);
       if (only === undefined) return;
       if (others.length > 0) return await this.#appendFound(file, shown, pass.signal);
@@ -97,12 +100,12 @@ export class RawBytes {
    * Holds all of the mirror against the raw bytes, where the text does not tell: its inexact regions are mended and what
    * is behind it appended, or the difference returned; undefined if they are not to be had now, or of several listed files.
    */
-  async compare(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Promise<'same' | Difference | undefined> {
+  async *compare(file: LiveFile, shown: Shown, pass: RawBytesPass): Follow<'same' | Difference | undefined> {
     if (!this.#isTime(file, 'all', pass)) return undefined;
     let only: Compared | undefined;
     try {
       for (const name of await this.#listedNames(file, pass.signal)) {
-        const compared = await this.#compareWith(file, name, shown, pass.signal);
+        const compared = yield* this.#compareWith(file, name, shown, pass.signal);
         if (compared === undefined) continue;
         // Of two that are shown alike, it could be either.
         const isAnother = only !== undefined;
@@ -113,6 +116,8 @@ export class RawBytes {
       }
       if (only?.found === 'same') {
         if (only.pieces.length > 0) await file.mend(only.pieces);
+        // All of the mirror was compared, not only what follows the text's offset.
+        file.markCompared([]);
         await this.#append(file, { ...only, common: only.rest.length });
       }
       return only?.found;
@@ -123,7 +128,7 @@ export class RawBytes {
   }
 
   /** Puts the raw bytes into the inexact regions of the mirror, if they can be had by now; or says how they differ. */
-  async mend(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Promise<Difference | undefined> {
+  async *mend(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Follow<Difference | undefined> {
     if (!this.#isTime(file, 'inside', pass)) return undefined;
     const found = await this.#find(file, undefined, pass.signal);
     await found?.rest.release();
@@ -132,7 +137,7 @@ export class RawBytes {
       this.#count(file, true);
       return undefined;
     }
-    const compared = found === undefined ? await this.compare(file, shown, pass) : undefined;
+    const compared = found === undefined ? yield* this.compare(file, shown, pass) : undefined;
     if (compared !== undefined && compared !== 'same') return compared;
     this.#wait(file, 'inside', LONGEST_WAIT_MS);
     return undefined;
@@ -157,12 +162,12 @@ export class RawBytes {
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
-  async #attempt(file: LiveFile, text: Reading, pass: RawBytesPass, append: () => Promise<void>): Promise<boolean> {
+  async #attempt(file: LiveFile, text: Reading | undefined, pass: RawBytesPass, append: () => Promise<void>): Promise<boolean> {
     if (!this.#isTime(file, 'behind', pass)) return false;
     const before = file.length;
     await append();
     const worked = file.length > before;
-    this.#wait(file, 'behind', pauseAfter(file.length + (worked ? 0 : text.remaining())));
+    this.#wait(file, 'behind', pauseAfter(file.length + (worked ? 0 : (text?.remaining() ?? 0))));
     this.#count(file, worked);
     return worked;
   }
@@ -207,21 +212,29 @@ export class RawBytes {
   }
 
   /** How the mirror compares with a listed file; undefined if that is shown in another way. */
-  async #compareWith(
+  async *#compareWith(
     file: LiveFile,
     listed: string,
-    shown: ShownPart,
+    shown: Shown,
     signal: AbortSignal,
-  ): Promise<Compared | undefined> {
+  ): Follow<Compared | undefined> {
     const rest = this.#options.newContent();
-    const arrival = new WholeArrival(file, shown, (bytes) => rest.write(bytes));
+    const isPart = typeof shown !== 'function';
+    const arrival = new WholeArrival(file, isPart ? shown.from : undefined, (bytes) => rest.write(bytes));
+    const content = await this.#fill(rest, () => this.#receive(file, listed, arrival, signal));
+    if (content === undefined) return undefined;
     let found: Compared['found'] | undefined;
-    const content = await this.#fill(rest, async () => {
-      if (await this.#receive(file, listed, arrival, signal)) found = await arrival.found();
-      return found !== undefined;
-    });
-    if (content === undefined || found === undefined) return undefined;
-    return { listed, rest: content, pieces: arrival.pieces, found };
+    try {
+      if (isPart) found = await arrival.found(shown);
+      else {
+        const from = arrival.alignEnd();
+        const part = yield from;
+        if (part !== undefined) found = await arrival.found(await shown(from, part));
+      }
+    } finally {
+      if (found === undefined) await content.release();
+    }
+    return found && { listed, rest: content, pieces: arrival.pieces, found };
   }
 
   /** The bytes of the listed file behind the mirror; undefined if it is another file. */

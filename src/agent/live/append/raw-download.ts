@@ -2,7 +2,7 @@
  * The raw bytes of a listed file while they arrive: it is taken for the live file only if the mirror is its beginning
  * and its next bytes, decoded, are what the service shows as text. The first thing that says otherwise ends it.
  */
-import { commonLength, startsAlike } from '../../../bytes.ts';
+import { characterStart, commonLength, startsAlike } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
@@ -16,6 +16,8 @@ import { EncodedReading, type Reading } from '../text/reading.ts';
 
 /** Bytes that are compared with the text, where all of a file is. */
 const WINDOW_BYTES = 64 * 1024;
+const END_BYTES = 16 * 1024;
+const LONGEST_CHARACTER_BYTES = 4;
 
 /** The listed file is not the one that is looked for: the download is broken off, and nothing failed. */
 export class AnotherFile extends JobtailError {
@@ -26,7 +28,8 @@ export class AnotherFile extends JobtailError {
 
 /** What the service shows behind the mirror, and how many bytes are to be compared with it. */
 export interface ShownText {
-  readonly text: Reading;
+  /** As each decoder that the service may have would have shown it. */
+  readonly texts: readonly Reading[];
   readonly comparedBytes: number;
 }
 
@@ -123,21 +126,22 @@ export interface ShownPart {
   readonly texts: readonly Reading[];
 }
 
-/** All of a listed file, held against the mirror; the sink is given what stands behind that. */
+/** All of a listed file, compared with the mirror; the sink is given what follows that. */
 export class WholeArrival implements Arrival {
   readonly #file: LiveFile;
-  readonly #shown: ShownPart;
   readonly #sink: Sink;
   readonly #length: number;
   readonly #regions: RegionBytes;
-  /** Bytes from where the text begins. */
+  /** Where the bytes begin that are compared with a text; undefined if that is near their end. */
+  readonly #from: number | undefined;
   readonly #window = new GrowingBuffer();
+  #end: Buffer = Buffer.alloc(0);
   #differsAt: number | undefined;
   #at = 0;
 
-  constructor(file: LiveFile, shown: ShownPart, sink: Sink) {
+  constructor(file: LiveFile, from: number | undefined, sink: Sink) {
     this.#file = file;
-    this.#shown = shown;
+    this.#from = from;
     this.#sink = sink;
     this.#length = file.length;
     this.#regions = new RegionBytes(file.row.inexact);
@@ -151,8 +155,11 @@ export class WholeArrival implements Arrival {
   async take(bytes: Buffer): Promise<void> {
     const start = this.#at;
     this.#at += bytes.length;
-    const skipped = Math.max(0, this.#shown.from - start);
-    this.#window.append(bytes.subarray(skipped, skipped + WINDOW_BYTES - this.#window.length));
+    if (this.#from === undefined) this.#end = Buffer.concat([this.#end, bytes]).subarray(-END_BYTES);
+    else {
+      const skipped = Math.max(0, this.#from - start);
+      this.#window.append(bytes.subarray(skipped, skipped + WINDOW_BYTES - this.#window.length));
+    }
     if (this.#differsAt !== undefined) return;
     const there = await this.#file.read(start, Math.min(this.#at, this.#length));
     const here = this.#regions.take(bytes.subarray(0, there.length), start);
@@ -163,13 +170,21 @@ export class WholeArrival implements Arrival {
 
   async end(): Promise<void> {}
 
+  /** An offset near the end of the bytes, from which a text is to be compared with them. */
+  alignEnd(): number {
+    const isWhole = this.#end.length === this.#at;
+    const skipped = isWhole ? 0 : characterStart(this.#end, LONGEST_CHARACTER_BYTES);
+    this.#window.append(this.#end.subarray(skipped));
+    return this.#at - this.#end.length + skipped;
+  }
+
   /** Undefined if it is another file. */
-  async found(): Promise<'same' | Difference | undefined> {
+  async found({ texts }: ShownPart): Promise<'same' | Difference | undefined> {
     const head = this.#window.view();
-    for (const text of this.#shown.texts) {
+    for (const text of texts) {
       // Of nothing, nothing is shown; but a text without any may be that of a mark.
       const isOther = text.atEnd() ? head.length > 0 && this.#file.row.listedName === null : head.length === 0;
-      if (isOther || !(await isShownAs({ text, comparedBytes: WINDOW_BYTES }, head, true))) continue;
+      if (isOther || !(await isShownAs({ texts: [text], comparedBytes: WINDOW_BYTES }, head, true))) continue;
       if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt };
       return this.#at < this.#length ? { kind: 'shorter', at: this.#at } : 'same';
     }
@@ -178,7 +193,7 @@ export class WholeArrival implements Arrival {
 }
 
 /** Whether the text is what a service shows of `head`; at its very beginning (`isBeginning`) a mark may stand. */
-async function isShownAs({ text, comparedBytes }: ShownText, head: Buffer, isBeginning: boolean): Promise<boolean> {
+async function isShownAs({ texts, comparedBytes }: ShownText, head: Buffer, isBeginning: boolean): Promise<boolean> {
   const compared = head.subarray(0, comparedBytes);
   const asBytes = [compared];
   const mark = isBeginning && MARKS.find(({ bytes }) => startsAlike(bytes, compared.subarray(0, bytes.length)));
@@ -191,7 +206,7 @@ async function isShownAs({ text, comparedBytes }: ShownText, head: Buffer, isBeg
     );
   for (const bytes of asBytes) {
     const read = async (start: number, end: number) => bytes.subarray(start, end);
-    for (const reading of readingsOf(text)) {
+    for (const reading of texts.flatMap(readingsOf)) {
       // The text may be older than the raw bytes, and then ends before them.
       const found = await match(reading, { read }, { from: 0, to: bytes.length });
       if (found.kind !== 'different') return true;

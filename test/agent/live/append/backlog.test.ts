@@ -129,20 +129,100 @@ describe('a long backlog full of cut characters', () => {
     expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 1, error: null });
   });
 
-  test('is read as text beside other files of its job: their answer names each behind its text', async () => {
+  test('comes raw beside other files of its job, which are asked for by themselves then', async () => {
     const { remote, poll, mirror } = setUp([STDOUT, STDERR]);
     remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
     expect(await poll()).toBe('current');
     expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.rawBytes).toBe(TEXT.length);
+    expect(remote.textBytes).toBeLessThan(2.2 * LONG_BYTES);
+    const before = remote.calls;
+    expect(await poll()).toBe('current');
+    expect(remote.calls).toBe(before + 1);
   });
 });
 
-test('a long backlog that the service decodes whole costs one reading', async () => {
+test('a long backlog that the service decodes whole comes raw, too', async () => {
   const { remote, poll, mirror } = setUp();
-  const ascii = Buffer.alloc(5 * LONG_BYTES, 'only ASCII\n');
+  const ascii = Buffer.alloc(10 * LONG_BYTES, 'only ASCII\n');
   remote.files.set(NAME, ascii);
   expect(await poll()).toBe('current');
   expect(mirror().equals(ascii)).toBe(true);
-  expect(remote.textBytes).toBeLessThan(ascii.length * 1.01);
-  expect(remote.rawBytes).toBe(0);
+  expect(remote.rawBytes).toBe(ascii.length);
+  // The service wraps raw bytes in base64.
+  expect(remote.textBytes + (remote.rawBytes * 4) / 3).toBeLessThan(1.5 * ascii.length);
+});
+
+describe('a text that the service cannot send', () => {
+  const GROWN = Buffer.concat([TEXT, TEXT, Buffer.from('one more line, více\n')]);
+
+  test.each([
+    ['of one file', [STDOUT]],
+    ['of one among others', [STDOUT, STDERR]],
+  ])('%s: the file comes raw, at the first poll', async (_, watched) => {
+    const { remote, engine, poll, mirror } = setUp(watched);
+    remote.maxTextBytes = TEXT.length / 2;
+    if (watched.length > 1) remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(TEXT)).toBe(true);
+    expect(remote.rawBytes).toBe(TEXT.length);
+    expect(remote.textBytes).toBeLessThan(LONG_BYTES);
+    const before = remote.calls;
+    remote.files.set(NAME, Buffer.concat([TEXT, Buffer.from('více\n')]));
+    expect(await poll()).toBe('current');
+    expect(remote.calls).toBe(before + 1);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 1, error: null });
+  });
+
+  test('after the mirror comes raw as well, and only its missing bytes are appended', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    remote.files.set(NAME, TEXT.subarray(0, LONG_BYTES));
+    expect(await poll()).toBe('current');
+    remote.maxTextBytes = TEXT.length / 2;
+    remote.files.set(NAME, GROWN);
+    expect(await poll()).toBe('current');
+    expect(mirror().equals(GROWN)).toBe(true);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 1, position: GROWN.length });
+  });
+
+  test('of a rewritten file starts a generation', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    remote.files.set(NAME, Buffer.alloc(LONG_BYTES / 2, 'the first content\n'));
+    expect(await poll()).toBe('current');
+    remote.maxTextBytes = TEXT.length / 2;
+    remote.files.set(NAME, GROWN);
+    for (let polls = 0; polls < 20 && !mirror().equals(GROWN); polls++) await poll();
+    expect(mirror().equals(GROWN)).toBe(true);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]).toMatchObject({ generation: 2 });
+  });
+
+  test('is not taken from a listed file that ends in another text', async () => {
+    const { remote, poll, mirror } = setUp();
+    remote.maxTextBytes = TEXT.length / 2;
+    const twin = keyText({ ...STDOUT, taskId: '9002' as TaskId });
+    remote.files.set(twin, GROWN);
+    remote.listChangedFiles = async () => [`/${twin}.txt`];
+    expect(await poll()).toBe('stuck');
+    expect(mirror().length).toBe(0);
+  });
+
+  test('is asked for less and less often where its raw bytes are refused, and the reason is given', async () => {
+    const { remote, engine, poll, mirror } = setUp([STDOUT, STDERR]);
+    remote.files.set(keyText(STDERR), Buffer.from('an error\n'));
+    remote.maxTextBytes = TEXT.length / 2;
+    remote.rawAccess = false;
+    const asked: number[] = [];
+    for (let polls = 0; polls < 1_200; polls++) {
+      const before = remote.calls;
+      expect(await poll()).toBe('stuck');
+      if (remote.calls > before + 1) asked.push(polls);
+    }
+    expect(asked.length).toBeLessThan(13);
+    expect(engine.store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')?.error?.message).toBe(
+      'longer than this service can send in parts; it comes raw',
+    );
+    remote.rawAccess = true;
+    for (let polls = 0; polls < 1_800 && mirror().length === 0; polls++) await poll();
+    expect(mirror().equals(TEXT)).toBe(true);
+  });
 });

@@ -26,6 +26,7 @@ const STALE_MS = 4_000;
 /** So many polls, so far apart, are enough for every mirror (docs/guarantees.md). */
 const POLLS_TO_BE_EQUAL = 10;
 const BETWEEN_POLLS_MS = 15_000;
+const LONGEST_PAUSE_MS = 30 * 60_000;
 
 /** A remote file as the model knows it. */
 interface Subject {
@@ -64,6 +65,7 @@ export class World {
   /** Steps until the engine is killed; undefined while it is not to be. */
   #stepsLeft: number | undefined;
   #killed = false;
+  #hasFailed = false;
   #race: { calls: number; change: Change } | undefined;
   #decoding: Decoding;
 
@@ -188,6 +190,9 @@ export class World {
    */
   async checkProgress(): Promise<void> {
     this.#calm();
+    // A file that failed by itself is asked for half an hour later at the latest.
+    if (this.#hasFailed) this.#now += LONGEST_PAUSE_MS;
+    this.#hasFailed = false;
     let reason: string | undefined = 'is not polled';
     for (let polls = 0; polls < POLLS_TO_BE_EQUAL && reason !== undefined; polls++) {
       this.#now += BETWEEN_POLLS_MS;
@@ -451,6 +456,7 @@ export class World {
   }
 
   #noteEnds(polled: Polled | undefined): void {
+    this.#hasFailed ||= (polled?.errors.size ?? 0) > 0;
     for (const error of polled?.errors.values() ?? []) if (error.code === 'internal') throw error;
     for (const subject of this.#subjects) {
       const end = polled?.ends.get(subject.name);
