@@ -192,6 +192,7 @@ export class FollowedJob {
     const polled = await this.#polls.poll(options).finally(() => slot.end());
     const tookMs = clock.monotonic() - startedAt;
     await this.#notePoll(polled);
+    if (polled.failure !== undefined) throw polled.failure;
 
     if (this.#settling === undefined) return;
     if (polled.appended === 0) this.#settling.polled(startedAt);
@@ -202,7 +203,7 @@ export class FollowedJob {
   }
 
   /** Says and keeps what a poll brought; waits for the commit only if there is something in it to be waited for. */
-  async #notePoll({ appended, refused, errors, ends }: Polled): Promise<void> {
+  async #notePoll({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
     const { jobId } = this;
     const { log } = this.#context;
     for (const [file, error] of errors) this.#visits.failures.failed(`${this.#scope} ${file}`, error);
@@ -212,6 +213,8 @@ export class FollowedJob {
     this.#grew(appended);
     if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not asked for`);
     const failed = this.#visits.isFailing('poll');
+    // A poll that broke off is no success, so its back-off goes on.
+    if (failure !== undefined) return await this.#visits.went([], { grew, refused });
     if (grew || refused > 0 || failed) await this.#visits.went(['poll'], { grew, refused });
     else this.#visits.unawaited(this.#visits.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS }));
   }

@@ -99,6 +99,7 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
   for (let count = 0, quiet = quietBefore; count < mostPolls && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
     const polled = await polls.poll({ remote, final: true, signal });
+    if (polled.failure !== undefined) throw polled.failure;
     ({ ends, errors } = polled);
     const waits = [...ends.values()].some(wantsAnotherLook);
     quiet = polled.appended === 0 && !waits ? quiet + 1 : 0;

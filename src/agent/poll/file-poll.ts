@@ -119,6 +119,8 @@ export class FilePoll {
   /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
   async close(): Promise<void> {
     const mirror = this.#mirror;
+    // A recipe that is not resumed gives back what it holds.
+    await this.#guardEnd(async () => void (await this.#steps?.return('unclear')));
     if (this.#hasBeginning && this.#end !== 'current') this.#memory.wantsWholeText = true;
     await this.#guardEnd(async () => void (await mirror?.flushToRow()));
     await this.#guardEnd(() => this.#noteQuiet());

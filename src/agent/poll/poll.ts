@@ -3,7 +3,7 @@
  * and what was appended is committed in one transaction. Of a job with very many files, so many at a time do so, for each
  * may have its mirror open meanwhile.
  */
-import type { JobtailError } from '../../errors.ts';
+import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { slicesOf } from '../../slices.ts';
 import type { LiveFileRow, Trouble } from '../../store/rows.ts';
@@ -43,6 +43,8 @@ export interface Polled {
   readonly ends: ReadonlyMap<string, FollowEnd>;
   /** The files that failed by themselves. */
   readonly errors: ReadonlyMap<string, JobtailError>;
+  /** What ended the poll after the first of several groups of files; the other fields are of the groups before. */
+  readonly failure?: JobtailError | undefined;
 }
 
 /** Live files that are polled together: the system allows a process some thousands of open files. */
@@ -63,7 +65,7 @@ export class JobPolls {
     this.#batches = new BatchReader(jobId, context.batchLimit);
   }
 
-  /** Throws if the service gave nothing for the job; what was appended is committed. */
+  /** Throws if no group of files could be polled; what was appended is committed. */
   async poll(options: PollOptions): Promise<Polled> {
     const groups = slicesOf(this.#context.store.liveFiles.ofJob(this.jobId), MOST_TOGETHER);
     const first = this.#first % Math.max(1, groups.length);
@@ -74,7 +76,8 @@ export class JobPolls {
         polled.push(await this.#pollTogether(rows, isFirst, options));
       } catch (error) {
         if (isFirst) this.#first += 1;
-        throw error;
+        if (polled.length === 0) throw error;
+        return { ...joined(polled), failure: asJobtailError(error) };
       }
     }
     return joined(polled);

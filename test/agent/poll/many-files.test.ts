@@ -1,5 +1,6 @@
 /** Polls of a job with very many live files: few mirrors are open at a time, and what fails fails by itself. */
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { Engine } from '../../support/engine.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
@@ -57,6 +58,25 @@ it('goes on with the others where those that come first cannot be read', async (
   remote.poisoned.clear();
   time += 60_000;
   expect(await engine.poll()).toMatchObject({ appended: LINE.length, errors: new Map() });
+});
+
+it('reports what came before a group that breaks off', async () => {
+  remote.poisoned.add(NAMES[3] as string);
+  const readParts = remote.readParts.bind(remote);
+  let isAway = true;
+  remote.readParts = async (jobId, wanted, signal) => {
+    if (isAway && wanted.some((request) => keyText(request) === NAMES[1_500]))
+      throw new JobtailError('unreachable', 'connection refused');
+    return await readParts(jobId, wanted, signal);
+  };
+  const { appended, ends, errors, failure } = await engine.poll();
+  expect({ appended, ends: ends.size, errors: [...errors.keys()], code: failure?.code }).toEqual({
+    ...{ appended: LINE.length, ends: 999, errors: [NAMES[3]], code: 'unreachable' },
+  });
+  isAway = false;
+  time += 60_000;
+  const after = await engine.poll();
+  expect({ appended: after.appended, failure: after.failure }).toEqual({ appended: 2 * LINE.length, failure: undefined });
 });
 
 it('asks one call for one file as long as none can be read', async () => {
