@@ -44,7 +44,8 @@ export class ModelRemote implements Remote {
       const bytes = this.#seen(keyText(request));
       return bytes && Buffer.from(this.show(bytes, request.offset), 'utf8');
     });
-    if (texts.some((text) => (text?.length ?? 0) > this.maxTextBytes)) throw new JobtailError('http-status', 'a problem');
+    if (texts.some((text) => (text?.length ?? 0) > this.maxTextBytes))
+      throw new JobtailError('http-status', 'a problem');
     if (wanted.length > 1 && texts.some((text) => (text?.length ?? 0) > enough)) {
       this.textBytes += Math.min(enough, ...texts.map((text) => text?.length ?? 0).filter((length) => length > enough));
       return { parts: [], refused: 0, isCut: true };

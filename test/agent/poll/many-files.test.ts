@@ -76,7 +76,10 @@ it('reports what came before a group that breaks off', async () => {
   isAway = false;
   time += 60_000;
   const after = await engine.poll();
-  expect({ appended: after.appended, failure: after.failure }).toEqual({ appended: 2 * LINE.length, failure: undefined });
+  expect({ appended: after.appended, failure: after.failure }).toEqual({
+    appended: 2 * LINE.length,
+    failure: undefined,
+  });
 });
 
 it('asks one call for one file as long as none can be read', async () => {

@@ -162,7 +162,12 @@ export class RawBytes {
   }
 
   /** Whether `append` could append anything; how that went decides when the next attempt is. */
-  async #attempt(file: LiveFile, text: Reading | undefined, pass: RawBytesPass, append: () => Promise<void>): Promise<boolean> {
+  async #attempt(
+    file: LiveFile,
+    text: Reading | undefined,
+    pass: RawBytesPass,
+    append: () => Promise<void>,
+  ): Promise<boolean> {
     if (!this.#isTime(file, 'behind', pass)) return false;
     const before = file.length;
     await append();
@@ -212,12 +217,7 @@ export class RawBytes {
   }
 
   /** How the mirror compares with a listed file; undefined if that is shown in another way. */
-  async *#compareWith(
-    file: LiveFile,
-    listed: string,
-    shown: Shown,
-    signal: AbortSignal,
-  ): Follow<Compared | undefined> {
+  async *#compareWith(file: LiveFile, listed: string, shown: Shown, signal: AbortSignal): Follow<Compared | undefined> {
     const rest = this.#options.newContent();
     const isPart = typeof shown !== 'function';
     const arrival = new WholeArrival(file, isPart ? shown.from : undefined, (bytes) => rest.write(bytes));
