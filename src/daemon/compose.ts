@@ -1,5 +1,5 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
-import { type CallBudget, Calls, QueuedRemote } from '../agent/calls.ts';
+import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
 import type { JobRegister } from '../agent/job-register.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
@@ -180,6 +180,7 @@ export function buildEngine(options: EngineOptions): Engine {
       ...shared,
       store,
       results: synced,
+      jobService: jobService === null ? null : new QueuedJobService(jobService, calls),
       remote: new QueuedRemote(remote, calls, 'live'),
       pauseMs: poll.minIntervalMs,
       signal,

@@ -112,6 +112,7 @@ export class Engine {
         ...{ onNetwork: false, minFreeBytes: 0, parallel: 1, direct: null },
       }),
       mirrorDirectory,
+      jobService: null,
       remote,
       clock,
       pauseMs: 2_000,

@@ -7,7 +7,6 @@ import { QueuedJobService, QueuedRemote } from '../calls.ts';
 import { type JobRegister, StoreRegister } from '../job-register.ts';
 import { ALONE, type Ownership } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
-import type { JobService } from '../ports.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { Failures, STATE } from './failure-log.ts';
 import { FollowedJob, type JobContext } from './followed-job.ts';
@@ -16,8 +15,6 @@ import { Scheduler } from './scheduler.ts';
 
 export interface AgentOptions
   extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'isToldOfJobs' | 'onFollowed' | 'onOver'> {
-  /** The service that tells of jobs; null if there is none. */
-  readonly jobService: JobService | null;
   /** Told how each look at it went. */
   readonly onJobLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
   /** Whether results are wanted of jobs that are followed without being named. */
@@ -59,14 +56,16 @@ export class Agent {
     const pauseMs = intervals.minIntervalMs;
     const scheduler = new Scheduler(clock);
     const failures = new Failures(log);
+    const jobService = options.jobService === null ? null : new QueuedJobService(options.jobService, calls);
     this.#jobLooks = this.#newJobLooks(scheduler, failures);
     this.#context = {
       ...options,
+      jobService,
       scheduler,
       failures,
       isToldOfJobs: options.jobService !== null,
       onFollowed: () => this.#jobLooks?.soon(),
-      passes: new RequestedPasses({ ...options, store: poll.store, remote, pauseMs }),
+      passes: new RequestedPasses({ ...options, jobService, store: poll.store, remote, pauseMs }),
       onOver: (job) => {
         if (this.#jobs.get(job.jobId) === job) this.#jobs.delete(job.jobId);
         results.forgetJob(job.jobId);

@@ -11,8 +11,10 @@ import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, QueuedRemote } from '../calls.ts';
 import { wantsAnotherLook } from '../live/steps.ts';
+import { DELETED, isDeleted, saveDeleted } from '../pass/deleted-jobs.ts';
 import type { RequestedPasses } from '../pass/job-end.ts';
 import { JobPolls, type Polled } from '../poll/poll.ts';
+import type { JobService } from '../ports.ts';
 import type { Results } from '../results/results.ts';
 import { DUE_TASKS, type DueTask, DueTasks } from './due-tasks.ts';
 import { STATE } from './failure-log.ts';
@@ -26,6 +28,8 @@ import { Visits, type VisitsContext } from './visits.ts';
 export interface JobContext extends VisitsContext, JobSearchContext {
   readonly scheduler: Scheduler;
   readonly results: Results;
+  /** Reports the states of jobs; null if there is no such service. */
+  readonly jobService: JobService | null;
   readonly passes: RequestedPasses;
   readonly resultsIntervalMs: number;
   /** Told how many bytes were appended to the live mirrors of a job. */
@@ -40,6 +44,8 @@ export interface JobContext extends VisitsContext, JobSearchContext {
 const QUIET_COMMIT_MS = 1_000;
 /** A search that waits for the listing of a sync of the results does so no longer than this. */
 const LISTING_MS = 30_000;
+/** So many listings in a row that the service refuses, of a job that is over and has no live file left: it was deleted. */
+const MIN_REFUSED_LISTINGS = 2;
 
 /** What the service that tells of jobs says of this one. */
 interface Told {
@@ -63,6 +69,11 @@ export class FollowedJob {
   /** Undefined while it is not followed. */
   #settling: Settling | undefined;
   #jobState: string | null = null;
+  /** Its last poll found a live file rewritten or shorter: it may come from the archive of a deleted job. */
+  #hasDifference = false;
+  /** Its last poll found no live file at all. */
+  #isEmpty = false;
+  #refusedListings = 0;
 
   constructor(jobId: JobId, context: JobContext) {
     const { clock, scheduler, poll, intervals } = context;
@@ -120,6 +131,10 @@ export class FollowedJob {
       );
     }
     this.#jobState = told.jobState;
+    if (told.jobState === DELETED) {
+      this.#endDeleted();
+      return;
+    }
     const isNewlyOver = this.#settling.told(phaseOf(told.jobState));
     if (isNewlyOver) this.#pace.quicken();
     if (isNewlyOver || told.found > 0) this.#tasks.due('poll', 0);
@@ -163,7 +178,6 @@ export class FollowedJob {
       else if (task === 'results') await this.#syncResults();
       else if (task === 'search') await this.#searchTasks();
       else await this.#pass();
-      this.#visits.failures.worked(this.#scope);
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'aborted' || !this.#stop.signal.aborted) this.#failed(task, error);
@@ -174,8 +188,16 @@ export class FollowedJob {
 
   async #poll(): Promise<void> {
     if (!this.isFollowed) return;
-    const { calls, remote, clock, random } = this.#context;
+    const { calls, remote, clock, random, poll } = this.#context;
     const { signal } = this.#stop;
+    if (this.#settling?.isDeleted === true) {
+      this.#tasks.due('pass', 0);
+      return;
+    }
+    if (this.#hasDifference && (await isDeleted(this.jobId, { ...this.#context, store: poll.store, signal }))) {
+      this.#endDeleted();
+      return;
+    }
     // One that answered slowly, or not at all, must not delay the others.
     const isPatient = this.#pace.isSlow || this.#visits.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
@@ -192,11 +214,15 @@ export class FollowedJob {
     const polled = await this.#polls.poll(options).finally(() => slot.end());
     const tookMs = clock.monotonic() - startedAt;
     await this.#notePoll(polled);
+    const ends = [...polled.ends.values()];
+    this.#hasDifference = ends.includes('different');
     if (polled.failure !== undefined) throw polled.failure;
+    this.#isEmpty = polled.errors.size === 0 && ends.every((end) => end === 'absent');
+    if (ends.length > 0) this.#visits.worked('poll');
 
     if (this.#settling === undefined) return;
     if (polled.appended === 0) this.#settling.polled(startedAt);
-    const hasNews = polled.appended > 0 || [...polled.ends.values()].some(wantsAnotherLook);
+    const hasNews = polled.appended > 0 || ends.some(wantsAnotherLook);
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
     if (this.#settling.isSettled) this.#tasks.due('pass', 0);
     else this.#tasks.dueAgain('poll', restOf(intervalMs, clock.monotonic() - startedAt));
@@ -224,10 +250,12 @@ export class FollowedJob {
     const { poll, results, resultsIntervalMs, calls, remote, random, log } = this.#context;
     const { signal } = this.#stop;
     // A newer order may want no results.
-    if (poll.store.jobs.get(jobId)?.results !== true) return;
+    if (poll.store.jobs.get(jobId)?.results !== true || this.#settling?.isDeleted === true) return;
     const patient = new QueuedRemote(remote, calls, 'patient');
     const onListed = (names: readonly string[]) => this.#search.listed(names);
     const end = await results.sync(jobId, { remote: patient, final: false, onListed, signal });
+    this.#refusedListings = 0;
+    this.#visits.worked('results');
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
     if (this.#visits.isFailing('results')) await this.#visits.went(['results'], { grew: false });
@@ -237,6 +265,7 @@ export class FollowedJob {
   /** Searches for tasks that nobody named; those that are found are polled at once. */
   async #searchTasks(): Promise<void> {
     const { found, nextMs } = await this.#search.look(this.#stop.signal);
+    this.#visits.failures.over(this.#visits.scopeOf('search'));
     if (this.#visits.isFailing('search')) await this.#visits.went(['search'], { grew: false });
     if (!this.isFollowed) return;
     if (found > 0) this.#tasks.due('poll', 0);
@@ -250,6 +279,7 @@ export class FollowedJob {
       isSettling: () => this.#settling?.isSettled === true,
       onThrough: async (appended) => {
         this.#grew(appended);
+        for (const task of DUE_TASKS) this.#visits.failures.over(this.#visits.scopeOf(task));
         await this.#visits.went(DUE_TASKS, { grew: appended > 0 });
       },
     });
@@ -276,16 +306,47 @@ export class FollowedJob {
     const delayMs = this.#visits.failed(task, error);
     try {
       const job = poll.store.jobs.get(this.jobId);
-      // A pass that a command asked for is not tried again: the command was told. One that ends the job is.
-      if (task === 'pass' && job?.state === 'watched') {
+      if (this.#isGone(task, error)) {
+        this.#endDeleted();
+        return;
+      }
+      // A pass that a command asked for is not tried again: the command has its answer. One that ends the job is.
+      if (task === 'pass' && job?.state !== 'ending') {
         this.#visits.giveUp('pass');
-        this.#resume(job, delayMs);
+        if (job?.state === 'watched') this.#resume(job, delayMs);
+        else {
+          this.#visits.unawaited(this.#visits.went(DUE_TASKS, { grew: false }));
+          this.leave();
+        }
         return;
       }
     } catch (thrown) {
       failures.failed(STATE, asJobtailError(thrown));
     }
     if (task === 'pass' || this.isFollowed) this.#tasks.due(task, delayMs);
+  }
+
+  /** It was deleted: nothing is asked for it again, and what its mirrors have stays as it is. */
+  #endDeleted(): void {
+    if (this.#settling === undefined || this.#settling.isDeleted) return;
+    const { jobId } = this;
+    this.#context.log.warn({ jobId }, `job ${jobId} was deleted: its files here stay as they are`);
+    this.#settling.deleted();
+    this.#tasks.cancel();
+    this.#tasks.due('pass', 0);
+  }
+
+  /** Whether all that an older release shows of a deleted job was seen twice: it is over, without live files or a listing. */
+  #isGone(task: DueTask, { policy, code }: JobtailError): boolean {
+    const { store } = this.#context.poll;
+    const told = store.jobInformation.get(this.jobId)?.information;
+    if (told === undefined || (task !== 'results' && task !== 'pass')) return false;
+    const isRefused = policy.isRefusal || code === 'http-status';
+    if (!isRefused || !this.#isEmpty || phaseOf(told.state) !== 'over') return false;
+    this.#refusedListings += 1;
+    if (this.#refusedListings < MIN_REFUSED_LISTINGS) return false;
+    saveDeleted(told, store, this.#context.clock);
+    return true;
   }
 
   #grew(bytes: number): void {

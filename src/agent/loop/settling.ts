@@ -5,6 +5,7 @@
 import { type JobPhase, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
+import { DELETED } from '../pass/deleted-jobs.ts';
 
 /** Files are flushed after the state says that the job is over (docs/servers.md 10.3). */
 const FLUSH_MS = 60_000;
@@ -23,6 +24,7 @@ export class Settling {
   #overSince = 0;
   /** Polls that began after that, went through, and brought nothing. */
   #polls = 0;
+  #isDeleted = false;
 
   /** `before` is what was told of the job before this start. */
   constructor(job: JobRow, before: JobInformationRow | undefined, clock: Clock) {
@@ -34,6 +36,7 @@ export class Settling {
     this.#quietSince = now - Math.max(0, wall - quietSince);
     if (before === undefined) return;
     this.#phase = phaseOf(before.information.state);
+    this.#isDeleted = before.information.state === DELETED;
     this.#toldAt = now;
     this.#overSince = now - Math.max(0, wall - Math.max(quietSince, before.since));
   }
@@ -52,6 +55,15 @@ export class Settling {
     return isNewlyOver;
   }
 
+  /** It was deleted: nothing is flushed late. */
+  deleted(): void {
+    this.#isDeleted = true;
+  }
+
+  get isDeleted(): boolean {
+    return this.#isDeleted;
+  }
+
   /** It grew, or a visit failed. */
   endQuiet(): void {
     this.#quietSince = this.#clock.monotonic();
@@ -64,6 +76,7 @@ export class Settling {
   }
 
   get isSettled(): boolean {
+    if (this.#isDeleted) return true;
     const now = this.#clock.monotonic();
     if (this.#phase === 'over') return now - this.#overSince >= FLUSH_MS && this.#polls >= FLUSH_POLLS;
     if (this.#phase === 'active' && now - this.#toldAt < TOLD_MS) return false;

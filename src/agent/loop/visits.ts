@@ -54,6 +54,16 @@ export class Visits {
     this.failures = new Failures(context.log, context.failures);
   }
 
+  /** What fails, as the log names it: each task fails, and works again, by itself. */
+  scopeOf(task: DueTask): string {
+    return task === 'poll' ? this.#scope : `${this.#scope} ${task}`;
+  }
+
+  /** A task was answered by the service. */
+  worked(task: DueTask): void {
+    this.failures.worked(this.scopeOf(task));
+  }
+
   /** Whether a task failed the last time. */
   isFailing(task: DueTask): boolean {
     return this.#failing.has(task);
@@ -79,7 +89,7 @@ export class Visits {
     const delayMs = backOff.remainingMs;
     const retryAt = clock.now() + Math.round(delayMs);
     this.#failing.set(task, { backOff, times: times + 1, retryAt, error });
-    this.failures.failed(this.#scope, error, retryAfterMs > maxMs ? retryAt : undefined);
+    this.failures.failed(this.scopeOf(task), error, retryAfterMs > maxMs ? retryAt : undefined);
     this.unawaited(this.#note({ grew: false }));
     return delayMs;
   }

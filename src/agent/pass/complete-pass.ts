@@ -12,9 +12,10 @@ import { type Clock, sleep } from '../../system/clock.ts';
 import { listedFiles } from '../live/append/listed-files.ts';
 import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
-import type { Remote } from '../ports.ts';
+import type { JobService, Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
 import type { LiveProof } from './candidate.ts';
+import { isDeleted } from './deleted-jobs.ts';
 import { proveMirrors } from './mirror-proofs.ts';
 
 export interface CompletePassOptions {
@@ -22,6 +23,8 @@ export interface CompletePassOptions {
   readonly results: Results;
   readonly mirrorDirectory: string;
   readonly remote: Remote;
+  /** Reports the state of the job; null if there is no such service. */
+  readonly jobService: JobService | null;
   readonly clock: Clock;
   /** The pause before the second look. */
   readonly pauseMs: number;
@@ -64,6 +67,7 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
+  if (await isDeleted(jobId, options)) return summaryOfDeleted(jobId, store);
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);
@@ -81,6 +85,18 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   if (failure !== undefined) throw failure;
   const liveFiles = store.liveFiles.ofJob(jobId).length;
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
+}
+
+/** A deleted job: its files stay as they are, and nothing of them can be compared any more. */
+function summaryOfDeleted(jobId: JobId, store: Store): PassSummary {
+  const rows = store.liveFiles.ofJob(jobId);
+  const open = rows.filter(({ verified, position }) => verified !== position);
+  const openEnds = open.map(({ taskId, file }) => ({
+    taskId,
+    file,
+    reason: 'the job was deleted before it was verified',
+  }));
+  return { appended: 0, liveFiles: rows.length, verified: rows.length - open.length, openEnds, results: null };
 }
 
 /**

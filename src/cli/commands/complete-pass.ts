@@ -94,6 +94,7 @@ async function passHere(
     const { polls, pass } = buildEngine({
       ...{ config, store, transfers, log },
       remote: connection.remote,
+      jobService: connection.jobService,
       share: connection.share,
       onProgress: (row) => progress.show(row),
     });

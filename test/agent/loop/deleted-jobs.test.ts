@@ -1,0 +1,117 @@
+/** A deleted job is at its end: nothing that the service still returns for it changes its files here. */
+import fs from 'node:fs';
+import { expect, it } from 'vitest';
+import { mirrorPath } from '../../../src/agent/live/mirror/mirror.ts';
+import { JobtailError } from '../../../src/errors.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
+import { startAgent } from '../../support/composed-agent.ts';
+import { JOB, STDOUT, TASK } from '../../support/engine.ts';
+import { HeldClock } from '../../support/held-clock.ts';
+import { jobOf, ModelJobService, tasksOf } from '../../support/model-job-service.ts';
+import { ModelRemote } from '../../support/model-remote.ts';
+
+const MINUTE_MS = 60_000;
+const WHOLE = 'line 1\nline 2\nline 3\n';
+const ARCHIVED = 'line 1\nli';
+
+/** A service whose listing fails as that of an older release does for a deleted job. */
+class RefusingRemote extends ModelRemote {
+  listings = 0;
+  refuses = false;
+
+  override async listChangedFiles(jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
+    this.listings += 1;
+    if (this.refuses) throw new JobtailError('http-status', 'Problem occured! Contact the administrators.');
+    return await super.listChangedFiles(jobId, signal);
+  }
+}
+
+async function follow(results = false) {
+  const clock = new HeldClock();
+  const remote = new RefusingRemote();
+  const service = new ModelJobService();
+  const tell = (state: string) => service.set(jobOf(JOB, state, { tasks: tasksOf(TASK) }));
+  tell('Running');
+  remote.files.set(keyText(STDOUT), Buffer.from(WHOLE));
+  const started = await startAgent(remote, { jobService: service, clock, sections: '' });
+  const { agent, store, mirrorDirectory } = started;
+  const order = { jobId: JOB, tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
+  store.transaction(() => store.jobs.watch({ ...order, results }, clock.now()));
+  agent.refresh();
+  const mirror = mirrorPath(mirrorDirectory, JOB, STDOUT);
+  const bytes = () => (fs.existsSync(mirror) ? fs.readFileSync(mirror, 'utf8') : undefined);
+  await clock.passUntil('the mirror', () => bytes() === WHOLE);
+  const state = () => store.jobs.get(JOB)?.state;
+  const ask = async () => {
+    const id = store.transaction(() => store.requests.add(JOB, 'sync', clock.now()));
+    agent.refresh();
+    await clock.passUntil('the answer', () => store.requests.get(id)?.answer !== null);
+    return store.requests.get(id)?.answer ?? '';
+  };
+  const expectUnchanged = () => {
+    expect(bytes()).toBe(WHOLE);
+    expect(fs.existsSync(`${mirror}.1`)).toBe(false);
+    expect(store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout')).toMatchObject({ generation: 1 });
+  };
+  return { ...started, clock, remote, service, tell, state, ask, expectUnchanged };
+}
+
+it('keeps its mirrors while the service returns older copies, before its state is listed', async () => {
+  const { clock, remote, tell, state, warnings, expectUnchanged } = await follow();
+  tell('Deleted');
+  remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
+  await clock.passUntil('its end', () => state() === 'settled', 2 * MINUTE_MS);
+  expectUnchanged();
+  expect(warnings).toContainEqual(`job ${JOB} was deleted: its files here stay as they are`);
+  const { calls } = remote;
+  await clock.pass(60 * MINUTE_MS);
+  expect(remote.calls).toBe(calls);
+});
+
+it('keeps them also when a command asks for a pass over the settled job', async () => {
+  const { clock, remote, tell, state, ask, expectUnchanged } = await follow();
+  tell('Finished');
+  await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
+  tell('Deleted');
+  remote.files.set(keyText(STDOUT), Buffer.from(ARCHIVED));
+  expect(JSON.parse(await ask())).toMatchObject({ summary: { appended: 0, liveFiles: 4, results: null } });
+  expectUnchanged();
+  const { calls } = remote;
+  await clock.pass(60 * MINUTE_MS);
+  expect(remote.calls).toBe(calls);
+});
+
+it('is at its end where its state stays Canceled, but its live files and its listing are gone', async () => {
+  const { clock, remote, tell, state, store, expectUnchanged } = await follow(true);
+  remote.files.clear();
+  remote.refuses = true;
+  tell('Canceled');
+  await clock.passUntil('its end', () => state() === 'settled', 60 * MINUTE_MS);
+  expect(store.jobInformation.get(JOB)?.information.state).toBe('Deleted');
+  expectUnchanged();
+  const { calls, listings } = remote;
+  await clock.pass(120 * MINUTE_MS);
+  expect([remote.calls, remote.listings]).toEqual([calls, listings]);
+});
+
+it('rests again, settled and without a failure, after a sync that failed', async () => {
+  const { clock, remote, tell, state, store, ask } = await follow();
+  tell('Finished');
+  await clock.passUntil('its end', () => state() === 'settled', 5 * MINUTE_MS);
+  remote.refuses = true;
+  expect(JSON.parse(await ask())).toMatchObject({ code: 'http-status' });
+  const { listings } = remote;
+  await clock.pass(60 * MINUTE_MS);
+  expect(remote.listings).toBe(listings);
+  expect(store.jobs.get(JOB)).toMatchObject({ state: 'settled', error: null });
+});
+
+it('that does not exist fails without working again in between', async () => {
+  const { clock, remote, service, said, store } = await follow(true);
+  service.jobs.clear();
+  remote.files.clear();
+  remote.refuses = true;
+  await clock.passUntil('the failure', () => store.jobs.get(JOB)?.error !== null);
+  await clock.pass(30 * MINUTE_MS);
+  expect(said.filter((line) => line.includes('works again'))).toEqual([]);
+});
