@@ -1,5 +1,6 @@
 /** `agent verify` of a job with many tasks: a listed file is downloaded once, whichever live files it may be. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { orderOf } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
@@ -22,5 +23,28 @@ it(
     const { stdout } = await place.agent('verify', job.jobId);
     expect(stdout.match(/^equal /gm)).toHaveLength(TASKS);
     expect((await sandbox.counters()).calls.DownloadFileFromCluster - before).toBe(TASKS);
+  },
+);
+
+it(
+  'names each listed file that is not here, and ends with 1: exit 0 means that the original can go',
+  PATIENCE,
+  async (context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    const job = await sandbox.submit({ tasks: [{}] });
+    const [task] = job.tasks;
+    if (task === undefined) throw new Error('a job has a task');
+    fs.writeFileSync(task.files.stdout, 'a line\n');
+    fs.writeFileSync(path.join(task.directory, 'early.dat'), 'a result');
+    place.configure(sandbox, { watch: [orderOf(job)], results: { intervalSeconds: 86_400 } });
+    await place.run();
+    await place.mirrored(job, 'stdout');
+    expect(await place.agent('sync', job.jobId)).toMatchObject({ code: 0 });
+    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    fs.writeFileSync(path.join(task.directory, 'late.dat'), 'a result that nothing fetched');
+    const { code, stdout } = await place.agent('verify', job.jobId);
+    expect(stdout).toMatch(/^MISSING +\S*late\.dat: never fetched$/m);
+    expect(code).toBe(1);
   },
 );

@@ -16,15 +16,16 @@ import { countOf, showBytes } from '../../numbers.ts';
 import { printable, printableJson } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
 import { resultPath } from '../../safe-names.ts';
+import { inSlices } from '../../slices.ts';
 import type { Store } from '../../store/store.ts';
 import { untilStopped } from '../process.ts';
 import { asPeopleExpect } from '../show/status-report.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
-/** A file and its proof. */
+/** A file and its proof; missing: the server lists it, and it is not here. */
 interface Verified {
   readonly name: string;
-  readonly proof: Proof;
+  readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
 }
 
 interface VerifyOptions extends ConfigOption {
@@ -59,7 +60,12 @@ async function verifyBy(store: Store, config: Config, jobId: JobId, options: Ver
       verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
     );
     if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
-    else process.stdout.write(`${conclusionOf(verified)}\n`);
+    else {
+      const onlyLive = hasResults(store, jobId)
+        ? ''
+        : 'only its live files were compared: its results are not synced\n';
+      process.stdout.write(`${conclusionOf(verified)}\n${onlyLive}`);
+    }
     if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
   } finally {
     await connection.close();
@@ -76,6 +82,8 @@ async function verifyAll(what: ProofsOptions, secrets: Secrets, { json }: Verify
   return verified;
 }
 
+const hasResults = (store: Store, jobId: JobId) => store.jobs.get(jobId)?.results === true;
+
 interface ProofsOptions {
   readonly config: Config;
   readonly store: Store;
@@ -90,18 +98,30 @@ async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions):
   const rows = store.liveFiles.ofJob(jobId).sort(asPeopleExpect);
   const options = { remote, jobId, signal, mirrorDirectory: directory, listed, mayBe: () => true };
   const live = await proveMirrors(rows, options);
+  const missing = new Set(listed);
   for (const [index, row] of rows.entries()) {
     const one = live[index];
     if (one === undefined || one instanceof JobtailError) throw one;
+    if (one.listedName !== null) missing.delete(one.listedName);
     yield { name: `task ${row.taskId} ${row.file}`, proof: one.proof };
   }
+  const reasons = new Map<string, string>();
   for (const row of store.results.ofJob(jobId)) {
     const found = resultPath(row.name);
-    if (row.fetchedAt === null || 'refused' in found) continue;
+    if (row.fetchedAt === null || 'refused' in found) {
+      reasons.set(row.name, `${row.state}${row.reason === null ? '' : `: ${row.reason}`}`);
+      continue;
+    }
+    missing.delete(row.name);
     const local = path.join(resultsDirectory(directory, jobId), ...found.parts);
     // The live file that a link leads to was compared above.
     if (row.live !== null && (await leadsToMirror(local, row.live, directory, jobId))) continue;
     yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
+  }
+  if (!hasResults(store, jobId)) return;
+  for await (const name of inSlices(missing)) {
+    const reason = reasons.get(name) ?? 'never fetched';
+    yield { name: printable(name), proof: { outcome: 'missing', reason } };
   }
 }
 
@@ -128,9 +148,11 @@ async function proveResult(local: string, name: string, options: Parameters<type
 function conclusionOf(verified: readonly Verified[]): string {
   if (verified.length === 0) return 'there is nothing to compare yet';
   const equal = verified.filter(({ proof }) => proof.outcome === 'equal');
-  const bytes = equal.reduce((sum, { proof }) => sum + proof.bytes, 0);
+  const missing = verified.filter(({ proof }) => proof.outcome === 'missing');
+  const bytes = equal.reduce((sum, { proof }) => sum + (proof.outcome === 'equal' ? proof.bytes : 0), 0);
   if (equal.length === verified.length) return `all ${countOf(verified.length, 'file')} equal (${showBytes(bytes)})`;
-  return `${verified.length - equal.length} of ${countOf(verified.length, 'file')} not equal, or not proven`;
+  const notHere = missing.length === 0 ? '' : `, ${missing.length} of them missing here`;
+  return `${verified.length - equal.length} of ${countOf(verified.length, 'file')} not equal, or not proven${notHere}`;
 }
 
 function lineOf({ name, proof }: Verified): string {
@@ -143,5 +165,7 @@ function lineOf({ name, proof }: Verified): string {
       return `DIFFERENT  ${name}: first at byte ${proof.at} (${proof.bytes} bytes here, ${proof.remoteBytes} on the server)`;
     case 'unproven':
       return `UNPROVEN   ${name}: ${printable(proof.reason)}`;
+    case 'missing':
+      return `MISSING    ${name}: ${printable(proof.reason)}`;
   }
 }
