@@ -79,6 +79,14 @@ async function show(
   else process.stdout.write(await page());
 }
 
+/** As many lines of a page as a screen of `rows` has room for; the last one counts those that are left out. */
+export function fittingLines(page: string, rows: number): string[] {
+  const lines = page.trimEnd().split('\n');
+  const fitting = Math.max(0, rows - 1);
+  const more = lines.length - fitting;
+  return [...lines.slice(0, fitting), `(${more > 0 ? `${more} lines more; ` : ''}every second; Ctrl-C ends)`];
+}
+
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */
 async function watchPage(page: () => Promise<string>, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
@@ -87,7 +95,7 @@ async function watchPage(page: () => Promise<string>, signal: AbortSignal): Prom
   process.stdout.write(OTHER_SCREEN);
   try {
     while (!signal.aborted) {
-      const lines = `${await page()}\n(every second; Ctrl-C ends)`.split('\n').slice(0, process.stdout.rows);
+      const lines = fittingLines(await page(), process.stdout.rows);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
       await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});

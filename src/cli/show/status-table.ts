@@ -1,5 +1,6 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
 import pc from 'picocolors';
+import { compareIds } from '../../job.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
@@ -12,7 +13,8 @@ import { agentLines, hintLines, searchLines, showJobState, toldLines } from './t
 const MOST_LINES = 20;
 
 /** One screen for all jobs. `columns` is the width of the terminal, Infinity for none. */
-export function overview(report: ShownReport, columns: number): string {
+export function overview(all: ShownReport, columns: number): string {
+  const report = { ...all, jobs: [...all.jobs].sort(asNeeded) };
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
@@ -39,6 +41,16 @@ export function overview(report: ShownReport, columns: number): string {
     for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
   }
   return pageText(lines, columns);
+}
+
+/** Jobs that fail, then those that are followed, then the settled ones, the newest first. */
+function asNeeded(a: JobReport, b: JobReport): number {
+  const isSettled = ({ state }: JobReport) => Number(state === 'settled' || state === 'ended');
+  const isWell = ({ error, files }: JobReport) => Number(error === null && files.every((file) => file.error === null));
+  const settled = isSettled(a) - isSettled(b);
+  if (settled !== 0) return settled;
+  const newest = isSettled(a) === 1 ? (b.grownAt ?? b.watchedAt) - (a.grownAt ?? a.watchedAt) : 0;
+  return isWell(a) - isWell(b) || newest || compareIds(a.jobId, b.jobId);
 }
 
 function overviewRow(job: JobReport, isTold: boolean): string[] {
@@ -185,10 +197,12 @@ const ageOf = (at: number | null) => (at === null ? 'never' : `${showAge(Date.no
 const lagOf = ({ lagMs }: JobReport) => (lagMs === null ? '' : showAge(lagMs));
 
 function resultsOf({ results }: JobReport): string {
-  const { directory, synced, listed: names, bytes, queued, inFlux, failed, leftOut } = results;
+  const { directory, synced, listed: names, bytes, queued, inFlux, failed, refused, leftOut } = results;
   if (directory === null) return 'off';
+  // Refused names are among those that the store counts as failed.
+  const broken = failed - refused;
   const counted = (count: number, what: string) => (count > 0 ? `, ${count} ${what}` : '');
-  const others = `${counted(queued, 'waiting')}${counted(inFlux, 'in flux')}${failed > 0 ? pc.red(counted(failed, 'failed')) : ''}`;
+  const others = `${counted(queued, 'waiting')}${counted(inFlux, 'in flux')}${broken > 0 ? pc.red(counted(broken, 'failed')) : ''}${counted(refused, 'refused')}`;
   return `${synced} of ${names} (${showBytes(bytes)})${others}${counted(leftOut, 'left out')}`;
 }
 

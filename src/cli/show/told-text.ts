@@ -20,7 +20,7 @@ const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
 
 /** `2026-03-01 12:00:00`, here; a time without a zone as it was told. */
 export function showTime({ text, ms }: JobTime): string {
-  if (ms === null) return printable(text.replace('T', ' '));
+  if (ms === null) return printable(text.replace('T', ' ').replace(/\.\d+$/, ''));
   const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19).replace('T', ' ');
 }
@@ -52,11 +52,20 @@ export function toldLines(job: JobReport): string[] {
   const times = [
     ['submitted', job.submitTime],
     ['started', job.startTime],
-    ['ended', job.endTime],
+    ['ended', endOf(job)],
   ] as const;
   const shown = times.flatMap(([what, time]) => (time === null ? [] : [`${what} ${showTime(time)}`]));
-  return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...taskLines(job)];
+  const lost = job.files.filter(({ verified }) => !verified).length;
+  const deleted =
+    jobState === 'Deleted'
+      ? [`  it was deleted: its files here stay as they are, ${countOf(lost, 'live file')} not verified`]
+      : [];
+  return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...deleted, ...taskLines(job)];
 }
+
+/** A job that goes on has no end: a service may return its limit, or the year 1 (docs/servers.md 10.3). */
+export const endOf = ({ jobState, endTime }: Pick<JobReport, 'jobState' | 'endTime'>) =>
+  phaseOf(jobState) === 'active' ? null : endTime;
 
 /** Those with a message first; the others only where there are few. */
 function taskLines({ tasks }: JobReport): string[] {

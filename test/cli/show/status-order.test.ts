@@ -1,0 +1,48 @@
+/** The order of jobs on a screen, what a screen leaves out, and times of jobs that go on. */
+import { expect, it } from 'vitest';
+import { fittingLines } from '../../../src/cli/commands/status.ts';
+import type { JobReport } from '../../../src/cli/show/status-report.ts';
+import { overview } from '../../../src/cli/show/status-table.ts';
+import { endOf, showTime } from '../../../src/cli/show/told-text.ts';
+import { jobTimeOf } from '../../../src/job-information.ts';
+
+const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } as const;
+
+function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport> = {}): JobReport {
+  const counts = { listed: 3, synced: 1, linked: 0, inFlux: 0, queued: 0, failed: 2, refused: 2, leftOut: 0, bytes: 0 };
+  const results = { ...counts, directory: '/r', lastLook: null, transferMethod: null, notSynced: [] };
+  const tasks = { found: 0, by: 'named', lookingFor: false, lookedAt: null, nextLookAt: null, hint: null, told: [] };
+  const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
+  return {
+    ...{ jobId, state, error: null, source: 'command', name: null, jobState: null, ...times },
+    ...{ jobStateSince: null, toldAt: null, tasks, watchedAt: 0, polledAt: 0, grownAt: 0, lagMs: null },
+    ...{ failures: 0, refusedEntries: 0, files: [], results },
+    ...more,
+  } as JobReport;
+}
+
+it('failing jobs come first, then those that are followed, then settled ones, the newest first', () => {
+  const jobs = [
+    jobOf('501', 'settled', { grownAt: 1 }),
+    jobOf('502', 'settled', { grownAt: 2 }),
+    jobOf('503', 'watched'),
+    jobOf('504', 'watched', { error: FAILURE }),
+  ];
+  const report = { version: 1, agent: { running: true, pid: 1 }, jobService: null, watchMine: null, jobs };
+  const text = overview(report, Number.POSITIVE_INFINITY);
+  expect([...text.matchAll(/^│ (\d+)/gm)].map(([, id]) => id)).toEqual(['504', '503', '502', '501']);
+  expect(text).toContain('2 refused');
+  expect(text).not.toContain('2 failed');
+});
+
+it('a screen shows as much as it has rows, and counts the rest', () => {
+  expect(fittingLines('a\nb\nc\nd\n', 3)).toEqual(['a', 'b', '(2 lines more; every second; Ctrl-C ends)']);
+  expect(fittingLines('a\nb\n', 3)).toEqual(['a', 'b', '(every second; Ctrl-C ends)']);
+});
+
+it('times have whole seconds, and a job that runs has no end', () => {
+  expect(showTime(jobTimeOf('2026-03-01T23:47:24.1449898'))).toBe('2026-03-01 23:47:24');
+  const endTime = jobTimeOf('0001-01-01T00:00:00');
+  expect(endOf({ jobState: 'Running', endTime })).toBeNull();
+  expect(endOf({ jobState: 'Finished', endTime })).toBe(endTime);
+});
