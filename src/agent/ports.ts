@@ -69,6 +69,9 @@ export interface Part extends LiveFileKey {
   readonly isBeginning?: boolean;
 }
 
+/** A recipe for one live file: it yields offsets and is given the part from there; undefined if there is no such file. */
+export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
+
 /** What one call for parts brought. A file without an entry does not exist yet (docs/servers.md 1.7). */
 export interface Parts {
   readonly parts: readonly Part[];

@@ -19,7 +19,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     expect(stdout).toMatch(/502 stdout {3}\| ./);
     expect(stdout, 'by its number alone').toContain('$ agent watch 501 -c config.yaml');
     expect(stdout, 'the address of its view').toMatch(
-      /\$ agent view --no-open .*\n +http:\/\/127\.0\.0\.1:\d+\/\?token=\S+\n/,
+      /\$ agent view --no-open .*\n +http:\/\/127\.0\.0\.1:\d+\/\?ticket=\S+\n/,
     );
     expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
     expect(stdout).toContain('8 verified against the raw bytes of the server');

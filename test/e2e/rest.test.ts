@@ -62,7 +62,9 @@ it.concurrent.for(RELEASES)('run, watch, sync and verify over release %s', PATIE
   const results = path.join(place.mirror, job.jobId, 'results', first.specificationId);
   expect(fs.readFileSync(path.join(results, 'result.bin'))).toEqual(Buffer.alloc(100_000, 0xfe));
   expect((await place.agent('status', job.jobId)).stdout).toContain('only a transfer by SSH brings the file itself');
-  expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+  const verified = await place.agent('verify', job.jobId);
+  expect(verified).toMatchObject({ code: 1, stdout: expect.stringMatching(/MISSING.*číslo\.bin/) });
+  expect(verified.stdout).not.toContain('DIFFERS');
 
   // A byte that somebody changed is found.
   const mirror = mirrorOf(first.taskId, 'stdout');

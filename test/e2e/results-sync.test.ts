@@ -77,7 +77,7 @@ it('a hundred thousand results failed: status counts all, and names some', async
   expect(job.results).toMatchObject({ listed: 100_010, synced: 0, failed: 100_007, refused: 7, leftOut: 3 });
   expect(job.results.notSynced).toHaveLength(1_000);
   const { stdout } = await place.agent('status', '501');
-  expect(stdout).toContain('results: 0 of 100010 (0 B), 100007 failed, 3 left out');
+  expect(stdout).toContain('results: 0 of 100010 (0 B), 100000 failed, 7 refused, 3 left out');
   expect(stdout).toContain('... and 99,990 more');
   expect(stdout.split('\n').length).toBeLessThan(40);
 });

@@ -48,7 +48,7 @@ it.concurrent('with a password and session codes', PATIENCE, async (context) => 
   expect(shown).toContain('session');
   expect(await place.agent('sync', foreign.jobId)).toMatchObject({ code: 5 });
   await sandbox.expireSessions();
-  await goThrough(sandbox, agent, failingSignIns(PASSWORD).slice(0, 1));
+  await goThrough(sandbox, agent, failingSignIns(PASSWORD).slice(0, 1), 1);
   expect((await place.agent('sync', job.jobId)).code).toBeGreaterThan(0);
 
   const before = traces(place, agent);

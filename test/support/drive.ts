@@ -1,6 +1,5 @@
 /** Answers the questions of a recipe from bytes in memory, by the real decoding. */
-import type { Follow } from '../../src/agent/live/steps.ts';
-import type { Content, Part } from '../../src/agent/ports.ts';
+import type { Content, Follow, Part } from '../../src/agent/ports.ts';
 import { type DecodeBytesOptions, decodeBytes } from './decode-bytes.ts';
 import { STDOUT } from './engine.ts';
 import { MemoryContent } from './memory-content.ts';

@@ -68,15 +68,20 @@ export const failingSignIns = (secret: string): FaultRule[] =>
     { kind: 'body', body: `{"broken": "${secret}` } as const,
   ].map((fault) => ({ ...fault, operation: 'SignIn' as const }));
 
-/** Lets each rule meet the agent until its failure was said, and said again. */
-export async function goThrough(sandbox: SandboxService, agent: Program, rules: readonly FaultRule[]): Promise<void> {
+/** Applies each rule until the agent has logged its failure `times` times; a refused sign-in is retried after minutes only. */
+export async function goThrough(
+  sandbox: SandboxService,
+  agent: Program,
+  rules: readonly FaultRule[],
+  times = 2,
+): Promise<void> {
   const failures = () => agent.log.filter((line) => line['err'] !== undefined).length;
   for (const rule of rules) {
     const before = failures();
     await sandbox.fault(rule);
     await until(`${JSON.stringify(rule)} to be complained of`, async () => {
       const [applied = 0] = await sandbox.faultsApplied();
-      return applied >= 2 && failures() >= before + 2;
+      return applied >= times && failures() >= before + times;
     });
     await sandbox.clearFaults();
   }

@@ -4,7 +4,7 @@
  */
 
 import { JobtailError } from '../../errors.ts';
-import type { Part } from '../ports.ts';
+import type { Follow, Part } from '../ports.ts';
 import { appendFar, appendRest } from './append/append.ts';
 import type { Shown } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
@@ -12,7 +12,7 @@ import { compare } from './compare/compare.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 import { askFrom } from './offsets.ts';
 import { resolveByRawBytes, resolveDifference } from './resolve-difference.ts';
-import type { Follow, FollowContext, FollowEnd } from './steps.ts';
+import type { FollowContext, FollowEnd } from './steps.ts';
 import { CodePage } from './text/code-page.ts';
 import { UnknownCodePage } from './text/encoding.ts';
 import { explain } from './text/explain.ts';

@@ -1,9 +1,10 @@
 /** What to do about a mirror that is not the beginning of its remote file: mend it, keep it as a generation, or look twice. */
+import type { Follow } from '../ports.ts';
 import { type Difference, match } from './compare/match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown } from './offsets.ts';
-import type { Follow, FollowContext } from './steps.ts';
+import type { FollowContext } from './steps.ts';
 import type { Decode } from './text/explain.ts';
 
 /** Whether the difference was resolved, so that the service can be asked anew; else a second look is wanted. */

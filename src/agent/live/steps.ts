@@ -8,9 +8,6 @@ import type { Sightings } from './sightings.ts';
 import type { TextEncoding } from './text/encoding.ts';
 import type { Reading } from './text/reading.ts';
 
-/** Offsets go out, parts come in: undefined if the file does not exist. */
-export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
-
 /**
  * current: the mirror has all there is. absent: there is no such file at present. tail: the file ends inside a
  * character. raw: the next byte is none of UTF-8, and its raw bytes are not to be had now. different: it looks truncated

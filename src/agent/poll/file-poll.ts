@@ -8,9 +8,9 @@ import { follow } from '../live/follow.ts';
 import type { FileMemory, QuietPoll } from '../live/memory.ts';
 import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
-import type { Follow, FollowContext, FollowEnd } from '../live/steps.ts';
+import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
-import type { Part, PartRequest } from '../ports.ts';
+import type { Follow, Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
 import { lastQuietPoll, quietPoll, saysTheSame } from './quiet-files.ts';
 

@@ -80,8 +80,8 @@ const WRONG_SECRET =
 /** What the service answers to whatever it did not expect. */
 const UNSPECIFIC = /^\s*problem occur?red\b/i;
 
-/** The service's own words for a problem of the sign-in; "Problem" alone is any fault. */
-const TITLE_OF_REFUSAL = /^(?!problem$)(?=.*\b(?:problem|error)\b)/i;
+/** The service's own titles for a problem of the sign-in (docs/rest.md 4.3); "Problem" alone is any fault. */
+const TITLE_OF_REFUSAL = /^External (?:Service Error|Problem)$|\bauthentication\b/i;
 
 /** The status page of releases up to V3.1, which only a request that is too long meets here (docs/rest.md 2.3). */
 const STATUS_PAGE = /^Status Code: 400\b/;

@@ -4,11 +4,11 @@
  * of the same width that stand for them.
  */
 
-import { BEHIND_EVERY_END } from '../../ports.ts';
+import { BEHIND_EVERY_END, type Follow } from '../../ports.ts';
 import { match } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { Answer, Follow, FollowContext, FollowEnd } from '../steps.ts';
+import type { Answer, FollowContext, FollowEnd } from '../steps.ts';
 import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/code-page.ts';
 import type { Decode } from '../text/explain.ts';

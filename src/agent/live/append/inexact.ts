@@ -3,11 +3,12 @@
  * mirror does not drift. Asked from further and further on, the service at last answers with what follows them.
  */
 
+import type { Follow } from '../../ports.ts';
 import { goesOnLike } from '../compare/alike.ts';
 import { mayShowSameBytes } from '../compare/same-bytes.ts';
 import { isStillShown } from '../compare/still-shown.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Answer, Follow, FollowEnd } from '../steps.ts';
+import type { Answer, FollowEnd } from '../steps.ts';
 import { findMark } from '../text/byte-order-mark.ts';
 import { type Decode, readMarked } from '../text/explain.ts';
 

@@ -5,11 +5,10 @@
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
-import type { Content, ContentWriter, Part, Remote, Sink } from '../../ports.ts';
+import type { Content, ContentWriter, Follow, Part, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../compare/match.ts';
 import type { RawBytesTries } from '../memory.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Follow } from '../steps.ts';
 import type { Reading } from '../text/reading.ts';
 import { listedFiles, namesThatMayBe } from './listed-files.ts';
 import { AnotherFile, type Arrival, RawArrival, type ShownPart, type ShownText, WholeArrival } from './raw-download.ts';

@@ -2,12 +2,14 @@
  * Holds an answer of the service against the mirror. The text says nothing of bytes that it could not decode: those of
  * the mirror that are disputed are held against a second reading, and what even that leaves open is named.
  */
+
 import { BYTE_ORDER_MARK, startsAlike } from '../../../bytes.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
+import type { Follow } from '../../ports.ts';
 import { commonRegions } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { Answer, Follow, FollowContext } from '../steps.ts';
+import type { Answer, FollowContext } from '../steps.ts';
 import { HALF_BLOCK_BYTES, WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import type { Decode } from '../text/explain.ts';
 import { findEnd, type Same } from './find-end.ts';

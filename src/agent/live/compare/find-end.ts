@@ -2,13 +2,15 @@
  * Where in an answer a mirror ends that ends in bytes which the service could not decode: the text says nothing of how
  * many of them it has.
  */
+
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, REPLACEMENT_CHARACTER, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
+import type { Follow } from '../../ports.ts';
 import { overlaps, regionsBefore } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown, mayBeUtf16Mark } from '../offsets.ts';
-import type { Answer, Follow, FollowContext } from '../steps.ts';
+import type { Answer, FollowContext } from '../steps.ts';
 import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import { Utf16 } from '../text/encoder.ts';
 import { type Decode, readUnknown } from '../text/explain.ts';

@@ -2,9 +2,9 @@
  * Answers of one poll may be of two contents of a file. What several of them say together counts only if the service
  * still shows, behind them, what it showed before.
  */
+import type { Follow } from '../../ports.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { askFrom } from '../offsets.ts';
-import type { Follow } from '../steps.ts';
 import type { Decode } from '../text/explain.ts';
 import type { Reading } from '../text/reading.ts';
 import { agree } from './alike.ts';

@@ -5,8 +5,7 @@
  */
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
-import type { Content, Part } from '../../ports.ts';
-import type { Follow } from '../steps.ts';
+import type { Content, Follow, Part } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import { MARKS, type Mark } from './marks.ts';
 import { tellByRepetition } from './repeated-text.ts';

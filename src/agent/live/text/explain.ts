@@ -5,10 +5,10 @@
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
-import type { Content, Part } from '../../ports.ts';
+import type { Content, Follow, Part } from '../../ports.ts';
 import { match } from '../compare/match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Answer, Follow, FollowContext } from '../steps.ts';
+import type { Answer, FollowContext } from '../steps.ts';
 import { findMark } from './byte-order-mark.ts';
 import type { Family, TextEncoding } from './encoding.ts';
 import { tellFamily } from './family.ts';

@@ -6,8 +6,7 @@
  */
 import { isAscii } from 'node:buffer';
 import { REPLACEMENT, standsAt, widthOfLead } from '../../../bytes.ts';
-import type { Part } from '../../ports.ts';
-import type { Follow } from '../steps.ts';
+import type { Follow, Part } from '../../ports.ts';
 import { shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import type { Family } from './encoding.ts';
 import type { Reading } from './reading.ts';
