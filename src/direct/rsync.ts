@@ -12,15 +12,12 @@ import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from
 import { RsyncArrivals } from './rsync-arrivals.ts';
 import { OUT_FORMAT, type RsyncNews, readRsyncOutput } from './rsync-output.ts';
 import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
-import { bytesBelow, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
+import { bytesBelow, lengthOf, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
 /** Files of one run: rsync checks that each name of the other side was asked for, with the square of their number. */
 const FILES_A_RUN = 10_000;
-/**
- * rsync itself ends a connection that is idle. That it brings nothing takes longer to say: while it compares a large file
- * that is here with the one there, nothing comes.
- */
-const IDLE_TIMES = 6;
+/** While rsync reads a file that is here, to compare it, nothing comes: at least so many bytes are read in a millisecond. */
+const MIN_READ_BYTES_PER_MS = 20_000;
 /** Tries in a row that brought something, and were cut off again. */
 const MOST_CUTS = 5;
 const MOST_SHOWN = 200;
@@ -118,13 +115,26 @@ async function runRsync(files: Map<string, DirectFile>, run: Run): Promise<Progr
       args: argsOf(run),
       input: Buffer.from(names.map((name) => `${name}\0`).join('')),
       talk: (output) => readRsyncOutput(output, news),
-      limit: { idleMs: order.idleMs * IDLE_TIMES, progress: async () => (await bytesBelow(growing)) - files.size },
+      // rsync's own time limit does not see a silent host as long as its keep-alives can be sent.
+      limit: {
+        idleMs: order.idleMs + Math.ceil((await largestPresent(names, run)) / MIN_READ_BYTES_PER_MS),
+        progress: async () => (await bytesBelow(growing)) - files.size,
+      },
       signal: arrivals.signal,
     });
   } finally {
     await arrivals.end();
     for (const [name, file] of large) if (files.delete(name)) order.onTooLarge(file);
   }
+}
+
+/** The bytes of the largest file that rsync may compare with the one on the host. */
+async function largestPresent(names: readonly string[], { order, arrival }: Run): Promise<number> {
+  let largest = await bytesBelow(arrival);
+  for (const name of names) {
+    largest = Math.max(largest, (await lengthOf(path.join(order.presentDirectory, name))) ?? 0);
+  }
+  return largest;
 }
 
 /** What rsync may tell of: the files, and directories with a slash: those they are in, and what turns out to be one. */

@@ -11,10 +11,12 @@ export class NotScp extends JobtailError {
 const MOST_LINE_BYTES = 4096;
 const MOST_SHOWN = 100;
 
-/** A line of the sender: a file that comes now, one that cannot be had, or that it gives up. */
+/** A line of the sender: a file that comes now, a directory that begins or ends, an error of one file, or the end. */
 export type ScpRecord =
   | { readonly kind: 'file'; readonly bytes: number; readonly name: string }
-  | { readonly kind: 'missing' }
+  | { readonly kind: 'directory'; readonly name: string }
+  | { readonly kind: 'up' }
+  | { readonly kind: 'missing'; readonly message: string }
   | { readonly kind: 'end' };
 
 export class ScpRecords {
@@ -28,7 +30,10 @@ export class ScpRecords {
   async next(): Promise<ScpRecord> {
     const line = await this.#line();
     if (line === undefined || line.startsWith('\u0002')) return { kind: 'end' };
-    if (line.startsWith('\u0001')) return { kind: 'missing' };
+    if (line.startsWith('\u0001')) return { kind: 'missing', message: line.slice(1) };
+    if (line === 'E') return { kind: 'up' };
+    const [, directory] = /^D[0-7]{4} 0 (.+)$/.exec(line) ?? [];
+    if (directory !== undefined) return { kind: 'directory', name: directory };
     const [, digits, name] = /^C[0-7]{4} ([0-9]{1,15}) (.+)$/.exec(line) ?? [];
     if (digits === undefined || name === undefined) throw new NotScp(line);
     return { kind: 'file', bytes: Number(digits), name };

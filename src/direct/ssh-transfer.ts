@@ -15,12 +15,12 @@ import { prepareDirectory } from './staging.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;
-  /** A transfer that brings nothing for so long is ended; five minutes if left out. */
+  /** A transfer that brings nothing for so long is ended; a minute if left out. */
   readonly idleMs?: number;
 }
 
-/** Longer than a file system of a cluster takes to come back after a hiccup. */
-const IDLE_MS = 5 * 60_000;
+/** The service takes over sooner than a person asks where the results are. */
+const IDLE_MS = 60_000;
 
 /** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */
 type Way = (order: SshOrder) => Promise<string | undefined>;

@@ -136,6 +136,32 @@ export function restrictedCommand(directory: string, root: string, allowed: read
   return file;
 }
 
+/** How a forced command runs what was asked for, behind the middleware's checks. */
+const GATES = {
+  /** As the middleware's local scripts: split at blanks, wildcards expanded, no quotes. */
+  splits: 'exec $cmd',
+  /** As its scripts for clusters. */
+  'interprets quotes': 'eval "$cmd"',
+  /** As those were before: wildcards are expanded, then the shell reads the words again. */
+  'reads twice': 'eval $cmd',
+};
+export type Gate = keyof typeof GATES;
+export const GATE_NAMES = Object.keys(GATES) as Gate[];
+
+/** A forced command as the middleware's own scripts have it, for scp only: what it refuses ends without a word. */
+export function middlewareGate(directory: string, root: string, gate: Gate): string {
+  const file = path.join(directory, `gate-${gate.replaceAll(' ', '-')}.sh`);
+  const script = [
+    '#!/bin/sh',
+    'cmd="$SSH_ORIGINAL_COMMAND"',
+    "if printf '%s\\n' \"$cmd\" | grep -qE '\\.{2}|&|;|\\|'; then exit; fi",
+    `if ! printf '%s\\n' "$cmd" | grep -qF '${root}'; then exit; fi`,
+    `case "$cmd" in scp*) ${GATES[gate]} ;; *) exit ;; esac`,
+  ];
+  fs.writeFileSync(file, `${script.join('\n')}\n`, { mode: 0o755 });
+  return file;
+}
+
 /** A line between the agent and a server that can be cut, or fall silent, after so many bytes. */
 export class CuttableLine {
   readonly port: number;

@@ -1,0 +1,263 @@
+/**
+ * Files by scp whose names a forced command would take apart or refuse. Each such character is asked for by a wildcard,
+ * which is matched on the other side, and a file is known by the true name that comes with it; others that match are
+ * refused before their first byte. scp names a file without its directory: marks, which are names of files that do not
+ * exist, stand between the directories of a command, and errors about them come back in their places.
+ */
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs/promises';
+import type { DirectArrival, DirectFile } from '../agent/ports.ts';
+import { brokeOff, connectionFailure, lastLine } from './failures.ts';
+import type { ScpRecords } from './scp-records.ts';
+import {
+  CONNECTION_LOST,
+  MAX_COMMAND_CHARACTERS,
+  MAX_WORDS,
+  NO,
+  type Reply,
+  receiveFile,
+  runScp,
+  type ScpRun,
+  YES,
+} from './scp-session.ts';
+
+/** Bounds what a host can send without end: files that match besides, and errors. */
+const MAX_RECORDS = 100_000;
+const PLAIN_CHARACTER = /[A-Za-z0-9_./+=:@%,-]/;
+/** Gates look for these anywhere in a command, within quotes, too. */
+const REFUSED_IN_QUOTES = /\.\.|[&;|'\p{Cc}\uFFFD]/u;
+
+/** Whether any forced command takes a path as it is. */
+export const isPlain = (remote: string) => /^[A-Za-z0-9_./+=:@%,-]+$/.test(remote) && !remote.includes('..');
+
+/** Words that are asked for in one directory, whose path (empty, or with a slash at its end) is sure. */
+interface Group {
+  readonly directory: string;
+  readonly words: string[];
+}
+
+interface Command {
+  readonly groups: Group[];
+  /** Whether directories are asked for, too, since their names are odd. */
+  readonly isRecursive: boolean;
+  /** Between what a mark and a word stand: quotes, or nothing. */
+  readonly quote: "'" | '';
+}
+
+/** Brings files with odd names, as far as the gate allows. Resolves with the reason if scp never answered. */
+export async function fetchOddNames(files: readonly DirectFile[], run: ScpRun): Promise<string | undefined> {
+  const { basePath } = run.order.access;
+  // In the protocol, a line ends with a newline.
+  const wanted = new Map(files.map((file) => [file.parts.join('/'), file]));
+  for (const name of wanted.keys()) if (name.includes('\n')) wanted.delete(name);
+  let refused: string | undefined;
+  const bring = async (commands: readonly Command[]) => {
+    for (const command of commands) refused = (await fetchCommand(command, wanted, run)) ?? refused;
+  };
+  if (isPlain(basePath)) {
+    const items = [...wanted.values()].map((file) => wildcardsOf(file, basePath));
+    for (const isRecursive of [false, true]) {
+      const some = items.filter((item) => item.isRecursive === isRecursive);
+      await bring(commandsOf(some, { isRecursive, quote: '' }));
+    }
+  }
+  // A gate whose shell reads the command again after wildcards were expanded takes quotes only.
+  const items = [...wanted.values()].map((file) => quotedOf(file, basePath)).filter(isQuotable);
+  await bring(commandsOf(items, { isRecursive: false, quote: "'" }));
+  return run.works ? undefined : refused;
+}
+
+interface Item {
+  readonly directory: string;
+  readonly words: readonly string[];
+}
+
+function quotedOf({ parts }: DirectFile, basePath: string): Item {
+  const directory = parts
+    .slice(0, -1)
+    .map((part) => `${part}/`)
+    .join('');
+  return { directory, words: [`'${basePath}/${parts.join('/')}'`] };
+}
+
+const isQuotable = ({ words }: Item) => words.every((word) => !REFUSED_IN_QUOTES.test(word.slice(1, -1)));
+
+/** A file by wildcards; if a directory of it has an odd name, the first one of these. */
+function wildcardsOf({ parts }: DirectFile, basePath: string): Item & { readonly isRecursive: boolean } {
+  const odd = parts.findIndex((part) => !isPlain(part));
+  const directory = parts
+    .slice(0, odd)
+    .map((part) => `${part}/`)
+    .join('');
+  const words = patternsOf(parts[odd] ?? '').map((pattern) => `${basePath}/${directory}${pattern}`);
+  return { directory, words, isRecursive: odd < parts.length - 1 };
+}
+
+/**
+ * A name with a `?` for each character that is not plain. A shell takes a character beyond ASCII for one or for several,
+ * as its locale says: both patterns are asked for. The bytes that U+FFFD stands for can be any.
+ */
+function patternsOf(name: string): readonly string[] {
+  const patternOf = (widthOf: (character: string) => number) => {
+    let pattern = '';
+    for (const character of name) {
+      const isUpwards = character === '.' && pattern.endsWith('.');
+      if (character === '\uFFFD') pattern += '*';
+      else pattern += PLAIN_CHARACTER.test(character) && !isUpwards ? character : '?'.repeat(widthOf(character));
+    }
+    return pattern;
+  };
+  if (name.includes('\uFFFD')) return [patternOf(() => 1).replaceAll(/[?*]{2,}/g, '*')];
+  return [...new Set([patternOf(() => 1), patternOf((character) => Buffer.byteLength(character))])];
+}
+
+function commandsOf(items: readonly Item[], kind: Pick<Command, 'isRecursive' | 'quote'>): Command[] {
+  const directories = new Map<string, Set<string>>();
+  for (const { directory, words } of items) {
+    const of = directories.get(directory) ?? new Set();
+    directories.set(directory, of);
+    for (const word of words) of.add(word);
+  }
+  const commands: Command[] = [];
+  let room = { words: 0, characters: 0 };
+  for (const [directory, words] of directories) {
+    let group: Group | undefined;
+    for (const word of words) {
+      // A mark is about as long as a word.
+      const isNew = commands.length === 0 || room.words < 2 || room.characters < 2 * (word.length + MARK_CHARACTERS);
+      if (isNew) {
+        commands.push({ ...kind, groups: [] });
+        room = { words: MAX_WORDS, characters: MAX_COMMAND_CHARACTERS };
+      }
+      if (group === undefined || isNew) {
+        group = { directory, words: [] };
+        commands.at(-1)?.groups.push(group);
+        room = { words: room.words - 1, characters: room.characters - word.length - MARK_CHARACTERS };
+      }
+      group.words.push(word);
+      room = { words: room.words - 1, characters: room.characters - Buffer.byteLength(word) - 1 };
+    }
+  }
+  return commands;
+}
+
+const MARK_CHARACTERS = 40;
+
+/** Runs one command; what comes is taken out of `wanted`. Resolves with the reason if the gate refused it. */
+async function fetchCommand(
+  { groups, isRecursive, quote }: Command,
+  wanted: Map<string, DirectFile>,
+  run: ScpRun,
+): Promise<string | undefined> {
+  const { basePath, host } = run.order.access;
+  const random = randomBytes(8).toString('hex');
+  // The blank in it shows whether quotes are interpreted.
+  const markOf = (group: number) => `${basePath}/.jobtail${quote === '' ? '-' : ' '}${random}-${group}-`;
+  const words = groups.flatMap((group, at) => [`${quote}${markOf(at)}${quote}`, ...group.words]);
+  let isUnderstood = false;
+  const converse = async (records: ScpRecords, reply: Reply) => {
+    reply(YES);
+    const opening = await records.next();
+    if (opening.kind !== 'missing' || !opening.message.includes(markOf(0))) return;
+    isUnderstood = true;
+    run.works = true;
+    await receiveAll(
+      { records, reply },
+      { directories: groups.map(({ directory }) => directory), markOf },
+      wanted,
+      run,
+    );
+  };
+  const { code, said } = await runScp([...(isRecursive ? ['-r'] : []), '-f', ...words], run, converse);
+  const failure = connectionFailure(said, host);
+  if (failure !== undefined) throw failure;
+  if (code === CONNECTION_LOST) throw brokeOff(said, host);
+  return isUnderstood ? undefined : lastLine(said);
+}
+
+interface Marks {
+  readonly directories: readonly string[];
+  readonly markOf: (group: number) => string;
+}
+
+async function receiveAll(
+  line: { readonly records: ScpRecords; readonly reply: Reply },
+  marks: Marks,
+  wanted: Map<string, DirectFile>,
+  run: ScpRun,
+): Promise<void> {
+  const unsure = new UnsureNames(wanted);
+  try {
+    for await (const { name, bytes } of announced(line, marks, wanted)) {
+      const file = wanted.get(name);
+      if (file === undefined || unsure.isRepeated(name)) line.reply(NO);
+      else if (name.includes('\uFFFD')) {
+        if (!(await receiveFile(file, bytes, line, run, (arrival) => unsure.hold(name, arrival)))) return;
+      } else {
+        wanted.delete(name);
+        if (!(await receiveFile(file, bytes, line, run))) return;
+      }
+    }
+  } finally {
+    await unsure.settle(run);
+  }
+}
+
+/** The files that the other side offers, by their whole names; each is to be replied to. */
+async function* announced(
+  { records, reply }: { readonly records: ScpRecords; readonly reply: Reply },
+  { directories, markOf }: Marks,
+  wanted: ReadonlyMap<string, DirectFile>,
+): AsyncGenerator<{ readonly name: string; readonly bytes: number }> {
+  const ancestors = new Set(
+    [...wanted.values()].flatMap(({ parts }) => parts.map((_, at) => parts.slice(0, at).join('/'))),
+  );
+  let group = 0;
+  const below: string[] = [];
+  const nameOf = (last: string) => `${directories[group]}${[...below, last].join('/')}`;
+  for (let count = 0; count < MAX_RECORDS; count += 1) {
+    const record = await records.next();
+    if (record.kind === 'end') return;
+    if (record.kind === 'file') yield { name: nameOf(record.name), bytes: record.bytes };
+    else if (record.kind === 'directory') {
+      const isWanted = ancestors.has(nameOf(record.name));
+      if (isWanted) below.push(record.name);
+      reply(isWanted ? YES : NO);
+    } else if (record.kind === 'up') {
+      below.pop();
+      reply(YES);
+    } else if (group + 1 < directories.length && record.message.includes(markOf(group + 1))) {
+      group += 1;
+      below.length = 0;
+    }
+  }
+}
+
+/** Files under a name with U+FFFD, which several names on the other side can become: taken if only one came. */
+class UnsureNames {
+  readonly #wanted: Map<string, DirectFile>;
+  readonly #arrivals = new Map<string, DirectArrival>();
+  readonly #repeated = new Set<string>();
+
+  constructor(wanted: Map<string, DirectFile>) {
+    this.#wanted = wanted;
+  }
+
+  isRepeated(name: string): boolean {
+    if (this.#arrivals.has(name)) this.#repeated.add(name);
+    return this.#repeated.has(name);
+  }
+
+  async hold(name: string, arrival: DirectArrival): Promise<void> {
+    this.#arrivals.set(name, arrival);
+  }
+
+  async settle({ arrivals, order }: ScpRun): Promise<void> {
+    for (const [name, arrival] of this.#arrivals) {
+      this.#wanted.delete(name);
+      const isSure = !this.#repeated.has(name) && !order.signal.aborted;
+      if (isSure) await arrivals.add(arrival, arrival.digest?.bytes ?? 0);
+      else await fs.rm(arrival.path, { force: true });
+    }
+  }
+}
