@@ -20,8 +20,8 @@ export interface ConfigSearch {
 /**
  * Returns the absolute path of the configuration file: the one of `-c`, else of `$AGENT_CONFIG`, else `config.yaml` in
  * `cwd`, else `systemFile`. The first two are not examined. A configuration names commands that the agent runs and files
- * that it reads, so the one of the working directory is used only if nobody but the caller can have written it, and
- * never for root.
+ * that it reads, so the one of the working directory is used only if no other user can have written it, and never
+ * for root.
  * @throws JobtailError config, if there is none
  */
 export function findConfig(search: ConfigSearch): string {

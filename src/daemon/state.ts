@@ -16,7 +16,7 @@ import { Transfers } from './transfers.ts';
 /** Where large answers wait on the disk. */
 export const spillDirectory = (config: Config) => path.join(config.state.directory, 'spill');
 
-/** Nobody but the agent's user has business in the state: who can read its files can lock them. */
+/** A user who can read the files of the state can lock them, which stops the agent. */
 const PRIVATE_MODE = 0o700;
 
 /** An older version made the directory with 0750. */
