@@ -18,7 +18,7 @@ export const TOTALS: StoreTotals = {
 const FLEET: FleetNumbers = {
   ...{
     isUp: true,
-    notFollowed: 1,
+    notFollowed: 0,
     jobs: { self: 3, others: 5, nobody: 1 },
     agents: 2,
     leaseAgeSeconds: 2.5,
