@@ -5,6 +5,7 @@
  * when there are more polls than the limits allow.
  */
 import { setMaxListeners } from 'node:events';
+import PQueue, { type Queue } from 'p-queue';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
@@ -35,6 +36,7 @@ export interface CallsOptions {
  */
 const LANES = ['begun', 'live', 'raw', 'patient'] as const;
 export type Lane = (typeof LANES)[number];
+const isLong = (lane: Lane) => lane === 'raw' || lane === 'patient';
 
 /** However many polls wait, one call in so many is a raw one, and one a patient one. */
 const PATIENT_EVERY = 5;
@@ -42,52 +44,142 @@ const PATIENT_EVERY = 5;
 /** Calls that wait although none runs, for so long beyond what the share asks for, will wait for ever. */
 const STALLED_MS = 60_000;
 
-interface Waiting {
-  readonly start: () => void;
+type Start = () => Promise<unknown>;
+interface LaneOptions {
+  readonly id?: string;
+  readonly lane?: Lane;
+  readonly signal?: AbortSignal;
+}
+
+/** The order in which p-queue starts calls. */
+class Lanes implements Queue<Start, LaneOptions> {
+  readonly #waiting: Readonly<Record<Lane, Map<string, Start>>> = {
+    begun: new Map(),
+    live: new Map(),
+    raw: new Map(),
+    patient: new Map(),
+  };
+  /** Calls that began since one of this lane did, while others of it waited. */
+  readonly #passedOver: Record<Lane, number> = { begun: 0, live: 0, raw: 0, patient: 0 };
+  readonly #hasLongSlot: () => boolean;
+
+  constructor(hasLongSlot: () => boolean) {
+    this.#hasLongSlot = hasLongSlot;
+  }
+
+  /** Calls that may begin if there is a slot. */
+  get size(): number {
+    return this.#startable().reduce((count, lane) => count + this.#waiting[lane].size, 0);
+  }
+
+  enqueue(start: Start, { id = '', lane = 'patient' }: LaneOptions = {}): void {
+    this.#waiting[lane].set(id, start);
+  }
+
+  dequeue(): Start | undefined {
+    const startable = this.#startable();
+    const neglected = startable.findLast((lane) => isLong(lane) && this.#passedOver[lane] >= PATIENT_EVERY - 1);
+    const lane = neglected ?? startable[0];
+    if (lane === undefined) return undefined;
+    for (const other of LANES) {
+      const isPassedOver = other !== lane && this.#waiting[other].size > 0;
+      this.#passedOver[other] = isPassedOver ? this.#passedOver[other] + 1 : 0;
+    }
+    const [[id, start] = []] = this.#waiting[lane];
+    if (id !== undefined) this.#waiting[lane].delete(id);
+    return start;
+  }
+
+  remove(id: string): void {
+    for (const lane of LANES) this.#waiting[lane].delete(id);
+  }
+
+  filter({ lane }: LaneOptions): Start[] {
+    return LANES.filter((other) => lane === undefined || other === lane).flatMap((other) => [
+      ...this.#waiting[other].values(),
+    ]);
+  }
+
+  setPriority(): void {
+    throw new JobtailError('internal', 'a call keeps its lane');
+  }
+
+  #startable(): readonly Lane[] {
+    return LANES.filter((lane) => this.#waiting[lane].size > 0 && (!isLong(lane) || this.#hasLongSlot()));
+  }
 }
 
 export class Calls {
-  readonly #concurrency: number;
   readonly #share: ServerShare;
   readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
   readonly #budget: CallBudget | undefined;
-  readonly #queues: Readonly<Record<Lane, Set<Waiting>>> = {
-    begun: new Set(),
-    live: new Set(),
-    raw: new Set(),
-    patient: new Set(),
-  };
-  #running = 0;
+  readonly #queue: PQueue<Lanes, LaneOptions>;
+  #waiting = 0;
   /** Raw and patient calls among those that run. */
   #runningLong = 0;
-  /** Calls that began since one of this queue did, while others of it waited. */
-  readonly #passedOver: Record<Lane, number> = { begun: 0, live: 0, raw: 0, patient: 0 };
   /** When a call last began or ended, or the first one came to wait. */
   #movedAt = 0;
   #cancelTimer: (() => void) | undefined;
 
   constructor({ concurrency, share, clock = systemClock, budget }: CallsOptions) {
-    this.#concurrency = concurrency;
     this.#share = share;
     this.#clock = clock;
     this.#budget = budget;
+    const hasLongSlot = () => this.#runningLong < Math.max(1, Math.floor(concurrency / 2));
+    const queueClass = class extends Lanes {
+      constructor() {
+        super(hasLongSlot);
+      }
+    };
+    this.#queue = new PQueue({ concurrency, queueClass });
+    share.onMove(() => this.#pace());
   }
 
   /** Whether calls wait, none runs, and neither the share nor a pause of the server is the reason. */
   get stalled(): boolean {
-    const isIdle = this.waiting > 0 && this.#running === 0;
+    const isIdle = this.#waiting > 0 && this.#queue.pending === 0;
     const since = Math.max(this.#movedAt, this.#share.opensAt);
     return isIdle && this.#clock.monotonic() - since > STALLED_MS;
   }
 
   /** Calls that wait for their turn. */
   get waiting(): number {
-    return LANES.reduce((count, lane) => count + this.#queues[lane].size, 0);
+    return this.#waiting;
   }
 
   /** Runs one call when it is its turn; rejects with `aborted` if the signal fires before. */
   async run<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    await this.#turn(lane, signal);
+    if (signal.aborted) throw stopped();
+    // One signal may stop many calls that wait. A call that runs ends by itself, and has its slot until then.
+    setMaxListeners(0, signal);
+    const wait = new AbortController();
+    const leave = () => wait.abort(stopped());
+    signal.addEventListener('abort', leave, { once: true });
+    const endWait = () => {
+      signal.removeEventListener('abort', leave);
+      this.#waiting -= 1;
+    };
+    if (this.#waiting === 0) this.#moved();
+    this.#waiting += 1;
+    this.#pace();
+    const begin = () => {
+      endWait();
+      return this.#make(lane, signal, call);
+    };
+    try {
+      return await this.#queue.add(begin, { lane, signal: wait.signal });
+    } finally {
+      if (wait.signal.aborted) {
+        endWait();
+        this.#pace();
+      }
+    }
+  }
+
+  async #make<T>(lane: Lane, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
+    if (isLong(lane)) this.#runningLong += 1;
+    this.#moved();
+    this.#share.begun();
     try {
       await this.#budget?.take(signal);
       return await call();
@@ -95,85 +187,30 @@ export class Calls {
       if (signal.aborted && !(error instanceof JobtailError)) throw stopped();
       throw error;
     } finally {
-      this.#running -= 1;
       if (isLong(lane)) this.#runningLong -= 1;
+      this.#moved();
       this.#share.ended();
-      this.#move();
-      this.#startDue();
     }
   }
 
-  #turn(lane: Lane, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(stopped());
-        return;
-      }
-      // One signal may stop many calls that wait.
-      setMaxListeners(0, signal);
-      if (this.waiting === 0) this.#move();
-      const queue = this.#queues[lane];
-      const leave = () => {
-        queue.delete(waiting);
-        reject(stopped());
-        this.#startDue();
-      };
-      const waiting: Waiting = {
-        start: () => {
-          signal.removeEventListener('abort', leave);
-          queue.delete(waiting);
-          resolve();
-        },
-      };
-      signal.addEventListener('abort', leave, { once: true });
-      queue.add(waiting);
-      this.#startDue();
-    });
-  }
-
-  /** Starts the calls that may begin now; sets a timer for the next one if only the share delays it. */
-  #startDue(): void {
+  /** Holds all calls until the share opens. */
+  #pace(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     this.#share.divideAmong(this.#budget?.sharers ?? 1);
-    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) {
-      const delayMs = this.#share.opensAt - this.#clock.monotonic();
-      if (delayMs > 0) {
-        this.#cancelTimer = this.#clock.timer(delayMs, () => this.#startDue());
-        return;
-      }
-      this.#start(lane);
+    const delayMs = this.#share.opensAt - this.#clock.monotonic();
+    if (delayMs <= 0) this.#queue.start();
+    else {
+      this.#queue.pause();
+      if (this.#waiting > 0) this.#cancelTimer = this.#clock.timer(delayMs, () => this.#pace());
     }
   }
 
-  /** The queue that is served next; undefined if no call waits for which there is a slot. */
-  #nextLane(): Lane | undefined {
-    if (this.#running >= this.#concurrency) return undefined;
-    const hasSlot = this.#runningLong < Math.max(1, Math.floor(this.#concurrency / 2));
-    const waiting = LANES.filter((lane) => this.#queues[lane].size > 0 && (hasSlot || !isLong(lane)));
-    const neglected = waiting.findLast((lane) => isLong(lane) && this.#passedOver[lane] >= PATIENT_EVERY - 1);
-    return neglected ?? waiting[0];
-  }
-
-  #start(lane: Lane): void {
-    const [first] = this.#queues[lane];
-    this.#running += 1;
-    if (isLong(lane)) this.#runningLong += 1;
-    for (const other of LANES) {
-      const isPassedOver = other !== lane && this.#queues[other].size > 0;
-      this.#passedOver[other] = isPassedOver ? this.#passedOver[other] + 1 : 0;
-    }
-    this.#share.begun();
-    this.#move();
-    first?.start();
-  }
-
-  #move(): void {
+  #moved(): void {
     this.#movedAt = this.#clock.monotonic();
   }
 }
 
-const isLong = (lane: Lane) => lane === 'raw' || lane === 'patient';
 const stopped = () => new JobtailError('aborted', 'it was stopped');
 
 /** A place among the calls for one visit: its first call has it before anything is opened for it. */

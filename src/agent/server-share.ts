@@ -46,11 +46,17 @@ export class ServerShare {
   #callsOnTheirWay = 0;
   #lastWorkMs = 0;
   #agents = 1;
+  #onMove = () => {};
 
   constructor(options: ServerShareOptions) {
     this.#options = options;
     const { requestsPerMinute } = options;
     this.#costOfRequestMs = requestsPerMinute === null ? undefined : 60_000 / requestsPerMinute;
+  }
+
+  /** Sets what is called when `opensAt` may have changed other than by the clock or by `divideAmong`. */
+  onMove(callback: () => void): void {
+    this.#onMove = callback;
   }
 
   /** Sets how many agents divide the measured share among them. */
@@ -73,15 +79,23 @@ export class ServerShare {
   begun(): void {
     this.#callsOnTheirWay += 1;
     if (this.#costOfRequestMs !== undefined) this.#charge(this.#costOfRequestMs, 0, MAX_FIXED_CREDIT_MS);
+    this.#onMove();
   }
 
   /** Counts the end of a call, with or without an answer. */
   ended(): void {
     this.#callsOnTheirWay -= 1;
+    this.#onMove();
   }
 
   /** Takes an answer into account. Returns the length of the pause that it starts or prolongs, if it does. */
-  answered({ status, workMs, retryAfterMs }: ServerAnswer): number | undefined {
+  answered(answer: ServerAnswer): number | undefined {
+    const pauseMs = this.#takeIn(answer);
+    this.#onMove();
+    return pauseMs;
+  }
+
+  #takeIn({ status, workMs, retryAfterMs }: ServerAnswer): number | undefined {
     this.#lastWorkMs = workMs;
     if (this.#costOfRequestMs === undefined) this.#charge(this.#costOf(workMs), workMs, MAX_CREDIT_MS);
     const isOverload = status === 429 || status === 503;
