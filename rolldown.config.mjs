@@ -18,7 +18,7 @@ const program = defineConfig({
   input: {
     'cli/main': 'src/cli/main.ts',
     // The tasks of the demo run it, as a program of its own.
-    'sandbox/demo/demo-task': 'src/sandbox/demo/demo-task.ts',
+    'simulator/demo/demo-task': 'simulator/demo/demo-task.ts',
     // A thread of its own within the agent.
     'view/worker': 'src/view/worker.ts',
   },

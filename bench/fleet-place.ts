@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DatabasePrograms, findDatabasePrograms } from '../src/sandbox/database/programs.ts';
-import { TemporaryDatabase } from '../src/sandbox/database/temporary-database.ts';
+import { type DatabasePrograms, findDatabasePrograms } from '../simulator/database/programs.ts';
+import { TemporaryDatabase } from '../simulator/database/temporary-database.ts';
 import { packageFile } from '../src/system/package-file.ts';
 import { FLEET_NODE, FLEET_PLACE, isFleetNodeThere } from './fleet-node.ts';
 import { query } from './fleet-query.ts';

@@ -13,7 +13,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Sandbox } from '../src/sandbox/sandbox.ts';
+import { Sandbox } from '../simulator/sandbox.ts';
 import { countOf, endInOneLine, numberOf, valuesOf } from './command-line.ts';
 import { SoakAgent } from './soak/agent.ts';
 import { ClusterWork } from './soak/cluster-work.ts';

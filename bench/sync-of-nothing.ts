@@ -1,10 +1,10 @@
 /** `agent sync` of a job where nothing is new: start, sign-in, the look for more, and the proof of what is here. */
 import fs from 'node:fs';
 import path from 'node:path';
+import { Sandbox } from '../simulator/sandbox.ts';
+import type { RecordedCall } from '../simulator/traffic.ts';
 import { LIVE_FILE_NAMES } from '../src/job.ts';
 import { actionOf } from '../src/remote/soap/contract.ts';
-import { Sandbox } from '../src/sandbox/sandbox.ts';
-import type { RecordedCall } from '../src/sandbox/traffic.ts';
 import { textOf } from './growth.ts';
 import type { Figures, Measurement, Place, Prepared } from './measurement.ts';
 import { OUR_NODE_ARGS, run, runProcess } from './processes.ts';

@@ -13,7 +13,7 @@ import { chromium } from 'playwright-core';
 
 const IMAGES = fileURLToPath(new URL('../docs/images/', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
-const TASK = fileURLToPath(new URL('../dist/sandbox/demo/demo-task.js', import.meta.url));
+const TASK = fileURLToPath(new URL('../dist/simulator/demo/demo-task.js', import.meta.url));
 /** So long the jobs write before the pictures are taken, so that their curves have points. */
 const SECONDS = 200;
 const place = mkdtempSync(path.join(tmpdir(), 'screenshots-'));

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findDatabasePrograms } from '../src/sandbox/database/programs.ts';
+import { findDatabasePrograms } from '../simulator/database/programs.ts';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const place = path.join(root, '.fleet');

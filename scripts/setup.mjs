@@ -36,7 +36,8 @@ function once(mark, inputs, work) {
   writeFileSync(file, digest);
 }
 
-const sources = readdirSync(path.join(root, 'src'), { recursive: true, withFileTypes: true })
+const sources = ['src', 'simulator']
+  .flatMap((folder) => readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true }))
   .filter((entry) => entry.isFile())
   .map((entry) => path.relative(root, path.join(entry.parentPath, entry.name)))
   .sort();

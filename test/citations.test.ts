@@ -44,7 +44,7 @@ const sections = new Map(DOCUMENTS.map((document) => [document as string, sectio
 const isThere = ({ document, section }: Citation) => section === '' || sections.get(document)?.has(section) === true;
 
 /** Text files of the repository that people wrote. */
-const files = ['src', 'test', 'bench', 'scripts', 'docs', 'systemd', '.'].flatMap((folder) =>
+const files = ['src', 'simulator', 'test', 'bench', 'scripts', 'docs', 'systemd', '.'].flatMap((folder) =>
   fs
     .readdirSync(path.join(ROOT, folder), { recursive: folder !== '.', encoding: 'utf8' })
     .map((file) => path.join(folder, file))

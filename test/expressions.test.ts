@@ -28,8 +28,7 @@ function literalsIn(value: unknown): RegExp[] {
 
 const expressions = fs
   .readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
-  // The simulated cluster is no part of what runs beside a real one.
-  .filter((name) => /\.tsx?$/.test(name) && !name.startsWith('sandbox/'))
+  .filter((name) => /\.tsx?$/.test(name))
   .flatMap((name) => {
     const lang = name.endsWith('x') ? 'tsx' : 'ts';
     const text = fs.readFileSync(path.join(SOURCES, name), 'utf8');

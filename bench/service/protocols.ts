@@ -1,7 +1,8 @@
 /** What the service writes around and into its answers, in either protocol. */
+
+import { escapeText } from '../../simulator/soap/answer.ts';
 import type { Operation } from '../../src/operations.ts';
 import { FILE_TYPES, PART } from '../../src/remote/rest/contract.ts';
-import { escapeText } from '../../src/sandbox/soap/answer.ts';
 import { JOB_ID, NAMESPACE, TASK_ID } from './job.ts';
 
 export type Protocol = 'soap' | 'rest';

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sandbox } from '../../simulator/sandbox.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { Store } from '../../src/store/store.ts';
 import { freePort } from '../../test/support/free-port.ts';
 import { run, type Started, startProcess, usageOf } from '../processes.ts';

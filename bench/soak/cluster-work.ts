@@ -1,8 +1,8 @@
 /** What the jobs of the soak do: they write text, now and then rewrite or cut a file, and leave results behind. */
 import fs from 'node:fs';
 import path from 'node:path';
+import type { Sandbox } from '../../simulator/sandbox.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../src/job.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 
 export interface SoakJob {
   readonly jobId: JobId;

@@ -1,6 +1,6 @@
 /** What goes wrong during the soak: the service, sessions, the mirrors, and people who change their mind. */
-import type { FaultEffect } from '../../src/sandbox/faults.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { FaultEffect } from '../../simulator/faults.ts';
+import type { Sandbox } from '../../simulator/sandbox.ts';
 import type { SoakAgent } from './agent.ts';
 import { type ClusterWork, oneOf } from './cluster-work.ts';
 

@@ -216,7 +216,7 @@ function addTryOut(program: Command): void {
     .addOption(protocolOption('what the configuration speaks that is printed'))
     .option('--release <version>', 'the release of REST that it is', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
-    .action(async (options) => (await loaded(import('./commands/sandbox.ts'))).sandbox(options));
+    .action(async (options) => (await loaded(import('../../simulator/commands/sandbox.ts'))).sandbox(options));
 
   program
     .command('demo')
@@ -230,7 +230,7 @@ function addTryOut(program: Command): void {
       'after',
       examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
     )
-    .action(async (options) => (await loaded(import('./commands/demo.ts'))).demo(options));
+    .action(async (options) => (await loaded(import('../../simulator/commands/demo.ts'))).demo(options));
 }
 
 /** From here on, what runs often is compiled to be quick (main.ts). */

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { compareSides } from '../../src/cli/demo/comparison.ts';
-import { comparisonTable, differences } from '../../src/cli/demo/comparison-table.ts';
-import type { Sides } from '../../src/cli/demo/sides.ts';
+import { compareSides } from '../../simulator/demo/comparison.ts';
+import { comparisonTable, differences } from '../../simulator/demo/comparison-table.ts';
+import type { Sides } from '../../simulator/demo/sides.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 

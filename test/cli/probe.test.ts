@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { Sandbox } from '../../simulator/sandbox.ts';
 import { probe, QUESTIONS, signatureOf } from '../../src/cli/check/probe.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { linesOf, RECORDED, type RecordedAnswer } from '../contract/recorded/answers.ts';
 import { startRestServer } from '../support/wire-rest-server.ts';
 

@@ -8,8 +8,8 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { TaskSpec } from '../../src/sandbox/cluster/specs.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { TaskSpec } from '../../simulator/cluster/specs.ts';
+import { Sandbox } from '../../simulator/sandbox.ts';
 import {
   comparable,
   isWhole,

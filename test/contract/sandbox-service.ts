@@ -2,12 +2,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { SandboxHabits } from '../../simulator/habits.ts';
+import type { ReleaseName } from '../../simulator/rest/releases.ts';
+import { Sandbox } from '../../simulator/sandbox.ts';
+import type { RecordedCall } from '../../simulator/traffic.ts';
 import type { Grant } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
-import type { ReleaseName } from '../../src/sandbox/rest/releases.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import type { RecordedCall } from '../../src/sandbox/traffic.ts';
 import { type ContractService, type Dialect, SERVED_HABITS, type ServedJob, type UnderstoodCall } from './service.ts';
 
 const USER = { username: 'alice', password: 'correct horse', token: 'alices.token+/=' };

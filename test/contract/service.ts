@@ -1,8 +1,9 @@
 /** What the contract wants of a server: that it serves one job, and tells what it understood of each request. */
+
+import type { SandboxHabits } from '../../simulator/habits.ts';
 import type { Grant } from '../../src/agent/ports.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import type { Operation } from '../../src/operations.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
 
 export const VERSIONS = ['1.1', '1.2'] as const;
 export type Version = (typeof VERSIONS)[number];

@@ -2,12 +2,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestOptions } from 'vitest';
+import { createKeyPair } from '../../simulator/cluster/key-pair.ts';
 import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { shareTransfer } from '../../src/direct/share.ts';
 import { sshTransfer } from '../../src/direct/ssh-transfer.ts';
 import { JobtailError } from '../../src/errors.ts';
-import { createKeyPair } from '../../src/sandbox/cluster/key-pair.ts';
 import { PATIENCE } from '../support/e2e-until.ts';
 import { needs, SSH } from '../support/needs.ts';
 import { restrictedCommand, Sshd } from './sshd.ts';

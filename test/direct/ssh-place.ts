@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { onTestFinished, vi } from 'vitest';
+import { createKeyPair, type KeyFormat } from '../../simulator/cluster/key-pair.ts';
 import type { DirectTransfer, TransferMethod } from '../../src/agent/ports.ts';
 import { PrivateDirectory } from '../../src/direct/private-directory.ts';
 import { type SshTransferOptions, sshTransfer } from '../../src/direct/ssh-transfer.ts';
-import { createKeyPair, type KeyFormat } from '../../src/sandbox/cluster/key-pair.ts';
 import type { Sshd } from './sshd.ts';
 import { TransferPlace } from './transfers.ts';
 

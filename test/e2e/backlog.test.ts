@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { JobDescription } from '../../simulator/control.ts';
 import { Place } from '../support/e2e-place.ts';
 import { until } from '../support/e2e-until.ts';
 import { holdingWay } from '../support/holding-way.ts';

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { JobDescription } from '../../simulator/control.ts';
 import { taskOf } from '../support/e2e-job.ts';
 import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';

@@ -1,7 +1,7 @@
 /** The end of a job, which the interface does not name: by itself after quiet time, or asked for; begun, it survives. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { JobDescription } from '../../simulator/control.ts';
 import { submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';

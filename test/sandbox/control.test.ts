@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { describeSandbox, secretFile, writeSecrets } from '../../src/sandbox/description.ts';
+import { describeSandbox, secretFile, writeSecrets } from '../../simulator/description.ts';
 import { freePort } from '../support/free-port.ts';
 import { call, jobAnd, signIn, startSandbox } from './support.ts';
 

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import type { FaultRule } from '../../src/sandbox/faults.ts';
-import type { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { FaultRule } from '../../simulator/faults.ts';
+import type { Sandbox } from '../../simulator/sandbox.ts';
 import { onlyTask } from '../support/only-task.ts';
 import {
   call,

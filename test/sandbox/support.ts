@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts';
+import { Sandbox, type SandboxOptions } from '../../simulator/sandbox.ts';
 
 export const NAMESPACE = 'http://sandbox.example.org/';
 export const ALICE = { username: 'alice', password: 'correct horse', token: 'alices-token' };

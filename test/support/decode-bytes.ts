@@ -1,5 +1,5 @@
 /** What the service hands out of a file that does not change meanwhile. */
-import { type DecodingOptions, readDecoder } from '../../src/sandbox/operations/decoding.ts';
+import { type DecodingOptions, readDecoder } from '../../simulator/operations/decoding.ts';
 
 export interface DecodeBytesOptions extends DecodingOptions {
   /** Lengths of the reads, for short reads; the last one goes to the end. By default one read takes everything. */

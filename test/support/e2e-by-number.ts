@@ -1,6 +1,6 @@
 /** A job of a sandbox that an agent is to follow by its number alone. */
-import type { JobSpec } from '../../src/sandbox/cluster/specs.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
+import type { JobSpec } from '../../simulator/cluster/specs.ts';
+import type { SandboxHabits } from '../../simulator/habits.ts';
 import { Place } from './e2e-place.ts';
 
 type Context = Parameters<typeof Place.make>[0];

@@ -1,6 +1,6 @@
 /** Jobs of a sandbox that is asked by its control interface: their first task, what the configuration says of them, a quiet one. */
 import fs from 'node:fs';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { JobDescription } from '../../simulator/control.ts';
 import { Place } from './e2e-place.ts';
 
 /** The first task of a job. */

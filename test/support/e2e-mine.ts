@@ -1,6 +1,6 @@
 /** A user with many jobs, and an agent that is to follow all of them. */
 import fs from 'node:fs';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { JobDescription } from '../../simulator/control.ts';
 import { taskOf } from './e2e-job.ts';
 import { Place } from './e2e-place.ts';
 import type { SandboxService } from './e2e-sandbox.ts';

@@ -3,15 +3,15 @@
  * to start the program for each test takes far longer, and what `agent sandbox` does has tests of its own.
  */
 import fs from 'node:fs';
-import type { JobSpec, TaskSpec } from '../../src/sandbox/cluster/specs.ts';
-import type { JobDescription } from '../../src/sandbox/control.ts';
-import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../src/sandbox/description.ts';
-import type { FaultRule } from '../../src/sandbox/faults.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
-import type { SandboxCounters } from '../../src/sandbox/place.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import type { SandboxUser } from '../../src/sandbox/signin/sessions.ts';
-import type { RecordedCall } from '../../src/sandbox/traffic.ts';
+import type { JobSpec, TaskSpec } from '../../simulator/cluster/specs.ts';
+import type { JobDescription } from '../../simulator/control.ts';
+import { configurationFor, type Protocol, secretFile, writeSecrets } from '../../simulator/description.ts';
+import type { FaultRule } from '../../simulator/faults.ts';
+import type { SandboxHabits } from '../../simulator/habits.ts';
+import type { SandboxCounters } from '../../simulator/place.ts';
+import { Sandbox } from '../../simulator/sandbox.ts';
+import type { SandboxUser } from '../../simulator/signin/sessions.ts';
+import type { RecordedCall } from '../../simulator/traffic.ts';
 import { until } from './e2e-until.ts';
 
 const USERNAME = 'alice';

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect } from 'vitest';
-import type { FaultRule } from '../../src/sandbox/faults.ts';
+import type { FaultRule } from '../../simulator/faults.ts';
 import type { Place } from './e2e-place.ts';
 import type { Program } from './e2e-program.ts';
 import type { SandboxService } from './e2e-sandbox.ts';

@@ -1,7 +1,7 @@
 /** Live files that only the test writes: it knows all that was ever in them, and so what their mirrors may hold. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { JobDescription } from '../../src/sandbox/control.ts';
+import type { JobDescription } from '../../simulator/control.ts';
 import { readIfThere } from './e2e-place.ts';
 
 /** The bytes of a line go over the edges of characters. */

@@ -2,6 +2,8 @@
 import { onTestFinished } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import { connectTo, query } from '../../bench/fleet-query.ts';
+import { findDatabasePrograms } from '../../simulator/database/programs.ts';
+import { TemporaryDatabase } from '../../simulator/database/temporary-database.ts';
 import type { Follower } from '../../src/agent/ownership.ts';
 import type { Log } from '../../src/agent/ports.ts';
 import { Budget } from '../../src/fleet/budget.ts';
@@ -9,8 +11,6 @@ import { type Joined, openFleet } from '../../src/fleet/joined.ts';
 import { FleetMember } from '../../src/fleet/member.ts';
 import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
-import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
-import { TemporaryDatabase } from '../../src/sandbox/database/temporary-database.ts';
 import type { WatchOrder } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';

@@ -1,6 +1,6 @@
 /** What has to hold of a fleet whatever was done to it. */
 import { expect } from 'vitest';
-import type { RecordedCall } from '../../src/sandbox/traffic.ts';
+import type { RecordedCall } from '../../simulator/traffic.ts';
 import { until } from './e2e-until.ts';
 import type { Attempt, Fleet } from './fleet.ts';
 import type { WrittenFile } from './fleet-files.ts';

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { TestOptions } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
-import { findDatabasePrograms } from '../../src/sandbox/database/programs.ts';
+import { findDatabasePrograms } from '../../simulator/database/programs.ts';
 
 declare module 'vitest' {
   interface TaskMeta {

@@ -1,4 +1,4 @@
-import type { SubmittedJob, SubmittedTask } from '../../src/sandbox/cluster/cluster.ts';
+import type { SubmittedJob, SubmittedTask } from '../../simulator/cluster/cluster.ts';
 
 /** The task of a job of the simulated cluster that has one. */
 export function onlyTask({ jobId, tasks }: SubmittedJob): SubmittedTask {

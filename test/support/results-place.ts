@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { TestContext } from 'vitest';
+import type { SubmittedJob } from '../../simulator/cluster/cluster.ts';
+import type { SandboxHabits } from '../../simulator/habits.ts';
+import { Sandbox } from '../../simulator/sandbox.ts';
 import { privateDirectoryPrefix } from '../../src/direct/private-directory.ts';
-import type { SubmittedJob } from '../../src/sandbox/cluster/cluster.ts';
-import type { SandboxHabits } from '../../src/sandbox/habits.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { restrictedCommand, type Sshd } from '../direct/sshd.ts';
 import { Place, type Sections } from './e2e-place.ts';
 import { Program } from './e2e-program.ts';

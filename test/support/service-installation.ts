@@ -124,7 +124,7 @@ poll: {minIntervalSeconds: 0.2, maxIntervalSeconds: 1}
 `;
 }
 
-/** Asks the simulated cluster for something, or tells it (src/sandbox/control.ts). */
+/** Asks the simulated cluster for something, or tells it (simulator/control.ts). */
 export async function control(host: Namespace, what: string, body?: unknown): Promise<unknown> {
   const data = body === undefined ? [] : ['-d', JSON.stringify(body)];
   const answer = await host.sh(

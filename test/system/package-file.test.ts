@@ -12,7 +12,7 @@ it('says that there is no such file', () => {
 });
 
 it('the programs that are started by their names are built', () => {
-  for (const name of ['dist/cli/main.js', 'dist/sandbox/demo/demo-task.js']) {
+  for (const name of ['dist/cli/main.js', 'dist/simulator/demo/demo-task.js']) {
     expect(fs.statSync(packageFile(name)).isFile()).toBe(true);
   }
 });

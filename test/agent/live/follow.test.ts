@@ -1,10 +1,10 @@
 import fs from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { type CodePage, charactersOf } from '../../../simulator/operations/decoding.ts';
 import { codePagesWith } from '../../../src/agent/live/text/code-page.ts';
 import { TextEncoding } from '../../../src/agent/live/text/encoding.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
-import { type CodePage, charactersOf } from '../../../src/sandbox/operations/decoding.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../../src/sandbox/control.ts';
+import type { JobDescription } from '../../../simulator/control.ts';
 import { placeWithJob } from '../../support/e2e-by-number.ts';
 import { taskOf } from '../../support/e2e-job.ts';
 import { readIfThere } from '../../support/e2e-place.ts';

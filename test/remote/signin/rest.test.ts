@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Sandbox } from '../../../simulator/sandbox.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { connect } from '../../../src/daemon/connection.ts';
 import { JobtailError } from '../../../src/errors.ts';
-import { Sandbox } from '../../../src/sandbox/sandbox.ts';
 import { RELEASES } from '../../contract/service.ts';
 import { jobId } from '../../support/wire-remote.ts';
 

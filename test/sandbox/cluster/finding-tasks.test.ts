@@ -1,7 +1,7 @@
 /** By what a client without JobManagementWs can find the tasks of a job (docs/servers.md 10.2), over real HTTP. */
 import { writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { SandboxHabits } from '../../../src/sandbox/habits.ts';
+import type { SandboxHabits } from '../../../simulator/habits.ts';
 import { onlyTask } from '../../support/only-task.ts';
 import { call, faultText, jobAnd, offsets, signIn, startSandbox } from '../support.ts';
 

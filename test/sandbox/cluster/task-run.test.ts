@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { SubmittedJob, SubmittedTask } from '../../../src/sandbox/cluster/cluster.ts';
+import type { SubmittedJob, SubmittedTask } from '../../../simulator/cluster/cluster.ts';
 import { onlyTask } from '../../support/only-task.ts';
 import { startSandbox, until } from '../support.ts';
 

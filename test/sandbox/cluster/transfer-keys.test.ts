@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createKeyPair } from '../../../src/sandbox/cluster/key-pair.ts';
+import { createKeyPair } from '../../../simulator/cluster/key-pair.ts';
 import { needs } from '../../support/needs.ts';
 import { call, faultText, jobAnd, NAMESPACE, signIn, startSandbox, temporaryDirectory } from '../support.ts';
 

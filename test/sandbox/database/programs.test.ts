@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { findDatabasePrograms } from '../../../src/sandbox/database/programs.ts';
+import { findDatabasePrograms } from '../../../simulator/database/programs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 
 afterEach(() => void vi.unstubAllEnvs());

@@ -3,8 +3,8 @@ import { appendFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { demoJob } from '../../../src/sandbox/demo/demo-job.ts';
-import { type DemoNames, type DemoTask, runDemoTask } from '../../../src/sandbox/demo/demo-work.ts';
+import { demoJob } from '../../../simulator/demo/demo-job.ts';
+import { type DemoNames, type DemoTask, runDemoTask } from '../../../simulator/demo/demo-work.ts';
 import { temporaryDirectory } from '../support.ts';
 
 /** Runs a task; says how often its stdout ended inside of a character. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { charactersOf, decodeBlocks } from '../../../src/sandbox/operations/decoding.ts';
+import { charactersOf, decodeBlocks } from '../../../simulator/operations/decoding.ts';
 import { decodeBytes } from '../../support/decode-bytes.ts';
 
 /** The rule of docs/servers.md 1.2, written down a second time. */

@@ -1,6 +1,6 @@
 /** Which verbs and names each release has (docs/rest.md 1.2), and that it refuses the others. */
 import { describe, expect, it } from 'vitest';
-import { RELEASE_NAMES, type ReleaseName, releaseNamed } from '../../../src/sandbox/rest/releases.ts';
+import { RELEASE_NAMES, type ReleaseName, releaseNamed } from '../../../simulator/rest/releases.ts';
 import { get, LISTING, partsOf, post, startJob, USERS } from './support.ts';
 
 const FIRST_KEYS = ['POST FileTransfer/GetFileTransferMethod', 'POST FileTransfer/EndFileTransfer'];

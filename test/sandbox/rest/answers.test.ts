@@ -1,7 +1,7 @@
 /** What each release answers (docs/rest.md 3): parts, listings, names, whole files, jobs. */
 import { mkdir, symlink, utimes } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { type ReleaseName, releaseOf } from '../../../src/sandbox/rest/releases.ts';
+import { type ReleaseName, releaseOf } from '../../../simulator/rest/releases.ts';
 import { callJobs, jobAnd } from '../support.ts';
 import { FILE, get, LOG, list, PARTS, PROGRESS, partsOf, post, STDERR, STDOUT, startJob, write } from './support.ts';
 

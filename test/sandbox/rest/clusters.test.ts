@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { ReleaseName } from '../../../src/sandbox/rest/releases.ts';
+import type { ReleaseName } from '../../../simulator/rest/releases.ts';
 import { ALICE, BOB, until } from '../support.ts';
 import { FILE, list, PARTS, partsOf, post, STDERR, STDOUT, signIn, startJob, write } from './support.ts';
 

@@ -1,8 +1,8 @@
 /** What each release answers to a failure (docs/rest.md 4.2 to 4.5), as its table says it. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { wordingOf } from '../../../src/sandbox/rest/failures.ts';
-import { RELEASE_NAMES, type ReleaseName, releaseOf } from '../../../src/sandbox/rest/releases.ts';
+import { wordingOf } from '../../../simulator/rest/failures.ts';
+import { RELEASE_NAMES, type ReleaseName, releaseOf } from '../../../simulator/rest/releases.ts';
 import { ALICE, BOB } from '../support.ts';
 import { type Answered, FILE, get, LISTING, list, PARTS, partsOf, post, signIn, startJob, USERS } from './support.ts';
 

@@ -1,6 +1,6 @@
 /** Bodies up to the last byte that a release takes, and one more (docs/rest.md 2). */
 import { describe, expect, it } from 'vitest';
-import type { ReleaseName } from '../../../src/sandbox/rest/releases.ts';
+import type { ReleaseName } from '../../../simulator/rest/releases.ts';
 import { ALICE, startSandbox } from '../support.ts';
 import { FILE, LISTING, PARTS, post, startJob, USERS } from './support.ts';
 

@@ -1,9 +1,9 @@
 /** Calls of the REST interface that share no code with the product: addresses and bodies by hand, fetch. */
 import { writeFile } from 'node:fs/promises';
-import type { JobSpec } from '../../../src/sandbox/cluster/specs.ts';
-import type { SandboxHabits } from '../../../src/sandbox/habits.ts';
-import type { ReleaseName } from '../../../src/sandbox/rest/releases.ts';
-import type { Sandbox, SandboxOptions } from '../../../src/sandbox/sandbox.ts';
+import type { JobSpec } from '../../../simulator/cluster/specs.ts';
+import type { SandboxHabits } from '../../../simulator/habits.ts';
+import type { ReleaseName } from '../../../simulator/rest/releases.ts';
+import type { Sandbox, SandboxOptions } from '../../../simulator/sandbox.ts';
 import { ALICE, startSandbox } from '../support.ts';
 
 export const USERS = 'UserAndLimitationManagement';

@@ -1,7 +1,7 @@
 /** What can happen while files are followed, as data: generated, shrunk and printed by fast-check. */
 import fc from 'fast-check';
+import type { CodePage } from '../../../../simulator/operations/decoding.ts';
 import type { ErrorCode } from '../../../../src/errors.ts';
-import type { CodePage } from '../../../../src/sandbox/operations/decoding.ts';
 import type { Tear } from '../../../support/model-disk.ts';
 import { type Piece, piece } from './content.ts';
 

@@ -1,7 +1,7 @@
 /** Large answers over REST go out in constant memory, while they are made. */
 import { open, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../../../src/sandbox/sandbox.ts';
+import type { Sandbox } from '../../../../simulator/sandbox.ts';
 import { drain, until } from '../../support.ts';
 import { FILE, PARTS, partsOf, STDOUT, startJob } from '../support.ts';
 

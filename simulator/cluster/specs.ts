@@ -1,0 +1,42 @@
+/** What a job is submitted with. */
+import type { LiveFileName } from '../../src/job.ts';
+
+export interface TaskSpec {
+  /** submittedTaskInfoId, 64-bit decimal; the next free one by default. */
+  readonly taskId?: string;
+  /** The id that listed names begin with; by default as the habit `specificationIds` says (docs/servers.md 4.2). */
+  readonly specificationId?: string;
+  /** The task's own directory below that of its specification (ClusterTaskSubdirectory); none by default. */
+  readonly subdirectory?: string;
+  /** `task ` and its place in the job by default. */
+  readonly name?: string;
+  /** It is queued for so many milliseconds before it starts; then its directory is made, too. 0 by default. */
+  readonly startDelayMs?: number;
+  /** argv, no shell, run in the task's directory. Without it the task has no process: a test writes the files. */
+  readonly command?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Names of the live files in the task's directory, where they differ from the defaults. */
+  readonly liveFiles?: Partial<Record<LiveFileName, string>>;
+}
+
+export interface JobSpec {
+  /** submittedJobInfoId, 64-bit decimal; the next free one by default. */
+  readonly jobId?: string;
+  /** User name; the first user by default. */
+  readonly owner?: string;
+  /** `job ` and its id by default. */
+  readonly name?: string;
+  /** Its times are told as if all of it had been so many seconds earlier. 0 by default. */
+  readonly ageSeconds?: number;
+  /** The job is created but not submitted until `submit()`: its listing is nil, its processes do not run. */
+  readonly held?: boolean;
+  readonly tasks: readonly TaskSpec[];
+}
+
+/** The defaults of `TaskSpec.liveFiles`. stdout and stderr are written by the process's own streams. */
+export const LIVE_FILE_PATHS: Readonly<Record<LiveFileName, string>> = {
+  stdout: 'stdout.txt',
+  stderr: 'stderr.txt',
+  log: 'task.log',
+  progress: 'progress.txt',
+};

@@ -1,0 +1,34 @@
+/** How the demo ends: every file of both sides, and what is to be thought of it. */
+import pc from 'picocolors';
+import { EXIT } from '../../src/errors.ts';
+import { countOf, showBytes } from '../../src/numbers.ts';
+import type { Comparison } from './comparison.ts';
+import { comparisonTable, differences } from './comparison-table.ts';
+import type { Screen } from './screen.ts';
+
+const MOST_COLUMNS = 200;
+
+/** With `all`, every file has a row of its own. */
+export function showComparison(screen: Screen, comparison: Comparison, all: boolean): void {
+  const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, MOST_COLUMNS), all });
+  screen.write(`${lines}\n\n`);
+  screen.say(pc.dim(note));
+  for (const name of comparison.generations)
+    screen.say(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
+}
+
+/** The last line says how it went. */
+export function conclude(screen: Screen, comparison: Comparison, tookMs: number): void {
+  const { files } = comparison;
+  const different = differences(comparison);
+  const bytes = files.reduce((total, file) => total + file.bytes, 0);
+  const took = `${(tookMs / 1000).toFixed(1)} s`;
+  screen.write('\n');
+  for (const line of different) screen.write(`${pc.red(line)}\n`);
+  if (different.length === 0) {
+    screen.write(`${pc.green(pc.bold(`all ${files.length} files equal`))} (${showBytes(bytes)}), in ${took}\n`);
+    return;
+  }
+  screen.write(`${pc.red(pc.bold(`${different.length} of ${countOf(files.length, 'file')} not equal`))}, in ${took}\n`);
+  process.exitCode = EXIT.failed;
+}

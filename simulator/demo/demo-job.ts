@@ -1,0 +1,27 @@
+/** The job of `agent demo`: two tasks, real processes. It needs the built program (`dist`). */
+import { packageFile } from '../../src/system/package-file.ts';
+import type { JobSpec } from '../cluster/specs.ts';
+import type { Protocol } from '../description.ts';
+import { type ReleaseName, releaseOf } from '../rest/releases.ts';
+import { DEMO_TASKS, type DemoNames } from './demo-work.ts';
+
+interface DemoJobOptions {
+  readonly seconds?: number;
+  readonly names?: DemoNames;
+  /** Other numbers, other bytes. */
+  readonly seed?: number;
+}
+
+/** To be given to `Sandbox.submitJob`; its tasks write for about so many seconds. */
+export function demoJob({ seconds = 15, names = 'any', seed = 1 }: DemoJobOptions = {}): JobSpec {
+  const program = packageFile('dist/simulator/demo/demo-task.js');
+  const told = [String(seconds), names, String(seed)];
+  const tasks = DEMO_TASKS.map((name) => ({ name, command: [process.execPath, program, name, ...told] }));
+  return { name: 'demo', tasks };
+}
+
+/** Names that the service hands out: over REST not any, and some releases lose directories (docs/rest.md 3.4). */
+export function demoNames(protocol: Protocol, release: ReleaseName): DemoNames {
+  if (protocol === 'soap') return 'any';
+  return releaseOf(release).names === 'whole' ? 'plain' : 'flat';
+}

@@ -1,0 +1,219 @@
+/** The steps of the demo of a fleet, in the order in which they are seen. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import pc from 'picocolors';
+import { JobtailError } from '../../src/errors.ts';
+import { countOf } from '../../src/numbers.ts';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import type { TaskProcess } from '../cluster/task-process.ts';
+import type { FleetParts, FleetProcess } from './fleet-parts.ts';
+import { type Growth, livePairs, type Sides, sizeOf, sum } from './sides.ts';
+import { until } from './until.ts';
+
+export const AGENTS = ['anna', 'ben', 'cleo'] as const;
+type AgentName = (typeof AGENTS)[number];
+
+export interface FleetStory {
+  readonly parts: FleetParts;
+  /** Held: they have not begun. */
+  readonly jobs: readonly SubmittedJob[];
+  readonly sides: readonly Sides[];
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** For a process to start or to end, on a very slow machine. */
+const PROCESS_MS = 30_000;
+const PASS_MS = 120_000;
+/** What is promised is half a minute. */
+const TAKEOVER_MS = 90_000;
+/** The share of their time after which the jobs are in the middle of their output. */
+const HARM_AT = 0.2;
+const PROGRESS_MS = 500;
+
+type Agents = ReadonlyMap<AgentName, FleetProcess>;
+
+/** Follows the jobs to their end, with one agent killed and one stopped in the middle; when it resolves, all have ended. */
+export async function followJobs(story: FleetStory): Promise<void> {
+  const { parts, jobs, signal } = story;
+  const { screen } = parts;
+  const agents = await startAgents(story);
+  await watchJobs(story);
+  screen.step('The jobs run; each is followed by one of the three');
+  for (const job of jobs) await job.submit();
+  const over = new AbortController();
+  const shown = showProgress(story, AbortSignal.any([over.signal, signal]));
+  try {
+    const owners = await until(async () => ownersIfAll(story, 'anna', AGENTS), {
+      what: 'each agent had jobs',
+      limitMs: PROCESS_MS,
+      signal,
+    });
+    for (const name of AGENTS) screen.say(`${name} follows ${countOf(jobsOf(owners, name), 'job')}.`);
+    await harm(story, agents);
+    await untilEnded(story, agents);
+  } finally {
+    over.abort();
+    await shown;
+  }
+  await finish(story, agents);
+}
+
+async function startAgents({ parts, signal }: FleetStory): Promise<Agents> {
+  const started = new Map<AgentName, FleetProcess>();
+  for (const name of AGENTS) {
+    parts.screen.quote(`$ agent run -c ${name}.yaml`);
+    started.set(name, await parts.startAgent(name, 'run'));
+  }
+  for (const [name, agent] of started) {
+    const isIn = () => {
+      requireAlive(name, agent.process);
+      return agent.log().includes('in the fleet as ') || undefined;
+    };
+    await until(isIn, { what: `${name} was in the fleet`, limitMs: PROCESS_MS, signal });
+  }
+  return started;
+}
+
+function requireAlive(name: string, { exit }: TaskProcess): void {
+  if (exit !== undefined) throw new JobtailError('internal', `${name} ended by itself (${exit.signal ?? exit.code})`);
+}
+
+/** Any of the agents can be told: each is told of some. */
+async function watchJobs(story: FleetStory): Promise<void> {
+  await Promise.all(
+    AGENTS.map(async (name, index) => {
+      const mine = story.jobs.filter((_, number) => number % AGENTS.length === index);
+      for (const { jobId } of mine) await command(story, name, 'watch', jobId);
+    }),
+  );
+}
+
+/** Runs a command with the configuration of an agent; what it printed. Another exit code than 0 is an error. */
+async function command(
+  { parts, signal }: FleetStory,
+  name: AgentName,
+  ...line: [string, ...string[]]
+): Promise<string> {
+  const running = await parts.startAgent(name, ...line);
+  const what = `agent ${line[0]} had ended`;
+  const { code } = await until(() => running.process.exit, { what, limitMs: PASS_MS, signal });
+  if (line[0] !== 'status') parts.screen.quote(`$ agent ${line.join(' ')} -c ${name}.yaml`);
+  if (code !== 0) {
+    throw new JobtailError('internal', `agent ${line.join(' ')} ended with exit code ${code}`, {
+      hint: running.log().trim() || running.said().trim(),
+    });
+  }
+  return running.said();
+}
+
+/** By job, as `status` tells at any agent; undefined until each job has one, and each of `names` has jobs, and nobody else. */
+async function ownersIfAll(story: FleetStory, asked: AgentName, names: readonly string[]) {
+  const status = JSON.parse(await command(story, asked, 'status', '--json')) as {
+    jobs: readonly { jobId: string; owner: string | null }[];
+  };
+  const owners = new Map(status.jobs.map(({ jobId, owner }) => [jobId, owner]));
+  const isSo = story.jobs.every(({ jobId }) => names.includes(owners.get(jobId) ?? ''));
+  return isSo && names.every((name) => jobsOf(owners, name) > 0) ? owners : undefined;
+}
+
+const jobsOf = (owners: ReadonlyMap<string, string | null>, name: string) =>
+  [...owners.values()].filter((owner) => owner === name).length;
+
+async function harm(story: FleetStory, agents: Agents): Promise<void> {
+  const { parts, jobs, seconds, sides, signal } = story;
+  const { screen } = parts;
+  const [ben, cleo] = [processOf(agents, 'ben'), processOf(agents, 'cleo')];
+  await sleep(HARM_AT * 1_000 * seconds, undefined, { signal }).catch(() => {});
+  const isFlowing = async () =>
+    sum(await Promise.all(sides.flatMap(livePairs).map(({ mirror }) => sizeOf(mirror)))) > 0;
+  await until(async () => (await isFlowing()) || undefined, {
+    what: 'a line had arrived',
+    limitMs: PROCESS_MS,
+    signal,
+  });
+  if (jobs.some(({ tasks }) => tasks.some(({ state }) => state === 'ended'))) {
+    throw new JobtailError('timeout', 'a job was over before an agent could be killed in the middle of it', {
+      hint: 'the machine is too busy for jobs that short: try --seconds 60',
+    });
+  }
+  ben.signal('SIGKILL');
+  cleo.signal('SIGSTOP');
+  const harmedAt = performance.now();
+  screen.step('kill -9 of one agent, kill -STOP of another, in the middle of the output');
+  screen.say(pc.red(`ben (process ${ben.pid}) is dead; cleo (process ${cleo.pid}) stands still, and does not know.`));
+  const look = () => ownersIfAll(story, 'anna', ['anna']);
+  await until(look, { what: 'anna had all jobs', limitMs: TAKEOVER_MS, signal });
+  const took = ((performance.now() - harmedAt) / 1_000).toFixed(1);
+  screen.say(`After ${took} s anna follows all ${jobs.length} jobs.`);
+  cleo.signal('SIGCONT');
+  screen.step('kill -CONT: the agent that stood still goes on');
+  screen.say('It still believes that it has jobs. Before it writes a byte, it sees that its time is over:');
+  const cleoAgent = agents.get('cleo');
+  const notice = () => noticeOf(cleoAgent?.log() ?? '');
+  screen.quote(await until(notice, { what: 'cleo had noticed', limitMs: PROCESS_MS, signal }));
+}
+
+/** What an agent says of the jobs that are no longer its own; undefined while it says nothing. */
+function noticeOf(log: string): string | undefined {
+  // The last line may be half there.
+  const lines = log.split('\n').slice(0, -1);
+  const messages = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  return messages.findLast((message) => /^(?:paused|lost) [0-9]/.test(message));
+}
+
+function processOf(agents: Agents, name: AgentName): TaskProcess {
+  const agent = agents.get(name);
+  if (agent === undefined) throw new JobtailError('internal', `${name} was not started`);
+  return agent.process;
+}
+
+async function untilEnded({ jobs, seconds, parts, signal }: FleetStory, agents: Agents): Promise<void> {
+  const tasks = jobs.flatMap((job) => job.tasks);
+  const isOver = () => {
+    for (const name of ['anna', 'cleo'] as const) requireAlive(name, processOf(agents, name));
+    return tasks.every(({ state }) => state === 'ended') || undefined;
+  };
+  await until(isOver, { what: 'the jobs had ended', limitMs: PROCESS_MS + 3_000 * seconds, signal });
+  for (const { taskId, exit } of tasks) {
+    if (exit?.code !== 0) throw new JobtailError('internal', `task ${taskId} failed (${exit?.signal ?? exit?.code})`);
+  }
+  parts.screen.endProgress();
+}
+
+/** Each job gets its last pass, by orders to both of the agents that are left; then these stop. */
+async function finish(story: FleetStory, agents: Agents): Promise<void> {
+  const { parts, jobs, signal } = story;
+  parts.screen.step('The jobs have ended: one last complete pass of each');
+  const left = ['anna', 'cleo'] as const;
+  await Promise.all(
+    left.map(async (name, index) => {
+      for (const { jobId } of jobs.filter((_, number) => number % left.length === index))
+        await command(story, name, 'unwatch', jobId);
+    }),
+  );
+  for (const name of left) processOf(agents, name).signal('SIGTERM');
+  for (const name of left) {
+    const stopping = processOf(agents, name);
+    const { code } = await until(() => stopping.exit, { what: `${name} had stopped`, limitMs: PROCESS_MS, signal });
+    if (code !== 0) throw new JobtailError('internal', `${name} stopped with exit code ${code}`);
+  }
+}
+
+/** How much of all jobs is here, until `stop` fires. */
+async function showProgress({ parts, sides }: FleetStory, stop: AbortSignal): Promise<void> {
+  while (!stop.aborted) {
+    parts.screen.progress([await liveGrowth(sides)]);
+    await sleep(PROGRESS_MS, undefined, { signal: stop }).catch(() => {});
+  }
+  parts.screen.endProgress();
+}
+
+async function liveGrowth(sides: readonly Sides[]): Promise<Growth> {
+  const pairs = sides.flatMap(livePairs);
+  const [here, cluster] = await Promise.all([
+    Promise.all(pairs.map(({ mirror }) => sizeOf(mirror))),
+    Promise.all(pairs.map((pair) => sizeOf(pair.cluster))),
+  ]);
+  const files = { here: pairs.length, cluster: pairs.length };
+  return { title: 'live files', files, bytes: { here: sum(here), cluster: sum(cluster) } };
+}

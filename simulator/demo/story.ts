@@ -1,0 +1,207 @@
+/** The steps of the demo, in the order in which they are seen. */
+import fs from 'node:fs/promises';
+import pc from 'picocolors';
+import { commonLength } from '../../src/bytes.ts';
+import { JobtailError } from '../../src/errors.ts';
+import { showBytes, showCount } from '../../src/numbers.ts';
+import { lockHolder } from '../../src/store/lock.ts';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import type { TaskProcess } from '../cluster/task-process.ts';
+import type { Sandbox } from '../sandbox.ts';
+import { LiveView } from './live-view.ts';
+import type { DemoParts } from './parts.ts';
+import type { Screen } from './screen.ts';
+import { livePairs, type Sides, sizeOf, sum } from './sides.ts';
+import { until } from './until.ts';
+
+export interface Story {
+  readonly parts: DemoParts;
+  readonly screen: Screen;
+  readonly sandbox: Sandbox;
+  /** Held: it has not begun. */
+  readonly job: SubmittedJob;
+  readonly seconds: number;
+  readonly sides: Sides;
+  readonly signal: AbortSignal;
+}
+
+/** For a process to start or to end, on a very slow machine. */
+const PROCESS_MS = 30_000;
+const PASS_MS = 120_000;
+/** The share of its time after which the job is in the middle of its output. */
+const KILL_AT = 0.4;
+const LEAST_GROWTH_BYTES = 16 * 1024;
+
+/** Follows the job from its beginning to its end, with a kill in the middle; when it resolves, the agent has ended. */
+export async function followJob(story: Story): Promise<void> {
+  const agent = await startAgent(story);
+  const { screen, seconds, job } = story;
+  await command(story, 'watch', job.jobId);
+  await showView(story, agent);
+  screen.step('The job runs: lines as they arrive in the mirrors');
+  screen.say(`It writes far too many to read, so this is a selection, for ${seconds} seconds.`);
+  screen.say();
+  const view = new LiveView(screen, story.sides);
+  // Whichever of the two ends first, ends the other.
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, story.signal]);
+  const outcomes = await Promise.allSettled([
+    view.show(signal).finally(() => over.abort()),
+    killAndFinish({ ...story, signal }, agent, view).finally(() => over.abort()),
+  ]);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  const { arrived, shown } = view.selection;
+  screen.say(`${showCount(arrived)} lines have arrived; ${shown} of them were shown.`);
+}
+
+async function startAgent({ screen, parts, signal }: Story): Promise<TaskProcess> {
+  screen.quote('$ agent run -c config.yaml');
+  const agent = await parts.startAgent('run');
+  const isUp = () => {
+    requireAlive(agent);
+    return lockHolder(parts.stateDirectory) === agent.pid ? true : undefined;
+  };
+  await until(isUp, { what: 'the agent was up', limitMs: PROCESS_MS, signal });
+  return agent;
+}
+
+/** The link of the page, which goes on over the kill; it takes a moment until it is served. */
+async function showView(story: Story, agent: TaskProcess): Promise<void> {
+  const { parts, screen, signal } = story;
+  const isServed = () => {
+    requireAlive(agent);
+    return parts.outputOf('run').includes('the view is at ') ? true : undefined;
+  };
+  await until(isServed, { what: 'the view was served', limitMs: PROCESS_MS, signal });
+  await command(story, 'view', '--no-open');
+  screen.say('Whoever opens this in a browser sees the job grow, over the kill as well.');
+}
+
+function requireAlive({ exit }: TaskProcess): void {
+  if (exit !== undefined) throw new JobtailError('internal', `the agent ended by itself (${exit.signal ?? exit.code})`);
+}
+
+/** Runs a command of the agent and shows it with its output; another exit code than 0 is an error. */
+async function command({ screen, parts, signal }: Story, name: string, ...args: readonly string[]): Promise<void> {
+  const line = ['agent', name, ...args].join(' ');
+  screen.quote(`$ ${line} -c config.yaml`);
+  const running = await parts.startAgent(name, ...args);
+  const what = `agent ${name} had ended`;
+  const { code } = await until(() => running.exit, { what, limitMs: PASS_MS, signal });
+  screen.quote(parts.outputOf(name).replaceAll(`${parts.directory}/`, ''));
+  if (code !== 0) {
+    throw new JobtailError('internal', `${line} ended with exit code ${code}`, {
+      hint: 'what it printed stands above',
+    });
+  }
+}
+
+async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
+  const { job, screen, seconds, signal } = story;
+  await job.submit();
+  await killInTheMiddle(story, agent, view);
+  const second = await startAgain(story);
+  view.resume();
+  const isOver = () => {
+    requireAlive(second);
+    return job.tasks.every(({ state }) => state === 'ended') ? true : undefined;
+  };
+  await until(isOver, { what: 'the job had ended', limitMs: PROCESS_MS + 3_000 * seconds, signal });
+  for (const { taskId, exit } of job.tasks) {
+    if (exit?.code !== 0) throw new JobtailError('internal', `task ${taskId} failed (${exit?.signal ?? exit?.code})`);
+  }
+  screen.step('The job has ended: one last complete pass');
+  await command(story, 'jobs');
+  await command(story, 'unwatch', job.jobId);
+  second.signal('SIGTERM');
+  const { code } = await until(() => second.exit, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
+  if (code !== 0) throw new JobtailError('internal', `the agent stopped with exit code ${code}`);
+}
+
+/** Bytes of each mirror, in the order of the pairs. */
+const mirrorSizes = (sides: Sides) => Promise.all(livePairs(sides).map(({ mirror }) => sizeOf(mirror)));
+
+async function killInTheMiddle(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
+  const { job, screen, seconds, sides, signal } = story;
+  const startedAt = performance.now();
+  await until(
+    async () => {
+      requireAlive(agent);
+      if (job.tasks.some(({ state }) => state === 'ended')) {
+        throw new JobtailError('timeout', 'the job was over before the agent could be killed in the middle of it', {
+          hint: 'the machine is too busy for a job that short: try --seconds 60',
+        });
+      }
+      if (performance.now() - startedAt < KILL_AT * 1_000 * seconds) return undefined;
+      return sum(await mirrorSizes(sides)) > 0 ? true : undefined;
+    },
+    { what: 'a line had arrived', limitMs: PROCESS_MS + 1_000 * seconds, signal },
+  );
+  agent.signal('SIGKILL');
+  const end = await until(() => agent.exit, { what: 'the agent was killed', limitMs: PROCESS_MS, signal });
+  view.pause();
+  screen.step('kill -9, in the middle of the output');
+  screen.say(pc.red(`process ${agent.pid} is dead (${end.signal}): it could neither finish nor tidy up`));
+  await checkBeginnings(screen, sides);
+}
+
+/** What a crash must never leave: a mirror that is not the beginning of its file. */
+async function checkBeginnings(screen: Screen, sides: Sides): Promise<void> {
+  const rewritten: string[] = [];
+  let bytes = 0;
+  for (const { taskId, file, mirror, cluster } of livePairs(sides)) {
+    const here = await fs.readFile(mirror);
+    const there = await fs.readFile(cluster).catch(() => Buffer.alloc(0));
+    bytes += here.length;
+    if (there.subarray(0, here.length).equals(here)) continue;
+    if (file !== 'progress') {
+      const at = commonLength(here, there);
+      const around = [here, there].map((bytes) => JSON.stringify(bytes.subarray(at - 16, at + 16).toString('latin1')));
+      throw new JobtailError(
+        'internal',
+        `after the kill, the mirror of ${taskId} ${file} (${here.length} bytes) was not the beginning of its file ` +
+          `(${there.length} bytes): they differ at ${at}, ${around.join(' and ')}`,
+      );
+    }
+    rewritten.push(`${taskId} ${file}`);
+  }
+  screen.say(`The mirrors hold ${showBytes(bytes)}, each an exact beginning of its file.`);
+  for (const name of rewritten) screen.say(`(But for ${name}: the job has just rewritten it.)`);
+}
+
+async function startAgain(story: Story): Promise<TaskProcess> {
+  const { screen, sandbox, job, sides, signal } = story;
+  const before = await mirrorSizes(sides);
+  const pairs = livePairs(sides);
+  const clusterSizes = () => Promise.all(pairs.map(({ cluster }) => sizeOf(cluster)));
+  const atKill = sum(await clusterSizes());
+  const grown = await until(
+    async () => {
+      const bytes = sum(await clusterSizes()) - atKill;
+      return bytes >= LEAST_GROWTH_BYTES || job.tasks.every(({ state }) => state === 'ended') ? bytes : undefined;
+    },
+    { what: 'the job had written more', limitMs: PROCESS_MS, signal },
+  );
+  screen.say(`The job does not care: it has written ${showBytes(grown)} more by now.`);
+  const restartedAt = Date.now();
+  const agent = await startAgent(story);
+  const call = await until(
+    () =>
+      sandbox.calls.find(
+        ({ operation, atMs }) => operation === 'DownloadPartsOfJobFilesFromCluster' && atMs >= restartedAt,
+      ),
+    { what: 'the agent asked for more', limitMs: PROCESS_MS, signal },
+  );
+  screen.say('It goes on a little before the end of each mirror, to see that it fits:');
+  pairs.forEach(({ taskId, file }, index) => {
+    if (file !== 'stdout') return;
+    const entry = call.entries?.find(
+      (asked) => asked?.submittedTaskInfoId === taskId && asked.fileType === 'StandardOutputFile',
+    );
+    if (entry?.offset === undefined || entry.offset === null) return;
+    const [here, from] = [before[index] ?? 0, Number(entry.offset)].map(showCount);
+    screen.say(`  ${taskId} stdout: ${here} bytes are here; asked for from byte ${from} on`);
+  });
+  screen.say();
+  return agent;
+}

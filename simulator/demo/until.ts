@@ -1,0 +1,30 @@
+/** Waiting for what only a look at processes and files shows. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { JobtailError } from '../../src/errors.ts';
+
+const LOOK_MS = 50;
+
+export interface UntilOptions {
+  /** What is waited for, to end the sentence "it took too long until ...". */
+  readonly what: string;
+  readonly limitMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Looks until `look` finds something; `timeout` after the limit, `aborted` when the signal fires. */
+export async function until<T>(look: () => T | undefined | Promise<T | undefined>, options: UntilOptions): Promise<T> {
+  const { what, limitMs, signal } = options;
+  const endsAt = performance.now() + limitMs;
+  for (;;) {
+    signal.throwIfAborted();
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > endsAt) {
+      throw new JobtailError('timeout', `it took longer than ${Math.round(limitMs / 1000)} s until ${what}`, {
+        hint: 'the machine may be too busy just now: try again',
+      });
+    }
+    // What the signal does to the pause, the next look finds.
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
+  }
+}

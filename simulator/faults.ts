@@ -1,0 +1,146 @@
+/** Faults that tests and people add while the sandbox runs: rules that match calls and spoil their answers. */
+import { JobtailError } from '../src/errors.ts';
+import type { LiveFileName } from '../src/job.ts';
+import type { Operation } from '../src/operations.ts';
+
+/** Which calls a rule applies to: all that it names must fit. */
+export interface FaultScope {
+  /** One operation; every operation but the sign-ins when left out. `SignIn` is all of these. */
+  readonly operation?: Operation | 'SignIn';
+  readonly jobId?: string;
+  /** Calls that ask for this task, perhaps among others: a poisoned file. */
+  readonly taskId?: string;
+  /** A live file by its name, or for DownloadFileFromCluster the name as listed. */
+  readonly file?: LiveFileName | (string & {});
+  /** It applies to so many calls and is then spent; for ever when left out. */
+  readonly times?: number;
+  /** It leaves the first so many calls alone. */
+  readonly skip?: number;
+}
+
+/** What happens to a call. */
+export type FaultEffect =
+  /** A SOAP fault with HTTP 500; over REST what its release makes of a failure outside; for a sign-in a 400 with the text. */
+  | { readonly kind: 'fault'; readonly text?: string }
+  /** Any status, header lines and body instead of the answer. */
+  | {
+      readonly kind: 'http';
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+    }
+  /** Any bytes (base64 where they are no text) as the body of an answer; status 200 unless it says otherwise. */
+  | {
+      readonly kind: 'body';
+      readonly body: string;
+      readonly encoding?: 'utf8' | 'base64';
+      readonly contentType?: string;
+      readonly status?: number;
+    }
+  /** The ordinary answer, later. */
+  | { readonly kind: 'delay'; readonly ms: number }
+  /** The header lines of a good answer, then nothing. */
+  | { readonly kind: 'stall' }
+  /** Never any answer. */
+  | { readonly kind: 'hang' }
+  /** The connection is reset before the answer, or after so many bytes of its body. */
+  | { readonly kind: 'reset'; readonly afterBytes?: number }
+  /** The ordinary answer in small pieces. */
+  | { readonly kind: 'drip'; readonly bytes: number; readonly everyMs: number }
+  /**
+   * The body ends after so many bytes. The HTTP message is then complete, or, with `announcedBytes`, shorter than its
+   * Content-Length says.
+   */
+  | { readonly kind: 'truncate'; readonly afterBytes: number; readonly announcedBytes?: number }
+  /** Files look as if they had only so many bytes (docs/servers.md 1.6: stale sizes). */
+  | { readonly kind: 'staleSize'; readonly bytes: number };
+
+export type FaultRule = FaultScope & FaultEffect;
+
+/** A rule that was added: how often it applied, and how it is taken back. */
+export interface AddedFault {
+  readonly rule: FaultRule;
+  readonly applied: number;
+  remove(): void;
+}
+
+/** What the rules look at. */
+export interface FaultSubject {
+  readonly operation: Operation | 'SignIn';
+  readonly jobId?: string;
+  /** The files that the call asks for. */
+  readonly files?: readonly SubjectFile[];
+}
+
+export interface SubjectFile {
+  readonly taskId?: string;
+  readonly file: string;
+}
+
+const KINDS = ['fault', 'http', 'body', 'delay', 'stall', 'hang', 'reset', 'drip', 'truncate', 'staleSize'];
+
+interface Entry extends AddedFault {
+  seen: number;
+  applied: number;
+}
+
+export class Faults {
+  #entries: Entry[] = [];
+
+  /** Adds a rule; rules apply in the order in which they were added. An unknown kind is a `usage` error. */
+  add(rule: FaultRule): AddedFault {
+    if (!KINDS.includes(rule.kind)) throw new JobtailError('usage', `the sandbox has no fault "${rule.kind}"`);
+    const remove = () => {
+      this.#entries = this.#entries.filter((other) => other !== entry);
+    };
+    const entry: Entry = { rule, seen: 0, applied: 0, remove };
+    this.#entries.push(entry);
+    return entry;
+  }
+
+  /** Takes all rules back. */
+  clear(): void {
+    this.#entries = [];
+  }
+
+  get list(): readonly { rule: FaultRule; applied: number }[] {
+    return this.#entries.map(({ rule, applied }) => ({ rule, applied }));
+  }
+
+  /** The rules that apply to a call; counts it for each of them. */
+  take(subject: FaultSubject): readonly FaultRule[] {
+    const taken: FaultRule[] = [];
+    for (const entry of this.#entries) {
+      const { rule } = entry;
+      if (!appliesTo(rule, subject) || entry.applied >= (rule.times ?? Number.POSITIVE_INFINITY)) continue;
+      entry.seen += 1;
+      if (entry.seen <= (rule.skip ?? 0)) continue;
+      entry.applied += 1;
+      taken.push(rule);
+    }
+    return taken;
+  }
+}
+
+/** The size in bytes that taken rules make a file appear to have; undefined if it appears as it is. */
+export function staleBytes(rules: readonly FaultRule[], file: SubjectFile): number | undefined {
+  const sizes = rules.flatMap((rule) => (rule.kind === 'staleSize' && namesFile(rule, file) ? [rule.bytes] : []));
+  return sizes.length === 0 ? undefined : Math.min(...sizes);
+}
+
+function appliesTo(rule: FaultRule, { operation, jobId, files = [] }: FaultSubject): boolean {
+  if (rule.operation === undefined ? operation === 'SignIn' : rule.operation !== operation) return false;
+  if (rule.jobId !== undefined && rule.jobId !== jobId) return false;
+  if (rule.taskId === undefined && rule.file === undefined) return true;
+  return files.some((file) => namesFile(rule, file));
+}
+
+function namesFile(rule: FaultRule, { taskId, file }: SubjectFile): boolean {
+  if (rule.taskId !== undefined && rule.taskId !== taskId) return false;
+  return rule.file === undefined || withoutSlashes(rule.file) === withoutSlashes(file);
+}
+
+/** One form for the three ways of writing a listed name. */
+function withoutSlashes(name: string): string {
+  return name.replace(/^\/+/, '').replace(/\/{2,}/g, '/');
+}

@@ -1,0 +1,111 @@
+/** What is told of jobs and their tasks (docs/rest.md 3.6). */
+import { JOB, JOB_STATES, TASK } from '../../src/remote/rest/contract.ts';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import type { Answer } from '../exchange.ts';
+import type { SandboxHabits } from '../habits.ts';
+import { type ToldJob, type ToldTask, timeText } from '../operations/told-jobs.ts';
+import type { SandboxPlace } from '../place.ts';
+import { answerOf, streamed } from './call.ts';
+import { jsonOf, membersOf } from './json.ts';
+import { type Release, type Row, valueAt } from './releases.ts';
+
+/** The members in their order. */
+const JOB_MEMBERS: Row<string> = {
+  '2.0': 'Id Name State Project CreationTime SubmitTime StartTime EndTime TotalAllocatedTime Tasks',
+  '4.0': 'Id Name State CreationTime SubmitTime StartTime EndTime TotalAllocatedTime Tasks',
+  '4.3': 'Id Name State CreationTime SubmitTime StartTime EndTime TotalAllocatedTime SubProject Tasks',
+};
+const EARLY_TASK =
+  'Id Name State Priority AllocatedTime AllocatedCoreIds StartTime EndTime NodeType ErrorMessage CpuHyperThreading';
+const TASK_MEMBERS: Row<string> = { '2.0': EARLY_TASK, '6.0': `${EARLY_TASK} Reason` };
+
+/** The end of what runs. */
+const NO_END: Row<string | null> = { '2.0': '0001-01-01T00:00:00', '2.1': null };
+
+/** Of a type of its own, whose members have names of those of the task. */
+const NODE_TYPE = {
+  ...{ Id: 1, Name: 'local', Description: 'local' },
+  Project: {
+    ...{ Id: 1, Name: 'Proj', Description: 'p', AccountingString: 'ACC' },
+    CommandTemplate: {
+      ...{ Id: 2, Name: 'GenericCommandTemplate', Description: 'Command template for generic job.' },
+      ...{ ExtendedAllocationCommand: null, IsGeneric: true, IsEnabled: true, CreatedFromGenericTemplateId: null },
+      TemplateParameters: [{ Identifier: 'userScriptPath', Description: 'Path of the user script' }],
+    },
+  },
+};
+
+export function currentInfo(job: SubmittedJob, release: Release, place: SandboxPlace): Answer {
+  return answerOf(jobOf(place.toldJobs.tell(job), release, place.habits), place);
+}
+
+/** Job by job. */
+export function jobsOf(username: string, release: Release, place: SandboxPlace): Answer {
+  return streamed(listOf(username, release, place));
+}
+
+async function* listOf(
+  username: string,
+  release: Release,
+  { cluster, habits, toldJobs }: SandboxPlace,
+): AsyncGenerator<string> {
+  const jobs = cluster.jobs.filter(({ owner }) => owner === username);
+  yield habits.nilEntries ? '[null' : '[';
+  for (const [index, job] of jobs.entries()) {
+    const told = jobOf(toldJobs.tell(job), release, habits);
+    yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(told, habits)}`;
+  }
+  yield ']';
+}
+
+function jobOf(job: ToldJob, release: Release, habits: SandboxHabits) {
+  const told = {
+    [JOB.id]: BigInt(job.id),
+    [JOB.name]: job.name,
+    [JOB.state]: stateOf(job.state),
+    Project: 'ACC',
+    [JOB.creationTime]: timeOf(job.creationMs, habits),
+    [JOB.submitTime]: timeOf(job.submitMs, habits),
+    ...spanOf(job, release, habits),
+    TotalAllocatedTime: job.allocatedSeconds,
+    [JOB.tasks]: job.tasks.map((task) => taskOf(task, release, habits)),
+  };
+  return membersOf(told, valueAt(JOB_MEMBERS, release.name));
+}
+
+function taskOf(task: ToldTask, release: Release, habits: SandboxHabits) {
+  const told = {
+    [TASK.id]: BigInt(task.id),
+    [TASK.name]: task.name,
+    [TASK.state]: stateOf(task.state),
+    Priority: 4,
+    AllocatedTime: task.allocatedSeconds,
+    AllocatedCoreIds: [],
+    ...spanOf(task, release, habits),
+    NodeType: NODE_TYPE,
+    [TASK.errorMessage]: task.errorMessage,
+  };
+  return membersOf(told, valueAt(TASK_MEMBERS, release.name));
+}
+
+/** Start and end have whole seconds: the cluster tells them. */
+function spanOf({ startMs, endMs }: Pick<ToldTask, 'startMs' | 'endMs'>, release: Release, habits: SandboxHabits) {
+  const end = startMs === null ? null : valueAt(NO_END, release.name);
+  return {
+    [JOB.startTime]: timeOf(wholeSecond(startMs), habits),
+    [JOB.endTime]: timeOf(wholeSecond(endMs), habits) ?? end,
+  };
+}
+
+const wholeSecond = (atMs: number | null) => atMs && atMs - (atMs % 1000);
+
+/** No zone, and seven digits after the second unless these are all 0. */
+function timeOf(atMs: number | null, { jobTimes }: SandboxHabits): string | null {
+  if (atMs === null || jobTimes !== 'usual') return atMs === null ? null : timeText(atMs, jobTimes as 'utc');
+  return timeText(atMs, 'no-zone').replace(/\.(\d{3})$/, (_, digits) => (digits === '000' ? '' : `.${digits}1647`));
+}
+
+/** The number of a state; one that is told in place of the real one may be any number, too. */
+function stateOf(state: string): number {
+  return JOB_STATES[state as keyof typeof JOB_STATES] ?? Number.parseInt(state, 10);
+}

@@ -1,0 +1,88 @@
+/** Keys and their end (docs/rest.md 3.7). */
+import { CREDENTIALS, PROTOCOLS, REQUEST, TRANSFER_METHOD } from '../../src/remote/rest/contract.ts';
+import type { Answer } from '../exchange.ts';
+import type { Arguments } from './arguments.ts';
+import { answerOf, type RestCall } from './call.ts';
+import { membersOf } from './json.ts';
+import { unreadable } from './problems.ts';
+import { type Row, valueAt } from './releases.ts';
+
+const ENDED = 'File transfer closed';
+
+/** The members in their order; a port that has none of its own stands in the hostname. */
+const METHOD_MEMBERS: Row<string> = {
+  '2.0': 'ServerHostname SharedBasepath Protocol Credentials',
+  '3.1': 'ServerHostname SharedBasepath Protocol ProxyConnection FileTransferCipherType Credentials',
+  '4.1': 'ServerHostname SharedBasepath Protocol ProxyConnection Credentials',
+  '4.2.0': 'ServerHostname SharedBasepath Protocol Port ProxyConnection Credentials',
+  '5.0': 'Id ServerHostname SharedBasepath Protocol Port ProxyConnection Credentials',
+};
+const CREDENTIALS_MEMBERS: Row<string> = {
+  '2.0': 'PrivateKey PublicKey Username',
+  '4.1': 'Password CipherType PrivateKey PublicKey Passphrase Username',
+  '4.3': 'Password CipherType CredentialsAuthType PrivateKey PrivateKeyCertificate PublicKey Passphrase Username',
+};
+
+/** RSA of 4,096 bits, ECDSA of P-256, Ed25519: the number by the public key. */
+const CIPHER_TYPES: Readonly<Record<string, number>> = { 'ssh-rsa': 2, 'ecdsa-sha2-nistp256': 3, 'ssh-ed25519': 6 };
+
+export async function requestKey({ job, release, place }: RestCall): Promise<Answer> {
+  const { habits, keys } = place;
+  const counts = habits.maxKeysCounts === 'ever' ? 'ever' : release.keysCount;
+  const method = await keys.issue(job, { counts, format: release.keyFormat });
+  if (method === null) return answerOf(null, place);
+  const members = valueAt(METHOD_MEMBERS, release.name);
+  const [, host = method.serverHostname, port] = /^(.*):(\d+)$/.exec(method.serverHostname) ?? [];
+  const local = habits.localTransfer && release.localProtocol && method.protocol === 'SftpScp';
+  const { credentials } = method;
+  const cipherType = CIPHER_TYPES[credentials?.publicKey.split(' ')[0] ?? ''];
+  const told = {
+    Id: 0,
+    [TRANSFER_METHOD.hostname]: / Port /.test(members) ? host : method.serverHostname,
+    [TRANSFER_METHOD.basepath]: method.sharedBasepath,
+    [TRANSFER_METHOD.protocol]: PROTOCOLS[local ? 'LocalSftpScp' : method.protocol],
+    [TRANSFER_METHOD.port]: port === undefined ? null : Number(port),
+    FileTransferCipherType: cipherType,
+    [TRANSFER_METHOD.credentials]:
+      credentials &&
+      membersOf(
+        {
+          ...{ CipherType: cipherType, CredentialsAuthType: 4 },
+          [CREDENTIALS.username]: credentials.username,
+          [CREDENTIALS.privateKey]: credentials.privateKey,
+          [CREDENTIALS.certificate]: credentials.certificate,
+          [CREDENTIALS.publicKey]: credentials.publicKey,
+          [CREDENTIALS.passphrase]: credentials.passphrase,
+        },
+        valueAt(CREDENTIALS_MEMBERS, release.name),
+      ),
+  };
+  return answerOf(membersOf(told, members), place);
+}
+
+/** EndFileTransfer, which wants the whole method back as it was. */
+export async function endTransfer(given: Arguments, { job, place }: RestCall): Promise<Answer> {
+  const method = required(given.object(REQUEST.usedMethod), REQUEST.usedMethod);
+  for (const name of [TRANSFER_METHOD.hostname, TRANSFER_METHOD.basepath]) {
+    required(method.text(name), name);
+  }
+  if (method.long(TRANSFER_METHOD.protocol) !== String(PROTOCOLS.NetworkShare)) {
+    const credentials = required(method.object(TRANSFER_METHOD.credentials), TRANSFER_METHOD.credentials);
+    for (const name of [CREDENTIALS.username, CREDENTIALS.privateKey, CREDENTIALS.publicKey]) {
+      required(credentials.text(name), name);
+    }
+    await place.keys.end(job, credentials.text(CREDENTIALS.publicKey));
+  }
+  return answerOf(ENDED, place);
+}
+
+/** CloseFileTransfer. */
+export async function closeTransfer(given: Arguments, { job, place }: RestCall): Promise<Answer> {
+  if (place.habits.transferProtocol !== 'NetworkShare') await place.keys.end(job, given.text(REQUEST.publicKey));
+  return answerOf(ENDED, place);
+}
+
+function required<Value>(value: Value | undefined, name: string): Value {
+  if (value === undefined) throw unreadable(name, `The ${name} field is required.`);
+  return value;
+}

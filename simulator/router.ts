@@ -1,0 +1,78 @@
+/** From an HTTP request to whoever answers it: the control interface, a service of SOAP, a sign-in, REST. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { finished } from 'node:stream/promises';
+import { JobtailError } from '../src/errors.ts';
+import { handleControl } from './control.ts';
+import { type Exchange, sendText } from './exchange.ts';
+import type { SandboxPlace } from './place.ts';
+import { RateLimit } from './rate-limit.ts';
+import { HttpRefusal } from './refusals.ts';
+import { handleRest } from './rest/endpoint.ts';
+import { releaseOf } from './rest/releases.ts';
+import { handleSignIn, signInOf } from './signin/sign-in.ts';
+import { serviceAt } from './soap/addresses.ts';
+import { handleSoap } from './soap/endpoint.ts';
+
+const CONTROL_PATH = '/sandbox/';
+
+export class Router {
+  readonly #place: SandboxPlace;
+  readonly #rateLimit: RateLimit;
+
+  constructor(place: SandboxPlace) {
+    this.#place = place;
+    this.#rateLimit = new RateLimit(place.clock);
+  }
+
+  /** Never rejects: what is thrown becomes a status, or the end of the connection. */
+  async serve(request: IncomingMessage, response: ServerResponse, baseUrl: string): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    response.on('error', () => gone.abort());
+    try {
+      const exchange = { request, response, signal: gone.signal };
+      await this.#route(exchange, new URL(request.url ?? '/', baseUrl));
+    } catch (thrown) {
+      if (response.headersSent || gone.signal.aborted) response.destroy();
+      else await this.#refuse(request, response, thrown);
+    }
+  }
+
+  async #route(exchange: Exchange, url: URL): Promise<void> {
+    const { pathname } = url;
+    const { habits } = this.#place;
+    if (pathname.startsWith(CONTROL_PATH)) {
+      await handleControl(exchange, pathname.slice(CONTROL_PATH.length), this.#place);
+      return;
+    }
+    const service = serviceAt(pathname, habits);
+    const signIn = signInOf(pathname, habits);
+    const isRest = service === undefined && signIn === undefined && pathname.startsWith(`${habits.restPath}/`);
+    this.#count(exchange.request, isRest);
+    if (service !== undefined) await handleSoap(exchange, { service, url }, this.#place);
+    else if (signIn !== undefined) await handleSignIn(exchange, signIn, this.#place);
+    else if (isRest) await handleRest(exchange, url, this.#place);
+    else throw new HttpRefusal(404);
+  }
+
+  #count(request: IncomingMessage, isRest: boolean): void {
+    const { requestsPerHour, release, releaseHabits } = this.#place.habits;
+    const ofRelease = isRest ? releaseOf(release, releaseHabits).requestsPerHour : null;
+    const perHour = requestsPerHour === 'release' ? ofRelease : requestsPerHour;
+    if (perHour !== null) this.#rateLimit.count(request.socket.remoteAddress ?? '', perHour);
+  }
+
+  async #refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown): Promise<void> {
+    this.#place.traffic.httpRefusals += 1;
+    const { status, headers, text } = thrown instanceof HttpRefusal ? thrown : asRefusal(thrown);
+    // The rest of a request that was not read goes away first, so that the client sees the status and no reset.
+    await finished(request.resume()).catch(() => undefined);
+    const type = text === '' ? {} : { 'content-type': 'text/plain; charset=utf-8' };
+    sendText(response, { status, headers: { ...type, ...headers }, body: text });
+  }
+}
+
+/** What a caller did wrong is a 400; anything else is a defect of the sandbox. */
+function asRefusal(thrown: unknown): HttpRefusal {
+  return new HttpRefusal(thrown instanceof JobtailError ? 400 : 500, thrown instanceof Error ? thrown.message : '');
+}

@@ -1,0 +1,93 @@
+/**
+ * DownloadPartsOfJobFilesFromCluster: the text of live files from offsets on (docs/interface.md 4.1,
+ * docs/servers.md 1).
+ */
+import { FILE_TYPE_OF, FILE_TYPES, fileOfType } from '../../src/remote/soap/contract.ts';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import type { SandboxHabits } from '../habits.ts';
+import type { DecodingOptions } from '../operations/decoding.ts';
+import {
+  closeParts,
+  hasText,
+  type OpenPart,
+  openParts,
+  relativePathOf,
+  textOf,
+  type WantedPart,
+  wantedParts,
+} from '../operations/live-parts.ts';
+import type { OperationCall, SandboxPlace } from '../place.ts';
+import { element, escapeText, memberElement, nilElement, textElement } from './answer.ts';
+import type { TaskFileOffset } from './request-schema.ts';
+
+/** Hands out the result in pieces, with constant memory. */
+export async function* downloadParts(
+  entries: readonly (TaskFileOffset | null)[],
+  call: OperationCall,
+  place: SandboxPlace,
+): AsyncGenerator<string> {
+  const { job } = call;
+  const { habits } = place;
+  const name = 'DownloadPartsOfJobFilesFromClusterResult';
+  const open = await openParts(inServerOrder(entries, job, habits), call, place);
+  try {
+    if (open.length === 0 && !habits.nilEntries) {
+      yield element(name);
+      return;
+    }
+    yield `<${name}>${habits.nilEntries ? nilElement('JobFileContentExt') : ''}`;
+    for (const part of open) yield* partElement(part, job, habits);
+    yield `</${name}>`;
+  } finally {
+    await closeParts(open);
+  }
+}
+
+/** By file type, and the last task first: an order of the server's own. A nil offset is 0. */
+function inServerOrder(
+  entries: readonly (TaskFileOffset | null)[],
+  job: SubmittedJob,
+  habits: SandboxHabits,
+): WantedPart[] {
+  const asked = entries.map(
+    (entry) =>
+      entry && {
+        taskId: entry.submittedTaskInfoId,
+        file: fileOfType(entry.fileType) ?? null,
+        offset: BigInt(entry.offset ?? 0),
+      },
+  );
+  const rank = (part: WantedPart) =>
+    [FILE_TYPES.indexOf(FILE_TYPE_OF[part.file]), -job.tasks.indexOf(part.task)] as const;
+  return wantedParts(asked, job, habits).sort((a, b) => {
+    const [left, right] = [rank(a), rank(b)];
+    return left[0] - right[0] || left[1] - right[1];
+  });
+}
+
+async function* partElement(part: OpenPart, job: SubmittedJob, habits: SandboxHabits): AsyncGenerator<string> {
+  yield '<JobFileContentExt>';
+  if (hasText(part)) {
+    yield '<content>';
+    for await (const text of textOf(part, decodingOf(habits), habits)) yield escapeText(text);
+    yield '</content>';
+  } else {
+    yield habits.emptyContent === 'empty' ? element('content') : memberElement('content', null, habits.nullMembers);
+  }
+  const { relativePath } = habits;
+  const path = relativePath === 'none' ? null : `/${relativePathOf(part, job, relativePath)}`;
+  yield memberElement('relativePath', path, habits.nullMembers);
+  yield offsetElement(part, habits);
+  yield textElement('fileType', FILE_TYPE_OF[part.file]) + textElement('submittedTaskInfoId', part.task.taskId);
+  yield '</JobFileContentExt>';
+}
+
+function decodingOf({ decoding, swallowBom }: SandboxHabits): DecodingOptions {
+  if (decoding === 'utf-8-stream') return { stream: true };
+  return { codePage: decoding === 'utf-8-blocks' ? undefined : decoding, swallowBom };
+}
+
+function offsetElement({ offset }: WantedPart, { offsetEcho }: SandboxHabits): string {
+  if (offsetEcho === 'nil') return nilElement('offset');
+  return textElement('offset', offsetEcho === 'zero' ? '0' : String(offset));
+}

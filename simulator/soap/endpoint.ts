@@ -1,0 +1,151 @@
+/** The addresses of both services: from an HTTP request to a call, and from its result or failure to an answer. */
+import { fileOfType, type ServiceName, type SoapVersion, wsdlOf } from '../../src/remote/soap/contract.ts';
+import { type ServedCall, serveCall } from '../call.ts';
+import type { SubmittedJob } from '../cluster/cluster.ts';
+import { type Exchange, readBody, sendText } from '../exchange.ts';
+import type { FaultRule, FaultSubject } from '../faults.ts';
+import type { SandboxHabits } from '../habits.ts';
+import type { SandboxPlace } from '../place.ts';
+import { HttpRefusal, ServiceFault } from '../refusals.ts';
+import type { SandboxUser } from '../signin/sessions.ts';
+import { urlOf } from './addresses.ts';
+import { answerType, envelopeOf, faultDocument } from './answer.ts';
+import { getCurrentInfo, listJobs } from './job-information.ts';
+import { runOperation } from './operations.ts';
+import { readCall, readHead } from './request.ts';
+import { entriesOf, jobIdOf, type SoapRequest } from './request-schema.ts';
+
+/** A request to the address of a service: a call, or a look at its WSDL. */
+export async function handleSoap(
+  exchange: Exchange,
+  { service, url }: { readonly service: ServiceName; readonly url: URL },
+  place: SandboxPlace,
+): Promise<void> {
+  const { request, response } = exchange;
+  const { namespace } = place;
+  if (request.method === 'GET' && url.search.toLowerCase() === '?wsdl') {
+    const body = wsdlOf({ namespace, url: urlOf(url.origin, service), service });
+    sendText(response, { status: 200, headers: { 'content-type': 'text/xml; charset=utf-8' }, body });
+    return;
+  }
+  if (request.method !== 'POST') throw new HttpRefusal(405, '', { allow: 'POST' });
+  await handleCall(exchange, service, place);
+}
+
+async function handleCall(exchange: Exchange, service: ServiceName, place: SandboxPlace): Promise<void> {
+  const { traffic, habits, namespace } = place;
+  const head = readHead(exchange.request.headers);
+  const body = await readBody(exchange.request, habits.maxRequestBytes);
+  try {
+    const request = readCall(body, head, { namespace, service });
+    accept(request, { version: head.version, requestBytes: body.length }, place);
+    await serve(exchange, { request, version: head.version }, place);
+  } catch (thrown) {
+    if (thrown instanceof HttpRefusal || exchange.signal.aborted || exchange.response.headersSent) throw thrown;
+    traffic.faults += 1;
+    const document = faultDocument(head.version, asFault(thrown));
+    sendText(exchange.response, { status: 500, headers: headersOf(head.version), body: document });
+  }
+}
+
+function accept(
+  request: SoapRequest,
+  { version, requestBytes }: { readonly version: SoapVersion; readonly requestBytes: number },
+  { traffic, habits, clock }: SandboxPlace,
+): void {
+  const { operation, body } = request;
+  const isParts = operation === 'DownloadPartsOfJobFilesFromCluster';
+  const call = { operation, version, jobId: jobIdOf(request), requestBytes, atMs: clock() };
+  traffic.record({
+    ...call,
+    ...(isParts && { entries: entriesOf(request) }),
+    ...(operation === 'DownloadFileFromCluster' && { path: body.relativeFilePath }),
+  });
+  const limit = habits.maxPartsRequestBytes;
+  if (isParts && limit !== null && requestBytes > limit) throw new HttpRefusal(413);
+}
+
+function serve(
+  exchange: Exchange,
+  { request, version }: { readonly request: SoapRequest; readonly version: SoapVersion },
+  place: SandboxPlace,
+): Promise<void> {
+  const { habits, sessions } = place;
+  const { sessionCode } = request.body;
+  const { authorization } = exchange.request.headers;
+  const call: ServedCall = {
+    subject: subjectOf(request),
+    type: answerType(version),
+    parallelUnsafe: habits.parallelUnsafe === true,
+    user: () => {
+      const user = sessions.userOf({ sessionCode, authorization });
+      if (user === undefined) throw sessionLost(sessionCode, habits);
+      return user;
+    },
+    answer: (user, rules) => {
+      const result = run(request, { user, rules }, place);
+      return { status: 200, headers: headersOf(version), body: envelope(version, result) };
+    },
+  };
+  return serveCall(exchange, call, place);
+}
+
+function run(
+  request: SoapRequest,
+  { user, rules }: { readonly user: SandboxUser; readonly rules: readonly FaultRule[] },
+  place: SandboxPlace,
+): AsyncIterable<string> {
+  if (request.operation === 'ListJobsForCurrentUser') return listJobs(user.username, place);
+  const { submittedJobInfoId, sessionCode } = request.body;
+  const job = jobOf(submittedJobInfoId, { user, sessionCode }, place);
+  if (request.operation === 'GetCurrentInfoForJob') return getCurrentInfo(job, place);
+  return runOperation(request, { job, rules }, place);
+}
+
+function jobOf(
+  jobId: string,
+  { user, sessionCode }: { readonly user: SandboxUser; readonly sessionCode: string | undefined },
+  { cluster, habits }: SandboxPlace,
+): SubmittedJob {
+  const job = cluster.job(jobId);
+  if (job === undefined) throw new ServiceFault(`Specified job with id ${jobId} does not exist.`);
+  if (job.owner === user.username) return job;
+  if (habits.foreignJob === 'session-lost') throw sessionLost(sessionCode, habits);
+  throw new ServiceFault(`User ${user.username} may not use job ${jobId}.`);
+}
+
+/** The answer to a session that is not valid. */
+function sessionLost(sessionCode: string | undefined, habits: SandboxHabits): Error {
+  const text = habits.sessionLostText.replaceAll('{code}', () => sessionCode ?? '');
+  return habits.sessionLost === 'fault' ? new ServiceFault(text) : new HttpRefusal(habits.sessionLost, text);
+}
+
+function headersOf(version: SoapVersion): Record<string, string> {
+  return { 'cache-control': 'private, max-age=0', 'content-type': answerType(version) };
+}
+
+async function* envelope(version: SoapVersion, result: AsyncIterable<string>): AsyncGenerator<string> {
+  const { before, after } = envelopeOf(version);
+  yield before;
+  yield* result;
+  yield after;
+}
+
+/** Anything unexpected, as ASP.NET wraps it. */
+function asFault(thrown: unknown): ServiceFault {
+  if (thrown instanceof ServiceFault) return thrown;
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ServiceFault(`Server was unable to process request. ---> ${text}`);
+}
+
+function subjectOf(request: SoapRequest): FaultSubject {
+  const { operation, body } = request;
+  const jobId = jobIdOf(request);
+  const subject = { operation, ...(jobId !== undefined && { jobId }) };
+  if (operation === 'DownloadFileFromCluster') return { ...subject, files: [{ file: body.relativeFilePath ?? '' }] };
+  const files = entriesOf(request).flatMap((entry) => {
+    const [taskId, file] = [entry?.submittedTaskInfoId, fileOfType(entry?.fileType)];
+    return taskId == null || file === undefined ? [] : [{ taskId, file }];
+  });
+  return { ...subject, files };
+}

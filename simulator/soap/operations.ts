@@ -1,0 +1,115 @@
+/**
+ * The five operations of FileTransferWs (docs/interface.md 4.1). Each hands out the element inside Body in pieces; what it throws before
+ * the first bytes went out becomes a fault.
+ */
+import type { FileTransferOperation } from '../../src/operations.ts';
+import { changedFiles, type ListedFile, pathOfListed } from '../cluster/job-files.ts';
+import type { SandboxHabits } from '../habits.ts';
+import { base64Of, bytesOf, openWhole } from '../operations/whole-file.ts';
+import type { OperationCall, SandboxPlace } from '../place.ts';
+import { ServiceFault } from '../refusals.ts';
+import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
+import { downloadParts } from './download-parts.ts';
+import type { RequestOf, UsedTransferMethod } from './request-schema.ts';
+
+/** Runs the operation of a request. */
+export function runOperation(
+  request: RequestOf<FileTransferOperation>,
+  call: OperationCall,
+  place: SandboxPlace,
+): AsyncGenerator<string> {
+  const respond = (result: AsyncGenerator<string>) => responseAround(request.operation, place.namespace, result);
+  switch (request.operation) {
+    case 'GetFileTransferMethod':
+      return respond(getTransferMethod(call, place));
+    case 'EndFileTransfer':
+      return respond(endTransfer(request.body.usedTransferMethod, call, place));
+    case 'DownloadPartsOfJobFilesFromCluster':
+      return respond(downloadParts(request.body.taskFileOffsets?.TaskFileOffsetExt ?? [], call, place));
+    case 'ListChangedFilesForJob':
+      return respond(listChangedFiles(call, place));
+    case 'DownloadFileFromCluster':
+      return respond(downloadFile(request.body.relativeFilePath ?? '', call, place));
+  }
+}
+
+async function* getTransferMethod({ job }: OperationCall, { keys, habits }: SandboxPlace) {
+  const method = await keys.issue(job);
+  const name = 'GetFileTransferMethodResult';
+  if (method === null) {
+    yield* absent(name, habits);
+    return;
+  }
+  const { credentials } = method;
+  const inner =
+    credentials === null
+      ? memberElement('credentials', null, habits.nullMembers)
+      : element(
+          'credentials',
+          textElement('username', credentials.username) +
+            textElement('privateKey', credentials.privateKey) +
+            textElement('publicKey', credentials.publicKey),
+        );
+  const place =
+    textElement('serverHostname', method.serverHostname) + textElement('sharedBasepath', method.sharedBasepath);
+  yield element(name, place + textElement('protocol', method.protocol) + inner);
+}
+
+async function* endTransfer(
+  method: UsedTransferMethod | undefined,
+  { job }: OperationCall,
+  { keys }: SandboxPlace,
+): AsyncGenerator<string> {
+  if (method?.protocol !== 'NetworkShare') await keys.end(job, method?.credentials?.publicKey);
+  yield '';
+}
+
+async function* listChangedFiles({ job }: OperationCall, { cluster, habits }: SandboxPlace) {
+  const files = await changedFiles(job, cluster.directory);
+  const name = 'ListChangedFilesForJobResult';
+  if (files === null) {
+    yield* absent(name, habits);
+    return;
+  }
+  const names = [...files.map((file) => listedName(file, habits)), ...Object.keys(habits.extraFiles)];
+  const entries = names.map((listed) => textElement('string', listed)).join('');
+  yield element(name, (habits.nilEntries ? nilElement('string') : '') + entries);
+}
+
+function listedName({ specificationId, path }: ListedFile, { listForm }: SandboxHabits): string {
+  if (listForm === 'triple-slash') return `${specificationId}///${path}`;
+  return listForm === 'bare' ? `${specificationId}/${path}` : `/${specificationId}/${path}`;
+}
+
+async function* downloadFile(listed: string, call: OperationCall, place: SandboxPlace) {
+  const { habits } = place;
+  const name = 'DownloadFileFromClusterResult';
+  const extra = Object.hasOwn(habits.extraFiles, listed) ? habits.extraFiles[listed] : undefined;
+  if (extra !== undefined) {
+    yield textElement(name, Buffer.from(extra).toString('base64'));
+    return;
+  }
+  const path = habits.oneLeadingSlash && !/^\/(?!\/)/.test(listed) ? undefined : pathOfListed(call.job, listed);
+  const file = path === undefined ? undefined : await openWhole({ path, listed }, call, place);
+  if (file === undefined) {
+    if (habits.missingFile === 'fault') throw new ServiceFault(`File ${listed} does not exist.`);
+    yield* absent(name, habits);
+    return;
+  }
+  try {
+    if (file.size === 0) {
+      yield element(name);
+      return;
+    }
+    yield `<${name}>`;
+    yield* base64Of(bytesOf(file));
+    yield `</${name}>`;
+  } finally {
+    await file.handle.close();
+  }
+}
+
+/** A result without a value. */
+function* absent(name: string, { nullMembers }: SandboxHabits) {
+  if (nullMembers) yield nilElement(name);
+}
