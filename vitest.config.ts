@@ -13,7 +13,7 @@ const ALONE = [
   'test/shared-modules.test.ts',
   'test/remote/soap/streaming.test.ts',
   'test/remote/soap/broken-answers.test.ts',
-  'test/sandbox/streaming.test.ts',
+  'test/simulator/streaming.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
 ];
 

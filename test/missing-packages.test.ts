@@ -20,7 +20,7 @@ async function lastLineOf(...files: string[]): Promise<string | undefined> {
 
 describe.concurrent('at its end a run', { timeout: 120_000 }, () => {
   it('names the packages for what was skipped, and no others', async () => {
-    expect(await lastLineOf('test/remote/http/tls.test.ts', 'test/sandbox/cluster/transfer-keys.test.ts')).toMatch(
+    expect(await lastLineOf('test/remote/http/tls.test.ts', 'test/simulator/cluster/transfer-keys.test.ts')).toMatch(
       /^[1-9]\d* tests were skipped, .*: apt-get install -y --no-install-recommends openssh-client openssl$/,
     );
   });

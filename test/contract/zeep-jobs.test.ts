@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Sandbox } from '../../simulator/sandbox.ts';
 import type { JobOperation } from '../../src/operations.ts';
-import { signIn } from '../sandbox/support.ts';
+import { signIn } from '../simulator/support.ts';
 import { needs } from '../support/needs.ts';
 import { ZeepClient, type ZeepOutcome } from './python.ts';
 import { LONG_MAX, LONG_MIN, VERSIONS } from './service.ts';
