@@ -20,14 +20,17 @@ const FILES_A_DIRECTORY = 100;
 interface Files {
   readonly count: number;
   readonly bytes: number;
+  /** How many of them have blanks in their names. */
+  readonly withBlanks?: number;
 }
 
 /** Files with bytes that no program can compress, below `directory`. Their names, as a service lists them. */
-function makeFiles(directory: string, { count, bytes }: Files): string[] {
+function makeFiles(directory: string, { count, bytes, withBlanks = 0 }: Files): string[] {
   const stream = createCipheriv('aes-128-ctr', 'one key for them', Buffer.alloc(16));
   const zeros = Buffer.alloc(Math.min(bytes, MIB));
   return Array.from({ length: count }, (_, index) => {
-    const name = `part-${Math.floor(index / FILES_A_DIRECTORY)}/file-${index}.dat`;
+    const [before, after] = index < withBlanks ? ['file ', ' of the run.dat'] : ['file-', '.dat'];
+    const name = `part-${Math.floor(index / FILES_A_DIRECTORY)}/${before}${index}${after}`;
     const file = path.join(directory, name);
     fs.mkdirSync(path.dirname(file), { recursive: true });
     const descriptor = fs.openSync(file, 'w');
@@ -130,6 +133,20 @@ const byWay = (way: 'scp' | 'sftp'): Measurement => ({
   goals: [{ ...goal, what: `300 files of 10 KB over ${way}, against the bare \`rsync\` command`, atMost: 2 }],
   prepare: (place) => prepare({ count: place.quick ? 30 : 300, bytes: 10 * KIB }, place, way),
 });
+
+/** The forced command takes such names apart at the blanks. */
+export const directNames: Measurement = {
+  name: 'direct-scp-names',
+  needs: [...needs, 'scp'],
+  goals: [
+    {
+      ...{ ...goal, atMost: 3 },
+      what: '308 files of 10 KB, 300 of them with blanks in their names, over scp, against the bare `rsync` command',
+    },
+  ],
+  prepare: (place) =>
+    prepare({ count: place.quick ? 38 : 308, withBlanks: place.quick ? 30 : 300, bytes: 10 * KIB }, place, 'scp'),
+};
 
 export const directByScp = byWay('scp');
 export const directBySftp = byWay('sftp');

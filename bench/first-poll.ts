@@ -49,6 +49,7 @@ function agent({ service, bytes }: Log, { directory }: Place, protocol: Protocol
       await running.until('it followed', () => running.stderr().includes('following '));
       process.kill(running.pid, 'SIGUSR2');
       const toldMs = Date.now();
+      const before = service.liveBytes();
       await run(process.execPath, [AGENT, 'watch', '-c', config, JOB_ID, '--task', TASK_ID, '--file', 'stdout']);
       const committedMs = await whenCommitted(at('state', 'agent.db'), bytes);
       const seconds = (committedMs - firstSince(toldMs, service.readAt())) / 1000;
@@ -56,7 +57,7 @@ function agent({ service, bytes }: Log, { directory }: Place, protocol: Protocol
       const mirror = fs.readFileSync(at('mirror', JOB_ID, 'live', TASK_ID, 'stdout.log'));
       if (digestOf([mirror]) !== expected) throw new Error('the mirror is not what the log is');
       const loop = JSON.parse(fs.readFileSync(at('loop.json'), 'utf8')) as LoopFigures;
-      return { ...loop, seconds };
+      return { ...loop, seconds, fetchedShare: (service.liveBytes() - before) / bytes };
     } finally {
       await running.stop();
       fs.rmSync(into, { recursive: true });
@@ -122,6 +123,11 @@ export const firstPoll: Measurement = {
       ...{ figure: 'seconds', ours: 'agent', peer: 'curl', atMost: 2.5 },
     },
     blockIn('longest block of the event loop in it', 'agent'),
+    {
+      kind: 'limit',
+      what: 'bytes of the bodies that the server sent for it, base64 included, by those of the file',
+      ...{ figure: 'fetchedShare', ours: 'agent', atMost: 1.5 },
+    },
   ],
   prepare: async (place) => {
     const log = await serveLog(place);

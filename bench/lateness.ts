@@ -17,6 +17,7 @@ export interface LateFigures {
   readonly lines: number;
   readonly medianMs: number;
   readonly latest90Ms: number;
+  readonly latest95Ms: number;
   readonly latest99Ms: number;
   readonly mostMs: number;
 }
@@ -44,6 +45,13 @@ export class Lateness {
     const sorted = this.#lateMs.toSorted((a, b) => a - b);
     const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
     const mostMs = sorted.at(-1) ?? Number.NaN;
-    return { lines: sorted.length, medianMs: at(0.5), latest90Ms: at(0.9), latest99Ms: at(0.99), mostMs };
+    return {
+      lines: sorted.length,
+      medianMs: at(0.5),
+      latest90Ms: at(0.9),
+      latest95Ms: at(0.95),
+      latest99Ms: at(0.99),
+      mostMs,
+    };
   }
 }

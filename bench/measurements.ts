@@ -1,6 +1,6 @@
 /** All measurements, in the order of the table. */
 
-import { directByScp, directBySftp, directLarge, directMany } from './direct-transfer.ts';
+import { directByScp, directBySftp, directLarge, directMany, directNames } from './direct-transfer.ts';
 import { durability } from './durability.ts';
 import { firstPoll, firstPollByRest } from './first-poll.ts';
 import { fleetBudget, fleetLeases, fleetRest, fleetTakeover } from './fleet.ts';
@@ -13,6 +13,7 @@ import type { Measurement } from './measurement.ts';
 import { costOfAJob, quietJobs } from './quiet-jobs.ts';
 import { resultByPackage, resultBySoap, resultMemory } from './result-by-soap.ts';
 import { resultLayouts } from './result-layouts.ts';
+import { serverShare } from './server-share.ts';
 import { syncOfNothing } from './sync-of-nothing.ts';
 import { viewers } from './viewers.ts';
 
@@ -29,6 +30,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   directMany,
   directByScp,
   directBySftp,
+  directNames,
   quietJobs,
   costOfAJob,
   growingJobs,
@@ -36,6 +38,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   manyJobs,
   durability,
   latency,
+  serverShare,
   idleMemory,
   longListing,
   manyResults,

@@ -9,6 +9,7 @@
  */
 import http from 'node:http';
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { actionOf } from '../src/remote/soap/contract.ts';
 import { LINE_BYTES, textOf } from './growth.ts';
 import { NAMESPACE } from './service/job.ts';
@@ -18,6 +19,8 @@ export interface MiddlewareSetting {
   readonly fileBytes: number;
   /** What a stdout grows by, in whole lines; 0 for quiet jobs. */
   readonly growingBytesPerSecond: number;
+  /** How long it works on an answer before the first byte, in milliseconds; calls beside each other do not slow it down. */
+  readonly workMs?: number;
 }
 
 /** What it was asked; times are wall-clock milliseconds. */
@@ -29,6 +32,8 @@ export interface MiddlewareFigures {
   readonly longestGapMs: number;
   /** How long a line of a stdout was there when it was first asked for: the median. */
   readonly waitedMs: number;
+  /** Milliseconds in which it worked on at least one answer. */
+  readonly busyMs: number;
 }
 
 export const SESSION = 'a-session';
@@ -61,10 +66,24 @@ class Middleware {
   /** What was shown of each stdout, by task, and how long each line had waited for that. */
   readonly #shownOf = new Map<string, number>();
   #waitsMs: number[] = [];
+  #working = 0;
+  #busySince = 0;
+  #busyMs = 0;
 
   constructor(setting: MiddlewareSetting, startedAt: number) {
     this.#setting = setting;
     this.#startedAt = startedAt;
+  }
+
+  /** Works on an answer. */
+  async work(): Promise<void> {
+    const { workMs = 0 } = this.#setting;
+    if (workMs === 0) return;
+    if (this.#working === 0) this.#busySince = performance.now();
+    this.#working += 1;
+    await sleep(workMs);
+    this.#working -= 1;
+    if (this.#working === 0) this.#busyMs += performance.now() - this.#busySince;
   }
 
   answer(request: string): string {
@@ -89,6 +108,7 @@ class Middleware {
       jobs: this.#lastCallOf.size,
       longestGapMs: this.#longestGapMs,
       waitedMs: this.#waitsMs.toSorted((a, b) => a - b)[Math.floor(this.#waitsMs.length / 2)] ?? 0,
+      busyMs: this.#busyMs + (this.#working > 0 ? performance.now() - this.#busySince : 0),
     };
   }
 
@@ -99,6 +119,8 @@ class Middleware {
     this.#longestGapMs = 0;
     this.#lastCallOf.clear();
     this.#waitsMs = [];
+    this.#busyMs = 0;
+    this.#busySince = performance.now();
   }
 
   #note(job: string): void {
@@ -137,7 +159,8 @@ async function serve(setting: MiddlewareSetting): Promise<void> {
     }
     const pieces: Buffer[] = [];
     request.on('data', (bytes: Buffer) => pieces.push(bytes));
-    request.on('end', () => {
+    request.on('end', async () => {
+      await middleware.work();
       const body = Buffer.from(middleware.answer(Buffer.concat(pieces).toString('latin1')), 'latin1');
       response.writeHead(200, { 'content-type': 'application/soap+xml; charset=utf-8', 'content-length': body.length });
       response.end(body);

@@ -39,8 +39,10 @@ export async function startMiddleware(setting: MiddlewareSetting): Promise<Runni
 export interface Watching {
   readonly jobs: number;
   readonly files: readonly LiveFileName[];
-  readonly intervalSeconds: number;
-  readonly requestsPerMinute: number;
+  /** Between polls of a job; as the agent does by itself if left out. */
+  readonly intervalSeconds?: number;
+  /** Null: the measured share of the server. */
+  readonly requestsPerMinute: number | null;
   readonly concurrency?: number;
   /** As in the configuration. */
   readonly view?: { readonly listen: string };
@@ -78,7 +80,10 @@ export class AgentPlace {
       auth: { method: 'session-code', sessionCodeFile: secret },
       mirror: { directory: this.mirror },
       state: { directory: state },
-      poll: { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
+      poll:
+        intervalSeconds === undefined
+          ? {}
+          : { minIntervalSeconds: intervalSeconds, maxIntervalSeconds: intervalSeconds },
       results: { enabled: false },
       logging: { level: 'warn' },
       view,

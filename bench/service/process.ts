@@ -16,6 +16,8 @@ export interface Service {
   readonly curl: (operation: Operation, fields: string) => string[];
   /** When it was asked for live files: milliseconds since 1970. */
   readonly readAt: () => number[];
+  /** What it sent of live files so far, in parts or raw: bytes of the bodies. */
+  readonly liveBytes: () => number;
   readonly stop: () => Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export async function startService(options: ServeOptions, directory: string): Pr
       return ['curl', '--silent', '--fail', ...headers, '--data-binary', `@${file}`, url];
     },
     readAt: () => [...serving.stdout().matchAll(/read (\d+)/g)].map(([, time]) => Number(time)),
+    liveBytes: () => [...serving.stdout().matchAll(/live (\d+)/g)].reduce((sum, [, bytes]) => sum + Number(bytes), 0),
     stop: () => serving.stop(),
   };
 }

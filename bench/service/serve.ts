@@ -1,7 +1,7 @@
 /**
  * The service as the benchmark needs it: it sends prepared answers as fast as the machine can, from a process of its
- * own, the same bytes to whoever asks, by SOAP and by REST. `serve.js FILE`, with its options as JSON, prints its port, and
- * the time of every call for live files.
+ * own, the same bytes to each client, by SOAP and by REST. `serve.js FILE`, with its options as JSON, prints its port, the
+ * time of every call for live files, and the bytes that it sent of them, in parts or raw.
  *
  * A result file is what its name says (answers.ts); live stdout of the one task has `logBytes`, and is listed as
  * `/stdout.txt` if that is among `listed`.
@@ -71,12 +71,21 @@ async function send(asked: Asked, response: http.ServerResponse): Promise<void> 
     'content-type': WRITING[asked.protocol].contentType,
     'content-length': before.length + block.length * times + after.length,
   });
-  const write = (bytes: Buffer) => response.write(bytes) || drained(response);
-  await write(before);
-  for (let time = 0; time < times; time += 1) {
-    for (let at = 0; at < block.length; at += WRITE_BYTES) await write(block.subarray(at, at + WRITE_BYTES));
+  let sentBytes = after.length;
+  const write = (bytes: Buffer) => {
+    sentBytes += bytes.length;
+    return response.write(bytes) || drained(response);
+  };
+  try {
+    await write(before);
+    for (let time = 0; time < times; time += 1) {
+      for (let at = 0; at < block.length; at += WRITE_BYTES) await write(block.subarray(at, at + WRITE_BYTES));
+    }
+    response.end(after);
+  } finally {
+    const isLive = asked.operation === 'DownloadPartsOfJobFilesFromCluster' || asked.path === LOG_PATH;
+    if (isLive) process.stdout.write(`live ${sentBytes}\n`);
   }
-  response.end(after);
 }
 
 /** Rejects if the other side is gone. */

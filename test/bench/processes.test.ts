@@ -10,7 +10,7 @@ test('what is waited for in vain, because the process ended, is an error with wh
   const fails = start(FAILS);
   await expect(fails.until('it followed', () => false)).rejects.toThrow(/ended before it followed: no such file/);
   await expect(fails.says(/port (\d+)/)).rejects.toThrow(/ended before it said .*: no such file/);
-  const idle = { calls: 0, firstCallAt: null, jobs: 0, longestGapMs: 0, waitedMs: 0 };
+  const idle = { calls: 0, firstCallAt: null, jobs: 0, longestGapMs: 0, waitedMs: 0, busyMs: 0 };
   const middleware = { url: '', startedAt: 0, figures: async () => idle, reset: async () => {}, stop: async () => {} };
   await expect(untilAsked(fails, middleware, 1)).rejects.toThrow(/ended before it asked 1 times: no such file/);
   await fails.stop();
