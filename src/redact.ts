@@ -61,6 +61,11 @@ export class Secrets {
     return this.#hide(text, 'outside');
   }
 
+  /** `text` with nothing in it that is or looks like a secret. */
+  hideAll(text: string): string {
+    return this.hide(text).replaceAll(LIKE_SECRETS, HIDDEN);
+  }
+
   /** A message of the program, whose quotes went through `hide` or `safeText`, without any secret of 8 characters or more. */
   hideInMessage(message: string): string {
     return this.#hide(message, 'program');
@@ -89,7 +94,7 @@ export class Secrets {
 
   /** The words of somebody else on one line, short and printable, with nothing in them that is or looks like a secret. */
   safeText(text: string, mostCharacters = DEFAULT_MOST_CHARACTERS): string {
-    const line = this.hide(text.slice(0, MAX_EXAMINED)).replaceAll(LIKE_SECRETS, HIDDEN).trim().replaceAll(/\s+/g, ' ');
+    const line = this.hideAll(text.slice(0, MAX_EXAMINED)).trim().replaceAll(/\s+/g, ' ');
     // Once more: what blanks held apart may stand together now.
     const characters = [...printable(this.hide(line))];
     const cut = characters.slice(0, mostCharacters).join('');

@@ -41,6 +41,7 @@ export function programOf(): Command {
   addLooking(program);
   addPasses(program);
   addSetup(program);
+  addHelp(program);
   addTryOut(program);
   return program;
 }
@@ -203,6 +204,21 @@ function addSetup(program: Command): void {
       ),
     )
     .action((shell) => void process.stdout.write(completionScript(shell, program)));
+}
+
+function addHelp(program: Command): void {
+  program
+    .command('version')
+    .description('versions of the program, Node.js, SQLite and the native modules')
+    .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent version', 'agent version --json'))
+    .action(async (options) => (await loaded(import('./commands/version.ts'))).version(options));
+
+  command(program, 'report', 'write one file to attach to a request for help, without secrets')
+    .option('-o, --output <file>', 'the file to write, or - for the standard output (default: jobtail-report-TIME.txt)')
+    .option('--log <file>', 'the log of the agent (default: the journal of systemd)')
+    .addHelpText('after', examples('agent report', 'sudo agent report', 'agent report --log ~/agent.log'))
+    .action(async (options) => (await loaded(import('./commands/report.ts'))).report(options));
 }
 
 function addTryOut(program: Command): void {

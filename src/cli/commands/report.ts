@@ -1,0 +1,160 @@
+/**
+ * `agent report`: one text file to attach to a request for help. It holds the versions, the configuration, what `status`
+ * and `check` print, the metrics and the last log lines. No secret is in it: the secrets that the configuration names are
+ * read and removed wherever they occur, and so is all that looks like one.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { printableJson, printableLines } from '../../printable.ts';
+import { Secrets } from '../../redact.ts';
+import { answerOf } from '../check/description.ts';
+import { untilStopped } from '../process.ts';
+import { secretsOf } from '../report/secrets-of.ts';
+import { endOfFile, journalOf, printedByProgram } from '../report/sources.ts';
+import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+import { versionReport } from './version.ts';
+
+export interface ReportOptions extends ConfigOption {
+  /** `-` is the standard output. */
+  readonly output?: string;
+  readonly log?: string;
+}
+
+const STANDARD_OUTPUT = '-';
+/** `check` waits for each step of a connection that does not answer. */
+const MAX_CHECK_MS = 120_000;
+const MAX_STATUS_MS = 30_000;
+/** In command lines of the configuration, arguments may be secrets. */
+const COMMAND_KEYS = /^argv$|command$/i;
+
+export async function report(options: ReportOptions): Promise<void> {
+  if (options.output === STANDARD_OUTPUT) await untilStopped((signal) => printReport(options, signal));
+  else await writeReport(options);
+}
+
+/**
+ * The file belongs to the caller: it is made before the command becomes the owner of the state, by running this command
+ * again with the file as its standard output.
+ */
+async function writeReport({ output, config, log }: ReportOptions): Promise<void> {
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const file = path.resolve(output ?? `jobtail-report-${time}.txt`);
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const opened = await fs.open(file, flags, 0o600).catch((thrown: unknown) => {
+    throw new JobtailError('local-io', `cannot write ${file}: ${asJobtailError(thrown).message}`, {
+      hint: 'name another file with --output FILE',
+    });
+  });
+  try {
+    const args = ['report', '--output', STANDARD_OUTPUT];
+    if (config !== undefined) args.push('--config', config);
+    if (log !== undefined) args.push('--log', log);
+    const line = [...process.execArgv, process.argv[1] ?? '', ...args];
+    const env = { ...process.env, NO_COLOR: '1' };
+    const child = spawn(process.execPath, line, { stdio: ['ignore', opened.fd, 'inherit'], env });
+    // Ctrl-C reaches both processes.
+    process.on('SIGINT', () => {});
+    const [code] = (await once(child, 'exit')) as [number | null];
+    if (code === 0) process.stdout.write(`${file}\n`);
+    else await fs.rm(file, { force: true });
+    process.exitCode = code ?? EXIT.interrupted;
+  } finally {
+    await opened.close();
+  }
+}
+
+async function printReport(options: ReportOptions, signal: AbortSignal): Promise<void> {
+  let config: Config | undefined;
+  let configError: unknown;
+  try {
+    config = await configurationAsOwner(options);
+  } catch (thrown) {
+    configError = thrown;
+  }
+  const secrets = new Secrets(Number.POSITIVE_INFINITY);
+  const unread = config === undefined ? [] : await secretsOf(config, secrets, signal);
+  const section = async (name: string, read: () => Promise<string> | string) => {
+    const text = await textOf(read);
+    signal.throwIfAborted();
+    process.stdout.write(`\n==== ${name} ====\n${secrets.hideAll(withoutCredentials(text)).trimEnd()}\n`);
+  };
+  // A command that uses the same configuration, whichever way it was found.
+  const own = (args: readonly string[], totalMs: number) => {
+    if (config === undefined) throw configError;
+    return printedByProgram([...args, '--config', config.file], totalMs, signal);
+  };
+  process.stdout.write('jobtail report. Read it before you send it. Secrets are replaced by ***.\n');
+  await section('report', () => headOf(unread));
+  await section('version', () => printableJson(versionReport(), 2));
+  await section('configuration', () => {
+    if (config === undefined) throw configError;
+    return configurationText(config);
+  });
+  await section('status', () => own(['status', '--json'], MAX_STATUS_MS));
+  await section('check', () => own(['check'], MAX_CHECK_MS));
+  await section('metrics', () => metricsOf(config, signal));
+  await section('log', async () => {
+    const lines = options.log === undefined ? journalOf(config?.file, signal) : endOfFile(options.log);
+    return withoutAssignments(await lines);
+  });
+}
+
+/** A section that cannot be read holds the reason; the others follow. */
+async function textOf(read: () => Promise<string> | string): Promise<string> {
+  try {
+    return printableLines(await read());
+  } catch (thrown) {
+    const { message, hint } = asJobtailError(thrown);
+    return printableLines(`not available: ${message}${hint === undefined ? '' : `\n${hint}`}`);
+  }
+}
+
+function headOf(unread: readonly string[]): string {
+  const proxies = Object.keys(process.env).filter((name) => /^(https?|all|no)_proxy$/i.test(name));
+  const lines = [
+    `time: ${new Date().toISOString()}`,
+    `system: ${os.type()} ${os.release()}, ${os.availableParallelism()} processors, ${os.totalmem()} bytes of memory`,
+    `user: ${process.geteuid?.() ?? 'unknown'}`,
+    `environment variables that are set: ${proxies.length === 0 ? 'none of a proxy' : proxies.join(', ')}`,
+    ...unread.map((message) => `a secret cannot be read, so this report was not searched for it: ${message}`),
+  ];
+  return lines.join('\n');
+}
+
+/** As it takes effect, with the defaults; comments of the file are left out. */
+function configurationText(config: Config): string {
+  const shown = (key: string, value: unknown) =>
+    COMMAND_KEYS.test(key) && Array.isArray(value) ? [value[0], `(${value.length - 1} arguments, not shown)`] : value;
+  return printableJson(JSON.parse(JSON.stringify(config, shown)), 2);
+}
+
+async function metricsOf(config: Config | undefined, signal: AbortSignal): Promise<string> {
+  const listen = config?.metrics.listen ?? null;
+  if (listen === null) return 'not available: metrics.listen is not set';
+  const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
+  const url = `http://${host}:${listen.port}/metrics`;
+  const answer = await answerOf(url, signal);
+  if (answer === undefined) return `not available: ${url} does not answer`;
+  return answer.status === 200 ? answer.text : `not available: ${url} answers with status ${answer.status}`;
+}
+
+/** Addresses without user, password and query. */
+function withoutCredentials(text: string): string {
+  return text
+    .replaceAll(/(\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@"'<>]{1,1000}@/gi, '$1***@')
+    .replaceAll(/(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^\s?"'<>]{1,1000}\?)[^\s"'<>]+/gi, '$1***');
+}
+
+/** Log lines without what is assigned to a word for a secret: `password=...`, `"token": "..."`. */
+function withoutAssignments(text: string): string {
+  return text.replaceAll(
+    /((?:pass(?:word|wd|phrase)?|token|secret|api[-_]?key|session[-_]?code)["']?\s{0,4}[=:]\s{0,4}["']?)[^\s"',;&]+/gi,
+    '$1***',
+  );
+}

@@ -1,0 +1,96 @@
+/** `agent version`: the program, and what it runs on. */
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { asJobtailError } from '../../errors.ts';
+import { printable, printableJson } from '../../printable.ts';
+import { sqliteVersion } from '../../store/native.ts';
+import { versionOfProgram } from '../process.ts';
+
+export interface VersionOptions {
+  readonly json?: boolean;
+}
+
+/** An installed package that is not bundled. A module that cannot be used says why in `error`. */
+interface InstalledModule {
+  readonly version: string | null;
+  readonly isNative: boolean;
+  readonly error: string | null;
+}
+
+const require = createRequire(import.meta.url);
+
+export function version({ json }: VersionOptions): void {
+  const report = versionReport();
+  if (json === true) process.stdout.write(`${printableJson(report, 2)}\n`);
+  else process.stdout.write(textOf(report));
+}
+
+/** The contract of `--json`: keys are added, never taken away, while the version is 1. */
+export function versionReport() {
+  return {
+    version: 1,
+    program: { name: 'jobtail', version: versionOfProgram(), file: fs.realpathSync(process.argv[1] ?? '') },
+    node: { version: process.versions.node, file: process.execPath },
+    platform: { system: process.platform, architecture: process.arch, glibc: glibcVersion() },
+    sqlite: unlessThrown(sqliteVersion),
+    modules: {
+      'better-sqlite3': installed('better-sqlite3', () => void sqliteVersion()),
+      // Optional: without them there are no notifications of systemd, and no fleet.
+      'unix-dgram': installed('unix-dgram', () => void require('unix-dgram')),
+      'pg-boss': installed('pg-boss'),
+    },
+  };
+}
+
+function textOf({ program, node, platform, sqlite, modules }: ReturnType<typeof versionReport>): string {
+  const glibc = platform.glibc === null ? '' : `, glibc ${platform.glibc}`;
+  const lines = [
+    `${program.name} ${program.version}`,
+    `Node.js ${node.version} (${platform.system}-${platform.architecture}${glibc})`,
+    `SQLite ${sqlite ?? 'not available'}`,
+    ...Object.entries(modules).map(([name, { version: found, error }]) =>
+      printable(`${name} ${found ?? 'not installed'}${error === null ? '' : ` (cannot be loaded: ${error})`}`),
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function unlessThrown(read: () => string): string | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+/** The version of a package, and whether `load` goes through. */
+function installed(name: string, load?: () => void): InstalledModule {
+  const found = packageVersion(name);
+  const module = { version: found, isNative: load !== undefined };
+  if (found === null || load === undefined) return { ...module, error: null };
+  try {
+    load();
+    return { ...module, error: null };
+  } catch (thrown) {
+    return { ...module, error: asJobtailError(thrown).message.split('\n')[0] ?? '' };
+  }
+}
+
+/** Read from the file: the exports of a package need not include its package.json. */
+function packageVersion(name: string): string | null {
+  for (const directory of require.resolve.paths(name) ?? []) {
+    const file = path.join(directory, name, 'package.json');
+    if (fs.existsSync(file)) return (JSON.parse(fs.readFileSync(file, 'utf8')) as { version: string }).version;
+  }
+  return null;
+}
+
+/** Null on other systems, and where another C library is used. */
+function glibcVersion(): string | null {
+  if (process.platform !== 'linux' || process.report === undefined) return null;
+  // Without it, the report resolves the names of all connections.
+  Object.assign(process.report, { excludeNetwork: true });
+  const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return header?.glibcVersionRuntime ?? null;
+}

@@ -1,0 +1,185 @@
+/** `agent version` and `agent report`: what is in them, and that no secret is. */
+import { generateKeyPairSync } from 'node:crypto';
+import fs from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { Place } from '../support/e2e-place.ts';
+import { expectNoSecret, PASSWORD, quotationsOf } from '../support/e2e-secrets.ts';
+import { PATIENCE, until } from '../support/e2e-until.ts';
+import { freePort } from '../support/free-port.ts';
+
+const SECTIONS = ['report', 'version', 'configuration', 'status', 'check', 'metrics', 'log'];
+
+/** The sections of a report, by their names. */
+function sectionsOf(text: string): Record<string, string> {
+  const parts = text.split(/^==== (.*) ====$/m).slice(1);
+  return Object.fromEntries(
+    parts.flatMap((name, at) => (at % 2 === 0 ? [[name, parts[at + 1]?.trim() ?? '']] : [])),
+  ) as Record<string, string>;
+}
+
+/** Runs `agent report` with other arguments; the text of the file that it prints. */
+async function reportOf(place: Place, args: readonly string[], env: Record<string, string> = {}): Promise<string> {
+  const { code, stdout, stderr } = await place.startAt(place.configFile, ['report', ...args], { env }).ended;
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const file = stdout.trimEnd();
+  expect(path.dirname(file)).toBe(place.directory);
+  expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+  const text = fs.readFileSync(file, 'utf8');
+  fs.rmSync(file);
+  return `${text}\n${stderr}`;
+}
+
+it.concurrent('version: the program, Node.js, SQLite and the native modules', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const { version } = JSON.parse(fs.readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  const report = JSON.parse((await place.plain(['version', '--json'])).stdout);
+  expect(report).toMatchObject({
+    version: 1,
+    program: { name: 'jobtail', version },
+    node: { version: process.versions.node },
+    sqlite: expect.stringMatching(/^3\.\d+\.\d+$/),
+    modules: { 'better-sqlite3': { version: expect.any(String), isNative: true, error: null } },
+  });
+  const { stdout } = await place.plain(['version']);
+  expect(stdout).toContain(`jobtail ${version}\n`);
+  expect(stdout).toContain(`SQLite ${report.sqlite}\n`);
+});
+
+it.concurrent('report: everything that helps, of an agent that runs', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  fs.writeFileSync(job.tasks[0]?.files.stdout ?? '', 'hello\n');
+  // The first name of the listing is quoted by `check`.
+  fs.writeFileSync(path.join(path.dirname(job.tasks[0]?.files.stdout ?? ''), `0-${sandbox.secrets.password}`), 'x\n');
+  const port = await freePort();
+  const metrics = { listen: `127.0.0.1:${port}` };
+  const view = { listen: `127.0.0.1:${await freePort()}` };
+  place.configure(sandbox, { watch: [{ job: job.jobId, tasks: [job.tasks[0]?.taskId] }], metrics, view });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  const tokenFile = path.join(place.state, 'view-token');
+  await until('the token of the view', () => fs.existsSync(tokenFile));
+  const token = fs.readFileSync(tokenFile, 'utf8').trim();
+  const code = await sandbox.sessionCode();
+  const log = path.join(place.directory, 'agent.log');
+  const planted = [sandbox.secrets.password, token].flatMap((secret) => [secret, ...quotationsOf(secret)]);
+  fs.writeFileSync(log, `${agent.stderr}${planted.join('\n')}\nSession ${code}\nthe last line\n`);
+  const text = await reportOf(place, ['--log', log]);
+  const found = sectionsOf(text);
+  expect(Object.keys(found)).toEqual(SECTIONS);
+  expect(found['version']).toContain('"sqlite": "3.');
+  expect(found['configuration']).toContain(`"fileTransferUrl": "${sandbox.baseUrl}/FileTransferWs"`);
+  expect(found['status']).toContain(`"jobId": "${job.jobId}"`);
+  expect(found['check']).toMatch(/✓ sign-in/);
+  expect(found['check']).toMatch(/✓ call/);
+  expect(found['metrics']).toMatch(/^jobtail_build_info\{/m);
+  expect(found['log']).toContain('"msg":"signed in"');
+  expect(found['log']).toContain('the last line');
+  expectNoSecret(new Map([['report', Buffer.from(text)]]), [sandbox.secrets.password, token, code]);
+});
+
+it.concurrent('report: no secret from any place', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const keyLine = key.split('\n')[1] ?? '';
+  const secrets = {
+    password: PASSWORD,
+    argument: 'Zq93b1f7c2d4e8',
+    database: 'Xk5e0a8b61c3f7',
+    proxy: 'kw-Proxy-7d92c04e1f',
+    comment: 'kw-Comment-1a2b3c4d5e',
+    assigned: 'kw-Assigned-6f7e8d9c0b',
+    bearer: 'kw-Bearer-0c1d2e3f4a',
+    query: 'kw-Query-8b7a6c5d4e',
+  };
+  const fileOf = (name: string, text: string) => {
+    const file = path.join(place.directory, name);
+    fs.writeFileSync(file, text, { mode: 0o600 });
+    return file;
+  };
+  const passwordFile = fileOf('password', PASSWORD);
+  const known = [PASSWORD, secrets.argument, secrets.database, keyLine];
+  // What listens there may be any program.
+  const server = createServer((_, response) => void response.end(`# ${known.join(' ')} Bearer ${secrets.bearer}\n`));
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  context.onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    service: {
+      fileTransferUrl: `http://127.0.0.1:${port}/FileTransferWs?key=${secrets.query}`,
+      namespace: `http://sandbox.example.org/`,
+      baseUrl: `http://127.0.0.1:${port}`,
+      tls: { keyFile: fileOf('key.pem', key), certFile: fileOf('cert.pem', 'no certificate') },
+    },
+    auth: {
+      method: 'password',
+      username: PASSWORD,
+      passwordCommand: ['sh', '-c', 'cat "$0"', passwordFile, secrets.argument],
+    },
+    mirror: { directory: place.mirror },
+    state: { directory: place.state },
+    metrics: { listen: `127.0.0.1:${port}` },
+    fleet: { urlFile: fileOf('database', `postgresql://agent:${secrets.database}@127.0.0.1:1/jobtail`) },
+  };
+  const log = fileOf(
+    'agent.log',
+    [
+      ...known.flatMap((secret) => [secret, ...quotationsOf(secret)]),
+      `proxy http://someone:${secrets.proxy}@proxy.example.org:3128`,
+      `{"token": "${secrets.assigned}", "password":"${secrets.assigned}"} secret=${secrets.assigned}&x=1`,
+      `authorization: Bearer ${secrets.bearer}`,
+      `GET https://mw.example.org/a?session=${secrets.query}`,
+      key,
+    ].join('\n'),
+  );
+  const env = { HTTPS_PROXY: `http://someone:${secrets.proxy}@127.0.0.1:1`, NO_PROXY: secrets.proxy };
+  place.writeConfig(`# ${secrets.comment}\n${JSON.stringify(config)}`);
+  const text = await reportOf(place, ['--log', log], env);
+  const found = sectionsOf(text);
+  expect(Object.keys(found)).toEqual(SECTIONS);
+  expect(found['metrics']).toMatch(/^# \*\*\* .*\*\*\*$/);
+  expect(found['log']).toContain('proxy http://***@proxy.example.org:3128');
+  expect(found['configuration']).toContain('(4 arguments, not shown)');
+  expectNoSecret(new Map([['report', Buffer.from(text)]]), [...Object.values(secrets), keyLine]);
+
+  fs.rmSync(passwordFile);
+  const without = sectionsOf(await reportOf(place, ['--log', log], env));
+  expect(without['report']).toContain(
+    'a secret cannot be read, so this report was not searched for it: the program sh',
+  );
+});
+
+it.concurrent('report: of a configuration that is wrong, with secrets in it', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const secret = 'kw-InTheFile-93b1f7c2d4';
+  place.writeConfig(
+    JSON.stringify({
+      password: secret,
+      service: { fileTransferUrl: `http://alice:${secret}@127.0.0.1/x`, proxy: `http://alice:${secret}@127.0.0.1:1` },
+      auth: { method: 'password', username: 'alice', password: secret, token: secret },
+      fleet: { url: `postgresql://alice:${secret}@127.0.0.1/x?password=${secret}` },
+    }),
+  );
+  const text = await reportOf(place, []);
+  const found = sectionsOf(text);
+  expect(Object.keys(found)).toEqual(SECTIONS);
+  expect(found['configuration']).toContain('auth.password: expected no secret in this file');
+  expect(found['version']).toContain('"sqlite": "3.');
+  expectNoSecret(new Map([['report', Buffer.from(text)]]), [secret]);
+});
+
+it.concurrent('report: writes over no file, and leaves none behind', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const file = path.join(place.directory, 'mine.txt');
+  fs.writeFileSync(file, 'mine');
+  place.writeConfig('{}');
+  const { code, stderr } = await place.agent('report', '--output', file);
+  expect(code).toBe(8);
+  expect(stderr).toContain(`cannot write ${file}`);
+  expect(fs.readFileSync(file, 'utf8')).toBe('mine');
+});
