@@ -219,4 +219,6 @@ export const MIGRATIONS: readonly string[] = [
     state_id TEXT NOT NULL
   ) STRICT;
   `,
+  // A checksum of the committed bytes, by which a mirror that was written to is known to have them still.
+  'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
 ];

@@ -39,7 +39,7 @@ const OWN_COLUMNS = ['revision', 'lease_id'];
 /** A mirror directory that has nothing of what the rows say: all of it is asked for again. */
 const ELSEWHERE: Partial<Record<PortableTable, Readonly<Record<string, unknown>>>> = {
   live_files: {
-    ...{ position: 0, fingerprint: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
+    ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
     ...{ rotation: null, copy_mark: null, verified: null },
   },
 };

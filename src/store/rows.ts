@@ -51,6 +51,8 @@ export interface LiveFileRow extends LiveFileKey {
   readonly position: number;
   readonly generation: number;
   readonly fingerprint: string | null;
+  /** The CRC-32 of all bytes before the position; null where an earlier version committed them, or they were written anew. */
+  readonly checksum: number | null;
   /** Stretches before the position whose bytes could not be had, in order. */
   readonly inexact: readonly InexactRegion[];
   /** Inode and modification time of the mirror after the last write of the agent; without the time, it counts as modified. */

@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { mirroredJob } from '../support/e2e-job.ts';
-import type { Place } from '../support/e2e-place.ts';
+import { mirroredJob, orderOf, submitQuietJob } from '../support/e2e-job.ts';
+import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 /** Not UTF-8 here and there, more than one overlap long, and whole at its end. */
@@ -23,7 +23,10 @@ async function leftJob(context: Parameters<typeof Place.make>[0]) {
 }
 
 /** The job grew; the mirror does too, in place, and nothing is lost, repeated, or kept as a generation. */
-async function expectItGoesOn({ place, job, stdout, mirror }: Awaited<ReturnType<typeof leftJob>>, inode: number) {
+async function expectItGoesOn(
+  { place, job, stdout, mirror }: Omit<Awaited<ReturnType<typeof leftJob>>, 'sandbox' | 'database'>,
+  inode: number,
+) {
   await place.mirrored(job, 'stdout');
   expect(fs.readFileSync(mirror).equals(fs.readFileSync(stdout))).toBe(true);
   expect(fs.statSync(mirror).ino).toBe(inode);
@@ -58,6 +61,45 @@ describe.concurrent('a state', PATIENCE, () => {
         path: expect.stringContaining(aside[0] ?? ''),
       });
     }
+  });
+
+  it('that is an older copy costs the overlap and what the copy lacks, after a kill as well', async (context) => {
+    const place = Place.make(context);
+    const { sandbox, job, task, mirror } = await submitQuietJob(place);
+    const { stdout } = task.files;
+    // What no text shows comes raw, whatever the state is.
+    const lines = Buffer.from(CONTENT.toString('latin1').replaceAll('\xff', ''), 'latin1');
+    fs.writeFileSync(stdout, lines);
+    place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
+    const first = await place.run();
+    await place.mirrored(job, 'stdout');
+    first.signal('SIGTERM');
+    await first.ended;
+    fs.cpSync(place.state, `${place.state}.copy`, { recursive: true });
+
+    const agent = await place.run();
+    for (let times = 0; times < 12; times++) {
+      fs.appendFileSync(stdout, lines);
+      await place.mirrored(job, 'stdout');
+    }
+    await agent.kill();
+    fs.rmSync(place.state, { recursive: true });
+    fs.renameSync(`${place.state}.copy`, place.state);
+    const before = (await sandbox.calls()).length;
+    const inode = fs.statSync(mirror).ino;
+    fs.appendFileSync(stdout, lines);
+    await place.run();
+    await place.mirrored(job, 'stdout');
+
+    const calls = (await sandbox.calls()).slice(before);
+    const offsets = calls.flatMap(({ entries = [] }) =>
+      entries.flatMap((entry) => (entry?.fileType === 'StandardOutputFile' ? [Number(entry.offset)] : [])),
+    );
+    expect(offsets.length).toBeGreaterThan(0);
+    // The overlap, and what is before it to show how the service decodes.
+    expect(Math.min(...offsets)).toBeGreaterThan(lines.length - 256 - 1_100);
+    expect(calls.filter(({ operation }) => operation === 'DownloadFileFromCluster')).toEqual([]);
+    await expectItGoesOn({ place, job, stdout, mirror }, inode);
   });
 
   it('that another process locks is said, and waited for', async (context) => {

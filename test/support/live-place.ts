@@ -17,6 +17,7 @@ export const NEW_ROW: LiveFileRow = {
   position: 0,
   generation: 1,
   fingerprint: null,
+  checksum: null,
   inexact: [],
   inode: null,
   modifiedNs: null,

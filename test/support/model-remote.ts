@@ -27,6 +27,8 @@ export class ModelRemote implements Remote {
   readonly failures: JobtailError[] = [];
   /** Runs before each call is answered; what it does to the files is seen by the call. */
   beforeCall: () => void | Promise<void> = () => {};
+  /** Called with each request for a part, after `beforeCall`. */
+  onPartRequest: (request: PartRequest) => void = () => {};
   /** Contents that were handed out and not given back. */
   held = 0;
   calls = 0;
@@ -35,6 +37,7 @@ export class ModelRemote implements Remote {
 
   async readParts(_jobId: JobId, wanted: readonly PartRequest[], signal: AbortSignal): Promise<Parts> {
     await this.#begin(signal);
+    for (const request of wanted) this.onPartRequest(request);
     if (wanted.some((request) => this.poisoned.has(keyText(request))))
       throw new JobtailError('fault', 'one of the files cannot be read');
     if (wanted.some(({ offset }) => offset > MAX_OFFSET)) throw new JobtailError('fault', 'no place in a file');

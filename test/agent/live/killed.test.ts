@@ -312,6 +312,87 @@ describe('what may be damaged is taken back', () => {
   });
 });
 
+describe('bytes that were committed are requested again as far as the overlap only', () => {
+  /** Characters beyond ASCII are looked for so far before the overlap, and an offset is moved to the beginning of one. */
+  const MOST_AGAIN_BYTES = 256 + 1_024 + 68;
+  const COMMITTED = 'a line of the log, which is long\n'.repeat(1_000);
+  const TAIL = 'and one more\n'.repeat(100);
+
+  /** Copies the state, grows and commits more, and is killed at `step` of the poll after that. */
+  async function killed(step: string, options: Partial<EngineOptions>): Promise<Place> {
+    const place = new Place(options);
+    place.has(COMMITTED);
+    await place.polls();
+    fs.cpSync(path.join(place.directory, 'state'), path.join(place.directory, 'older'), { recursive: true });
+    place.has(COMMITTED + TAIL);
+    await place.polls(1);
+    place.has(COMMITTED + TAIL + TAIL);
+    await place.killedAt(step);
+    return place;
+  }
+
+  /** Another process writes to the mirror's directory, or the machine starts anew, before the next start. */
+  const BEFORE_START: Record<string, (place: Place) => Partial<EngineOptions> | undefined> = {
+    'a kill': () => undefined,
+    'another start of the machine': () => ({ bootId: 'another boot' }),
+    'a start that does not know the boot': () => ({ bootId: null }),
+    'an older copy of the state': ({ directory }) => {
+      fs.rmSync(path.join(directory, 'state'), { recursive: true });
+      fs.renameSync(path.join(directory, 'older'), path.join(directory, 'state'));
+      return undefined;
+    },
+    'a copy of the mirror': ({ engine }) => {
+      const mirror = engine.mirror(STDOUT);
+      fs.copyFileSync(mirror, `${mirror}.copy`);
+      fs.renameSync(`${mirror}.copy`, mirror);
+      return undefined;
+    },
+    'a mirror that was touched': ({ engine }) => {
+      fs.utimesSync(engine.mirror(STDOUT), 1, 1);
+      return undefined;
+    },
+  };
+
+  const KILLS: readonly (readonly [step: string, bootId: string | null])[] = [
+    ['append:mark', 'this boot'],
+    ['append:written', 'this boot'],
+    ['append:written', null],
+    ['flush:begin', null],
+    ['flush:end', 'this boot'],
+    ['flush:end', null],
+  ];
+
+  test.each(Object.keys(BEFORE_START).flatMap((what) => KILLS.map((kill) => [what, ...kill] as const)))(
+    'after %s, killed at %s on %s',
+    async (what, step, bootId) => {
+      const place = await killed(step, { bootId });
+      const options = BEFORE_START[what]?.(place);
+      place.start(options ?? { bootId });
+      const { length } = COMMITTED + TAIL + TAIL;
+      const uncommitted = length - (place.row?.position ?? 0);
+      const { textBytes, rawBytes } = place.remote;
+      await place.polls(1);
+      expect(place.remote.textBytes - textBytes).toBeLessThanOrEqual(MOST_AGAIN_BYTES + uncommitted);
+      expect(place.remote.rawBytes).toBe(rawBytes);
+      expect([place.read(), place.read(1)]).toEqual([COMMITTED + TAIL + TAIL, undefined]);
+
+      // Once that is committed, the mirror need not be read again.
+      expect(place.row).toMatchObject({ position: length, inode: expect.any(String), bootId: null });
+      const { ino, mtimeNs } = fs.statSync(place.engine.mirror(STDOUT), { bigint: true });
+      expect(place.row).toMatchObject({ inode: String(ino), modifiedNs: String(mtimeNs) });
+    },
+  );
+
+  test('but a mirror whose committed bytes were changed is compared from its beginning', async () => {
+    const place = await killed('append:written', { bootId: null });
+    const mirror = place.engine.mirror(STDOUT);
+    fs.writeFileSync(mirror, fs.readFileSync(mirror).fill('#', 700, 710));
+    place.start({ bootId: null });
+    await place.polls();
+    expect([place.read(), place.read(1)]).toEqual([COMMITTED + TAIL + TAIL, undefined]);
+  });
+});
+
 test('the boot of the machine is what the system says, and not known where it says nothing', () => {
   const file = path.join(temporaryDirectory(), 'boot_id');
   expect(readBootId(file)).toBeNull();

@@ -62,7 +62,7 @@ export async function finishRotation(
     await checkpoint('rotation:copy');
     if (keep > 0) await copyDurably(mirror.path, copyOf(at, mirror));
     // What was promised of the mirror is now promised by the copy.
-    at = { ...at, rotation: 'copied', position: 0, fingerprint: null, inexact: [] };
+    at = { ...at, rotation: 'copied', position: 0, fingerprint: null, checksum: null, inexact: [] };
     await checkpoint('rotation:copied');
     options.commit(at);
   }

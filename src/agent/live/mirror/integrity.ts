@@ -10,12 +10,24 @@ export type Integrity = 'intact' | 'modified' | 'unknown';
 
 /**
  * A mirror that is longer than committed is what a kill leaves behind, if bytes were being appended (`bootId`) and this
- * process itself had not left it as it was committed (`leftIntact`); the bytes behind the position are compared anyway.
- * Anything else was done by somebody else.
+ * process itself had not left it as it was committed (`leftIntact`). Where that is not known, because the state is an
+ * older copy, or the machine lost power, the checksum of the committed bytes decides (`hasCommittedBytes`). The bytes
+ * after the committed offset are compared with the remote file in any case.
  */
-export function integrityOf(row: LiveFileRow, look: MirrorLook, leftIntact: boolean): Integrity {
+export async function integrityOf(
+  row: LiveFileRow,
+  look: MirrorLook,
+  leftIntact: boolean,
+  hasCommittedBytes: () => Promise<boolean>,
+): Promise<Integrity> {
   if (row.inode === null) return look.length > 0 ? 'unknown' : 'intact';
-  if (row.modifiedNs === null || look.inode !== row.inode || look.length < row.position) return 'modified';
+  if (row.modifiedNs === null || look.length < row.position) return 'modified';
+  if (isAsCommitted(row, look)) return 'intact';
   const wasAppending = row.bootId !== null && !leftIntact && look.length > row.position;
-  return look.modifiedNs === row.modifiedNs || wasAppending ? 'intact' : 'modified';
+  if (wasAppending && look.inode === row.inode) return 'intact';
+  return (await hasCommittedBytes()) ? 'intact' : 'modified';
 }
+
+/** Whether the system shows the file that was committed, and no later write. */
+export const isAsCommitted = (row: LiveFileRow, look: MirrorLook) =>
+  look.inode === row.inode && look.modifiedNs === row.modifiedNs;

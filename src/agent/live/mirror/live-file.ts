@@ -155,7 +155,7 @@ export class LiveFile {
   async mend(pieces: readonly Buffer[]): Promise<void> {
     this.#row.beginWriting();
     // A kill may leave some of them there: then the bytes are others than those that were committed, and no edit.
-    this.#row.commit({ fingerprint: null });
+    this.#row.commit({ fingerprint: null, checksum: null });
     for (const [index, { start }] of this.row.inexact.entries())
       await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
     await this.#options.checkpoint('mend:written');
@@ -170,7 +170,7 @@ export class LiveFile {
     if (length < this.row.position) {
       const fingerprint = await this.#mirror.fingerprint(length);
       const inexact = regionsBefore(this.row.inexact, length);
-      this.#row.commit({ position: length, fingerprint, modifiedNs: null, bootId: null, inexact });
+      this.#row.commit({ position: length, fingerprint, checksum: null, modifiedNs: null, bootId: null, inexact });
     }
     await this.#writer.cut(length);
     this.#compared = Math.min(this.#compared, length);
@@ -209,10 +209,18 @@ export class LiveFile {
     await this.#flush();
     const position = this.#compared;
     const fingerprint = await this.#mirror.fingerprint(position);
+    const checksum = await this.#checksum(position);
     const { inode, modifiedNs } = await this.#mirror.look();
-    this.#row.set({ position, fingerprint, inode, modifiedNs, bootId: null });
+    this.#row.set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
     await this.#options.checkpoint('flush:end');
     return this.row;
+  }
+
+  /** The checksum of the bytes before `position`: that of the committed ones, continued. */
+  async #checksum(position: number): Promise<number> {
+    const { checksum: value, position: committed } = this.row;
+    const known = value === null || committed > position ? undefined : { position: committed, value };
+    return await this.#mirror.checksum(position, known);
   }
 
   /** The row was committed: from now on, whoever else touches the mirror is found out. */

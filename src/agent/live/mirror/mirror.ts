@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import fs, { type BigIntStats, constants } from 'node:fs';
 import path from 'node:path';
+import { crc32 } from 'node:zlib';
 import { asJobtailError } from '../../../errors.ts';
 import type { JobId, LiveFileKey } from '../../../job.ts';
 import { liveParts } from '../../../mirror-paths.ts';
@@ -13,6 +14,14 @@ import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll 
 
 /** Bytes before the position that the fingerprint is made of. */
 export const FINGERPRINT_BYTES = 1024;
+
+const CHECKSUM_STEP_BYTES = 1024 * 1024;
+
+/** That of the bytes before `position`. */
+interface Checksum {
+  readonly position: number;
+  readonly value: number;
+}
 
 /** How a mirror stands on disk. */
 export interface MirrorLook {
@@ -129,6 +138,14 @@ export class Mirror {
     if (position === 0) return null;
     const bytes = await this.read(Math.max(0, position - FINGERPRINT_BYTES), position);
     return createHash('sha256').update(bytes).digest('hex');
+  }
+
+  /** The CRC-32 of the bytes before `position`; `known` is that of the bytes before an earlier one. */
+  async checksum(position: number, known: Checksum = { position: 0, value: 0 }): Promise<number> {
+    let { value } = known;
+    for (let at = known.position; at < position; at += CHECKSUM_STEP_BYTES)
+      value = crc32(await this.read(at, Math.min(position, at + CHECKSUM_STEP_BYTES)), value);
+    return value;
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@ import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
 import { regionsBefore } from './inexact-regions.ts';
-import { integrityOf } from './integrity.ts';
+import { integrityOf, isAsCommitted } from './integrity.ts';
 import { LiveFile, type LiveFileOptions } from './live-file.ts';
 import { LiveRow } from './live-row.ts';
 import { MirrorWriter } from './mirror-writer.ts';
@@ -26,7 +26,11 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     const liveRow = new LiveRow({ ...found, bootId: null, inexact }, memory, options);
     // A flush failed: no start may take what is not promised for right, whatever the system still shows of it.
     const writer = new MirrorWriter(mirror, length, () => liveRow.commit({ bootId: null }));
-    const integrity = integrityOf(found, look, memory.leftIntact === true);
+    const hasCommittedBytes = async () =>
+      found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
+    const integrity = await integrityOf(found, look, memory.leftIntact === true, hasCommittedBytes);
+    // The checksum need not be computed again at the next poll.
+    if (integrity === 'intact' && !isAsCommitted(found, look)) liveRow.markChanged();
     const file = new LiveFile({ row: liveRow, mirror, writer, integrity }, options);
     if (isWritten) await file.promiseWritten();
     return file;

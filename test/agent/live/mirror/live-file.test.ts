@@ -161,23 +161,38 @@ test.each([
 });
 
 describe('a mirror that is opened', () => {
-  const row = { ...NEW_ROW, position: 10, inode: '7', modifiedNs: '100' };
+  const row = { ...NEW_ROW, position: 10, checksum: 5, inode: '7', modifiedNs: '100' };
   const appending = { ...row, bootId: 'this one' };
   const look = { length: 10, inode: '7', modifiedNs: '100' };
 
   test.each([
     ['as it was left', row, look, false, 'intact'],
     ['longer, as a kill leaves it', appending, { ...look, length: 12, modifiedNs: '200' }, false, 'intact'],
-    ['longer, though nothing was being appended', row, { ...look, length: 12, modifiedNs: '200' }, false, 'modified'],
-    ['longer, though left in order', appending, { ...look, length: 12, modifiedNs: '200' }, true, 'modified'],
-    ['changed while it was appended to', appending, { ...look, modifiedNs: '200' }, false, 'modified'],
-    ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'modified'],
+    [
+      'longer, though nothing was being appended',
+      row,
+      { ...look, length: 12, modifiedNs: '200' },
+      false,
+      'by its bytes',
+    ],
+    ['longer, though left in order', appending, { ...look, length: 12, modifiedNs: '200' }, true, 'by its bytes'],
+    ['changed while it was appended to', appending, { ...look, modifiedNs: '200' }, false, 'by its bytes'],
+    ['written, with the same length', row, { ...look, modifiedNs: '200' }, false, 'by its bytes'],
+    ['another file', row, { ...look, inode: '8' }, false, 'by its bytes'],
+    [
+      'another file, of which a part is not committed',
+      appending,
+      { ...look, inode: '8', length: 12 },
+      false,
+      'by its bytes',
+    ],
     ['shorter', row, { ...look, length: 9 }, false, 'modified'],
-    ['another file', row, { ...look, inode: '8' }, false, 'modified'],
     ['cut, and then killed', { ...row, modifiedNs: null }, look, false, 'modified'],
     ['new', NEW_ROW, { ...look, length: 0 }, false, 'intact'],
     ['there, though nothing is known of it', NEW_ROW, look, false, 'unknown'],
-  ] as const)('%s', (_, known, found, leftIntact, integrity) => {
-    expect(integrityOf(known, found, leftIntact)).toBe(integrity);
+  ] as const)('%s', async (_, known, found, leftIntact, integrity) => {
+    const byBytes = (hasThem: boolean) => integrityOf(known, found, leftIntact, async () => hasThem);
+    const expected = integrity === 'by its bytes' ? ['intact', 'modified'] : [integrity, integrity];
+    expect([await byBytes(true), await byBytes(false)]).toEqual(expected);
   });
 });

@@ -50,6 +50,8 @@ export type Action =
       readonly step: number;
       readonly tear: Tear;
       readonly where: number;
+      /** older: the copy of the state that was made before this work is brought back. */
+      readonly state: 'kept' | 'older';
       readonly work: Work;
       readonly meanwhile: readonly Change[];
     }
@@ -124,6 +126,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       step: fc.oneof(fc.nat(12), fc.nat(60)),
       tear: fc.constantFrom('kept', 'kept', 'lost', 'cut', 'zeroed'),
       where,
+      state: fc.constantFrom('kept', 'kept', 'older'),
       work,
       meanwhile: fc.array(change, { maxLength: 2 }),
     }),

@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { regionsBefore } from '../../../../src/agent/live/mirror/inexact-regions.ts';
 import type { Polled } from '../../../../src/agent/poll/poll.ts';
+import type { PartRequest } from '../../../../src/agent/ports.ts';
 import { asJobtailError, JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import type { InexactRegion, LiveFileRow } from '../../../../src/store/rows.ts';
@@ -25,6 +26,8 @@ const STALE_MS = 4_000;
 
 /** So many polls, so far apart, are enough for every mirror (docs/guarantees.md). */
 const POLLS_TO_BE_EQUAL = 10;
+/** A poll may request so much before the overlap: a proof of the decoder, and whole characters and marks. */
+const MAX_BEFORE_OVERLAP = 1_100;
 const BETWEEN_POLLS_MS = 15_000;
 const LONGEST_PAUSE_MS = 30 * 60_000;
 
@@ -37,6 +40,7 @@ interface Subject {
   letter: string;
   /** Bytes that the job has yet to write. */
   pending: Buffer;
+  /** 0 once a poll has seen the file as it is again: two stale sizes in a row, with no other sight between, are one. */
   staleUntil: number;
   /** Its mirror was edited or torn, and not polled with success since. */
   unsettled: boolean;
@@ -66,8 +70,12 @@ export class World {
   #stepsLeft: number | undefined;
   #killed = false;
   #hasFailed = false;
+  /** The offset from which a poll may request each file at the earliest, by its name; it is removed with the first request. */
+  readonly #minOffsets = new Map<string, number>();
   #race: { calls: number; change: Change } | undefined;
   #decoding: Decoding;
+  /** A request that began too far before the committed position. */
+  #tooFarBack: string | undefined;
 
   constructor(setting: Setting) {
     this.#setting = setting;
@@ -77,6 +85,7 @@ export class World {
     this.#remote.rawAccess = setting.rawAccess;
     this.#decodeAs(setting.decoding);
     this.#remote.beforeCall = () => this.#beforeCall();
+    this.#remote.onPartRequest = (request) => this.#checkOffset(request);
     this.#disk.beforeStep = () => this.#step();
     this.#disk.onFlushFailure = (file) => this.#noteDamage(file);
     this.#subjects = KEYS.slice(0, setting.alone ? 1 : KEYS.length).map((key) => ({
@@ -174,8 +183,9 @@ export class World {
   check(): void {
     if (this.#remote.held !== 0) throw new Error(`${this.#remote.held} contents were not given back`);
     const leftOpen = this.#disk.openHandles - this.#engine.openMirrors;
+    if (this.#tooFarBack !== undefined) throw new Error(this.#tooFarBack);
     if (leftOpen !== 0) throw new Error(`${leftOpen} mirrors were not closed`);
-    const rows = new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
+    const rows = this.#rows();
     for (const subject of this.#subjects) {
       const row = rows.get(subject.name);
       if (row === undefined) throw new Error(`the row of ${subject.name} is gone`);
@@ -362,7 +372,7 @@ export class World {
 
   #stale(subject: Subject, share: number): void {
     const bytes = this.#remote.files.get(subject.name);
-    if (bytes === undefined) return;
+    if (bytes === undefined || subject.staleUntil !== 0) return;
     this.#remote.staleSizes.set(subject.name, Math.floor(share * bytes.length));
     subject.staleUntil = this.#now + STALE_MS;
   }
@@ -391,10 +401,34 @@ export class World {
   async #work(work: Work): Promise<void> {
     this.#now += 1_000;
     if (work === 'pass') await this.#unlessExpected(() => this.#engine.pass(this.#clock()));
-    else this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'final')));
+    else {
+      this.#noteMinOffsets();
+      this.#noteEnds(await this.#unlessExpected(() => this.#engine.poll(work === 'final')));
+      this.#minOffsets.clear();
+    }
   }
 
-  async #crash({ step, tear, where, work, meanwhile }: Extract<Action, { do: 'crash' }>): Promise<void> {
+  /** Bytes that were committed are requested again as far as the overlap only, whatever ended the last process. */
+  #noteMinOffsets(): void {
+    this.#minOffsets.clear();
+    for (const row of this.#engine.store.liveFiles.ofJob(JOB)) {
+      const subject = this.#subjects.find(({ name }) => name === keyText(row));
+      if (subject === undefined || subject.edited || subject.unsettled || row.rotation !== null) continue;
+      this.#minOffsets.set(subject.name, row.position - this.#setting.overlapBytes - MAX_BEFORE_OVERLAP);
+    }
+  }
+
+  #checkOffset(request: PartRequest): void {
+    const name = keyText(request);
+    const minOffset = this.#minOffsets.get(name);
+    this.#minOffsets.delete(name);
+    if (minOffset !== undefined && request.offset < minOffset)
+      this.#tooFarBack ??= `${name} is requested from ${request.offset} on, ${minOffset} is enough`;
+  }
+
+  async #crash({ step, tear, where, state, work, meanwhile }: Extract<Action, { do: 'crash' }>): Promise<void> {
+    const copy = path.join(this.#directory, 'copy of the state');
+    if (state === 'older') fs.cpSync(this.#state, copy, { recursive: true });
     this.#stepsLeft = step;
     this.#disk.shortWrites = true;
     await this.#work(work).catch((error: unknown) => {
@@ -413,8 +447,35 @@ export class World {
       }
     }
     this.#engine = this.#start();
+    if (state === 'older') {
+      const lost = this.#rows();
+      this.#engine.kill();
+      fs.rmSync(this.#state, { recursive: true });
+      fs.renameSync(copy, this.#state);
+      this.#engine = this.#start();
+      this.#noteOlderState(lost);
+    }
     for (const row of this.#engine.store.liveFiles.ofJob(JOB)) this.#noteWritten(row);
     for (const change of meanwhile) this.#change(change);
+  }
+
+  #rows(): Map<string, LiveFileRow> {
+    return new Map(this.#engine.store.liveFiles.ofJob(JOB).map((row) => [keyText(row), row]));
+  }
+
+  /** A copy of the state was brought back: it promises less, and does not have the generations that began since. */
+  #noteOlderState(lost: ReadonlyMap<string, LiveFileRow>): void {
+    const after = this.#rows();
+    for (const subject of this.#subjects) {
+      const [before, row] = [lost.get(subject.name), after.get(subject.name)];
+      if (before === undefined || row === undefined) continue;
+      subject.mayBeDamaged = true;
+      subject.promised.set(row.generation, row.position);
+      const isSameGeneration = before.generation === row.generation && before.rotation === row.rotation;
+      // What it lacks of a mirror that it does not have at all, or that is inexact, nothing else shows.
+      const isKnown = row.inode !== null && before.inexact.length === 0;
+      if (!isSameGeneration || !isKnown || subject.unsettled) this.#forgetPromises(subject);
+    }
   }
 
   /** After a kill: what stands in the mirror has to stay, there or in an old generation, unless it may be damaged. */
@@ -463,6 +524,7 @@ export class World {
       if (end !== 'current' && end !== 'tail' && end !== 'raw') continue;
       subject.unsettled = false;
       subject.mayBeDamaged = false;
+      if (subject.staleUntil <= this.#now) subject.staleUntil = 0;
     }
   }
 
