@@ -119,7 +119,7 @@ function resultsSection(directory: string) {
     include: globs().min(1, { error: 'at least one pattern (enabled: false turns results off)' }).prefault(['**']),
     exclude: globs().prefault([]),
     maxFileBytes: size(1, Number.MAX_SAFE_INTEGER).nullable().prefault(null),
-    transfer: oneOf(TRANSFER_WAYS).prefault('soap'),
+    transfer: oneOf(TRANSFER_WAYS).prefault('auto'),
     /** With `auto`, larger files come by direct transfer. */
     directAboveBytes: size(0, Number.MAX_SAFE_INTEGER).prefault(64 * 2 ** 20),
     /** Bytes a second, of all results together. */

@@ -146,7 +146,11 @@ export function buildEngine(options: EngineOptions): Engine {
     },
     onRefused: (jobId, refusals) => log.warn({ jobId, refused: refusals.count }, refusalText(jobId, refusals)),
     onFallback: (jobId, reason) =>
-      log.warn({ jobId, err: reason }, `results of job ${jobId} come by the service, not directly: ${reason}`),
+      // With auto, the service is a way like the others.
+      log[results.transfer === 'auto' ? 'info' : 'warn'](
+        { jobId, err: reason },
+        `results of job ${jobId} come by the service, not directly: ${reason}`,
+      ),
   });
   const shared = { mirrorDirectory: mirror.directory, clock };
   const agent = new Agent({

@@ -17,6 +17,7 @@ import type { Secrets } from '../redact.ts';
 import { guardedPathsOf } from '../share-root.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
+import { isInstalled } from '../system/program.ts';
 
 /** How often the loop looks: a query, unless there is something to give back. */
 const LOOK_MS = 5_000;
@@ -40,6 +41,9 @@ export function sharesOf(config: Config, environment: NodeJS.ProcessEnv): ShareT
   return { roots: config.results.shareRoots, guarded: [...guardedPathsOf(config), ...guarded] };
 }
 
+/** Whether this machine has the program that all transfers by SSH need. */
+export const canUseSsh = () => isInstalled('ssh');
+
 export class Transfers {
   readonly leases: Leases;
   readonly secrets: Secrets;
@@ -60,6 +64,8 @@ export class Transfers {
     const { results, state } = config;
     const { transfer, directAboveBytes: aboveBytes, ssh } = results;
     if (transfer === 'soap') return null;
+    // A key that no program here can use is not requested.
+    if (transfer === 'auto' && !canUseSsh() && Object.keys(results.shareRoots).length === 0) return null;
     const knownHostsFile = ssh.knownHostsFile ?? path.join(path.resolve(state.directory), 'known_hosts');
     return new DirectResults({
       leases: this.leases,

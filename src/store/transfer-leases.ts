@@ -7,6 +7,10 @@ import { Table } from './table.ts';
 /** What is recorded of the answer of GetFileTransferMethod. */
 export type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'basePath' | 'username' | 'publicKey'>;
 
+/** Some services count the keys of a job over its whole life: the rows of keys that have ended are kept for that. */
+const IS_KEY = "(state = 'unknown' OR opened_at IS NOT NULL)";
+const MAX_ROWS = 20;
+
 export class TransferLeases {
   readonly #sql: Sql;
   readonly #table: Table<LeaseRow>;
@@ -16,9 +20,11 @@ export class TransferLeases {
     this.#table = new Table(sql, 'transfer_leases', {});
   }
 
-  /** Notes that a method is about to be asked for; the id of the lease. Those before that are over are forgotten. */
+  /** Notes that a method is about to be requested; the id of the lease. Rows that stand for no key are forgotten. */
   ask(jobId: JobId, now: number): number {
-    this.#sql.run("DELETE FROM transfer_leases WHERE state IN ('ended', 'unknown') AND job_id = ?", jobId);
+    const forget = `DELETE FROM transfer_leases WHERE job_id = @jobId AND state IN ('ended', 'unknown') AND lease_id NOT IN
+      (SELECT lease_id FROM transfer_leases WHERE job_id = @jobId AND ${IS_KEY} ORDER BY lease_id DESC LIMIT ${MAX_ROWS})`;
+    this.#sql.run(forget, { jobId });
     // By its time, too, it is told from the others of the job, in any store.
     const insert = `INSERT INTO transfer_leases (job_id, state, asked_at) VALUES (@jobId, 'asked',
       max(@now, (SELECT coalesce(max(asked_at) + 1, 0) FROM transfer_leases WHERE job_id = @jobId)))`;
@@ -57,6 +63,12 @@ export class TransferLeases {
   /** All that are open, of all jobs, the oldest first. */
   allOpen(): LeaseRow[] {
     return this.#table.all("WHERE state = 'open' ORDER BY lease_id");
+  }
+
+  /** How many keys the service made, or may have made, for a job. */
+  countKeys(jobId: JobId): number {
+    const count = `SELECT count(*) AS keys FROM transfer_leases WHERE job_id = ? AND ${IS_KEY}`;
+    return this.#sql.get<{ readonly keys: number }>(count, jobId)?.keys ?? 0;
   }
 
   lastOf(jobId: JobId): LeaseRow | undefined {

@@ -4,6 +4,8 @@
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
 import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { type Limit, LimitClock } from './program-limit.ts';
@@ -31,6 +33,19 @@ export interface ProgramEnd {
 
 /** The program is not there; another one may be. */
 export class NotInstalled extends JobtailError {}
+
+/** Whether `runProgram` finds a program. */
+export function isInstalled(command: string): boolean {
+  const directories = (process.env['PATH'] ?? '').split(path.delimiter).filter((directory) => directory !== '');
+  return directories.some((directory) => {
+    try {
+      fs.accessSync(path.join(directory, command), fs.constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
 
 export const MOST_SAID = 4_000;
 /** From asking a program to end to killing it, and from that to giving it up. */

@@ -46,7 +46,7 @@ describe('a configuration that is fine', () => {
         include: ['**'],
         exclude: [],
         maxFileBytes: null,
-        transfer: 'soap',
+        transfer: 'auto',
         directAboveBytes: 64 * 2 ** 20,
         bandwidthLimit: null,
         shareRoots: {},
@@ -104,7 +104,7 @@ results:
   include: ["*.dat"]
   exclude: [tmp/]
   maxFileBytes: 1.5 GiB
-  transfer: auto
+  transfer: direct
   directAboveBytes: 0
   bandwidthLimit: 20 MiB
   shareRoots: {/scratch: /mnt/scratch, /home/project: ./home}
@@ -148,7 +148,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
         intervalMs: 5000,
         include: ['*.dat'],
         maxFileBytes: 1.5 * 2 ** 30,
-        transfer: 'auto',
+        transfer: 'direct',
         directAboveBytes: 0,
         bandwidthLimit: 20 * 2 ** 20,
         shareRoots: { '/scratch': '/mnt/scratch', '/home/project': path('home') },

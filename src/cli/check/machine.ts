@@ -1,17 +1,13 @@
-/** `agent check`: what this machine has to offer, and which mounted shares the service may name. Changes nothing. */
+/** `agent check`: what this machine has to offer. Changes nothing. */
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { PLAIN_HINT, plainOrigins, plainText } from '../../config/plain-http.ts';
-import { sharesOf } from '../../daemon/transfers.ts';
 import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-settings.ts';
-import { coveringRoot, notCovered, openRoot } from '../../direct/share.ts';
-import { asJobtailError, JobtailError } from '../../errors.ts';
+import { JobtailError } from '../../errors.ts';
 import { showBytes } from '../../numbers.ts';
-import { printable } from '../../printable.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { Store } from '../../store/store.ts';
 import { readToken, tokenFileOf } from '../../view/http/token.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
@@ -93,34 +89,6 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
     ...other,
     ...(plain === undefined ? [] : [warning(plain, PLAIN_VIEW_HINT)]),
   ];
-}
-
-/** The shares of the configuration, and those that the service named and nobody allowed. */
-export async function checkShares(config: Config, store: Store | undefined): Promise<Finding[]> {
-  const { roots, guarded } = sharesOf(config, process.env);
-  const found: Finding[] = [];
-  for (const [there, here] of Object.entries(roots)) {
-    const finding = await openRoot(here, guarded).then(() => ok(`${there} is ${here}`), asWarning);
-    found.push(finding);
-  }
-  if (found.length === 0)
-    found.push(note('none in results.shareRoots: what a service offers by a share comes by the service itself'));
-  for (const basePath of store === undefined ? [] : namedBy(store)) {
-    if (coveringRoot(basePath, roots) === undefined) found.push(asWarning(notCovered(printable(basePath))));
-  }
-  return found;
-}
-
-/** The shares that the service named last for each job. */
-function namedBy({ jobs, leases }: Store): Set<string> {
-  const last = jobs.all().map(({ jobId }) => leases.lastOf(jobId));
-  const shares = last.filter((lease) => lease?.protocol === 'NetworkShare').map((lease) => lease?.basePath ?? '');
-  return new Set(shares.filter((basePath) => basePath !== ''));
-}
-
-function asWarning(thrown: unknown): Finding {
-  const { message, hint = '' } = asJobtailError(thrown);
-  return warning(message, hint);
 }
 
 function nearestExisting(directory: string): string {

@@ -5,9 +5,10 @@ import { viewSettingsOf } from '../../daemon/view-settings.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { Findings } from '../check/findings.ts';
-import { checkAgent, checkConfigFile, checkDirectory, checkShares, checkView } from '../check/machine.ts';
+import { checkAgent, checkConfigFile, checkDirectory, checkView } from '../check/machine.ts';
 import { checkNamespace, checkWay } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
+import { checkResultsWay } from '../check/results-way.ts';
 import { checkService } from '../check/service.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
@@ -61,7 +62,7 @@ async function checkAll(
     }
     if (hasFleet(config))
       await findings.step('fleet', async () => (await import('../check/fleet.ts')).checkFleet(config));
-    if (config.results.transfer !== 'soap') await findings.step('shares', () => checkShares(config, store));
+    await findings.step('results', () => checkResultsWay(config, store));
     if (await checkWay(findings, config)) {
       await findings.step('namespace', () => checkNamespace(config, signal));
       await checkService(findings, config, { jobId: job, tasks: task, store, signal });

@@ -2,9 +2,10 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { BackOff } from '../../../back-off.ts';
-import { JobtailError } from '../../../errors.ts';
+import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
+import type { ResultRow } from '../../../store/rows.ts';
 import type { Clock } from '../../../system/clock.ts';
 import type { DirectOrder, DirectTransfer, Remote, Reserve } from '../../ports.ts';
 import type { DueResult } from '../plan.ts';
@@ -17,7 +18,7 @@ export interface DirectOptions {
   readonly random: () => number;
   /** By the protocol that the service names (docs/interface.md 2.2). */
   readonly transfers: Readonly<Record<'NetworkShare' | 'SftpScp', DirectTransfer>>;
-  /** direct: every file. auto: large ones, and many. */
+  /** direct: every file. auto: see `takes`. */
   readonly wanted: 'direct' | 'auto';
   readonly aboveBytes: number;
 }
@@ -45,25 +46,43 @@ export function clearStaging(resultsDirectory: string): Promise<void> {
 
 /** So many files that are due together are better brought in one go. */
 const MANY_FILES = 100;
+/** Some services lend six keys for a job over its whole life: with auto, the last one is left to other programs. */
+const MAX_KEYS = 5;
 /** After a failure, the direct way is tried again after so long; twice as long after each further one. */
 const FIRST_PAUSE_MS = 5 * 60_000;
 const LONGEST_PAUSE_MS = 4 * 60 * 60_000;
 /** How often it is asked whether there is room on the disk. */
 const ROOM_MS = 1_000;
 
+/** Why the direct way is closed for a while. */
+interface Closed {
+  readonly backOff: BackOff;
+  readonly reason: string;
+}
+
 export class DirectResults {
   readonly #options: DirectOptions;
-  /** Of the jobs for which it failed. */
-  readonly #backOffs = new Map<JobId, BackOff>();
+  /** The jobs for which it failed. */
+  readonly #jobs = new Map<JobId, Closed>();
+  /** The hosts that could not be reached, for whichever job: the others do not wait for the same timeout. */
+  readonly #hosts = new Map<string, Closed>();
+  /** Whether any host was reached: a job whose host is not known yet may have that one. */
+  #hasReached = false;
 
   constructor(options: DirectOptions) {
     this.#options = options;
   }
 
-  /** Whether a file of so many bytes (null: not known yet) goes directly, one of `many` that are due. */
-  takes(bytes: number | null, many: number): boolean {
-    const { wanted, aboveBytes } = this.#options;
-    return wanted === 'direct' || many >= MANY_FILES || (bytes !== null && bytes > aboveBytes);
+  /**
+   * Whether a file that is due goes directly, one of `many`. With auto these are: large files; those that the service
+   * refuses by their name; new ones, if a key is in hand (the service reads a file whole before it sends any of it); and
+   * all, if they are many.
+   */
+  takes({ jobId, bytes }: Pick<ResultRow, 'jobId' | 'bytes'>, many: number, isRefused: boolean): boolean {
+    const { wanted, aboveBytes, leases } = this.#options;
+    if (wanted === 'direct' || many >= MANY_FILES || isRefused) return true;
+    if (bytes !== null) return bytes > aboveBytes;
+    return (leases.inHand(jobId)?.way ?? null) !== null;
   }
 
   /** The size from which a file that comes by the service is stopped and left to the direct way. */
@@ -71,9 +90,11 @@ export class DirectResults {
     return this.#options.aboveBytes;
   }
 
-  /** Whether it is tried: not, for a while, after it failed. */
-  isOpen(jobId: JobId): boolean {
-    return (this.#backOffs.get(jobId)?.remainingMs ?? 0) === 0;
+  /** Why it is not tried now: it failed a short while ago. Undefined if it is tried. */
+  reasonAgainst(jobId: JobId): string | undefined {
+    const host = this.#options.leases.hostOf(jobId);
+    const closed = [this.#jobs.get(jobId), host === null ? this.#anyHost() : this.#hosts.get(host)];
+    return closed.find((one) => one !== undefined && one.backOff.remainingMs > 0)?.reason;
   }
 
   /** Brings the files that can be had this way. Rejects if the way is closed; the files handed over before count. */
@@ -81,15 +102,21 @@ export class DirectResults {
     const { jobId, signal } = turn;
     try {
       await this.#fetch(turn);
-      this.#backOffs.delete(jobId);
-    } catch (error) {
-      if (!signal.aborted) this.#backOffOf(jobId).lengthen();
+      this.#jobs.delete(jobId);
+    } catch (thrown) {
+      const error = asJobtailError(thrown);
+      if (!signal.aborted) {
+        const host = error.code === 'unreachable' ? this.#options.leases.inHand(jobId)?.method.serverHostname : null;
+        // The host decides alone when a job without another failure is tried again.
+        if (host) this.#close(this.#hosts, host, error);
+        else this.#close(this.#jobs, jobId, error);
+      }
       throw error;
     }
   }
 
   forgetJob(jobId: JobId): void {
-    this.#backOffs.delete(jobId);
+    this.#jobs.delete(jobId);
   }
 
   /** Gives the method of a job back. */
@@ -97,20 +124,33 @@ export class DirectResults {
     await this.#options.leases.end(jobId, remote, signal);
   }
 
-  #backOffOf(jobId: JobId): BackOff {
+  /** What stands for the host of a job that was never lent a key: a key for one that cannot be reached is wasted. */
+  #anyHost(): Closed | undefined {
+    const hosts = [...this.#hosts.values()];
+    return this.#hasReached || hosts.some(({ backOff }) => backOff.remainingMs === 0) ? undefined : hosts[0];
+  }
+
+  #close<Key>(all: Map<Key, Closed>, key: Key, error: JobtailError): void {
     const { clock, random } = this.#options;
     const pauses = { firstMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS, nowMs: () => clock.monotonic(), random };
-    const backOff = this.#backOffs.get(jobId) ?? new BackOff(pauses);
-    this.#backOffs.set(jobId, backOff);
-    return backOff;
+    const backOff = all.get(key)?.backOff ?? new BackOff(pauses);
+    backOff.lengthen();
+    all.set(key, { backOff, reason: reasonOf(error) });
+  }
+
+  #reached(host: string | null): void {
+    this.#hasReached = true;
+    if (host !== null) this.#hosts.delete(host);
   }
 
   async #fetch({ jobId, remote, reserve, onBytes, signal, ...order }: DirectTurn): Promise<void> {
-    const { leases, transfers } = this.#options;
+    const { leases, transfers, wanted } = this.#options;
     await reserve.require(0);
+    const hasKeys = wanted === 'direct' || leases.inHand(jobId) !== undefined || leases.countKeys(jobId) < MAX_KEYS;
+    if (!hasKeys) throw noKeyLeft();
     const lease = await leases.take(jobId, remote, signal);
-    const { protocol } = lease?.method ?? { protocol: null };
-    if (lease === null || protocol === null) throw noMethod();
+    const { protocol, serverHostname: host } = lease?.method ?? { protocol: null, serverHostname: null };
+    if (lease === null || protocol === null) throw noMethod(wanted);
     const stop = new LinkedAbort(signal);
     const keepRoom = this.#roomKeeper(reserve, stop);
     let arrived = 0;
@@ -121,11 +161,15 @@ export class DirectResults {
         directory: stagingDirectory(order.presentDirectory),
         way: lease.way,
         onBytes: (bytes) => {
-          if (bytes > arrived) onBytes(bytes - arrived, lease.way ?? protocol);
+          if (bytes > arrived) {
+            this.#reached(host);
+            onBytes(bytes - arrived, lease.way ?? protocol);
+          }
           arrived = Math.max(arrived, bytes);
           keepRoom();
         },
         onWay: (way) => {
+          this.#reached(host);
           leases.setWay(lease, way);
           onBytes(0, way);
         },
@@ -150,8 +194,19 @@ export class DirectResults {
   }
 }
 
-function noMethod(): JobtailError {
+/** A failure as the status shows it. */
+export function reasonOf({ message, hint }: JobtailError): string {
+  return hint === undefined ? message : `${message} (${hint})`;
+}
+
+function noKeyLeft(): JobtailError {
+  return new JobtailError('not-found', `the agent has used ${MAX_KEYS} temporary keys of this job`, {
+    hint: 'many services lend six keys for a job; results.transfer: direct uses all that the service lends',
+  });
+}
+
+function noMethod(wanted: DirectOptions['wanted']): JobtailError {
   return new JobtailError('not-found', 'the service has no transfer method for this job', {
-    hint: 'set results.transfer to soap if it never has one',
+    hint: wanted === 'auto' ? undefined : 'set results.transfer to auto if it never has one',
   });
 }

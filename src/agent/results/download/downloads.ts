@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
 import type { DueResult } from '../plan.ts';
 import type { Progress } from '../progress.ts';
-import { clearStaging, type DirectResults } from './by-direct.ts';
+import { clearStaging, type DirectResults, reasonOf } from './by-direct.ts';
 import { type DownloadLimits, downloadByService } from './by-service.ts';
 
 export interface DownloadsOptions {
@@ -39,13 +39,17 @@ export class Downloads {
 
   /** Fetches all of them; rejects with what stops the whole sync. */
   async fetchAll(due: readonly DueResult[]): Promise<void> {
-    const { direct, directory, jobId } = this.#options;
-    const isOpen = direct?.isOpen(jobId) === true;
-    const first = isOpen ? due.filter(({ row }) => direct.takes(row.bytes, due.length)) : [];
+    const { direct, directory, jobId, remote, progress } = this.#options;
+    const isRefused = (name: string) => remote.reasonAgainst?.(name) !== undefined;
+    const wanted = due.filter(({ row }) => direct?.takes(row, due.length, isRefused(row.name)));
+    const closed = direct?.reasonAgainst(jobId);
+    if (closed !== undefined && wanted.length > 0) progress.fallback(closed);
+    const isOpen = direct !== null && closed === undefined;
+    const first = isOpen ? wanted : [];
     const gone = await this.#byDirect(first);
 
     // What turns out to be large on its way through the service is stopped, and comes directly.
-    const canStop = isOpen && first.length < due.length && direct.isOpen(jobId);
+    const canStop = isOpen && first.length < due.length && direct.reasonAgainst(jobId) === undefined;
     const left = due.filter((result) => !gone.has(result));
     const large = await this.#byService(left, canStop ? direct.aboveBytes : null);
     const largeGone = await this.#byDirect(large);
@@ -83,7 +87,7 @@ export class Downloads {
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (signal.aborted || error.code === 'store') throw error;
-      const reason = `${error.message}${error.hint === undefined ? '' : ` (${error.hint})`}`;
+      const reason = reasonOf(error);
       progress.fallback(reason);
       onFallback?.(jobId, reason);
     }

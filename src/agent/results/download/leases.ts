@@ -37,6 +37,7 @@ const HOUR_MS = 60 * 60_000;
 const RENEWED_AFTER_MS = 20 * HOUR_MS;
 /** A stop does not cut these calls off at once: an answer that nobody receives leaves a key behind. */
 const GRACE_MS = 5_000;
+
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #held = new Map<JobId, Lease>();
@@ -59,11 +60,27 @@ export class Leases {
     this.#tell = tell;
   }
 
-  /** The lease of a job; asks the service for one if there is none in hand. Null if the service has no method for it. */
+  /** The lease of a job that can be used without requesting one. */
+  inHand(jobId: JobId): Lease | undefined {
+    const held = this.#held.get(jobId);
+    return held !== undefined && this.#options.clock.now() - held.openedAt < RENEWED_AFTER_MS ? held : undefined;
+  }
+
+  /** The host that the service named last for a job; null if it named none. */
+  hostOf(jobId: JobId): string | null {
+    return this.#options.store.leases.lastOf(jobId)?.host ?? null;
+  }
+
+  /** How many keys the service made, or may have made, for a job. */
+  countKeys(jobId: JobId): number {
+    return this.#options.store.leases.countKeys(jobId);
+  }
+
+  /** The lease of a job; requests one if there is none in hand. Null if the service has no method for it. */
   async take(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<Lease | null> {
     const { store, clock } = this.#options;
-    const held = this.#held.get(jobId);
-    if (held !== undefined && clock.now() - held.openedAt < RENEWED_AFTER_MS) return held;
+    const held = this.inHand(jobId);
+    if (held !== undefined) return held;
     await this.end(jobId, remote, signal);
     await this.#at('lease:ask');
     const leaseId = store.transaction(() => store.leases.ask(jobId, clock.now()));

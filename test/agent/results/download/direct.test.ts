@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { DirectArrival, DirectFile, DirectOrder, DirectTransfer } from '../../../../src/agent/ports.ts';
 import type { ResultsOptions } from '../../../../src/agent/results/results.ts';
 import { JobtailError } from '../../../../src/errors.ts';
+import type { JobId } from '../../../../src/job.ts';
 import { directBy, inMemory, JOB, OPTIONS, ResultsPlace } from '../place.ts';
 
 /** A direct way in memory. */
@@ -173,6 +174,67 @@ describe('a direct transfer', () => {
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
     expect(transfer.orders).toEqual([]);
     expect(place.told).toHaveLength(1);
+  });
+
+  it('brings new files with the key in hand, and names that the service refuses, with auto', async () => {
+    const { place, transfer } = placeWith('auto');
+    place.remote.set('/11/odd;name', 'x');
+    place.remote.set('/11/small', 'small');
+    place.remote.reasons.set('/11/odd;name', 'the service hands out no such name');
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 0 });
+    expect([transfer.orders, place.remote.downloads]).toEqual([[['/11/odd;name']], ['/11/small']]);
+    place.remote.set('/11/new', 'its size is not known yet');
+    await place.sync(true);
+    expect(transfer.orders[1]?.sort()).toEqual(['/11/new', '/11/odd;name']);
+    expect(place.remote.downloads).toEqual(['/11/small', '/11/small']);
+  });
+
+  it('to a host that one job could not reach is not tried by the others, who need no key for that', async () => {
+    const { place, transfer } = placeWith('auto');
+    const other = '502' as JobId;
+    const order = {
+      jobId: other,
+      tasks: [],
+      files: [],
+      results: true,
+      settleAfterMs: null,
+      source: 'command',
+    } as const;
+    place.store.jobs.watch(order, place.now);
+    const syncOther = () =>
+      place.results.sync(other, { remote: place.remote, final: true, signal: new AbortController().signal });
+    place.remote.set('/11/large', Buffer.alloc(5_000));
+    transfer.failure = new JobtailError('unreachable', 'h cannot be reached by SSH');
+    transfer.missing.add('/11/large');
+    expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
+    expect(await syncOther()).toMatchObject({ fetched: 1, failed: 0 });
+    expect([transfer.orders.length, place.remote.transferCalls]).toEqual([1, ['get']]);
+    await syncOther();
+    expect(place.store.resultSyncs.get(other)?.fallback).toBe('h cannot be reached by SSH');
+    // When the pause of the host is over, any job may try it, and opens it for all.
+    place.monotonic += 6 * 60_000;
+    transfer.failure = undefined;
+    transfer.missing.clear();
+    await syncOther();
+    await place.sync(true);
+    expect(transfer.orders.length).toBe(3);
+    expect(place.remote.transferCalls).toEqual(['get', 'get']);
+    for (const jobId of [JOB, other]) expect(place.store.resultSyncs.get(jobId)?.fallback).toBeNull();
+  });
+
+  it.each([
+    ['auto', 5],
+    ['direct', 9],
+  ] as const)('with %s uses at most so many keys of a job: %i', async (wanted, keys) => {
+    const { place, transfer } = placeWith(wanted);
+    place.remote.set('/11/large', Buffer.alloc(5_000));
+    for (let restarts = 0; restarts < 9; restarts++) {
+      place.restarted({ ...directBy(place, transfer, wanted) });
+      expect(await place.sync(true)).toMatchObject({ fetched: 1, failed: 0 });
+    }
+    expect(place.remote.transferCalls.filter((call) => call === 'get')).toHaveLength(keys);
+    const why = 'the agent has used 5 temporary keys of this job';
+    if (wanted === 'auto') expect(place.store.resultSyncs.get(JOB)?.fallback).toContain(why);
   });
 
   it('of many files costs each the same: one turn, two rows each, few transactions', async () => {

@@ -167,7 +167,7 @@ describe('a lease', () => {
     expect(place.store.leases.lastOf(JOB)).toMatchObject({ state: 'unknown', reason: 'the connection broke' });
   });
 
-  it('that is over is remembered until the next one is asked for, however often that is', async () => {
+  it('that is over is remembered while it may count as a key of the job, at most twenty of them', async () => {
     const place = new LeasePlace();
     await place.leases.take(OTHER, place.server, signal);
     for (const code of ['fault', 'interrupted', 'timeout', 'fault'] as const) {
@@ -179,8 +179,18 @@ describe('a lease', () => {
     db.close();
     expect(rows).toEqual([
       { job_id: OTHER, state: 'open' },
+      { job_id: JOB, state: 'unknown' },
+      { job_id: JOB, state: 'unknown' },
       { job_id: JOB, state: 'ended' },
     ]);
+    expect(place.leases.countKeys(JOB)).toBe(2);
+    place.server.failure = undefined;
+    for (let count = 0; count < 30; count++) {
+      await place.leases.take(JOB, place.server, signal);
+      await place.leases.end(JOB, place.server, signal);
+    }
+    expect(place.leases.countKeys(JOB)).toBe(21);
+    expect(place.leases.countKeys(OTHER)).toBe(1);
   });
 
   it('is still recorded and given back when the agent is stopped while it asks', async () => {
