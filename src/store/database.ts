@@ -9,6 +9,8 @@ import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
 export type SqliteDatabase = Database.Database;
 
+/** Between the name of the database and the format that it was upgraded to, in the name of the copy made before. */
+const BACKUP = '.before-v';
 /** How long a statement waits for another process that writes. */
 const BUSY_TIMEOUT_MS = 5_000;
 
@@ -102,40 +104,48 @@ function isBroken(error: unknown): boolean {
   return code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB';
 }
 
-/** Each step is one transaction, so that a kill leaves the version before or after it. */
+/**
+ * All steps are one transaction: after a kill or a failure the database has the format it had, and the older program
+ * goes on with it.
+ */
 function migrate(db: SqliteDatabase, file: string, now: number): void {
   const version = versionOf(db);
   if (version >= MIGRATIONS.length) return;
   if (version > 0) {
-    const backup = `${file}.before-v${MIGRATIONS.length}.${stamp(now)}`;
+    const backup = `${file}${BACKUP}${MIGRATIONS.length}.${stamp(now)}`;
     // Under its name only once it is whole; one that a kill tore is made anew.
-    const partial = `${file}.before-v${MIGRATIONS.length}.partial`;
+    const partial = `${file}${BACKUP}${MIGRATIONS.length}.partial`;
     for (const suffix of ['', '-journal']) fs.rmSync(partial + suffix, { force: true });
     keepAlive(db.prepare('VACUUM INTO ?')).run(partial);
     fs.renameSync(partial, backup);
   }
-  // Whoever reads meanwhile finds a new database empty or whole.
-  if (version === 0) {
-    db.transaction(() => {
-      for (const sql of MIGRATIONS) db.exec(sql);
-      db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
-    }).immediate();
-    return;
-  }
-  for (const [from, sql] of MIGRATIONS.entries()) {
-    if (from < version) continue;
-    db.transaction(() => {
-      db.exec(sql);
-      db.exec(`PRAGMA user_version = ${from + 1}`);
-    }).immediate();
+  const upgrade = db.transaction(() => {
+    for (const sql of MIGRATIONS.slice(version)) db.exec(sql);
+    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  });
+  try {
+    upgrade.immediate();
+  } catch (error) {
+    if (!isOfTables(error)) throw error;
+    const formats = `from format ${version} to ${MIGRATIONS.length}`;
+    throw new JobtailError('store', `${file} cannot be upgraded ${formats}: ${(error as Error).message}`, {
+      hint: `the file is unchanged: go on with the older version, or ${beginAnew(file)}`,
+    });
   }
 }
+
+/** Whether a statement fails because the tables are not those of the format. */
+const isOfTables = (error: unknown) =>
+  error instanceof Database.SqliteError && /^SQLITE_(ERROR|CONSTRAINT)/.test(error.code);
+
+const beginAnew = (file: string) =>
+  `move ${file} away: positions are found again from the mirrors; jobs that a command watched have to be watched again`;
 
 function requireVersion(db: SqliteDatabase, file: string): void {
   const version = versionOf(db);
   if (version > MIGRATIONS.length) {
     throw new JobtailError('config', `${file} was written by a newer version of the agent (its format is ${version})`, {
-      hint: `this version reads up to format ${MIGRATIONS.length}: install the newer agent, or use another state.directory`,
+      hint: `this version reads up to format ${MIGRATIONS.length}: install the newer agent; or, to go back, stop the agent and ${wayBack(file)}`,
     });
   }
   if (version === 0) throw new JobtailError('store', `${file} is just being made`, { hint: 'try again in a moment' });
@@ -143,6 +153,35 @@ function requireVersion(db: SqliteDatabase, file: string): void {
     throw new JobtailError('store', `${file} was written by an older version of the agent (its format is ${version})`, {
       hint: 'start or restart the agent once with this version: it brings the state up to date',
     });
+  }
+}
+
+/** The newer version kept a copy when it upgraded the file: the latest one that this version reads. */
+function wayBack(file: string): string {
+  const names = fs.readdirSync(path.dirname(file)).filter((name) => name.startsWith(`${path.basename(file)}${BACKUP}`));
+  const copies = names
+    .filter((name) => !/\.partial(-journal)?$/.test(name))
+    .map((name) => path.join(path.dirname(file), name));
+  const copy = copies.sort(byTime).findLast(isReadable);
+  if (copy === undefined) return beginAnew(file);
+  return `rename ${copy} to ${path.basename(file)} after removing ${path.basename(file)}, its -wal and its -shm`;
+}
+
+/** The time is the end of the name of a copy. */
+const byTime = (one: string, other: string) => (endOf(one) < endOf(other) ? -1 : 1);
+const endOf = (name: string) => name.slice(name.lastIndexOf(BACKUP) + BACKUP.length).replace(/^\d+\./, '');
+
+function isReadable(copy: string): boolean {
+  try {
+    requireRegularDatabase(copy);
+    const db = keepAlive(new Database(copy, { readonly: true }));
+    try {
+      return versionOf(db) <= MIGRATIONS.length;
+    } finally {
+      db.close();
+    }
+  } catch {
+    return false;
   }
 }
 

@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import type { JobtailError } from '../../src/errors.ts';
 import { MIGRATIONS } from '../../src/store/migrations.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
@@ -34,6 +35,15 @@ function oldState(): { readonly directory: string; readonly file: string } {
   return { directory, file };
 }
 
+function hintOf(work: () => unknown): string | undefined {
+  try {
+    work();
+  } catch (error) {
+    return (error as JobtailError).hint;
+  }
+  throw new Error('it went through');
+}
+
 const backupsIn = (directory: string) => fs.readdirSync(directory).filter((name) => name.includes('.before-v'));
 
 it('runs once, keeps what is there, and leaves a copy of what was', () => {
@@ -51,6 +61,52 @@ it('runs once, keeps what is there, and leaves a copy of what was', () => {
   expect(versionOf(path.join(directory, backup))).toBe(1);
 });
 
+it('that fails leaves the state to the older version', () => {
+  const { directory, file } = oldState();
+  // The last step makes this table.
+  const db = new Database(file);
+  db.exec('CREATE TABLE fleet_member (one INTEGER)');
+  db.close();
+  const dump = () => {
+    const found = new Database(file, { readonly: true });
+    try {
+      return found.prepare('SELECT sql FROM sqlite_master ORDER BY name').all();
+    } finally {
+      found.close();
+    }
+  };
+  const before = dump();
+  expect(() => open(directory)).toThrow(`${file} cannot be upgraded from format 1 to ${NEWEST}: table fleet_member`);
+  expect(hintOf(() => open(directory))).toMatch(
+    /^the file is unchanged: go on with the older version, or move .* away/,
+  );
+  expect(versionOf(file)).toBe(1);
+  expect(dump()).toEqual(before);
+});
+
+it('of a newer version can be taken back with the copy that the refusal names', () => {
+  const { directory, file } = oldState();
+  // This version reads its own copies: one of an older format, and one that is newer than itself.
+  open(directory).close();
+  const [copy = ''] = backupsIn(directory).map((name) => path.join(directory, name));
+  const newer = `${file}.before-v${NEWEST + 2}.2099-01-01T00-00-00.000Z`;
+  fs.copyFileSync(file, newer);
+  for (const made of [file, newer]) {
+    const db = new Database(made);
+    db.pragma(`user_version = ${NEWEST + 1}`);
+    db.close();
+  }
+  const hint = hintOf(() => open(directory));
+  expect(hint).toContain(
+    `stop the agent and rename ${copy} to agent.db after removing agent.db, its -wal and its -shm`,
+  );
+  for (const suffix of ['', '-wal', '-shm']) fs.rmSync(file + suffix, { force: true });
+  fs.renameSync(copy, file);
+  const store = open(directory);
+  expect(store.jobs.all()).toMatchObject([{ jobId: '501', state: 'watched' }]);
+  store.close();
+});
+
 it('refuses the state of a newer version, and touches nothing', () => {
   const { directory, file } = oldState();
   const db = new Database(file);
@@ -58,6 +114,7 @@ it('refuses the state of a newer version, and touches nothing', () => {
   db.close();
   const before = fs.readFileSync(file);
   expect(() => open(directory)).toThrow(/was written by a newer version of the agent/);
+  expect(hintOf(() => open(directory))).toMatch(/install the newer agent; or, to go back, stop the agent and move /);
   expect(fs.readFileSync(file).equals(before)).toBe(true);
   expect(backupsIn(directory)).toEqual([]);
 });
@@ -84,9 +141,7 @@ it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
     child.once('message', () => setTimeout(() => child.kill('SIGKILL'), Number(process.argv[1])));`;
   for (const delayMs of [0, 3, 8, 15, 30, 60, 120]) {
     execFileSync(process.execPath, ['-e', killer, String(delayMs)]);
-    const version = versionOf(file);
-    expect(version).toBeGreaterThanOrEqual(1);
-    expect(version).toBeLessThanOrEqual(NEWEST);
+    expect([1, NEWEST]).toContain(versionOf(file));
   }
   const store = open(directory);
   const jobId = store.jobs.all()[0]?.jobId ?? ('' as never);
