@@ -49,7 +49,7 @@ export default defineConfig({
     // Most tests wait for processes and files, not for the processor: one more than there are keeps all of them busy.
     maxWorkers: os.availableParallelism() + 1,
     // Far beyond what anything takes, also where ten others want the processor: only what hangs is to meet them.
-    testTimeout: 120_000 * PROPERTY_TIMES,
+    testTimeout: 120_000 * Math.max(1, PROPERTY_TIMES),
     hookTimeout: 120_000,
     // Lines for people are compared as text; where CI or FORCE_COLOR is set, they would have colours.
     env: { NO_COLOR: '1', FORCE_COLOR: '' },

@@ -1,9 +1,9 @@
 /** What a fleet is for: an agent dies, and the others go on where it was. */
 import { expect, it } from 'vitest';
-import { PATIENCE } from '../../support/e2e-until.ts';
-import { Fleet } from '../../support/fleet.ts';
-import { needsFleet } from '../../support/fleet-node.ts';
-import { expectEqual, expectSound } from '../../support/fleet-proof.ts';
+import { PATIENCE } from '../../../support/e2e-until.ts';
+import { Fleet } from '../../../support/fleet.ts';
+import { needsFleet } from '../../../support/fleet-node.ts';
+import { expectEqual, expectSound } from '../../../support/fleet-proof.ts';
 
 /** From the death of an agent to the last of its jobs having another owner. */
 const TAKEOVER_MS = 30_000;

@@ -1,8 +1,8 @@
 /** A job that is followed by its number alone, while no agent runs: passes, and what is said of the server. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { placeWithJob } from '../support/e2e-by-number.ts';
-import { PATIENCE } from '../support/e2e-until.ts';
+import { placeWithJob } from '../../support/e2e-by-number.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
 
 describe.concurrent('sync while no agent runs', PATIENCE, () => {
   it.for([true, false])('finds the tasks first (untold: %s)', async (untold, context) => {

@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { freePort } from '../support/free-port.ts';
-import { STDOUT, ViewPlace } from '../support/view-place.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { freePort } from '../../support/free-port.ts';
+import { STDOUT, ViewPlace } from '../../support/view-place.ts';
 
 const LINES = `/api/lines?${STDOUT}`;
 const MIB = 1024 * 1024;

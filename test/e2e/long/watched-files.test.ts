@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import type { Program } from '../support/e2e-program.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needs, needsThat } from '../support/needs.ts';
-import { makeCertificates } from '../support/wire-certificates.ts';
+import { orderOf, submitQuietJob } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import type { Program } from '../../support/e2e-program.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needs, needsThat } from '../../support/needs.ts';
+import { makeCertificates } from '../../support/wire-certificates.ts';
 
 /** No failed visit is tried again by itself within the time of a test. */
 const RARELY = { poll: { minIntervalSeconds: 600, maxIntervalSeconds: 3600 }, results: { enabled: false } };

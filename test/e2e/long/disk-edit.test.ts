@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { mirroredJob } from '../support/e2e-job.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import { mirroredJob } from '../../support/e2e-job.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 const CONTENT = Buffer.from(Array.from({ length: 200 }, (_, line) => `${line} Příliš žluťoučký kůň\n`).join(''));
 /** What people do to a file; each leaves something else than what was there. */

@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { JobId } from '../../src/job.ts';
-import { Store } from '../../src/store/store.ts';
-import { ResultsE2e } from '../support/results-place.ts';
+import type { JobId } from '../../../src/job.ts';
+import { Store } from '../../../src/store/store.ts';
+import { ResultsE2e } from '../../support/results-place.ts';
 
 it('everything is there, or left out as the configuration wants it: 0, and status names what is left out', async (context) => {
   const results = {

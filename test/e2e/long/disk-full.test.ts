@@ -2,12 +2,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { orderOf, submitQuietJob, taskOf } from '../support/e2e-job.ts';
-import { SmallDisk } from '../support/e2e-mount.ts';
-import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { entry, NAMESPACE, partsResponse } from '../support/wire-envelopes.ts';
-import { bodyOf, startHttpServer } from '../support/wire-server.ts';
+import { orderOf, submitQuietJob, taskOf } from '../../support/e2e-job.ts';
+import { SmallDisk } from '../../support/e2e-mount.ts';
+import { Place, readIfThere, resultsOf } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { entry, NAMESPACE, partsResponse } from '../../support/wire-envelopes.ts';
+import { bodyOf, startHttpServer } from '../../support/wire-server.ts';
 
 const SANDBOX_PARTS = partsResponse(entry('|')).replaceAll(NAMESPACE, 'http://sandbox.example.org/');
 

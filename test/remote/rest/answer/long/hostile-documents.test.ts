@@ -3,9 +3,9 @@
  * the document.
  */
 import { describe, expect, test } from 'vitest';
-import { AnswerScanner, type LiftRule } from '../../../../src/remote/rest/answer/scanner.ts';
-import { growthOf } from '../../../support/cpu-cost.ts';
-import { FILE_RULE, LIST_RULE, PARTS_RULE } from '../../../support/wire-json.ts';
+import { AnswerScanner, type LiftRule } from '../../../../../src/remote/rest/answer/scanner.ts';
+import { growthOf } from '../../../../support/cpu-cost.ts';
+import { FILE_RULE, LIST_RULE, PARTS_RULE } from '../../../../support/wire-json.ts';
 
 /** As the network brings them. */
 const CHUNK_BYTES = 64 * 1024;

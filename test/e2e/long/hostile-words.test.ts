@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
-import { Terminal } from '../support/service-terminal.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needs } from '../../support/needs.ts';
+import { Terminal } from '../../support/service-terminal.ts';
 
 /** Controls of both kinds, what turns the direction of text, and separators of lines. */
 const ACTS = /[\p{Cc}\p{Cf}\u2028\u2029]/u;

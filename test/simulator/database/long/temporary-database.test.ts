@@ -6,15 +6,15 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FLEET_PLACE } from '../../../bench/fleet-node.ts';
-import { findDatabasePrograms } from '../../../simulator/database/programs.ts';
-import { TemporaryDatabase } from '../../../simulator/database/temporary-database.ts';
-import { PATIENCE, until } from '../../support/e2e-until.ts';
-import { needs } from '../../support/needs.ts';
-import { READS_TYPESCRIPT } from '../../support/typescript-hook.ts';
+import { FLEET_PLACE } from '../../../../bench/fleet-node.ts';
+import { findDatabasePrograms } from '../../../../simulator/database/programs.ts';
+import { TemporaryDatabase } from '../../../../simulator/database/temporary-database.ts';
+import { PATIENCE, until } from '../../../support/e2e-until.ts';
+import { needs } from '../../../support/needs.ts';
+import { READS_TYPESCRIPT } from '../../../support/typescript-hook.ts';
 
 const programs = findDatabasePrograms([FLEET_PLACE]) ?? { initdb: '', postgres: '' };
-const SOURCES = new URL('../../../simulator/database/', import.meta.url);
+const SOURCES = new URL('../../../../simulator/database/', import.meta.url);
 
 const databases: TemporaryDatabase[] = [];
 afterEach(async () => {

@@ -2,10 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PATIENCE } from '../support/e2e-until.ts';
-import { needs, SSH } from '../support/needs.ts';
-import { SshPlace } from './ssh-place.ts';
-import { CuttableLine, GATE_NAMES, type Gate, middlewareGate, Sshd } from './sshd.ts';
+import { PATIENCE } from '../../support/e2e-until.ts';
+import { needs, SSH } from '../../support/needs.ts';
+import { SshPlace } from '../ssh-place.ts';
+import { CuttableLine, GATE_NAMES, type Gate, middlewareGate, Sshd } from '../sshd.ts';
 
 const WITH_SSH = { ...PATIENCE, ...needs(...SSH) };
 

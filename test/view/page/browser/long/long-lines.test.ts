@@ -2,9 +2,9 @@
 import fs from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { PATIENCE, until } from '../../../support/e2e-until.ts';
-import { needs } from '../../../support/needs.ts';
-import { viewedJob } from '../../../support/view-growing-job.ts';
+import { PATIENCE, until } from '../../../../support/e2e-until.ts';
+import { needs } from '../../../../support/needs.ts';
+import { viewedJob } from '../../../../support/view-growing-job.ts';
 
 const WORDS = 400_000;
 const LONG = Array.from({ length: WORDS }, (_, word) => `${word} word;`).join('');

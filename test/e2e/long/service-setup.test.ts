@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { taskOf } from '../support/e2e-job.ts';
-import { Place } from '../support/e2e-place.ts';
-import { Program } from '../support/e2e-program.ts';
-import type { SandboxService } from '../support/e2e-sandbox.ts';
-import { needs } from '../support/needs.ts';
-import { Terminal } from '../support/service-terminal.ts';
+import { taskOf } from '../../support/e2e-job.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { Program } from '../../support/e2e-program.ts';
+import type { SandboxService } from '../../support/e2e-sandbox.ts';
+import { needs } from '../../support/needs.ts';
+import { Terminal } from '../../support/service-terminal.ts';
 
 const serviceOf = ({ baseUrl }: SandboxService) => ({
   fileTransferUrl: `${baseUrl}/FileTransferWs`,

@@ -2,11 +2,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { Place } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
-import { needs } from '../support/needs.ts';
-import { PhpService } from './php-service.ts';
-import { VERSIONS } from './service.ts';
+import { Place } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
+import { needs } from '../../support/needs.ts';
+import { PhpService } from '../php-service.ts';
+import { VERSIONS } from '../service.ts';
 
 const JOB = '501';
 /** Of the second one, only JobManagementWs can tell: nothing leads to its number. */

@@ -1,15 +1,15 @@
 /** A job that is followed by its number alone: its tasks are found, with what each kind of server leaves for that. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { JobSpec } from '../../simulator/cluster/specs.ts';
-import type { JobDescription } from '../../simulator/control.ts';
-import type { SandboxHabits } from '../../simulator/habits.ts';
-import { loadConfig } from '../../src/config/load.ts';
-import { openSharedStore } from '../../src/daemon/state.ts';
-import type { JobId } from '../../src/job.ts';
-import type { Store } from '../../src/store/store.ts';
-import { Place, type Sections } from '../support/e2e-place.ts';
-import { PATIENCE, until } from '../support/e2e-until.ts';
+import type { JobSpec } from '../../../simulator/cluster/specs.ts';
+import type { JobDescription } from '../../../simulator/control.ts';
+import type { SandboxHabits } from '../../../simulator/habits.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { openSharedStore } from '../../../src/daemon/state.ts';
+import type { JobId } from '../../../src/job.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { Place, type Sections } from '../../support/e2e-place.ts';
+import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 type Context = Parameters<typeof Place.make>[0];
 

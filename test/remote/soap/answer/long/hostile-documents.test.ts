@@ -3,12 +3,19 @@
  * the document, whatever it holds and wherever it holds it.
  */
 import { describe, expect, test } from 'vitest';
-import type { Operation } from '../../../../src/operations.ts';
-import { Secrets } from '../../../../src/redact.ts';
-import { AnswerScanner } from '../../../../src/remote/soap/answer/scanner.ts';
-import { growthOf } from '../../../support/cpu-cost.ts';
-import { entry, fault11, listResponse, NAMESPACE, partsResponse, response } from '../../../support/wire-envelopes.ts';
-import { tryScan } from '../../../support/wire-scan.ts';
+import type { Operation } from '../../../../../src/operations.ts';
+import { Secrets } from '../../../../../src/redact.ts';
+import { AnswerScanner } from '../../../../../src/remote/soap/answer/scanner.ts';
+import { growthOf } from '../../../../support/cpu-cost.ts';
+import {
+  entry,
+  fault11,
+  listResponse,
+  NAMESPACE,
+  partsResponse,
+  response,
+} from '../../../../support/wire-envelopes.ts';
+import { tryScan } from '../../../../support/wire-scan.ts';
 
 const PARTS: Operation = 'DownloadPartsOfJobFilesFromCluster';
 const LIST: Operation = 'ListChangedFilesForJob';
