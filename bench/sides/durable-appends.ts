@@ -101,6 +101,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
       mirrors,
       overlapBytes: 256,
       keepGenerations: 5,
+      now: Date.now,
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
       mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),

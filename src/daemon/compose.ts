@@ -17,6 +17,7 @@ import { Results } from '../agent/results/results.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import type { JobId } from '../job.ts';
+import { MISMATCH_EVENTS } from '../mismatch.ts';
 import { printable } from '../printable.ts';
 import { contentWriter } from '../remote/content/held-texts.ts';
 import { Commits } from '../store/commits.ts';
@@ -121,6 +122,15 @@ export function buildEngine(options: EngineOptions): Engine {
       ownership,
       overlapBytes: poll.overlapBytes,
       keepGenerations: mirror.keepGenerations,
+      now,
+      onMismatch({ jobId, taskId, file }, { kind, at, generation, reason }) {
+        observer?.mismatch(kind);
+        const isOfRemote = kind === 'truncated' || kind === 'rewritten';
+        log[isOfRemote ? 'info' : 'warn'](
+          { jobId, taskId, file, offset: at, generation, reason },
+          MISMATCH_EVENTS[kind],
+        );
+      },
       checkpoint: () => {},
       commit: (row) => store.transaction(() => store.liveFiles.save(row)),
       mark: (row) => store.quickTransaction(() => store.liveFiles.save(row)),

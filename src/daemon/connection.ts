@@ -5,6 +5,7 @@ import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';
 import { matchesInTime } from '../config/fault-pattern.ts';
 import { loadTls } from '../config/load.ts';
+import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/spill-file.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
@@ -35,6 +36,8 @@ export interface Observer {
   fetched(bytes: number, kind: DownloadKind): void;
   /** Tasks of a job were found that no order named. */
   tasksFound(tasks: number, by: FoundBy): void;
+  /** A mirror was not the beginning of its remote file. */
+  mismatch(kind: MismatchKind): void;
   /** The service that tells of jobs was looked at. */
   jobLook(outcome: 'ok' | 'failed'): void;
 }

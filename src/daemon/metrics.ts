@@ -5,6 +5,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import type { ErrorCode } from '../errors.ts';
+import { MISMATCH_KINDS, type MismatchKind } from '../mismatch.ts';
 import type { CallEvent } from '../remote/session-calls.ts';
 import type { FoundBy } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -66,6 +67,7 @@ export class Metrics {
   readonly #downloads;
   readonly #resultBytes;
   readonly #tasksFound;
+  readonly #mismatches;
   readonly #jobLooks;
   readonly #reloads;
   #withDefaults = false;
@@ -93,9 +95,11 @@ export class Metrics {
     this.#downloads = counter('result_downloads_total', 'Downloads of results: first, changed or same', ['kind']);
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
     this.#tasksFound = counter('tasks_found_total', 'Tasks found that no order names', ['by']);
+    this.#mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', ['kind']);
     this.#jobLooks = counter('job_looks_total', 'Looks at the service that tells of jobs', ['outcome']);
     this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
     this.#mirrored.inc(0);
+    for (const kind of MISMATCH_KINDS) this.#mismatches.inc({ kind }, 0);
     for (const outcome of ['taken', 'refused']) this.#reloads.inc({ outcome }, 0);
     this.#signIns.inc({ outcome: 'ok' }, 0);
     this.#addProcessGauges();
@@ -130,6 +134,10 @@ export class Metrics {
 
   tasksFound(tasks: number, by: FoundBy): void {
     this.#tasksFound.inc({ by }, tasks);
+  }
+
+  mismatch(kind: MismatchKind): void {
+    this.#mismatches.inc({ kind });
   }
 
   jobLook(outcome: 'ok' | 'failed'): void {

@@ -33,6 +33,7 @@ export function observing({ standing, figures, metrics }: ObservingOptions): Obs
       figures.fetched(bytes);
     },
     tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),
+    mismatch: (kind) => metrics()?.mismatch(kind),
     jobLook: (outcome) => metrics()?.jobLook(outcome),
   };
 }

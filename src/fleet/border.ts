@@ -5,6 +5,7 @@
 import * as z from 'zod';
 import { ERROR_POLICIES } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { MISMATCH_KINDS } from '../mismatch.ts';
 import { printable } from '../printable.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
@@ -89,6 +90,11 @@ const COLUMNS: Readonly<Record<string, z.ZodType>> = {
     .regex(/^\d{1,16}$/)
     .nullable(),
   inexact: jsonOf(z.array(z.object({ start: whole, length: whole }))),
+  mismatches: jsonOf(
+    z.array(
+      z.object({ kind: z.enum(MISMATCH_KINDS), at: whole, reason: z.string(), generation: whole, seenAt: whole }),
+    ),
+  ),
   files: jsonOf(z.array(liveFile)),
   information: jsonOf(INFORMATION),
   error: jsonOf(ERROR).nullable(),

@@ -23,11 +23,15 @@ export class LiveFiles {
 
   constructor(sql: Sql) {
     this.#sql = sql;
-    this.#table = new Table(sql, 'live_files', { inexact: 'json', error: 'json' });
+    this.#table = new Table(sql, 'live_files', { inexact: 'json', mismatches: 'json', error: 'json' });
   }
 
   ofJob(jobId: JobId): LiveFileRow[] {
     return this.#table.all('WHERE job_id = ?', jobId);
+  }
+
+  get(jobId: JobId, { taskId, file }: LiveFileKey): LiveFileRow | undefined {
+    return this.#table.get('WHERE job_id = ? AND task_id = ? AND file = ?', jobId, taskId, file);
   }
 
   /** Which generation a mirror holds; undefined if it is none. Bytes of a new one come only after this says so. */

@@ -3,7 +3,7 @@
  * (`PRAGMA user_version`). An entry that was released is never changed; a new one is added.
  *
  * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes;
- * `inexact`, `error` and `information` are JSON, and so are lists.
+ * `inexact`, `mismatches`, `error` and `information` are JSON, and so are lists.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -221,4 +221,6 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // A checksum of the committed bytes, by which a mirror that was written to is known to have them still.
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
+  // Why generations began, and what was repaired: a JSON list.
+  "ALTER TABLE live_files ADD COLUMN mismatches TEXT NOT NULL DEFAULT '[]';",
 ];

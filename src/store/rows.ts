@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../errors.ts';
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
+import type { KeptMismatch } from '../mismatch.ts';
 
 /** Why a job is followed: it is configured, a command asked for it, or all jobs of the user are (`WatchMineRow`). */
 type JobSource = 'config' | 'command' | 'mine';
@@ -70,6 +71,8 @@ export interface LiveFileRow extends LiveFileKey {
   readonly grownAt: number | null;
   /** Bytes that were proven against the raw bytes of the service in the last complete pass. */
   readonly verified: number | null;
+  /** The last mismatches, in order: why generations began, and what was repaired. */
+  readonly mismatches: readonly KeptMismatch[];
   readonly error: Trouble | null;
 }
 

@@ -36,6 +36,8 @@ describe('the metrics', () => {
       'jobtail_results_fetched_total{changed="true"}': 1,
       'jobtail_result_downloads_total{kind="first"}': 1,
       jobtail_results_fetched_bytes_total: 50,
+      'jobtail_mismatches_total{kind="truncated"}': 1,
+      'jobtail_mismatches_total{kind="decoder-changed"}': 0,
       'jobtail_reloads_total{outcome="taken"}': 1,
       'jobtail_reloads_total{outcome="refused"}': 0,
       [`jobtail_build_info{version="1.2.3",node="${process.version}"}`]: 1,

@@ -35,6 +35,10 @@ describe('the border', () => {
     ['the row of another job', live({ job_id: '2' })],
     ['a row that contradicts its key', live({ task_id: '9002' })],
     ['a file that is none', live({ file: 'stdin' }, '["9001","stdin"]')],
+    [
+      'a mismatch of an unknown kind',
+      live({ mismatches: '[{"kind":"x","at":0,"reason":"","generation":1,"seenAt":1}]' }),
+    ],
     ['a copy mark that is a path', live({ copy_mark: '/../../x' })],
     ['a position below zero', live({ position: -1 })],
     ['a position that is no whole number', live({ position: 0.5 })],

@@ -12,6 +12,7 @@ import { JobPolls, type PollContext, type Polled } from '../../src/agent/poll/po
 import type { ContentWriter, Remote } from '../../src/agent/ports.ts';
 import { Results } from '../../src/agent/results/results.ts';
 import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
+import type { MismatchKind } from '../../src/mismatch.ts';
 import { Commits } from '../../src/store/commits.ts';
 import { Store } from '../../src/store/store.ts';
 import type { Clock } from '../../src/system/clock.ts';
@@ -41,6 +42,8 @@ export interface EngineOptions {
 
 export class Engine {
   readonly store: Store;
+  /** Kind, offset and generation of each that was reported. */
+  readonly mismatches: (readonly [kind: MismatchKind, at: number, generation: number])[] = [];
   readonly #options: EngineOptions;
   readonly #polls: JobPolls;
   readonly #mirrorDirectory: string;
@@ -78,6 +81,8 @@ export class Engine {
         mirrors: this.#mirrors,
         overlapBytes: options.overlapBytes ?? 256,
         keepGenerations: options.keepGenerations ?? 5,
+        now,
+        onMismatch: (_, { kind, at, generation }) => this.mismatches.push([kind, at, generation]),
         checkpoint: options.checkpoint ?? (() => {}),
         commit: (row) => this.store.transaction(() => this.store.liveFiles.save(row)),
         mark: (row) => this.store.quickTransaction(() => this.store.liveFiles.save(row)),

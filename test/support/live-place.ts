@@ -6,6 +6,7 @@ import type { LiveFile, LiveFileOptions } from '../../src/agent/live/mirror/live
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { openLiveFile } from '../../src/agent/live/mirror/open-live-file.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
+import type { Mismatch } from '../../src/mismatch.ts';
 import type { LiveFileRow } from '../../src/store/rows.ts';
 import type { Opener } from '../../src/system/files.ts';
 import { JOB, STDOUT } from './engine.ts';
@@ -28,8 +29,12 @@ export const NEW_ROW: LiveFileRow = {
   listedName: null,
   grownAt: null,
   verified: null,
+  mismatches: [],
   error: null,
 };
+
+/** Why a generation begins. */
+export const REWRITTEN: Mismatch = { kind: 'rewritten', at: 0, reason: 'for the test' };
 
 export interface PlaceOptions extends Partial<LiveFileOptions> {
   readonly openFile?: Opener;
@@ -62,6 +67,7 @@ export class LivePlace {
       }),
       overlapBytes: 256,
       keepGenerations: 5,
+      now: () => 0,
       commit: (row) => this.commit(row),
       checkpoint: (step) => this.onStep(step),
       bootId: 'this boot',

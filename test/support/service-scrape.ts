@@ -51,6 +51,7 @@ export async function scrape(): Promise<string> {
   metrics.signIn('sign-in-refused');
   metrics.appended(1_000);
   metrics.fetched(50, 'first');
+  metrics.mismatch('truncated');
   metrics.reloaded('taken');
   return metrics.text();
 }

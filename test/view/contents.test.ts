@@ -72,11 +72,13 @@ describe('the lines of a mirror', () => {
     place.rewrite('stdout', 'second\n');
     const [first] = (await place.json<Generations>(`/api/generations?${STDOUT}`)).former;
     place.rewrite('stdout', 'third\n');
+    const mismatch = { kind: 'truncated', at: 0, reason: 'it ends at byte 0', generation: 3, seenAt: 1 } as const;
+    place.commit('stdout', { mismatches: [mismatch] });
     const { now, former } = await place.json<Generations>(`/api/generations?${STDOUT}`);
     expect(now).toBe('g3');
-    expect(former.map(({ name, bytes }) => [name, bytes])).toEqual([
-      ['stdout.log.1', 7],
-      ['stdout.log.2', 6],
+    expect(former.map(({ name, bytes, reason }) => [name, bytes, reason])).toEqual([
+      ['stdout.log.1', 7, 'it ends at byte 0'],
+      ['stdout.log.2', 6, null],
     ]);
     expect(former[1]?.version).toBe(first?.version);
     expect((await place.ask(`/api/lines?${STDOUT}&version=${first?.version}`)).text).toBe('first\n');

@@ -1,4 +1,5 @@
 /** What to do about a mirror that is not the beginning of its remote file: mend it, keep it as a generation, or look twice. */
+import type { Mismatch } from '../../mismatch.ts';
 import type { Follow } from '../ports.ts';
 import { type Difference, match } from './compare/match.ts';
 import type { LiveFile } from './mirror/live-file.ts';
@@ -6,6 +7,17 @@ import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown } from './offsets.ts';
 import type { FollowContext } from './steps.ts';
 import type { Decode } from './text/explain.ts';
+
+function remoteMismatch({ kind, at }: Difference, file: LiveFile, seenIn = ''): Mismatch {
+  const lost = file.integrity === 'unknown' ? '; the state of the mirror was lost' : '';
+  if (kind === 'different')
+    return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${seenIn}${lost}` };
+  return { kind: 'truncated', at, reason: `it has at most ${at} bytes, the mirror has ${file.length}${seenIn}${lost}` };
+}
+
+const IN_RAW_BYTES = ', as its raw bytes show';
+const changedFrom = (at: number) => `another process changed it: from byte ${at} on it differs from the remote file`;
+const uncommittedFrom = (at: number) => `its uncommitted bytes differ from the remote file from byte ${at} on`;
 
 /** Whether the difference was resolved, so that the service can be asked anew; else a second look is wanted. */
 export async function* resolveDifference(
@@ -17,7 +29,7 @@ export async function* resolveDifference(
   const unpromised = file.length > file.committed && file.integrity !== 'unknown';
   const sound = Math.max(found.at, file.committed);
   if (unpromised && (found.kind === 'different' || file.integrity === 'modified')) {
-    await file.cut(sound);
+    await file.cut(sound, uncommittedFrom(sound));
     return true;
   }
   if (file.integrity === 'intact' && !(await file.hasItsFingerprint())) {
@@ -29,12 +41,12 @@ export async function* resolveDifference(
     found.kind === 'different' &&
     (yield* onlyMirrorChanged(found.at, file, decode))
   ) {
-    await file.cut(found.at);
+    await file.cut(found.at, changedFrom(found.at));
     return true;
   }
   if (!sightings.confirm(file, found.kind)) return false;
-  if (unpromised) await file.cut(sound);
-  else await file.startGeneration();
+  if (unpromised) await file.cut(sound, uncommittedFrom(sound));
+  else await file.startGeneration(remoteMismatch(found, file));
   return true;
 }
 
@@ -58,7 +70,8 @@ export async function resolveByRawBytes(
 ): Promise<void> {
   if (!sightings.confirm(file, found.kind)) return;
   const unpromised = file.length > file.committed && file.integrity !== 'unknown';
-  if (file.integrity === 'modified') await file.cut(found.at);
-  else if (unpromised) await file.cut(Math.max(found.at, file.committed));
-  else await file.startGeneration();
+  const sound = Math.max(found.at, file.committed);
+  if (file.integrity === 'modified') await file.cut(found.at, changedFrom(found.at));
+  else if (unpromised) await file.cut(sound, uncommittedFrom(sound));
+  else await file.startGeneration(remoteMismatch(found, file, IN_RAW_BYTES));
 }

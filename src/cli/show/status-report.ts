@@ -104,6 +104,7 @@ function fileReport(mirrorDirectory: string, row: LiveFileRow) {
     inexactBytes: inexact.reduce((sum, { length }) => sum + length, 0),
     verified: row.verified !== null && row.verified === row.position,
     grownAt: row.grownAt,
+    mismatches: row.mismatches,
     error: row.error,
   };
 }

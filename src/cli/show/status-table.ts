@@ -1,6 +1,7 @@
 /** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
 import pc from 'picocolors';
 import { compareIds } from '../../job.ts';
+import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
@@ -128,6 +129,7 @@ export function detail(report: ShownReport, columns: number): string {
     }
     for (const file of job.files) {
       if (file.error !== null) lines.push(...failureLines(`task ${file.taskId} ${file.file}: `, file.error));
+      lines.push(...mismatchLines(file));
     }
     if (job.results.directory !== null) {
       lines.push(`results: ${resultsOf(job)}`, `  in ${job.results.directory}/`);
@@ -147,6 +149,14 @@ function fileLine(file: JobReport['files'][number]): string {
   const generation = file.generation > 1 ? `generation ${file.generation}` : '';
   const said = listed(showBytes(file.bytes), generation, exact, ageOf(file.grownAt));
   return `${pc.bold(`${file.taskId} ${file.file}`)} ${said}`;
+}
+
+/** The last mismatch of a file; `--json` has the ones before. */
+function mismatchLines({ taskId, file, mismatches }: JobReport['files'][number]): string[] {
+  const last = mismatches.at(-1);
+  if (last === undefined) return [];
+  const event = `${MISMATCH_EVENTS[last.kind]} ${ageOf(last.seenAt)}`;
+  return [`task ${taskId} ${file}: ${event}: ${printable(last.reason)} (generation ${last.generation})`];
 }
 
 function resultLines({ results }: JobReport): string[] {

@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { isLiveFileName, type JobId, type LiveFileKey, parseTaskId } from '../../job.ts';
 import { liveParts, resultsParts } from '../../mirror-paths.ts';
+import { reasonForEnd } from '../../mismatch.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -46,12 +47,15 @@ export class Contents {
   generations(jobId: JobId, live: LiveFileKey): Generations {
     const now = this.versionOf(jobId, live);
     if (now === undefined) throw notThere('live file of this name');
+    const row = this.#store().liveFiles.get(jobId, live);
     const former = this.#formerNames(jobId, live).flatMap((name) => {
       const content = this.#openFormer(jobId, live, name);
       if (content === undefined) return [];
       content.close();
       const { version, bytes, modifiedAt } = content;
-      return [{ version, bytes, modifiedAt, name }];
+      const generation = (row?.generation ?? 0) - Number(name.split('.').at(-1));
+      const reason = reasonForEnd(row?.mismatches ?? [], generation)?.reason ?? null;
+      return [{ version, bytes, modifiedAt, name, reason }];
     });
     return { now, former };
   }

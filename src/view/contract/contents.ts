@@ -62,6 +62,8 @@ export interface Generations {
     readonly modifiedAt: number;
     /** The name of its file, as `stdout.log.1`. */
     readonly name: string;
+    /** Why it ended; null if that is not kept. */
+    readonly reason: string | null;
   }[];
 }
 

@@ -36,7 +36,7 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
     const family = yield* tellFamily(file.length, reading);
     if (family === 'again') return 'unclear';
     if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
-    if (family === 'utf-8') context.encoding.learnUtf8();
+    if (family === 'utf-8') context.encoding.learnUtf8((reason) => file.reportDecoder(reason));
   }
   await appendCertain(file, reading);
   if (reading.atEnd()) return 'current';

@@ -4,6 +4,7 @@
  * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
  * position. What is ahead was never promised, and is compared with the remote file like everything else.
  */
+import { type KeptMismatch, type Mismatch, type MismatchKind, withMismatch } from '../../../mismatch.ts';
 import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { beginGeneration, type GenerationOptions } from './generations.ts';
@@ -18,6 +19,10 @@ export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
   readonly mirrors: OpenMirrors;
   /** Bytes already mirrored that each poll asks for again. */
   readonly overlapBytes: number;
+  /** Wall clock, in milliseconds. */
+  readonly now: () => number;
+  /** Called with each mismatch that was acted upon, once. */
+  readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
 
 /** What a live file consists of, as `openLiveFile` found it. */
@@ -33,6 +38,7 @@ export class LiveFile {
   readonly #row: LiveRow;
   readonly #mirror: Mirror;
   readonly #writer: MirrorWriter;
+  readonly #reported = new Set<MismatchKind>();
   #integrity: Integrity;
   /** How far the mirror was committed, compared or appended by this agent. */
   #compared: number;
@@ -113,6 +119,10 @@ export class LiveFile {
 
   /** The mirror was held against the remote file, and is its beginning, except perhaps for the bytes `undetermined`. */
   markCompared(undetermined: readonly InexactRegion[]): void {
+    if (this.length < this.row.position) {
+      const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
+      this.report({ kind: 'mirror-damaged', at: this.length, reason });
+    }
     if (this.#integrity !== 'intact' || this.#compared !== this.length) this.#row.markChanged();
     if (this.changed)
       this.#row.set({ inexact: [...regionsBefore(this.row.inexact, this.undisputed), ...undetermined] });
@@ -163,8 +173,23 @@ export class LiveFile {
     this.#row.set({ inexact: [] });
   }
 
+  /** Keeps a mismatch with the row and reports it; a second one of its kind in the same poll is part of the first. */
+  report(found: Mismatch): void {
+    if (this.#reported.has(found.kind)) return;
+    this.#reported.add(found.kind);
+    const kept = this.#kept(found, this.row.generation);
+    this.#row.set({ mismatches: withMismatch(this.row.mismatches, kept) });
+    this.#row.markChanged();
+    this.#options.onMismatch?.(this.row, kept);
+  }
+
+  reportDecoder(reason: string): void {
+    this.report({ kind: 'decoder-changed', at: this.length, reason });
+  }
+
   /** Removes what stands behind `length`; only for bytes that the remote file does not have. */
-  async cut(length: number): Promise<void> {
+  async cut(length: number, reason: string): Promise<void> {
+    this.report({ kind: 'mirror-damaged', at: length, reason });
     this.#row.beginWriting();
     // A promise that goes back is taken back first; until the rest is compared, the mirror counts as modified.
     if (length < this.row.position) {
@@ -177,9 +202,11 @@ export class LiveFile {
   }
 
   /** Keeps what is there as an old generation and starts the next one at 0. */
-  async startGeneration(): Promise<void> {
+  async startGeneration(found: Mismatch): Promise<void> {
     this.#row.beginWriting();
-    const row = await this.flushToRow();
+    const flushed = await this.flushToRow();
+    const kept = this.#kept(found, flushed.generation + 1);
+    const row = { ...flushed, mismatches: withMismatch(flushed.mismatches, kept) };
     // Should a step of it fail, the row is as the steps before left it, and nothing is promised of the mirror.
     this.#integrity = 'modified';
     const commit = (begun: LiveFileRow) => this.#row.commit(begun);
@@ -187,6 +214,7 @@ export class LiveFile {
     this.#writer.emptied();
     this.#compared = 0;
     this.#integrity = 'intact';
+    this.#options.onMismatch?.(this.row, kept);
   }
 
   /** A kill left bytes behind the position that were appended on this boot: the system has them as they were written. */
@@ -214,6 +242,10 @@ export class LiveFile {
     this.#row.set({ position, fingerprint, checksum, inode, modifiedNs, bootId: null });
     await this.#options.checkpoint('flush:end');
     return this.row;
+  }
+
+  #kept(found: Mismatch, generation: number): KeptMismatch {
+    return { ...found, generation, seenAt: this.#options.now() };
   }
 
   /** The checksum of the bytes before `position`: that of the committed ones, continued. */

@@ -13,6 +13,8 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
   const mirror = await options.mirrors.take(row.jobId, row);
   try {
     let found = await finishRotation(row, mirror, options);
+    const begun = found.mismatches.at(-1);
+    if (row.rotation !== null && begun !== undefined) options.onMismatch?.(found, begun);
     const look = await mirror.look();
     const { inode, modifiedNs, length } = look;
     if (found.inode === null && length === 0) {

@@ -13,6 +13,9 @@ export interface HabitStore {
   set(name: string, value: string): void;
 }
 
+/** Called with the reason if the service is found to decode files in another way than before. */
+type OnDecoderChanged = (reason: string) => void;
+
 /** How characters beyond ASCII are decoded. */
 export type Family = 'utf-8' | 'code-page';
 
@@ -52,8 +55,8 @@ export class TextEncoding {
   }
 
   /** UTF-8 was identified. @throws JobtailError if the configuration says something else */
-  learnUtf8(): void {
-    this.#learn([UTF8]);
+  learnUtf8(onChanged?: OnDecoderChanged): void {
+    this.#learn([UTF8], onChanged);
   }
 
   /** The code pages that show `bytes` as the beginning of `text`. */
@@ -62,9 +65,9 @@ export class TextEncoding {
   }
 
   /** One of `names` was identified. @throws JobtailError if the configuration says something else */
-  learnCodePages(names: readonly string[]): void {
+  learnCodePages(names: readonly string[], onChanged?: OnDecoderChanged): void {
     const still = names.filter((name) => this.#identified.includes(name));
-    this.#learn(still.length > 0 ? still : names);
+    this.#learn(still.length > 0 ? still : names, onChanged);
   }
 
   /**
@@ -86,11 +89,19 @@ export class TextEncoding {
     return cannotBeTold(names);
   }
 
-  #learn(names: readonly string[]): void {
+  #learn(names: readonly string[], onChanged: OnDecoderChanged = () => {}): void {
     this.#holdAgainstSetting(names);
+    const before = this.#identified.length > 0 ? this.#identified : this.#learnedBefore;
     this.#identified = names;
+    if (before.length > 0 && !names.some((name) => before.includes(name)))
+      onChanged(`the service decoded files as ${shownNames(before)}, and decodes them as ${shownNames(names)} now`);
     const habit = names.join(OR);
     if (this.#habits.get(ENCODING_HABIT) !== habit) this.#habits.set(ENCODING_HABIT, habit);
+  }
+
+  /** What an earlier start identified. */
+  get #learnedBefore(): readonly string[] {
+    return this.#habits.get(ENCODING_HABIT)?.split(OR) ?? [];
   }
 
   #holdAgainstSetting(names: readonly string[]): void {
@@ -101,6 +112,9 @@ export class TextEncoding {
     });
   }
 }
+
+const shownNames = ([first = '', ...more]: readonly string[]) =>
+  more.length === 0 ? first : 'a single-byte code page';
 
 function cannotBeTold(names: readonly string[], Kind = JobtailError): JobtailError {
   const which = names.length === 0 ? 'that is none of those known' : `that cannot be told: ${names.join(OR)}`;

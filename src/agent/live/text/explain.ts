@@ -46,7 +46,7 @@ export async function* explain(
   if (marked?.mark === 'again') return 'again';
   const second = marked?.second;
   if (marked !== undefined && marked.mark !== 'none') {
-    encoding.learnUtf8();
+    encoding.learnUtf8((reason) => file.reportDecoder(reason));
     return { reading: readMarked(content, marked.mark), decode: decodeUtf8, identified: true, second };
   }
   const text = new Utf8Reading(content);
@@ -55,12 +55,12 @@ export async function* explain(
   if (family === 'code-page') {
     const shown = await text.text();
     const showing = isAscii(known) ? [] : encoding.codePagesShowing(known, shown);
-    if (showing.length > 0) encoding.learnCodePages(showing);
+    if (showing.length > 0) encoding.learnCodePages(showing, (reason) => file.reportDecoder(reason));
     const pages = encoding.codePagesOf(shown);
     const decode = (other: Content) => new EncodedReading(other, pages);
     return { reading: decode(content), decode, identified: true };
   }
-  if (family === 'utf-8') encoding.learnUtf8();
+  if (family === 'utf-8') encoding.learnUtf8((reason) => file.reportDecoder(reason));
   return { reading: text, decode: decodeUtf8, identified: family === 'utf-8', second };
 }
 

@@ -95,6 +95,7 @@ function Former({ jobId, opened: { taskId, file, version }, state, onShow }: Omi
       {all.value?.former.map((one) => (
         <option key={one.version} value={one.version}>
           {one.name}: {bytes(one.bytes)}, {ago(one.modifiedAt, live.now.peek())}
+          {one.reason === null ? '' : `: ${one.reason}`}
         </option>
       ))}
     </select>

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { LivePlace } from '../../../support/live-place.ts';
+import { LivePlace, REWRITTEN } from '../../../support/live-place.ts';
 
 /** Ends the work at its step number `last`; false once there are fewer steps. */
 function killAt(place: LivePlace, last: number): () => boolean {
@@ -16,7 +16,7 @@ async function write(place: LivePlace, text: string): Promise<void> {
 }
 
 const rotate = (place: LivePlace, keepGenerations: number) =>
-  place.during((file) => file.startGeneration(), { keepGenerations });
+  place.during((file) => file.startGeneration(REWRITTEN), { keepGenerations });
 
 describe('a new generation', () => {
   test('keeps the old ones by number, and the inode of the mirror', async () => {

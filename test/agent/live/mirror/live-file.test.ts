@@ -103,7 +103,7 @@ describe('a promise that is taken back', () => {
       if (step === 'commit') lengths.push(fs.statSync(place.path).size);
     };
     await place.during(async (file) => {
-      await file.cut(4);
+      await file.cut(4, 'for the test');
       file.markCompared([]);
     });
     expect(lengths[0]).toBe(8);
@@ -114,7 +114,7 @@ describe('a promise that is taken back', () => {
     const place = new LivePlace();
     await place.during((file) => file.append(Buffer.from('promised')));
     const file = await place.open();
-    await file.cut(4);
+    await file.cut(4, 'for the test');
     await file.close();
     place.kill();
     await place.during(async ({ integrity }) => expect(integrity).toBe('modified'));

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Ownership } from '../../../../src/agent/ownership.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { LiveFileRow } from '../../../../src/store/rows.ts';
-import { LivePlace } from '../../../support/live-place.ts';
+import { LivePlace, REWRITTEN } from '../../../support/live-place.ts';
 
 class Owner implements Ownership {
   /** What the next owner would go on from. */
@@ -49,7 +49,7 @@ describe('a new generation', () => {
       const { rotation = 'nothing', generation = 1 } = ownership.known.at(-1) ?? {};
       known[step] = [rotation, generation];
     };
-    await place.during((file) => file.startGeneration(), { ownership });
+    await place.during((file) => file.startGeneration(REWRITTEN), { ownership });
     expect(known).toMatchObject({
       'rotation:begin': ['nothing', 1],
       'rotation:copy': ['copying', 1],
@@ -66,7 +66,7 @@ describe('a new generation', () => {
     place.onStep = (step) => {
       if (step === 'rotation:end') for (const file of left) fs.writeFileSync(file, 'copy');
     };
-    await place.during((file) => file.startGeneration(), { ownership });
+    await place.during((file) => file.startGeneration(REWRITTEN), { ownership });
     expect(left.filter((file) => fs.existsSync(file))).toEqual(left.slice(3));
     expect(place.read(1)).toBe('one');
   });
@@ -83,7 +83,9 @@ describe('a new generation', () => {
     place.onStep = (step) => {
       if (step === at) before.isOwner = false;
     };
-    const lost = await place.during((file) => file.startGeneration(), { ownership: before }).catch((error) => error);
+    const lost = await place
+      .during((file) => file.startGeneration(REWRITTEN), { ownership: before })
+      .catch((error) => error);
     expect(lost).toMatchObject({ code: 'superseded' });
     expect(place.read()).toBe('one');
     place.kill();
@@ -95,7 +97,7 @@ describe('a new generation', () => {
     const next = new Owner('2');
     await place.during(
       async (file) => {
-        if (rotation === null) await file.startGeneration();
+        if (rotation === null) await file.startGeneration(REWRITTEN);
       },
       { ownership: next },
     );
@@ -112,7 +114,7 @@ describe('a mirror', () => {
         async (file) => {
           ownership.isOwner = false;
           if (does === 'append') await file.append(Buffer.from(' two'));
-          else await file.cut(1);
+          else await file.cut(1, 'for the test');
         },
         { ownership },
       );

@@ -599,6 +599,8 @@ export class World {
   #checkKept(subject: Subject, row: LiveFileRow): void {
     if (subject.edited) return;
     if (row.generation > Math.max(1, subject.generations.length)) fail(subject, 'has a generation too many', row);
+    if (row.generation > 1 && row.mismatches.every(({ generation }) => generation !== row.generation))
+      fail(subject, 'has a generation without a reason', row);
     subject.promised.set(row.generation, Math.max(row.position, subject.promised.get(row.generation) ?? 0));
     const keep =
       subject.key.file === 'progress' ? Math.min(1, this.#setting.keepGenerations) : this.#setting.keepGenerations;

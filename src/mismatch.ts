@@ -1,0 +1,44 @@
+/**
+ * What a response shows of a mirror that is not simply the beginning of its remote file. A file that is unchanged or has
+ * grown is no mismatch, and what is undetermined is requested again.
+ */
+
+/** mirror-damaged: the mirror was changed, and was repaired from the remote file. */
+export const MISMATCH_KINDS = ['truncated', 'rewritten', 'mirror-damaged', 'decoder-changed'] as const;
+export type MismatchKind = (typeof MISMATCH_KINDS)[number];
+
+export interface Mismatch {
+  readonly kind: MismatchKind;
+  /** Byte offset of the first byte that does not fit. */
+  readonly at: number;
+  readonly reason: string;
+}
+
+/** A mismatch as it is kept with its live file. */
+export interface KeptMismatch extends Mismatch {
+  /** The generation that began with it, or in which it was found. */
+  readonly generation: number;
+  readonly seenAt: number;
+}
+
+/** The name of each in the log and in `agent status`. */
+export const MISMATCH_EVENTS: Readonly<Record<MismatchKind, string>> = {
+  truncated: 'remote file truncated',
+  rewritten: 'remote file rewritten',
+  'mirror-damaged': 'mirror repaired',
+  'decoder-changed': 'decoder of the service changed',
+};
+
+/** A progress file is truncated again and again. */
+const MAX_KEPT = 10;
+
+export function withMismatch(kept: readonly KeptMismatch[], found: KeptMismatch): KeptMismatch[] {
+  return [...kept, found].slice(-MAX_KEPT);
+}
+
+/** Why a generation ended; undefined if that is not kept. */
+export function reasonForEnd(kept: readonly KeptMismatch[], generation: number): KeptMismatch | undefined {
+  return kept.find(
+    (one) => one.generation === generation + 1 && (one.kind === 'truncated' || one.kind === 'rewritten'),
+  );
+}
