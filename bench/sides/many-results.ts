@@ -43,7 +43,15 @@ async function costOf(final: boolean): Promise<SyncCost> {
 async function register(): Promise<void> {
   const now = Date.now();
   const names = await remote.listChangedFiles(jobId, signal);
-  const fetched = { bytes: 0, sha256: '', live: null, reason: null, stamp: null, stampProven: false } as const;
+  const fetched = {
+    bytes: 0,
+    sha256: '',
+    live: null,
+    reason: null,
+    stamp: null,
+    stampProven: false,
+    hangs: 0,
+  } as const;
   const times = { listedAt: now, fetchedAt: now, dueAt: now + 3_600_000, intervalMs: 3_600_000 };
   store.results.saveAll(names.map((name) => ({ jobId, name, state: 'synced', ...fetched, ...times })));
 }

@@ -273,9 +273,9 @@ export class QueuedRemote implements Remote {
     return this.#calls.run(this.#lane, signal, () => this.#remote.listChangedFiles(jobId, signal));
   }
 
-  downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
+  downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
     return this.#calls.run(this.#lane === 'raw' ? 'raw' : 'patient', signal, () =>
-      this.#remote.downloadFile(jobId, path, sink, signal),
+      this.#remote.downloadFile(jobId, path, sink, signal, silentMs),
     );
   }
 

@@ -131,9 +131,10 @@ export interface Remote {
   /**
    * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once; that they are all is only known once
    * the promise has resolved with their number. A nil result rejects with `not-found`; what `sink` throws ends the call
-   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes.
+   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes. The answer may take `silentMs`
+   * to begin, or the usual limit: the service reads a file whole before it sends it.
    */
-  downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number>;
+  downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number>;
   /** GetFileTransferMethod; null if the service has none for this job. */
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   /** EndFileTransfer. */

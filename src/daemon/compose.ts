@@ -22,7 +22,7 @@ import { printable } from '../printable.ts';
 import { contentWriter } from '../remote/content/held-texts.ts';
 import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
-import type { ResultSyncRow, WatchOrder } from '../store/rows.ts';
+import type { JobRow, ResultSyncRow, WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/flush.ts';
@@ -38,6 +38,8 @@ const TAIL_MS = 30_000;
 const STUCK_MS = 60_000;
 /** Results of a job that are on their way at a time: while one is written, the next one is asked for. */
 const RESULTS_AT_A_TIME = 8;
+/** A file on which the service hung, and with it all calls, is requested again after no job grew for so long. */
+const QUIET_MS = 10 * 60_000;
 /** Of many names that are refused, so many stand in the log. */
 const MOST_NAMED = 3;
 
@@ -147,6 +149,13 @@ export function buildEngine(options: EngineOptions): Engine {
     rules: results,
     clock,
     parallel: RESULTS_AT_A_TIME,
+    silentMs: service.timeoutMs,
+    isQuiet: () => {
+      const since = now() - QUIET_MS;
+      const isActive = ({ state, watchedAt, grownAt }: JobRow) =>
+        (state === 'watched' || state === 'ending') && Math.max(watchedAt, grownAt ?? 0) > since;
+      return calls.waiting === 0 && !store.jobs.all().some(isActive);
+    },
     direct: transfers.directOf(config),
     onProgress,
     onFetched: (jobId, name, bytes, kind) => {

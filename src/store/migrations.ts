@@ -223,4 +223,6 @@ export const MIGRATIONS: readonly string[] = [
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
   // Why generations began, and what was repaired: a JSON list.
   "ALTER TABLE live_files ADD COLUMN mismatches TEXT NOT NULL DEFAULT '[]';",
+  // How often in a row the service hung on a result.
+  'ALTER TABLE result_files ADD COLUMN hangs INTEGER NOT NULL DEFAULT 0;',
 ];

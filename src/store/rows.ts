@@ -104,6 +104,8 @@ export interface ResultRow {
   readonly stamp: string | null;
   /** Whether the listing had that stamp two seconds before the download began, and none was begun since. */
   readonly stampProven: boolean;
+  /** How often in a row the service did not begin to send it. */
+  readonly hangs: number;
   /** When it is to be looked at again, and the interval that led to that. */
   readonly dueAt: number;
   readonly intervalMs: number;

@@ -22,7 +22,7 @@ function newStore(): Store {
 
 const result = (name: string, state: ResultRow['state'] = 'synced'): ResultRow => ({
   ...{ jobId: JOB, name, state, reason: null, bytes: 7, sha256: 'abc', live: null, listedAt: 1, fetchedAt: 2 },
-  ...{ stamp: null, stampProven: false, dueAt: 3, intervalMs: 4 },
+  ...{ stamp: null, stampProven: false, hangs: 0, dueAt: 3, intervalMs: 4 },
 });
 
 function filled(): Store {

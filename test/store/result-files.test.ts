@@ -22,7 +22,7 @@ function openStore() {
 const rowOf = (jobId: JobId, name: string, state: ResultState, bytes: number | null): ResultRow => ({
   ...{ jobId, name, state, bytes },
   ...{ reason: null, sha256: null, live: null, listedAt: 0, fetchedAt: null, dueAt: 0, intervalMs: 1 },
-  ...{ stamp: null, stampProven: false },
+  ...{ stamp: null, stampProven: false, hangs: 0 },
 });
 
 it('counts what it holds, after any changes', () => {

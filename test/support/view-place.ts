@@ -142,7 +142,7 @@ export class ViewPlace {
     const state = content === undefined ? 'listed' : 'synced';
     const bytes = content === undefined ? null : Buffer.byteLength(content);
     const fetchedAt = content === undefined ? null : 1;
-    const unknown = { reason: null, sha256: null, live: null, fetchedAt, stamp: null, stampProven: false };
+    const unknown = { reason: null, sha256: null, live: null, fetchedAt, stamp: null, stampProven: false, hangs: 0 };
     this.store.results.saveAll([
       { ...unknown, jobId: JOB, name, state, bytes, listedAt: 1, dueAt: 1, intervalMs: 1, ...row },
     ]);

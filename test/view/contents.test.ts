@@ -270,7 +270,7 @@ describe('results', () => {
 
   it('that are very many come in pages', async () => {
     const place = await placeWith('');
-    const row = { reason: null, sha256: null, live: null, fetchedAt: null, stamp: null, stampProven: false };
+    const row = { reason: null, sha256: null, live: null, fetchedAt: null, stamp: null, stampProven: false, hangs: 0 };
     const rows = Array.from({ length: 1_200 }, (_, index) => `many/${String(index).padStart(5, '0')}`);
     place.store.results.saveAll(
       rows.map((name) => ({

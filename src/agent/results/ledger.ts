@@ -18,6 +18,7 @@ import type { Progress } from './progress.ts';
 /** Of one transaction, and so many are not kept waiting. */
 const MANY_ROWS = 500;
 const LONGEST_WAIT_MS = 1_000;
+const DAY_MS = 24 * 60 * 60_000;
 /** A file that does not change is looked at at least so often while its job is followed. */
 const LONGEST_INTERVAL_MS = 60 * 60_000;
 
@@ -60,7 +61,7 @@ export class Ledger {
   /** The row of a name that is listed for the first time. */
   fresh(name: string): ResultRow {
     const { jobId, intervalMs } = this.#options;
-    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, ...NO_STAMP };
+    const nothing = { reason: null, bytes: null, sha256: null, live: null, fetchedAt: null, hangs: 0, ...NO_STAMP };
     return { jobId, name, state: 'listed', ...nothing, listedAt: this.startedAt, dueAt: this.startedAt, intervalMs };
   }
 
@@ -84,12 +85,15 @@ export class Ledger {
     const state = same || row.sha256 === null ? 'synced' : 'in-flux';
     const due = { intervalMs, dueAt: now + intervalMs };
     this.#options.progress.done(target === undefined ? 'same' : 'changed');
-    this.add({ ...row, ...due, ...stamped, state, reason: null, live: null, bytes, sha256, fetchedAt: now }, target);
+    this.add(
+      { ...row, ...due, ...stamped, state, reason: null, live: null, bytes, sha256, hangs: 0, fetchedAt: now },
+      target,
+    );
   }
 
   /** A link to a live mirror was put at `target`. */
   linked(row: ResultRow, live: LiveFileRow, target: string): void {
-    const nothing = { reason: null, bytes: null, sha256: null, ...NO_STAMP };
+    const nothing = { reason: null, bytes: null, sha256: null, hangs: 0, ...NO_STAMP };
     const fetchedAt = this.#options.clock.now();
     this.#options.progress.done('linked');
     this.add({ ...row, ...nothing, state: 'linked', live: keyText(live), fetchedAt }, target);
@@ -100,7 +104,27 @@ export class Ledger {
     const intervalMs = longer(row.intervalMs);
     this.#options.progress.done(state);
     const dueAt = this.#options.clock.now() + intervalMs;
-    this.add({ ...row, state, reason: printable(reason), intervalMs, dueAt });
+    this.add({ ...row, state, reason: printable(reason), hangs: 0, intervalMs, dueAt });
+  }
+
+  /**
+   * The service sent no byte of a file for so long: a named pipe has no end for it, and it reads a large file whole before
+   * it sends any of it. Meanwhile it answers no other call, so from the second time on it is requested once a day.
+   */
+  hung(row: ResultRow, silentMs: number, isSkippedBySsh = false): void {
+    const hangs = row.hangs + 1;
+    const isFirst = hangs === 1;
+    const intervalMs = isFirst ? longer(row.intervalMs) : DAY_MS;
+    const also = isSkippedBySsh ? ', and a transfer by SSH did not bring it' : '';
+    const again = isFirst ? 'with more patience when no job has grown for 10 minutes' : 'once a day';
+    const reason = `the service hung on it, silent for ${Math.round(silentMs / 1000)} s${also}: it may be a named pipe, or large; requested again ${again}`;
+    this.#options.progress.done('failed');
+    this.add({ ...row, state: 'failed', reason, hangs, intervalMs, dueAt: this.#options.clock.now() + intervalMs });
+  }
+
+  /** A file is not requested now, and failed before. */
+  stillFailed(): void {
+    this.#options.progress.done('failed');
   }
 
   /** The row of this name is to go; if it is taken in anew besides, it stays. */

@@ -17,7 +17,7 @@ import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
 import type { Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
-import type { DownloadLimits } from './download/by-service.ts';
+import { type DownloadLimits, Hangs } from './download/by-service.ts';
 import { Downloads } from './download/downloads.ts';
 import { Ledger } from './ledger.ts';
 import { ignoresCase, judgeOf } from './listing/selection.ts';
@@ -50,6 +50,10 @@ export interface ResultsOptions {
   readonly minFreeBytes: number;
   /** Downloads of a job at a time. */
   readonly parallel: number;
+  /** How long the service may take until the first byte of a file. */
+  readonly silentMs: number;
+  /** Whether no call waits and no job grows: only then a file is requested on which the service hung. */
+  readonly isQuiet: () => boolean;
   /** The way beside the service's own; null for that alone. */
   readonly direct: DirectResults | null;
   /** Told of each file that was fetched, changed or not. */
@@ -103,12 +107,13 @@ export class Results {
 
   constructor(options: ResultsOptions) {
     this.#options = options;
-    const { mirrorDirectory, onNetwork, minFreeBytes, parallel, rules, clock } = options;
+    const { mirrorDirectory, onNetwork, minFreeBytes, parallel, silentMs, rules, clock } = options;
     const { maxFileBytes, bandwidthLimit } = rules;
     this.#calls = fileCalls(onNetwork);
     const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
     const throttle = new Throttle(bandwidthLimit, clock);
-    this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, reserve, throttle };
+    const hangs = new Hangs();
+    this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, silentMs, hangs, reserve, throttle };
   }
 
   /** Lists the results of a job, then fetches what is due. A file that fails by itself stops no other. */
@@ -119,6 +124,7 @@ export class Results {
     const directory = resultsDirectory(mirrorDirectory, jobId);
     await this.#clear(jobId, directory);
     const listed = await remote.listChangedFiles(jobId, signal);
+    this.#limits.hangs.answered();
     await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);

@@ -62,6 +62,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Instead of the client's own `totalMs`; Infinity for none. */
   readonly totalMs?: number | undefined;
+  /** Instead of the client's own `headersMs`. */
+  readonly headersMs?: number | undefined;
   /**
    * Whether it may be sent twice: if an open connection breaks before the answer begins, it is sent once more on a new
    * one, since the server may have closed the old one in the meantime.
@@ -182,7 +184,7 @@ export class HttpClient {
 
   async #send(dispatcher: Dispatcher, request: HttpRequest, sending: Sending): Promise<Dispatcher.ResponseData> {
     const { url, target, stop, exchange } = sending;
-    const { headersMs } = this.#limits;
+    const { headersMs = this.#limits.headersMs } = request;
     let timer: NodeJS.Timeout | undefined;
     try {
       return await dispatcher.compose(exchange.observe).request({

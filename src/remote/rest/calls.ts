@@ -25,6 +25,8 @@ export interface Call {
   readonly maxBytes: number;
   /** The answer may take as long as it makes progress. */
   readonly bulky?: boolean;
+  /** How long the answer may take to begin; the usual limit if left out. */
+  readonly headersMs?: number | undefined;
   /** Told that the service calls the request itself wrong. */
   readonly onInvalid?: () => void;
   readonly signal: AbortSignal;
@@ -75,11 +77,11 @@ export class RestCalls {
   }
 
   #send(call: Call, address: Address, grant: Grant, count: { bytes: number }): Promise<Outcome> {
-    const { operation, members, rule, lifted, maxBytes, bulky, signal } = call;
+    const { operation, members, rule, lifted, maxBytes, bulky, headersMs, signal } = call;
     this.#sessionBytes = grant.kind === 'session' ? Buffer.byteLength(grant.code) : 0;
     const session = grant.kind === 'session' ? { [REQUEST.sessionCode]: grant.code } : {};
     return this.#transport.send({
-      ...{ operation, address, rule, lifted, maxBytes, count, signal },
+      ...{ operation, address, rule, lifted, maxBytes, count, headersMs, signal },
       headers: grantHeaders(grant),
       members: jsonObject({ ...members(address), ...session }),
       totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,

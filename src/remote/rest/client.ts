@@ -83,12 +83,12 @@ export class RestRemote implements Remote {
     return lifted.listing;
   }
 
-  async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
+  async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, headersMs?: number): Promise<number> {
     this.#requireAskable(path);
     let first: unknown;
     for (const form of this.#habits.pathForms) {
       try {
-        return await this.#download({ jobId, path: pathBy(form, jobId, path), form, sink, signal });
+        return await this.#download({ jobId, path: pathBy(form, jobId, path), form, sink, signal, headersMs });
       } catch (error) {
         // Which of the forms a release wants, only its answers show.
         if (!(error instanceof JobtailError && error.policy.isRefusal)) throw error;
@@ -151,13 +151,13 @@ export class RestRemote implements Remote {
     }
   }
 
-  async #download({ jobId, path, form, sink, signal }: Download): Promise<number> {
+  async #download({ jobId, path, form, sink, signal, headersMs }: Download): Promise<number> {
     const watched = this.#decoded.watch(jobId, sink);
     const file = new StreamedFile(watched.sink, signal);
     const members: MembersOf = () => ({ [REQUEST.jobId]: new JsonNumber(jobId), [REQUEST.path]: path });
     const answered = await this.#calls
       .call({
-        ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, signal },
+        ...{ operation: 'DownloadFileFromCluster', members, lifted: file, bulky: true, headersMs, signal },
         rule: { path: [], as: 'base64' },
         maxBytes: this.#options.maxSmallAnswerBytes,
         onInvalid: () => this.#habits.pathRefused(path.length),
@@ -193,6 +193,7 @@ interface Download {
   readonly form: PathForm;
   readonly sink: Sink;
   readonly signal: AbortSignal;
+  readonly headersMs: number | undefined;
 }
 
 const WAY_AROUND = `; ${ONLY_BY_SSH}`;

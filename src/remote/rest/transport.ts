@@ -35,6 +35,7 @@ interface Sending {
   readonly maxBytes: number;
   /** Instead of the HTTP client's own limit. */
   readonly totalMs: number | undefined;
+  readonly headersMs: number | undefined;
   /** Counts the bytes of the answer. */
   readonly count: { bytes: number };
   readonly signal: AbortSignal;
@@ -57,9 +58,10 @@ export class Transport {
    * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large
    */
   async send(sending: Sending): Promise<Outcome> {
-    const { operation, signal, totalMs } = sending;
+    const { operation, signal, totalMs, headersMs } = sending;
     const isRepeatable = isIdempotent(operation);
-    const answer = await this.#options.http.request({ ...this.#request(sending), signal, totalMs, isRepeatable });
+    const limits = { totalMs, headersMs };
+    const answer = await this.#options.http.request({ ...this.#request(sending), ...limits, signal, isRepeatable });
     const { status } = answer;
     if (status === 200) return await this.#readSuccess(answer, sending);
     if (status >= 400) {

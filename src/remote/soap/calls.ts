@@ -19,6 +19,8 @@ export interface Call {
   readonly lifted?: Lifted;
   /** The answer may take as long as it makes progress. */
   readonly bulky?: boolean;
+  /** How long the answer may take to begin; the usual limit if left out. */
+  readonly headersMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -45,11 +47,11 @@ export class SoapCalls {
   }
 
   async #attempt(call: Call, grant: Grant, count: { bytes: number }): Promise<unknown> {
-    const { operation, fields, lifted, bulky, signal } = call;
+    const { operation, fields, lifted, bulky, headersMs, signal } = call;
     const headers = { 'user-agent': 'jobtail', ...grantHeaders(grant) };
     const envelope = await this.#envelopes.write(operation, inSession(fields, grant));
     const rest = await this.#transport.send({
-      ...{ operation, lifted, count, signal },
+      ...{ operation, lifted, count, headersMs, signal },
       envelope: { ...envelope, headers: { ...envelope.headers, ...headers } },
       totalMs: bulky === true ? Number.POSITIVE_INFINITY : undefined,
     });

@@ -48,13 +48,15 @@ export class SoapRemote implements Remote {
     return listed.names;
   }
 
-  async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal): Promise<number> {
+  async downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, headersMs?: number): Promise<number> {
     const file = new StreamedFile(sink, signal);
     const fields = { relativeFilePath: textArgument(path, 'file name') };
     const operation = 'DownloadFileFromCluster';
-    await this.#call({ operation, jobId, fields, lifted: file, bulky: true, signal }).catch((error: unknown) => {
-      throw file.failure === undefined ? error : file.failure.error;
-    });
+    await this.#call({ operation, jobId, fields, lifted: file, bulky: true, headersMs, signal }).catch(
+      (error: unknown) => {
+        throw file.failure === undefined ? error : file.failure.error;
+      },
+    );
     if (file.length !== undefined) return file.length;
     throw new JobtailError('not-found', 'the service has no such file', {
       hint: 'it may have been removed since it was listed',

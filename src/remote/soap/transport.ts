@@ -31,6 +31,7 @@ export interface Sending {
   readonly lifted: Lifted | undefined;
   /** Instead of the HTTP client's own limit. */
   readonly totalMs: number | undefined;
+  readonly headersMs: number | undefined;
   /** Counts the bytes of the answer. */
   readonly count: { bytes: number };
   readonly signal: AbortSignal;
@@ -50,10 +51,11 @@ export class Transport {
    */
   async send(sending: Sending): Promise<string | undefined> {
     const { http, url } = this.#options;
-    const { operation, envelope, signal, totalMs } = sending;
+    const { operation, envelope, signal, totalMs, headersMs } = sending;
     const { xml: body, headers } = envelope;
     const isRepeatable = isIdempotent(operation);
-    const answer = await http.request({ method: 'POST', url, headers, body, signal, totalMs, isRepeatable });
+    const limits = { totalMs, headersMs };
+    const answer = await http.request({ method: 'POST', url, headers, body, signal, ...limits, isRepeatable });
     const { status } = answer;
     if (status === 200) {
       const rest = await this.#readSuccess(answer, sending);

@@ -39,6 +39,8 @@ export class FilesRemote implements Remote {
   pieceBytes = 1000;
   listings = 0;
   readonly downloads: string[] = [];
+  /** How long each of them might be silent. */
+  readonly silences: (number | undefined)[] = [];
   running = 0;
   mostAtATime = 0;
   method: TransferMethod | null | JobtailError = null;
@@ -67,8 +69,9 @@ export class FilesRemote implements Remote {
     return this.reasons.get(name);
   }
 
-  async downloadFile(_jobId: JobId, name: string, sink: Sink, signal: AbortSignal): Promise<number> {
+  async downloadFile(_jobId: JobId, name: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number> {
     this.downloads.push(name);
+    this.silences.push(silentMs);
     this.running++;
     this.mostAtATime = Math.max(this.mostAtATime, this.running);
     try {
@@ -145,6 +148,8 @@ export class ResultsPlace {
         timer: (ms, callback) => this.#timer(ms, callback),
       },
       minFreeBytes: 0,
+      silentMs: 60_000,
+      isQuiet: () => true,
       parallel: 1,
       direct: null,
       onRefused: (_job, { count, fresh }) =>
@@ -220,6 +225,9 @@ export class ResultsPlace {
 
 /** Hands all files over together. */
 export class Together implements DirectTransfer {
+  /** Names that cannot be had this way, and contents that can be had only this way. */
+  readonly passesOver = new Set<string>();
+  readonly contents = new Map<string, string>();
   readonly #place: ResultsPlace;
 
   constructor(place: ResultsPlace) {
@@ -231,7 +239,9 @@ export class Together implements DirectTransfer {
     const arrivals: DirectArrival<File>[] = [];
     for (const [index, file] of files.entries()) {
       const arrived = path.join(directory, `${index}`);
-      await fs.promises.writeFile(arrived, this.#place.remote.files.get(`/${file.parts.join('/')}`) as Buffer);
+      const name = `/${file.parts.join('/')}`;
+      if (this.passesOver.has(name)) continue;
+      await fs.promises.writeFile(arrived, this.contents.get(name) ?? (this.#place.remote.files.get(name) as Buffer));
       arrivals.push({ file, path: arrived });
     }
     await onFiles(arrivals);

@@ -59,7 +59,15 @@ it('a hundred thousand results failed: status counts all, and names some', async
   await place.watch('501');
   const store = new Store({ directory: place.state, service: 'x', owner: true, now: Date.now });
   const jobId = '501' as JobId;
-  const nothing = { bytes: null, sha256: null, live: null, fetchedAt: null, stamp: null, stampProven: false } as const;
+  const nothing = {
+    bytes: null,
+    sha256: null,
+    live: null,
+    fetchedAt: null,
+    stamp: null,
+    stampProven: false,
+    hangs: 0,
+  } as const;
   const row = {
     jobId,
     state: 'failed',

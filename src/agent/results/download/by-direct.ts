@@ -75,12 +75,16 @@ export class DirectResults {
 
   /**
    * Whether a file that is due goes directly, one of `many`. With auto these are: large files; those that the service
-   * refuses by their name; new ones, if a key is in hand (the service reads a file whole before it sends any of it); and
-   * all, if they are many.
+   * refuses by their name, or hung on; new ones, if a key is in hand (the service reads a file whole before it sends any
+   * of it); and all, if they are many.
    */
-  takes({ jobId, bytes }: Pick<ResultRow, 'jobId' | 'bytes'>, many: number, isRefused: boolean): boolean {
+  takes(
+    { jobId, bytes, hangs }: Pick<ResultRow, 'jobId' | 'bytes' | 'hangs'>,
+    many: number,
+    isRefused: boolean,
+  ): boolean {
     const { wanted, aboveBytes, leases } = this.#options;
-    if (wanted === 'direct' || many >= MANY_FILES || isRefused) return true;
+    if (wanted === 'direct' || many >= MANY_FILES || isRefused || hangs > 0) return true;
     if (bytes !== null) return bytes > aboveBytes;
     return (leases.inHand(jobId)?.way ?? null) !== null;
   }

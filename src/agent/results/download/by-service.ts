@@ -15,6 +15,27 @@ export interface DownloadLimits {
   readonly reserve: DiskReserve;
   /** Files of a job at a time. */
   readonly parallel: number;
+  /** How long the service may take until the first byte of a file. */
+  readonly silentMs: number;
+  readonly hangs: Hangs;
+}
+
+/** Whether the service answers, or hangs on a file: then all calls of its user wait, whichever file or job they are of. */
+export class Hangs {
+  #isAnswering = true;
+
+  /** A file of which no byte came is the cause, unless the service was silent already. */
+  get isAnswering(): boolean {
+    return this.#isAnswering;
+  }
+
+  began(): void {
+    this.#isAnswering = false;
+  }
+
+  answered(): void {
+    this.#isAnswering = true;
+  }
 }
 
 export interface ServiceDownloadOptions {
@@ -27,6 +48,8 @@ export interface ServiceDownloadOptions {
   readonly limits: DownloadLimits;
   /** A larger file is left to a direct transfer. */
   readonly directAboveBytes: number | null;
+  /** How long it may take until the first byte. */
+  readonly silentMs: number;
   readonly onBytes: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
@@ -67,6 +90,7 @@ export async function downloadByService(options: ServiceDownloadOptions): Promis
           await throttle.pay(chunk.length, signal);
         },
         signal,
+        options.silentMs,
       ),
     );
   } catch (error) {

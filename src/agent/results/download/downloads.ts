@@ -23,15 +23,28 @@ export interface DownloadsOptions {
   readonly placement: Placement;
   readonly ledger: Ledger;
   readonly progress: Progress;
+  /** Whether no call waits and no job grows. */
+  readonly isQuiet: () => boolean;
   readonly onFallback?: ((jobId: JobId, reason: string) => void) | undefined;
 }
 
 /** So many files in a row that fail: it is the service. */
 const MOST_IN_A_ROW = 3;
+/** A file on which the service hung is waited for so many times as long the next time. */
+const PATIENCE = 10;
+
+/** How one file is fetched; one beyond `directAboveBytes` is handed back. */
+interface OneDownload {
+  readonly directAboveBytes: number | null;
+  readonly silentMs: number;
+  readonly signal: AbortSignal;
+}
 
 export class Downloads {
   readonly #options: DownloadsOptions;
   #failuresInARow = 0;
+  /** The direct way brought what it can. */
+  #isDirectThrough = false;
 
   constructor(options: DownloadsOptions) {
     this.#options = options;
@@ -50,13 +63,15 @@ export class Downloads {
 
     // What turns out to be large on its way through the service is stopped, and comes directly.
     const canStop = isOpen && first.length < due.length && direct.reasonAgainst(jobId) === undefined;
-    const left = due.filter((result) => !gone.has(result));
+    const rest = due.filter((result) => !gone.has(result));
+    const left = rest.filter(({ row }) => row.hangs === 0);
     const large = await this.#byService(left, canStop ? direct.aboveBytes : null);
     const largeGone = await this.#byDirect(large);
     await this.#byService(
       large.filter((result) => !largeGone.has(result)),
       null,
     );
+    for (const result of rest) if (result.row.hangs > 0) await this.#fetchHanging(result);
     // Nothing waits to be resumed: what did not come directly came by the service.
     if (direct !== null) await clearStaging(directory);
   }
@@ -84,6 +99,7 @@ export class Downloads {
         onBytes: (bytes, way) => progress.arrived(bytes, way),
       });
       progress.fallback(null);
+      this.#isDirectThrough = true;
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (signal.aborted || error.code === 'store') throw error;
@@ -94,6 +110,16 @@ export class Downloads {
     return gone;
   }
 
+  /** Fetches a file on which the service hung before, after all others: alone, when it is due and nothing waits. */
+  async #fetchHanging(result: DueResult): Promise<void> {
+    const { ledger, limits, isQuiet, signal } = this.#options;
+    const { row } = result;
+    const patienceMs = limits.silentMs * PATIENCE;
+    if (this.#isDirectThrough) ledger.hung(row, row.hangs === 1 ? limits.silentMs : patienceMs, true);
+    else if (row.dueAt > ledger.startedAt || !isQuiet()) ledger.stillFailed();
+    else await this.#fetchUnlessLarge(result, { directAboveBytes: null, silentMs: patienceMs, signal });
+  }
+
   /** Fetches by DownloadFileFromCluster, some at a time; those beyond `directAboveBytes` are handed back. */
   async #byService(files: readonly DueResult[], directAboveBytes: number | null): Promise<DueResult[]> {
     const large: DueResult[] = [];
@@ -101,10 +127,11 @@ export class Downloads {
     const { signal: caller, limits } = this.#options;
     const stop = new LinkedAbort(caller);
     const { signal } = stop;
+    const { silentMs } = limits;
     const work = async () => {
       for (const result of queue) {
         if (signal.aborted) return;
-        if (await this.#fetchUnlessLarge(result, directAboveBytes, signal)) large.push(result);
+        if (await this.#fetchUnlessLarge(result, { directAboveBytes, silentMs, signal })) large.push(result);
       }
     };
     const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
@@ -121,16 +148,23 @@ export class Downloads {
   }
 
   /** Fetches one file by DownloadFileFromCluster, unless it is beyond `directAboveBytes`: whether it is. */
-  async #fetchUnlessLarge(result: DueResult, directAboveBytes: number | null, signal: AbortSignal): Promise<boolean> {
+  async #fetchUnlessLarge(result: DueResult, how: OneDownload): Promise<boolean> {
     const { jobId, remote, limits, placement, ledger, progress } = this.#options;
     const { row, target } = result;
+    const { silentMs, signal } = how;
+    const { hangs } = limits;
+    let isSilent = true;
     try {
       if ((await placement.free([result])).length === 0) return false;
       const downloaded = await downloadByService({
-        ...{ remote, jobId, directAboveBytes, limits, signal },
+        ...{ remote, jobId, limits, ...how },
         name: row.name,
         directory: path.dirname(target),
-        onBytes: (bytes) => progress.arrived(bytes, 'soap'),
+        onBytes: (bytes) => {
+          isSilent = false;
+          hangs.answered();
+          progress.arrived(bytes, 'soap');
+        },
       });
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') return true;
@@ -139,7 +173,15 @@ export class Downloads {
       else await placement.place([{ result, ...downloaded }]);
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      if (signal.aborted || !this.#isOfOneFile(error)) throw error;
+      if (signal.aborted) throw error;
+      const hasHung = error.code === 'timeout' && isSilent;
+      if (hasHung && hangs.isAnswering) {
+        hangs.began();
+        ledger.hung(row, silentMs);
+        return false;
+      }
+      // It only waited behind the one on which the service hangs.
+      if (hasHung || !this.#isOfOneFile(error)) throw error;
       ledger.postponed(row, 'failed', error.message);
     }
     await ledger.keepUp();

@@ -34,6 +34,7 @@ function fill(place: ResultsPlace, names: readonly string[], row: Partial<Result
     bytes: null,
     sha256: null,
     live: null,
+    hangs: 0,
     ...NO_STAMP,
   } as const;
   const times = { listedAt: 1, fetchedAt: null, dueAt: place.now + 60_000, intervalMs: 60_000 };

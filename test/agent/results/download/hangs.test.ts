@@ -1,0 +1,118 @@
+/** Results on which the service hangs: named pipes, and files that it reads for longer than a request may take. */
+import { describe, expect, it } from 'vitest';
+import { JobtailError } from '../../../../src/errors.ts';
+import { directBy, ResultsPlace, Together } from '../place.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const SILENT = new JobtailError('timeout', 'h:80 did not begin to answer in time');
+
+/** A job with a pipe between two files. */
+function placeWithPipe(): ResultsPlace {
+  const place = new ResultsPlace();
+  place.remote.set('/11/a', 'a');
+  place.remote.files.set('/11/pipe', SILENT);
+  place.remote.set('/11/z', 'z');
+  return place;
+}
+
+/** Syncs each minute; the minutes in which the pipe was requested. */
+async function requestsOf(place: ResultsPlace, minutes: number, final = false): Promise<number[]> {
+  const found: number[] = [];
+  for (let minute = 1; minute <= minutes; minute++) {
+    place.now += MINUTE_MS;
+    place.remote.downloads.length = 0;
+    await place.sync(final);
+    if (place.remote.downloads.includes('/11/pipe')) found.push(minute);
+  }
+  return found;
+}
+
+describe('a file on which the service hangs', () => {
+  it('keeps no other from coming, and is requested once more with patience, then once a day', async () => {
+    const place = placeWithPipe();
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
+    expect(place.row('/11/pipe')).toMatchObject({
+      state: 'failed',
+      hangs: 1,
+      reason:
+        'the service hung on it, silent for 60 s: it may be a named pipe, or large; requested again with more patience when no job has grown for 10 minutes',
+    });
+    expect(place.remote.silences).toEqual([60_000, 60_000, 60_000]);
+    expect(await requestsOf(place, 30)).toEqual([2]);
+    expect(place.remote.silences.filter((ms) => ms !== 60_000)).toEqual([600_000]);
+    expect(place.row('/11/pipe')).toMatchObject({
+      hangs: 2,
+      reason: expect.stringContaining('silent for 600 s: it may'),
+    });
+    place.now += DAY_MS - 30 * MINUTE_MS;
+    expect(await requestsOf(place, 30)).toEqual([2]);
+    // A process that starts anew goes on with that, and so does a complete pass, which counts it.
+    place.restarted();
+    expect(await requestsOf(place, 20, true)).toEqual([]);
+    expect(await place.sync(true)).toMatchObject({ failed: 1 });
+  });
+
+  it('is requested last, and never while other calls wait', async () => {
+    const place = placeWithPipe();
+    let isQuiet = false;
+    place.restarted({ isQuiet: () => isQuiet });
+    await place.sync();
+    expect(await requestsOf(place, 60)).toEqual([]);
+    isQuiet = true;
+    place.now += DAY_MS;
+    place.remote.downloads.length = 0;
+    await place.sync();
+    expect(place.remote.downloads).toEqual(['/11/a', '/11/z', '/11/pipe']);
+  });
+
+  it('is like any other once it came', async () => {
+    const place = placeWithPipe();
+    await place.sync();
+    place.remote.set('/11/pipe', 'it was large');
+    place.now += 2 * MINUTE_MS;
+    expect(await place.sync()).toMatchObject({ failed: 0 });
+    expect(place.row('/11/pipe')).toMatchObject({ state: 'synced', hangs: 0, reason: null });
+    expect(place.read('11', 'pipe')).toBe('it was large');
+  });
+
+  it('is not taken for one that only waits behind it', async () => {
+    const place = placeWithPipe();
+    place.remote.files.set('/11/z', SILENT);
+    await expect(place.sync()).rejects.toMatchObject({ code: 'timeout' });
+    expect(place.row('/11/pipe')?.hangs).toBe(1);
+    expect(place.row('/11/z')).toMatchObject({ hangs: 0, state: 'listed' });
+    place.remote.set('/11/z', 'z');
+    expect(await place.sync()).toMatchObject({ changed: 1 });
+    expect(place.row('/11/z')).toMatchObject({ state: 'synced' });
+  });
+
+  it('that breaks off after its beginning has not hung', async () => {
+    const place = new ResultsPlace();
+    place.remote.set('/11/a', Buffer.alloc(5_000));
+    place.remote.onPiece = () => Promise.reject(new JobtailError('timeout', 'h:80 sent nothing new'));
+    await place.sync();
+    expect(place.row('/11/a')).toMatchObject({ state: 'failed', hangs: 0 });
+  });
+
+  it.each([
+    ['comes by SSH, with auto', true],
+    ['is a pipe if SSH passes over it: the service is not asked again', false],
+  ])('%s', async (_, isFile) => {
+    const place = placeWithPipe();
+    const transfer = new Together(place);
+    if (!isFile) transfer.passesOver.add('/11/pipe');
+    place.restarted(directBy(place, transfer, 'auto'));
+    expect(await place.sync()).toMatchObject({ fetched: 2, failed: 1 });
+    expect(place.remote.transferCalls).toEqual([]);
+    if (isFile) transfer.contents.set('/11/pipe', 'large '.repeat(1_000));
+    expect(await requestsOf(place, 5)).toEqual([]);
+    expect(place.remote.transferCalls).toEqual(['get']);
+    const brought = { state: 'synced', hangs: 0 };
+    const passedOver = {
+      hangs: 2,
+      reason: expect.stringContaining('a transfer by SSH did not bring it: it may be a named'),
+    };
+    expect(place.row('/11/pipe')).toMatchObject(isFile ? brought : passedOver);
+  });
+});
