@@ -65,7 +65,7 @@ async function groupsByName(
   // In the order of the listing.
   const byName = new Map<string, Candidate[][]>(listed.map((name) => [name, []]));
   for (const [relativePath, group] of byPath) {
-    const names = new Set(await namesThatMayBe(listed, relativePath, null));
+    const names = new Set(await namesThatMayBe(listed, relativePath));
     for (const name of names) byName.get(name)?.push(group);
     for (const candidate of group) candidate.fits(names, mayBe);
   }

@@ -21,15 +21,8 @@ export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSig
   }
 }
 
-/**
- * The listed names that may be a live file: those that end in the path the service gave with its text. The one that is
- * known to be it comes first.
- */
-export async function namesThatMayBe(
-  listed: readonly string[],
-  relativePath: string | null,
-  known: string | null,
-): Promise<string[]> {
+/** The listed names that may be a live file: those that end in the path the service gave with its text. */
+export async function namesThatMayBe(listed: readonly string[], relativePath: string | null): Promise<string[]> {
   const wanted = partsOf(relativePath ?? '');
   const last = wanted.at(-1);
   if (last === undefined) return [];
@@ -37,5 +30,5 @@ export async function namesThatMayBe(
   for await (const name of inSlices(listed)) {
     if (name.length <= LONGEST_PATH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
   }
-  return known !== null && fitting.includes(known) ? [known, ...fitting.filter((name) => name !== known)] : fitting;
+  return fitting;
 }

@@ -85,13 +85,19 @@ export class RawBytes {
   async extendFar(file: LiveFile, texts: readonly Reading[], pass: RawBytesPass): Promise<boolean> {
     return await this.#attempt(file, texts[0], pass, async () => {
       const shown = { texts, comparedBytes: COMPARED_BYTES };
+      const stream = async (name: string) => {
+        const arrival = new RawArrival(file, shown, (bytes) => file.append(bytes));
+        if (!(await this.#receive(file, name, arrival, pass.signal))) return false;
+        if (arrival.pieces.length > 0) await file.mend(arrival.pieces);
+        file.note({ listedName: name });
+        return true;
+      };
+      const known = await knownName(file);
+      if (known !== undefined && (await stream(known))) return;
       const [only, ...others] = await this.#listedNames(file, pass.signal);
       if (only === undefined) return;
-      if (others.length > 0) return await this.#appendFound(file, shown, pass.signal);
-      const arrival = new RawArrival(file, shown, (bytes) => file.append(bytes));
-      if (!(await this.#receive(file, only, arrival, pass.signal))) return;
-      if (arrival.pieces.length > 0) await file.mend(arrival.pieces);
-      file.note({ listedName: only });
+      if (others.length > 0) await this.#appendFound(file, shown, pass.signal);
+      else if (only !== known) await stream(only);
     });
   }
 
@@ -103,7 +109,7 @@ export class RawBytes {
     if (!this.#isTime(file, 'all', pass)) return undefined;
     let only: Compared | undefined;
     try {
-      for (const name of await this.#listedNames(file, pass.signal)) {
+      for await (const name of this.#names(file, pass.signal)) {
         const compared = yield* this.#compareWith(file, name, shown, pass.signal);
         if (compared === undefined) continue;
         // Of two that are shown alike, it could be either.
@@ -193,16 +199,23 @@ export class RawBytes {
     if (listed !== undefined) file.note({ listedName: listed });
   }
 
+  /** The one that was proven to be it; only if that is not enough, the service is asked for the others. */
+  async *#names(file: LiveFile, signal: AbortSignal): AsyncGenerator<string, void> {
+    const known = await knownName(file);
+    if (known !== undefined) yield known;
+    for (const name of await this.#listedNames(file, signal)) if (name !== known) yield name;
+  }
+
   async #listedNames(file: LiveFile, signal: AbortSignal): Promise<string[]> {
     const listed = await listedFiles(this.#options.remote, file.row.jobId, signal);
-    return await namesThatMayBe(listed, file.row.relativePath, file.row.listedName);
+    return await namesThatMayBe(listed, file.row.relativePath);
   }
 
   /** Goes through the listed files that may be the live file; the one that is known to be it is enough. */
   async #find(file: LiveFile, shown: ShownText | undefined, signal: AbortSignal): Promise<Found | undefined> {
     let found: Found | undefined;
     try {
-      for (const name of await this.#listedNames(file, signal)) {
+      for await (const name of this.#names(file, signal)) {
         const another = await this.#hold(file, name, shown, signal);
         if (another === undefined) continue;
         found = found === undefined ? another : await common(found, another);
@@ -280,6 +293,12 @@ export class RawBytes {
       await taken.catch(() => undefined);
     }
   }
+}
+
+/** The listed name that was proven to hold the file's raw bytes, if the path from the service still fits it. */
+async function knownName({ row }: LiveFile): Promise<string | undefined> {
+  const { listedName, relativePath } = row;
+  return listedName === null ? undefined : (await namesThatMayBe([listedName], relativePath))[0];
 }
 
 function triesOf({ memory }: LiveFile): RawBytesTries {

@@ -31,14 +31,49 @@ describe('the listed names', () => {
   const listed = ['/9001/out/stdout.txt', '9002///stdout.txt', '/stdout.txt', '/9001/stdout.txt.bak', '/notstdout.txt'];
 
   test('that may be a live file end in its path, however they are written', async () => {
-    expect(await namesThatMayBe(listed, '/stdout.txt', null)).toEqual(listed.slice(0, 3));
-    expect(await namesThatMayBe(listed, 'out/stdout.txt', null)).toEqual(listed.slice(0, 1));
-    expect(await namesThatMayBe(listed, null, null)).toEqual([]);
+    expect(await namesThatMayBe(listed, '/stdout.txt')).toEqual(listed.slice(0, 3));
+    expect(await namesThatMayBe(listed, 'out/stdout.txt')).toEqual(listed.slice(0, 1));
+    expect(await namesThatMayBe(listed, null)).toEqual([]);
   });
 
-  test('are tried in their order, the known one first', async () => {
-    expect((await namesThatMayBe(listed, '/stdout.txt', '/stdout.txt'))[0]).toBe('/stdout.txt');
-    expect(await namesThatMayBe(listed, '/stdout.txt', '/gone.txt')).toEqual(listed.slice(0, 3));
+  test('are requested only if the one that is known is not the file any more', async () => {
+    const { remote, engine, poll, mirror } = setUp();
+    let listings = 0;
+    const list = remote.listChangedFiles.bind(remote);
+    remote.listChangedFiles = async (...args) => {
+      listings += 1;
+      return await list(...args);
+    };
+    const downloaded: string[] = [];
+    const download = remote.downloadFile.bind(remote);
+    remote.downloadFile = async (jobId, name, ...more) => {
+      downloaded.push(name);
+      return await download(jobId, name, ...more);
+    };
+    expect(await poll(true)).toBe('current');
+    expect({ listings, downloaded }).toEqual({ listings: 1, downloaded: [`/${NAME}.txt`] });
+    for (let more = 1; more < 5; more++) {
+      remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? BYTES, BYTES]));
+      expect(await poll(true)).toBe('current');
+    }
+    expect(mirror()).toBe(BYTES.toString('latin1').repeat(5));
+    expect({ listings, downloads: downloaded.length }).toEqual({ listings: 1, downloads: 5 });
+
+    // The known name is refused now, and the file is listed by another one.
+    remote.downloadFile = async (jobId, name, ...more) => {
+      downloaded.push(name);
+      if (name === `/${NAME}.txt`) throw new JobtailError('not-found', 'no such file');
+      return await download(jobId, `/${name.slice('/moved/'.length)}`, ...more);
+    };
+    remote.listChangedFiles = async (...args) => {
+      listings += 1;
+      return (await list(...args)).map((name) => `/moved${name}`);
+    };
+    remote.files.set(NAME, Buffer.concat([remote.files.get(NAME) ?? BYTES, BYTES]));
+    expect(await poll(true)).toBe('current');
+    expect(downloaded.slice(5)).toEqual([`/${NAME}.txt`, `/moved/${NAME}.txt`]);
+    expect(listings).toBe(2);
+    expect(engine.store.liveFiles.ofJob(JOB)[0]?.listedName).toBe(`/moved/${NAME}.txt`);
   });
 });
 
