@@ -38,6 +38,8 @@ export interface EngineOptions {
   readonly longBacklogBytes?: number | undefined;
   /** The boot of the machine; null where it is not known. */
   readonly bootId?: string | null;
+  /** Live files that are polled together. */
+  readonly maxTogether?: number;
 }
 
 export class Engine {
@@ -76,6 +78,7 @@ export class Engine {
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.habits),
+      maxTogether: options.maxTogether,
       now,
       liveFiles: {
         mirrors: this.#mirrors,

@@ -19,6 +19,8 @@ export interface PollContext extends FilePollContext {
   readonly store: Store;
   readonly batchLimit: BatchLimit;
   readonly commit: Commit;
+  /** Live files of a job that are polled together; `MAX_TOGETHER` if it is left out. */
+  readonly maxTogether?: number | undefined;
 }
 
 /** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
@@ -48,7 +50,7 @@ export interface Polled {
 }
 
 /** Live files that are polled together: the system allows a process some thousands of open files. */
-const MOST_TOGETHER = 1_000;
+export const MAX_TOGETHER = 1_000;
 
 export class JobPolls {
   readonly jobId: JobId;
@@ -67,7 +69,8 @@ export class JobPolls {
 
   /** Throws if no group of files could be polled; what was appended is committed. */
   async poll(options: PollOptions): Promise<Polled> {
-    const groups = slicesOf(this.#context.store.liveFiles.ofJob(this.jobId), MOST_TOGETHER);
+    const { store, maxTogether = MAX_TOGETHER } = this.#context;
+    const groups = slicesOf(store.liveFiles.ofJob(this.jobId), maxTogether);
     const first = this.#first % Math.max(1, groups.length);
     const polled: Polled[] = [];
     for (const [index, rows] of [...groups.slice(first), ...groups.slice(0, first)].entries()) {

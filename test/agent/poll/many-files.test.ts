@@ -1,11 +1,14 @@
 /** Polls of a job with very many live files: few mirrors are open at a time, and what fails fails by itself. */
-import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { MAX_TOGETHER } from '../../../src/agent/poll/poll.ts';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import { Engine } from '../../support/engine.ts';
 import { ModelDisk } from '../../support/model-disk.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
-import { temporaryDirectory } from '../../support/temp-directory.ts';
+import { memoryDirectory } from '../../support/temp-directory.ts';
 
 /** Knows how many files were open at most. */
 class OpenFiles extends ModelDisk {
@@ -18,63 +21,68 @@ class OpenFiles extends ModelDisk {
   }
 }
 
-const FILES = Array.from({ length: 2_100 }, (_, task): LiveFileKey => {
-  return { taskId: String(10_000 + task) as TaskId, file: 'stdout' };
-});
-const NAMES = FILES.map(keyText);
-/** One of those that are polled together, each; the others are not there yet. */
-const WRITTEN = [NAMES[500], NAMES[1_500], NAMES[2_050]] as string[];
 const LINE = 'a line\n';
 
-let remote: ModelRemote;
-let disk: OpenFiles;
-let engine: Engine;
-let time: number;
-
-beforeEach(() => {
-  time = 1_000_000;
-  remote = new ModelRemote();
-  disk = new OpenFiles();
-  engine = new Engine({ directory: temporaryDirectory(), remote, disk, now: () => time });
-  onTestFinished(() => engine.kill());
-  engine.store.transaction(() => engine.watch(FILES));
-  for (const name of WRITTEN) remote.files.set(name, Buffer.from(LINE));
-});
+/** So many groups of files that are polled together; one of each group is written. */
+function setUp(together: number, groups = 2.1) {
+  const keys = Array.from({ length: groups * together }, (_, task): LiveFileKey => {
+    return { taskId: String(10_000 + task) as TaskId, file: 'stdout' };
+  });
+  const names = keys.map(keyText);
+  const written = [0.5, 1.05, 2.05].flatMap((place) => names[Math.floor(place * together)] ?? []);
+  const remote = new ModelRemote();
+  const disk = new OpenFiles();
+  const time = { now: 1_000_000 };
+  // Thousands of new mirrors are flushed, one by one.
+  const directory = fs.mkdtempSync(path.join(memoryDirectory(), 'jobtail-many-'));
+  const maxTogether = together === MAX_TOGETHER ? {} : { maxTogether: together };
+  const engine = new Engine({ directory, remote, disk, now: () => time.now, ...maxTogether });
+  onTestFinished(() => {
+    engine.kill();
+    fs.rmSync(directory, { recursive: true });
+  });
+  engine.store.transaction(() => engine.watch(keys));
+  for (const name of written) remote.files.set(name, Buffer.from(LINE));
+  return { remote, disk, engine, names, written, time };
+}
 
 it('opens a thousand of their mirrors at a time', async () => {
+  const { engine, names, disk, written, remote } = setUp(MAX_TOGETHER, 1.1);
   const { appended, ends } = await engine.poll();
-  expect({ appended, ends: ends.size }).toEqual({ appended: 3 * LINE.length, ends: NAMES.length });
-  expect(disk.most).toBeLessThanOrEqual(1_000 + WRITTEN.length);
+  expect({ appended, ends: ends.size }).toEqual({ appended: 2 * LINE.length, ends: names.length });
+  expect(disk.most).toBeLessThanOrEqual(1_000 + written.length);
   const before = remote.calls;
   expect(await engine.poll()).toMatchObject({ appended: 0 });
-  expect(remote.calls - before).toBe(3);
+  expect(remote.calls - before).toBe(2);
 });
 
 it('goes on with the others where those that come first cannot be read', async () => {
-  for (const name of NAMES.slice(0, 1_000)) remote.poisoned.add(name);
+  const { engine, names, remote, time } = setUp(100);
+  for (const name of names.slice(0, 100)) remote.poisoned.add(name);
   await expect(engine.poll()).rejects.toMatchObject({ code: 'fault' });
   const { appended, errors } = await engine.poll();
-  expect({ appended, errors: errors.size }).toEqual({ appended: 2 * LINE.length, errors: 1_000 });
+  expect({ appended, errors: errors.size }).toEqual({ appended: 2 * LINE.length, errors: 100 });
   remote.poisoned.clear();
-  time += 60_000;
+  time.now += 60_000;
   expect(await engine.poll()).toMatchObject({ appended: LINE.length, errors: new Map() });
 });
 
 it('reports what came before a group that breaks off', async () => {
-  remote.poisoned.add(NAMES[3] as string);
+  const { engine, names, remote, time } = setUp(100);
+  remote.poisoned.add(names[3] as string);
   const readParts = remote.readParts.bind(remote);
   let isAway = true;
   remote.readParts = async (jobId, wanted, signal) => {
-    if (isAway && wanted.some((request) => keyText(request) === NAMES[1_500]))
+    if (isAway && wanted.some((request) => keyText(request) === names[105]))
       throw new JobtailError('unreachable', 'connection refused');
     return await readParts(jobId, wanted, signal);
   };
   const { appended, ends, errors, failure } = await engine.poll();
   expect({ appended, ends: ends.size, errors: [...errors.keys()], code: failure?.code }).toEqual({
-    ...{ appended: LINE.length, ends: 999, errors: [NAMES[3]], code: 'unreachable' },
+    ...{ appended: LINE.length, ends: 99, errors: [names[3]], code: 'unreachable' },
   });
   isAway = false;
-  time += 60_000;
+  time.now += 60_000;
   const after = await engine.poll();
   expect({ appended: after.appended, failure: after.failure }).toEqual({
     appended: 2 * LINE.length,
@@ -83,7 +91,8 @@ it('reports what came before a group that breaks off', async () => {
 });
 
 it('asks one call for one file as long as none can be read', async () => {
-  for (const name of NAMES) remote.poisoned.add(name);
+  const { engine, names, remote } = setUp(100);
+  for (const name of names) remote.poisoned.add(name);
   await expect(engine.poll()).rejects.toMatchObject({ code: 'fault' });
   const before = remote.calls;
   for (let polls = 0; polls < 5; polls += 1) await expect(engine.poll()).rejects.toMatchObject({ code: 'fault' });
