@@ -20,6 +20,11 @@ const PHASES: ReadonlyMap<string, JobPhase> = new Map([
   ['Deleted', 'over'],
 ]);
 
+/** A job that was created, and not submitted. */
+const UNSUBMITTED = 'Configuring';
+
+export const isUnsubmitted = (jobState: string | null): boolean => jobState === UNSUBMITTED;
+
 /** Undefined for a word that is not known, and for none: nothing is concluded from it. */
 export function phaseOf(jobState: string | null): JobPhase | undefined {
   return jobState === null ? undefined : PHASES.get(jobState);

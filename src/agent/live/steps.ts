@@ -23,6 +23,8 @@ export interface FollowContext {
   readonly encoding: TextEncoding;
   readonly sightings: Sightings;
   readonly rawBytes: RawBytes;
+  /** Whether the service has whole files of the job: none before it is submitted (docs/rest.md 3.5). */
+  readonly hasWholeFiles: boolean;
   /** The last pass of a job: raw bytes are fetched without waiting for quiet. */
   readonly final: boolean;
   readonly signal: AbortSignal;

@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { phaseOf } from '../../job-information.ts';
+import { isUnsubmitted, phaseOf } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, QueuedRemote } from '../calls.ts';
@@ -130,14 +130,16 @@ export class FollowedJob {
         `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`,
       );
     }
+    const isNewlySubmitted = isUnsubmitted(this.#jobState) && !isUnsubmitted(told.jobState);
     this.#jobState = told.jobState;
     if (told.jobState === DELETED) {
       this.#endDeleted();
       return;
     }
     const isNewlyOver = this.#settling.told(phaseOf(told.jobState));
-    if (isNewlyOver) this.#pace.quicken();
-    if (isNewlyOver || told.found > 0) this.#tasks.due('poll', 0);
+    if (isNewlyOver || isNewlySubmitted) this.#pace.quicken();
+    if (isNewlySubmitted) this.#polls.retryFailed();
+    if (isNewlyOver || isNewlySubmitted || told.found > 0) this.#tasks.due('poll', 0);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
@@ -210,7 +212,7 @@ export class FollowedJob {
       if (!hasBegun) startedAt = clock.monotonic();
       hasBegun = true;
     };
-    const options = { remote: slotted, begin, final: false, signal };
+    const options = { remote: slotted, begin, final: false, hasWholeFiles: !isUnsubmitted(this.#jobState), signal };
     const polled = await this.#polls.poll(options).finally(() => slot.end());
     const tookMs = clock.monotonic() - startedAt;
     await this.#notePoll(polled);

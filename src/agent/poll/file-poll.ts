@@ -15,7 +15,7 @@ import type { Batch } from './batch.ts';
 import { lastQuietPoll, quietPoll, saysTheSame } from './quiet-files.ts';
 
 /** What live files are polled with, whichever job they are of. */
-export interface FilePollContext extends Omit<FollowContext, 'final' | 'signal'> {
+export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {
   readonly liveFiles: LiveFileOptions;
   /** Bytes of text that make a backlog a long one. */
   readonly longBacklogBytes: number;
@@ -30,6 +30,11 @@ const PAUSES = { firstMs: 1_000, maxMs: 30 * 60_000, random: () => 0 };
 interface PolledFile {
   readonly row: LiveFileRow;
   readonly memory: FileMemory;
+}
+
+/** How a job is polled this time. */
+export interface FilePollOptions extends Pick<FollowContext, 'final' | 'signal'> {
+  readonly hasWholeFiles?: boolean | undefined;
 }
 
 export class FilePoll {
@@ -49,12 +54,12 @@ export class FilePoll {
   constructor(
     { row, memory }: PolledFile,
     context: FilePollContext,
-    { final, signal }: Pick<FollowContext, 'final' | 'signal'>,
+    { final, hasWholeFiles = true, signal }: FilePollOptions,
   ) {
     this.name = keyText(row);
     this.row = row;
     this.#memory = memory;
-    this.#context = { ...context, final, signal };
+    this.#context = { ...context, final, hasWholeFiles, signal };
   }
 
   /** The offset it waits for; undefined once it has ended. */

@@ -12,7 +12,7 @@ import type { FileMemory } from '../live/memory.ts';
 import type { FollowEnd } from '../live/steps.ts';
 import type { Remote } from '../ports.ts';
 import { type Batch, type BatchLimit, BatchReader } from './batch.ts';
-import { FilePoll, type FilePollContext } from './file-poll.ts';
+import { FilePoll, type FilePollContext, type FilePollOptions } from './file-poll.ts';
 
 /** What the polls of all jobs share. */
 export interface PollContext extends FilePollContext {
@@ -26,13 +26,10 @@ export interface PollContext extends FilePollContext {
 /** Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. */
 export type Commit = (write: () => void, withinMs?: number) => Promise<void>;
 
-export interface PollOptions {
+export interface PollOptions extends FilePollOptions {
   readonly remote: Remote;
   /** Waits until the service may be asked; until then nothing is opened. Once for all that is open at a time. */
   readonly begin?: () => Promise<void>;
-  /** The poll of a complete pass: nothing is left for later that can be had now. */
-  readonly final: boolean;
-  readonly signal: AbortSignal;
 }
 
 /** What a poll brought. */
@@ -108,6 +105,11 @@ export class JobPolls {
       ends: new Map(files.flatMap(({ name, end }) => (end === undefined ? [] : [[name, end]]))),
       errors: new Map(files.flatMap(({ name, error }) => (error === undefined ? [] : [[name, error]]))),
     };
+  }
+
+  /** The next poll requests the files as well that failed by themselves. */
+  retryFailed(): void {
+    for (const memory of this.#memories.values()) memory.failed = undefined;
   }
 
   /** Closes the mirrors that stayed open from poll to poll. */

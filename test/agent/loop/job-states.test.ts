@@ -125,6 +125,39 @@ describe('a job of which the middleware says that it is over', () => {
   });
 });
 
+it('a job that is not submitted costs one call a poll, and its raw bytes come once it is', async () => {
+  const { clock, remote, store, told, tell, grow, mirror } = await follow({ state: 'Configuring' });
+  await told('Configuring');
+  remote.rawAccess = false;
+  const lines = Array.from({ length: 10 }, (_, line) => `line ${line} \xff\xfe\x80 and on\n`).join('');
+  let polls = 0;
+  const readParts = remote.readParts.bind(remote);
+  remote.readParts = async (jobId, wanted, signal) => {
+    polls += wanted.length === LIVE_FILE_NAMES.length ? 1 : 0;
+    return await readParts(jobId, wanted, signal);
+  };
+  const before = remote.calls;
+  for (let times = 0; times < 5; times++) {
+    const bytes = remote.files.get(keyText(STDOUT)) ?? Buffer.alloc(0);
+    remote.files.set(keyText(STDOUT), Buffer.concat([bytes, Buffer.from(lines, 'latin1')]));
+    await clock.pass(MINUTE_MS);
+  }
+  expect(polls).toBeGreaterThan(5);
+  expect(remote.calls - before).toBeLessThanOrEqual(polls + 5);
+  expect(mirror()).toBe('a line\nline 0 ');
+  const row = () => store.liveFiles.ofJob(JOB).find(({ file }) => file === 'stdout');
+  expect(row()).toMatchObject({ inexact: [], error: { code: 'stuck' } });
+
+  remote.rawAccess = true;
+  tell('Running');
+  await told('Running');
+  await clock.pass(2 * SECOND_MS);
+  grow('the end\n');
+  await clock.passUntil('the rest', () => mirror()?.endsWith('the end\n') === true, MINUTE_MS);
+  expect(mirror()).toBe(remote.files.get(keyText(STDOUT))?.toString());
+  expect(row()).toMatchObject({ inexact: [], generation: 1, error: null });
+});
+
 it('a job that was queued again and ended since the last look is followed until its new end', async () => {
   const { clock, service, grow, mirror, watchState } = await follow();
   const ended = (startTime: string) =>

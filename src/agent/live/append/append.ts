@@ -61,7 +61,7 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
 
 /** The text goes on with a character of which the code pages, or UTF-16, give no certain bytes. */
 async function* appendEncoded(file: LiveFile, text: EncodedReading, context: AppendContext): Follow<FollowEnd> {
-  const { encoding, rawBytes, final } = context;
+  const { encoding, rawBytes, hasWholeFiles, final } = context;
   // Behind what a mark had made UTF-16, it is asked for without the mark.
   if (!(text.encoder instanceof CodePage)) return 'unclear';
   // Fewer of those that had what came may have what comes.
@@ -73,6 +73,7 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
     if (rest.atEnd()) return 'current';
     return yield* appendEncoded(file, rest as EncodedReading, context);
   }
+  if (!hasWholeFiles) return 'raw';
   if (await rawBytes.extend(file, text, context)) return 'current';
   if (rawBytes.areRefused(file, final)) throw encoding.undecided(left);
   return 'raw';
@@ -118,13 +119,14 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 
 /** The answer stands where the mirror ends, and nothing more can be told from it. */
 async function* appendUndecodable(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
-  const { decode, sightings, rawBytes, final } = context;
+  const { decode, sightings, rawBytes, hasWholeFiles, final } = context;
   const { reading: text } = answer;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
   // A character that is cut by the end of a growing file comes whole by itself, so there is time.
   if (tail && !final && !sightings.longSeen(file, 'tail')) return 'tail';
+  if (!hasWholeFiles) return tail ? 'tail' : 'raw';
   if (await rawBytes.extend(file, text, context)) {
     sightings.clear(file, 'tail');
     return 'current';
