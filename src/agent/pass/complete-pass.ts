@@ -67,7 +67,10 @@ const UNFINISHED: Partial<Record<FollowEnd, string>> = {
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
   const { jobId } = polls;
-  if (await isDeleted(jobId, options)) return summaryOfDeleted(jobId, store);
+  if (await isDeleted(jobId, options)) {
+    await options.results.linkToMirrors(jobId);
+    return summaryOfDeleted(jobId, store);
+  }
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);

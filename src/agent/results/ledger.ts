@@ -31,7 +31,7 @@ export interface LedgerOptions {
   /** From one fetch of a file that changes to the next. */
   readonly intervalMs: number;
   /** Told of each file that is done. */
-  readonly progress: Progress;
+  readonly progress: Pick<Progress, 'done'>;
   /** Of the listing, which was asked for before anything is fetched. */
   readonly stamps: Stamps;
 }

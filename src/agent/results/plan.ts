@@ -60,8 +60,11 @@ export interface PlanOptions {
   readonly stands: (result: DueResult) => Promise<boolean>;
   /** Every file is fetched, whether it is due or not, unless its date proves that nothing would be new. */
   readonly final: boolean;
+  /** The job has just begun, and the paths of its live files are not all known: a new name may be one of them. */
+  readonly isEarly: boolean;
 }
 
+const EARLY = 'waits until the live files of the job are known';
 /** Live files that a reason names. */
 const MOST_NAMED = 3;
 /** Files that are here and no longer listed: so many rows of them are kept. */
@@ -121,7 +124,7 @@ class Planning {
 
   /** A listed name that is new, or was skipped. */
   async meet(name: string): Promise<void> {
-    const { ledger, links, judge } = this.#options;
+    const { ledger, links, judge, isEarly } = this.#options;
     const verdict = judge.verdictOn(name);
     const fresh = ledger.fresh(name);
     if (verdict.kind !== 'fetch') {
@@ -133,8 +136,8 @@ class Planning {
     const { state, reason, dueAt, intervalMs } = fresh;
     let row: ResultRow = { ...fresh, ...former, state, reason, dueAt, intervalMs };
     // Its mirror is on its way already; fetched a little later, the file is proof, and no second copy.
-    if (former === undefined && live.length > 0)
-      row = { ...row, reason: waitsForProof(live), dueAt: dueAt + intervalMs };
+    const waits = live.length > 0 ? waitsForProof(live) : isEarly ? EARLY : undefined;
+    if (former === undefined && waits !== undefined) row = { ...row, reason: waits, dueAt: dueAt + intervalMs };
     ledger.add(row);
     await this.#plan(row, verdict.parts);
   }

@@ -5,8 +5,10 @@
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
+import { phaseOf } from '../../job-information.ts';
 import { resultsParts } from '../../mirror-paths.ts';
-import type { ResultSyncRow } from '../../store/rows.ts';
+import { inSlices } from '../../slices.ts';
+import type { LiveFileRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { makeDirectories } from '../../system/directories.ts';
@@ -23,10 +25,11 @@ import { Ledger } from './ledger.ts';
 import { ignoresCase, judgeOf } from './listing/selection.ts';
 import type { Refusals } from './listing/skipped-names.ts';
 import { Stamps } from './listing/stamps.ts';
+import { digestOf } from './place/digest.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { type DownloadKind, Placement } from './place/place-files.ts';
 import { clearPartials } from './place/temporary-files.ts';
-import { type DueResult, distinct, planSync } from './plan.ts';
+import { DueResult, distinct, planSync } from './plan.ts';
 import { Progress } from './progress.ts';
 
 /** What the configuration says of results. */
@@ -92,6 +95,9 @@ export interface ResultsEnd {
   readonly tookMs: number;
 }
 
+/** In the first minute of a job, its live files are being found. */
+const EARLY_MS = 60_000;
+
 /** Where the results of a job are; a contract with those who read them. */
 export function resultsDirectory(mirrorDirectory: string, jobId: JobId): string {
   return path.join(mirrorDirectory, ...resultsParts(jobId));
@@ -133,25 +139,22 @@ export class Results {
     const reasonAgainst = direct === null ? (name: string) => remote.reasonAgainst?.(name) : undefined;
     const judge = judgeOf({ ...rules, reasonAgainst, foldsCase: await ignoresCase(calls, directory) });
     const left = await distinct(listed);
-    const links = new LiveLinks({
-      ...{ mirrorDirectory, calls },
-      liveFiles: store.liveFiles.ofJob(jobId),
-      linked: store.results.links(jobId).filter(({ name }) => left.has(name)),
-    });
+    const liveFiles = store.liveFiles.ofJob(jobId);
+    const linked = store.results.links(jobId).filter(({ name }) => left.has(name));
+    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles, linked });
     // Why the direct way is closed stays to be seen until it works again, however many syncs come by the service.
     const fallback = direct === null ? null : (store.resultSyncs.get(jobId)?.fallback ?? null);
     const progress = new Progress({ ...this.#options, jobId, fallback });
     const ledger = new Ledger({ ...this.#options, jobId, intervalMs: rules.intervalMs, progress, stamps });
     const isKnown = !final && this.#looked.has(jobId);
     const stands = (result: DueResult) => (isKnown ? Promise.resolve(true) : this.#stands(result));
-    const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final });
+    const isEarly = !final && this.#isEarly(jobId, liveFiles);
+    const plan = await planSync({ left, ledger, links, judge, stamps, stands, directory, final, isEarly });
     this.#looked.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
     progress.begin(plan.links.length + plan.due.length);
-    const { ownership = ALONE } = this.#options;
-    const requireRight = () => ownership.requireLease(jobId);
-    const placement = new Placement({ ...this.#options, jobId, calls, links, ledger, requireRight });
+    const placement = this.#placement(jobId, links, ledger);
     const downloads = new Downloads({
       ...{ ...this.#options, jobId, directory, remote, signal },
       ...{ limits: this.#limits, placement, ledger, progress },
@@ -171,6 +174,47 @@ export class Results {
     const { refused, leftOut } = store.results.counts(jobId);
     const { bytes, tally } = progress;
     return { listed: listed.length, ...tally, refused, leftOut, bytes, tookMs: clock.now() - startedAt };
+  }
+
+  /**
+   * Puts links to the mirrors in the places of results that have only the beginning of what the mirror has: of a deleted
+   * job, nothing more of them will come.
+   */
+  async linkToMirrors(jobId: JobId): Promise<void> {
+    const { store, mirrorDirectory, rules, clock } = this.#options;
+    const calls = this.#calls;
+    const linked = store.results.links(jobId);
+    const links = new LiveLinks({ mirrorDirectory, calls, liveFiles: store.liveFiles.ofJob(jobId), linked });
+    const progress = { done: () => {} };
+    const ledger = new Ledger({
+      ...{ ...this.#options, jobId, progress, intervalMs: rules.intervalMs },
+      stamps: new Stamps(undefined, clock),
+    });
+    const placement = this.#placement(jobId, links, ledger);
+    for await (const row of inSlices(store.results.ofJob(jobId))) {
+      const result = new DueResult(row, resultsDirectory(mirrorDirectory, jobId));
+      if (row.sha256 === null || links.candidates(result.parts).length === 0) continue;
+      const digest = await digestOf(calls, result.target);
+      const live = digest && (await links.match({ path: result.target, digest }, row, result.parts));
+      if (live !== undefined && live.position >= (digest?.bytes ?? 0)) await placement.link(result, live);
+    }
+    await ledger.flush();
+  }
+
+  #placement(jobId: JobId, links: LiveLinks, ledger: Ledger): Placement {
+    const { ownership = ALONE } = this.#options;
+    const requireRight = () => ownership.requireLease(jobId);
+    return new Placement({ ...this.#options, jobId, calls: this.#calls, links, ledger, requireRight });
+  }
+
+  /** Whether a job is watched for less than a minute, goes on, and its live files are not all found. */
+  #isEarly(jobId: JobId, liveFiles: readonly LiveFileRow[]): boolean {
+    const { store, clock } = this.#options;
+    const job = store.jobs.get(jobId);
+    if (job === undefined || clock.now() - job.watchedAt >= EARLY_MS) return false;
+    const isSearched = liveFiles.length === 0 && store.taskSearches.get(jobId) !== undefined;
+    const isOver = phaseOf(store.jobInformation.get(jobId)?.information.state ?? null) === 'over';
+    return !isOver && (isSearched || liveFiles.some(({ relativePath }) => relativePath === null));
   }
 
   /** Gives back what a direct transfer lent for a job that is over. What cannot be given back now is, a little later. */

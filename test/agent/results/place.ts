@@ -203,7 +203,11 @@ export class ResultsPlace {
   }
 
   /** Puts a live mirror there, as the live path leaves it. */
-  live(file: LiveFileName, content: string, more: { task?: TaskId; relativePath?: string; listedName?: string } = {}) {
+  live(
+    file: LiveFileName,
+    content: string,
+    more: { task?: TaskId; relativePath?: string | null; listedName?: string } = {},
+  ) {
     const { task = TASK, relativePath = `${file}.txt`, listedName = null } = more;
     const mirror = path.join(this.mirror, JOB, 'live', task, `${file}.log`);
     fs.mkdirSync(path.dirname(mirror), { recursive: true });

@@ -6,6 +6,7 @@ import { JobtailError } from '../../../../src/errors.ts';
 import type { TaskId } from '../../../../src/job.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';
 import { type FileCalls, fileCalls } from '../../../../src/system/files.ts';
+import { jobOf } from '../../../support/model-job-service.ts';
 import { JOB, ResultsPlace, SECOND_TASK } from '../place.ts';
 
 const MINUTE_MS = 60_000;
@@ -172,5 +173,64 @@ describe('a listed file that is a live file', () => {
     for (let pass = 0; pass < 3; pass++) await place.sync(true);
     expect(place.remote.downloads).toEqual([]);
     expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
+  });
+
+  it('of a deleted job takes the place of a result that has only the beginning of it', async () => {
+    const place = new ResultsPlace();
+    for (const [name, content] of Object.entries({
+      'log.txt': 'one\n',
+      'stdout.txt': 'one\ntwo\n',
+      'stderr.txt': 'x\n',
+    }))
+      place.remote.set(`/11/${name}`, content);
+    await place.sync();
+    place.live('log', 'one\ntwo\n', { relativePath: 'log.txt' });
+    // It has less than the result, and another one has other bytes.
+    place.live('stdout', 'one\n');
+    place.live('stderr', 'other\n');
+    place.live('progress', '', { relativePath: 'progress.txt' });
+    const { downloads, listings } = place.remote;
+    const before = downloads.length;
+    await place.results.linkToMirrors(JOB);
+    expect([downloads.length, place.remote.listings]).toEqual([before, listings]);
+    expect(place.tree()).toEqual(['11/log.txt -> ../../live/9001/log.log', '11/stderr.txt', '11/stdout.txt']);
+    expect(place.read('11', 'log.txt')).toBe('one\ntwo\n');
+    expect(place.row('/11/log.txt')).toMatchObject({ state: 'linked', live: '9001/log' });
+    expect(place.row('/11/stdout.txt')).toMatchObject({ state: 'synced', bytes: 8 });
+    await place.results.linkToMirrors(JOB);
+    expect(place.tree()).toHaveLength(3);
+  });
+
+  it('is not fetched as a result in the first minute, before its path is known', async () => {
+    const place = new ResultsPlace();
+    place.live('stdout', '', { relativePath: null });
+    place.remote.set('/11/stdout.txt', 'one\n');
+    expect(await place.sync()).toMatchObject({ fetched: 0, failed: 0 });
+    expect(place.row('/11/stdout.txt')).toMatchObject({
+      state: 'listed',
+      reason: 'waits until the live files of the job are known',
+    });
+    // The first poll found it, and where its raw bytes are listed.
+    place.live('stdout', 'one\n', { listedName: '/11/stdout.txt' });
+    place.now += 60_000;
+    await place.sync();
+    expect(place.tree()).toEqual(['11/stdout.txt -> ../../live/9001/stdout.log']);
+    expect(place.remote.downloads).toEqual([]);
+    // After that minute, new results do not wait for a live file that the job never writes.
+    place.live('log', '', { relativePath: null });
+    place.remote.set('/11/new.dat', 'x');
+    expect(await place.sync()).toMatchObject({ fetched: 1 });
+  });
+
+  it.each(['searched', 'over'] as const)('whose tasks are %s in the first minute', async (which) => {
+    const place = new ResultsPlace();
+    const order = { jobId: JOB, tasks: null, files: ['stdout'], results: true, settleAfterMs: null } as const;
+    place.store.jobs.watch({ ...order, source: 'command' }, place.now);
+    const [since, toldAt] = [place.now, place.now];
+    if (which === 'over')
+      place.store.jobInformation.save({ jobId: JOB, information: jobOf(JOB, 'Finished'), since, toldAt });
+    place.remote.set('/11/stdout.txt', 'one\n');
+    expect(await place.sync()).toMatchObject({ fetched: which === 'over' ? 1 : 0 });
+    expect(await place.sync(true)).toMatchObject({ fetched: 1 });
   });
 });
