@@ -15,15 +15,17 @@ export interface BudgetOptions {
   readonly monotonic: () => number;
 }
 
-/** Slots that are taken at once lie within this time: an agent that dies leaves no more of them unused. */
+/** Slots that are taken at once lie within this time: an agent has no more of them unused, and leaves no more if it dies. */
 const AHEAD_MS = 500;
+/** Slots for the calls of this time are taken at once, as far as `AHEAD_MS` allows, and expire after it. */
+const VALID_MS = 5_000;
 /** A call that would have to wait longer asks again then: its slot is not taken before. */
 const LONGEST_WAIT_MS = 1_000;
 
 export class Budget implements CallBudget {
   readonly #options: BudgetOptions;
   readonly #spacingMs: number;
-  #database: Database | undefined;
+  #database: Pick<Database, 'query'> | undefined;
   /** Agents that share it, as far as was heard last. */
   #sharers = 1;
   /** Slots that were taken, by the clock that only goes forward. */
@@ -42,7 +44,7 @@ export class Budget implements CallBudget {
   }
 
   /** From now on it is asked for by this connection; undefined while there is none. */
-  use(database: Database | undefined, sharers: number): void {
+  use(database: Pick<Database, 'query'> | undefined, sharers: number): void {
     this.#database = database;
     this.#sharers = Math.max(1, sharers);
   }
@@ -80,9 +82,8 @@ export class Budget implements CallBudget {
     this.#forgetOld();
   }
 
-  /** Slots that were not used in time are gone: many of them at once would be more than a minute allows. */
   #hasSlot(): boolean {
-    const since = this.#options.monotonic() - AHEAD_MS;
+    const since = this.#options.monotonic() - VALID_MS;
     while ((this.#slots[0] ?? Number.POSITIVE_INFINITY) < since) this.#slots.shift();
     return this.#slots.length > 0;
   }
@@ -95,8 +96,8 @@ export class Budget implements CallBudget {
   /** Takes slots for the calls that wait. */
   async #ask(): Promise<void> {
     const most = Math.max(1, Math.floor(AHEAD_MS / this.#spacingMs));
-    // Those of the next moment, too, by how many there were in the last minute.
-    const expected = Math.ceil((this.callsLastMinute * AHEAD_MS) / 60_000);
+    // Slots for the next seconds, too, by how many calls there were in the last minute.
+    const expected = Math.ceil((this.callsLastMinute * VALID_MS) / 60_000);
     const wanted = Math.min(Math.max(this.#waiting, expected), most);
     if (this.#database === undefined) return this.#takeAlone(wanted);
     try {
@@ -111,7 +112,7 @@ export class Budget implements CallBudget {
   }
 
   /** How long it takes until the first of the slots, which are taken; undefined if that would be too long. */
-  async #askDatabase(database: Database, wanted: number): Promise<number | undefined> {
+  async #askDatabase(database: Pick<Database, 'query'>, wanted: number): Promise<number | undefined> {
     // A slot that is further away than any can be is of a clock that was set back since.
     const [row] = await database.query<{ readonly waitMs: number }>(
       `INSERT INTO {s}.budgets AS b (name, next_slot) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')

@@ -53,9 +53,17 @@ export class FleetClient {
     return this.#joined.register.all();
   }
 
-  /** What is shown of all jobs, or of one. */
-  rows(only: JobId | undefined): Promise<PortableRow[]> {
-    return new KeptRows(this.#joined.database).shown(only);
+  /** What is shown of all jobs, or of one. Their last polls are at least as late as their owners' lag has it. */
+  async rows(only: JobId | undefined): Promise<PortableRow[]> {
+    const { database, register } = this.#joined;
+    const polled = await register.polledSince(only);
+    const rows = await new KeptRows(database).shown(only);
+    return rows.map((one) => {
+      const since = one.table === 'jobs' ? polled.get(one.jobId) : undefined;
+      if (since === undefined) return one;
+      const row = JSON.parse(one.row) as { readonly polled_at: number | null };
+      return { ...one, row: JSON.stringify({ ...row, polled_at: Math.max(row.polled_at ?? 0, since) }) };
+    });
   }
 
   /** What is ordered of jobs that nobody has had yet; times are milliseconds since 1970. */

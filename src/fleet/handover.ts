@@ -6,7 +6,7 @@
  * mirror has more than they say, and that is compared with the remote file.
  */
 import type { JobId } from '../job.ts';
-import type { PortableRow, PortableTable } from '../store/portable-rows.ts';
+import type { PortableRow, PortableTable, RowKey } from '../store/portable-rows.ts';
 import type { RowChange, RowChanges } from '../store/row-changes.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
@@ -20,7 +20,7 @@ import type { Sql } from './sql.ts';
 export interface HandoverOptions {
   readonly store: Store;
   readonly database: Database;
-  readonly claims: Claims;
+  readonly claims: Pick<Claims, 'fenced'>;
   /** Of the mirror directory: agents that have the same one see the same files. */
   readonly mirror: string;
   readonly monotonic: () => number;
@@ -37,9 +37,10 @@ const JOBS_AT_ONCE = 20;
 const ALL_ROWS = Number.MAX_SAFE_INTEGER;
 /** What is written behind a position stands there without being known as written: another boot than any. */
 const NO_BOOT = 'elsewhere';
-/** Columns that change with each poll, by their tables; for so long, a row is not written for them alone. */
+/** Columns that change with each poll, by their tables. */
 const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'told_at' };
-const QUIET_MS = 3 * 60_000;
+/** Rows that differ in these columns alone are written together, once in this time. */
+const MAX_AGE_OF_TIMES_MS = 60 * 60_000;
 const LOST_KEY = 'another agent may have asked for a key: if there is one, it ends after a day';
 
 export class Handover {
@@ -48,13 +49,17 @@ export class Handover {
   readonly #kept: KeptRows;
   /** Rows that the database has as they will be here in a moment. */
   readonly #ahead = new Set<string>();
-  /** Rows as they were written, without their times, and when. */
-  readonly #written = new Map<string, { readonly text: string; readonly at: number }>();
+  /** Rows as they were written, without their times. */
+  readonly #written = new Map<string, string>();
+  /** Rows that differ from these in their times alone. */
+  readonly #late = new Map<string, RowKey>();
+  #timesWrittenAt: number;
 
   constructor(options: HandoverOptions, changes: RowChanges) {
     this.#options = options;
     this.#changes = changes;
     this.#kept = new KeptRows(options.database);
+    this.#timesWrittenAt = options.monotonic();
   }
 
   /** Brings the rows of jobs that were taken into the store, unless they are there under this very attempt. */
@@ -89,15 +94,20 @@ export class Handover {
     if (store.jobs.get(job.jobId) !== undefined) store.fleetLeases.save(job);
   }
 
-  /** Writes what changed of these jobs, some of it; whether more is left. */
+  /**
+   * Writes what changed of these jobs, some of it; whether more is left. A poll that found nothing costs the database
+   * nothing: its time is in a row that differs in that alone.
+   */
   async write(jobs: readonly HeldJob[]): Promise<boolean> {
     const byId = new Map(jobs.map((job) => [job.jobId, job]));
+    this.#setAside(this.#changes.jobs().filter((jobId) => byId.has(jobId)));
     const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
-    if (changed.length === 0) return false;
-    return (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
+    const isMore = changed.length > 0 && (await this.#writing(changed, ROWS_AT_ONCE)).written === ROWS_AT_ONCE;
+    if (!isMore && this.#options.monotonic() - this.#timesWrittenAt > MAX_AGE_OF_TIMES_MS) await this.#writeTimes(jobs);
+    return isMore;
   }
 
-  /** Writes all that changed of these jobs, and does `work` in the same transaction; returns those that were owned. */
+  /** Writes all that changed of these jobs, times too, and does `work` in the same transaction; returns those that were owned. */
   async writeAnd(
     jobs: readonly HeldJob[],
     work: (sql: Sql, owned: readonly HeldJob[]) => Promise<void>,
@@ -129,8 +139,10 @@ export class Handover {
         for (const jobId of jobIds.slice(start, start + JOBS_AT_ONCE)) {
           store.portableRows.forget(jobId);
           this.#changes.forget(jobId);
-          for (const table of Object.keys(TIMES) as PortableTable[])
+          for (const table of Object.keys(TIMES) as PortableTable[]) {
             this.#written.delete(nameOf({ jobId, table, key: '[]' }));
+            this.#late.delete(nameOf({ jobId, table, key: '[]' }));
+          }
         }
       });
       await new Promise((resolve) => setImmediate(resolve));
@@ -165,9 +177,11 @@ export class Handover {
     const owned = await this.#fenced(jobs, async (sql, held) => {
       await work(sql, held);
       changes = this.#changesOf(held, most);
-      rows = changes
-        .map((change) => this.#outward(store.portableRows.read(change)))
-        .filter((row) => !this.#isQuiet(row));
+      const keys = [...changes, ...(most === ALL_ROWS ? this.#lateOf(held) : [])];
+      const once = new Map(keys.map((key) => [nameOf(key), key]));
+      rows = [...once.values()].map((key) => this.#outward(store.portableRows.read(key)));
+      // Until the database has them, nothing is known to be written.
+      for (const row of rows) this.#written.delete(nameOf(row));
       await KeptRows.write(sql, rows);
     });
     for (const row of rows) this.#noteWritten(row);
@@ -185,17 +199,38 @@ export class Handover {
     return changes.filter((change) => !this.#ahead.has(nameOf(change)));
   }
 
-  /** Whether a row only has the time of another poll that brought nothing: that is written now and then. */
-  #isQuiet(row: PortableRow): boolean {
-    const written = this.#written.get(nameOf(row));
-    if (written === undefined || this.#options.monotonic() - written.at > QUIET_MS) return false;
-    return written.text === withoutTime(row);
+  /** Changes of times alone wait for the other times. */
+  #setAside(jobIds: readonly JobId[]): void {
+    const { store } = this.#options;
+    const late = jobIds
+      .flatMap((jobId) => this.#changes.ofJob(jobId, ROWS_AT_ONCE))
+      .filter((change) => {
+        const written = TIMES[change.table] === undefined ? undefined : this.#written.get(nameOf(change));
+        return written !== undefined && written === withoutTime(store.portableRows.read(change));
+      });
+    if (late.length === 0) return;
+    for (const { jobId, table, key } of late) this.#late.set(nameOf({ jobId, table, key }), { jobId, table, key });
+    store.transaction(() => this.#changes.done(late));
+  }
+
+  async #writeTimes(jobs: readonly HeldJob[]): Promise<void> {
+    this.#timesWrittenAt = this.#options.monotonic();
+    const late = new Set([...this.#late.values()].map(({ jobId }) => jobId));
+    const waiting = jobs.filter(({ jobId }) => late.has(jobId));
+    for (let start = 0; start < waiting.length; start += ROWS_AT_ONCE)
+      await this.#writing(waiting.slice(start, start + ROWS_AT_ONCE), ALL_ROWS);
+  }
+
+  #lateOf(jobs: readonly HeldJob[]): RowKey[] {
+    const ids = new Set(idsOf(jobs));
+    return [...this.#late.values()].filter(({ jobId }) => ids.has(jobId));
   }
 
   #noteWritten(row: PortableRow): void {
     const text = withoutTime(row);
+    this.#late.delete(nameOf(row));
     if (text === undefined) this.#written.delete(nameOf(row));
-    else this.#written.set(nameOf(row), { text, at: this.#options.monotonic() });
+    else this.#written.set(nameOf(row), text);
   }
 
   /** As it is for others: whatever comes behind the position is not known as written, but on the same boot. */

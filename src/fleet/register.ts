@@ -3,6 +3,7 @@
  * owns and may own, and how many jobs wait for an owner.
  */
 import { JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { Database } from './database.ts';
 import type { HeldJob } from './held-jobs.ts';
@@ -222,6 +223,17 @@ export class Register {
        FROM {s}.agents WHERE seen_at > now() - interval '7 days' AND NOT is_ended ORDER BY name`,
     );
     return rows.map(({ about, ...rest }) => ({ ...rest, ...this.#database.border.about(about) }));
+  }
+
+  /** Since when each followed job of an agent that is seen has been polled, in milliseconds since 1970: owners write no poll that found nothing. */
+  async polledSince(only?: JobId): Promise<ReadonlyMap<JobId, number>> {
+    const rows = await this.#database.query<{ readonly jobId: JobId; readonly since: number }>(
+      `SELECT job_id AS "jobId", floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) AS since
+       FROM {s}.jobs JOIN {s}.agents ON name = owner
+       WHERE state IN ('watched', 'ending') AND ${SEEN} AND not_followed = 0 AND lag_ms IS NOT NULL AND ($1::text IS NULL OR job_id = $1)`,
+      [only ?? null],
+    );
+    return new Map(this.#database.border.jobs(rows).map(({ jobId, since }) => [jobId, since]));
   }
 
   async nameTaken(name: string): Promise<JobtailError> {

@@ -29,7 +29,7 @@ export interface RoundOptions {
 const MOST_ORDERS = 500;
 const WRITE_EVERY_MS = 2_000;
 /** Orders come with a notification; this is for one that was missed. */
-const ORDERS_EVERY_MS = 5_000;
+const ORDERS_EVERY_MS = 15_000;
 
 export class Rounds {
   readonly following: Following;
@@ -64,6 +64,7 @@ export class Rounds {
   /** Orders may have been given. */
   noticed(): void {
     this.#isNoticed = true;
+    this.#upkeep.noticed();
   }
 
   use(follower: Follower | undefined, configured: readonly WatchOrder[]): void {

@@ -11,9 +11,8 @@ import { WAITING_ROWS } from './queue.ts';
 
 export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
-const EVERY_MS = 5_000;
-/** Of what is only there in case that something went wrong. */
-const SELDOM_MS = 30_000;
+/** The rule comes with a notification; the rest is there in case that something went wrong. */
+const EVERY_MS = 30_000;
 
 interface KnownJob {
   readonly jobId: JobId;
@@ -30,7 +29,7 @@ export class Upkeep {
   /** Those that are made known to it, and how many of them are. */
   #ordering: { readonly configured: readonly WatchOrder[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
-  #seldomAt = Number.NEGATIVE_INFINITY;
+  #isNoticed = false;
   /** The habits here when they were last looked at. */
   #habits: ReadonlyMap<string, string> | undefined;
 
@@ -43,6 +42,11 @@ export class Upkeep {
     await this.#exchangeHabits();
   }
 
+  /** The rule of a command may have changed. */
+  noticed(): void {
+    this.#isNoticed = true;
+  }
+
   /** Whether all that is configured is ordered. */
   async round(follower: Follower): Promise<boolean> {
     if (this.#known !== this.configured) await this.#takeConfigured();
@@ -52,11 +56,12 @@ export class Upkeep {
 
   async #lookAround(follower: Follower): Promise<void> {
     const now = this.#options.clock.monotonic();
-    if (now - this.#doneAt < EVERY_MS) return;
-    this.#doneAt = now;
+    const isDue = now - this.#doneAt >= EVERY_MS;
+    if (!isDue && !this.#isNoticed) return;
+    this.#isNoticed = false;
     if (await this.#takeRule()) follower.refresh();
-    if (now - this.#seldomAt < SELDOM_MS) return;
-    this.#seldomAt = now;
+    if (!isDue) return;
+    this.#doneAt = now;
     await this.#exchangeHabits();
     await this.#sendMissing();
     await this.#clearAway();

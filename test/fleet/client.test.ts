@@ -61,3 +61,26 @@ it('a command waits for its answer over a broken connection', { ...needsFleet() 
   expect(answer).toEqual({ error: 'as it is' });
   await client.close();
 });
+
+it('a poll that an owner did not write is shown by the lag of the owner', { ...needsFleet() }, async () => {
+  const fleet = await FleetParts.make();
+  const { orders, database } = await fleet.join('command');
+  await orders.give([1, 2].map((number) => ({ jobId: orderFor(number).jobId, kind: 'watch', body: orderFor(number) })));
+  const anna = fleet.start('anna', { lagMs: () => 7_000 });
+  await until('both to be followed', () => anna.followed.size === 2);
+  const client = await FleetClient.look(fleet.address);
+  const polled = async () => {
+    const rows = (await client.rows(undefined)).filter(({ table }) => table === 'jobs');
+    return rows.map(({ row }) => (JSON.parse(row ?? '') as { polled_at: number | null }).polled_at ?? 0);
+  };
+  await until('a heartbeat', async () => {
+    const found = await polled();
+    return found.length === 2 && found.every((at) => Date.now() - at < 60_000);
+  });
+  for (const at of await polled()) expect(Date.now() - at).toBeGreaterThan(6_500);
+  // Of an agent that is gone, the last known poll is shown.
+  await anna.member.stop();
+  await database.query(`UPDATE {s}.agents SET is_ended = true`);
+  expect(await polled()).toEqual([0, 0]);
+  await client.close();
+});

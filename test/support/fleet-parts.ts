@@ -40,6 +40,7 @@ export interface TestMemberOptions {
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
   readonly unready?: () => string | undefined;
+  readonly lagMs?: () => number | null;
   readonly mirror?: string;
   readonly separateMirrors?: boolean;
   /** Of a relay on the way to the database. */
@@ -102,7 +103,7 @@ export class FleetParts {
       about: { host: 'here', pid: process.pid, version: '0' },
       budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
       endTransfer: async () => {},
-      lagMs: () => null,
+      lagMs: options.lagMs ?? (() => null),
       unready,
     });
     const follower: Follower = {
