@@ -22,7 +22,7 @@ import { printable } from '../printable.ts';
 import { contentWriter } from '../remote/content/held-texts.ts';
 import { Commits } from '../store/commits.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
-import type { JobRow, ResultSyncRow, WatchOrder } from '../store/rows.ts';
+import type { JobRow, ResultSyncRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
 import { readBootId } from '../system/flush.ts';
@@ -48,18 +48,6 @@ function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
   const named = fresh.slice(0, MOST_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
   if (count === 1) return `the result ${fresh[0]?.name} of job ${jobId} is refused: ${fresh[0]?.reason}`;
   return `${count} results of job ${jobId} are refused (agent status ${jobId}), among them ${named.join('; ')}`;
-}
-
-/** What the configuration says is to be followed. */
-export function configuredJobs(config: Config): WatchOrder[] {
-  return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
-    jobId: job,
-    tasks,
-    files,
-    results: results && config.results.enabled,
-    settleAfterMs,
-    source: 'config',
-  }));
 }
 
 /** The heart, put together. */

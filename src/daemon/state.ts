@@ -8,7 +8,7 @@ import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';
 import { lockDirectory, lockHolder } from '../store/lock.ts';
-import type { WatchState } from '../store/rows.ts';
+import type { WatchOrder, WatchState } from '../store/rows.ts';
 import { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { Transfers } from './transfers.ts';
@@ -140,11 +140,31 @@ const storeOf = (config: Config) => ({
   now: systemClock.now,
 });
 
+/** What the configuration says is to be followed. */
+export function configuredJobs(config: Config): WatchOrder[] {
+  return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
+    jobId: job,
+    tasks,
+    files,
+    results: results && config.results.enabled,
+    settleAfterMs,
+    source: 'config',
+  }));
+}
+
 /** The state a job has to be in for a pass; `job-unknown` if it is in none. */
 export function requireWatched(store: Store, jobId: JobId): WatchState {
   const job = store.jobs.get(jobId);
   if (job === undefined) throw notWatched(jobId);
   return job.state;
+}
+
+/** The same for a command that may write: a job of `watch:` that no agent has taken yet is taken by the command. */
+export function requireOrdered(store: Store, config: Config, jobId: JobId): WatchState {
+  const order = configuredJobs(config).find((one) => one.jobId === jobId);
+  if (order !== undefined && store.jobs.get(jobId) === undefined)
+    store.transaction(() => store.jobs.watch(order, systemClock.now()));
+  return requireWatched(store, jobId);
 }
 
 export function notWatched(jobId: JobId): JobtailError {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
-import { taskOf } from '../support/e2e-job.ts';
+import { orderOf, taskOf } from '../support/e2e-job.ts';
 import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -147,6 +147,21 @@ it.concurrent('while no agent runs', PATIENCE, async (context) => {
   expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
   expect((await place.status()).jobs).toEqual([]);
   await place.mirrored(job, 'stdout');
+});
+
+it.concurrent('sync and unwatch of a configured job before an agent has run', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const [first, second] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
+  fs.writeFileSync(taskOf(first).files.stdout, HARD);
+  fs.writeFileSync(taskOf(second).files.stdout, HARD);
+  place.configure(sandbox, { watch: [orderOf(first), orderOf(second)] });
+  expect(await place.agent('sync', first.jobId)).toMatchObject({ code: 0, stderr: '' });
+  await place.mirrored(first, 'stdout');
+  expect(await place.agent('unwatch', second.jobId)).toMatchObject({ code: 0, stderr: '' });
+  await place.mirrored(second, 'stdout');
+  expect((await place.status()).jobs).toMatchObject([{ jobId: first.jobId, source: 'config', state: 'watched' }]);
+  expect(await place.agent('sync', '4711')).toMatchObject({ code: 7 });
 });
 
 it.concurrent(

@@ -4,7 +4,7 @@ import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { type OwnedStore, requireWatched, withStore } from '../../daemon/state.ts';
+import { type OwnedStore, requireOrdered, withStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
@@ -51,7 +51,7 @@ export async function passOver(config: Config, order: PassOrder): Promise<PassSu
 }
 
 async function askAgent({ config, store, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
-  requireWatched(store, jobId);
+  requireOrdered(store, config, jobId);
   const askedAt = Date.now();
   const requestId = store.transaction(() => {
     if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
@@ -78,7 +78,7 @@ async function passHere(
   { config, store, jobId, kind, progress, signal }: Pass,
   { transfers }: OwnedStore,
 ): Promise<PassSummary> {
-  requireWatched(store, jobId);
+  requireOrdered(store, config, jobId);
   // Who asks a running agent needs none of it.
   const [{ buildEngine }, { connect }, { completePass }, { findTasks }] = await Promise.all([
     import('../../daemon/compose.ts'),
