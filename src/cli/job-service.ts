@@ -4,7 +4,8 @@ import type { Config } from '../config/config.ts';
 import { tellsOfJobs } from '../config/service-address.ts';
 import { commandLog } from '../daemon/command-log.ts';
 import { connect } from '../daemon/connection.ts';
-import { JobtailError } from '../errors.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import { untilStopped } from './process.ts';
 
@@ -22,6 +23,34 @@ export async function listJobs(config: Config): Promise<readonly JobInformation[
   const { jobService, close } = await connect(config, commandLog());
   try {
     return await untilStopped((signal) => listOf(jobService, signal));
+  } finally {
+    await close();
+  }
+}
+
+/** A service that does not answer is not waited for longer: then the number counts as that of a job. */
+const MAX_LOOK_UP_MS = 10_000;
+/** The words of every release for a number of no job (docs/rest.md 4.2); SOAP has the same in its faults. */
+const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
+
+/**
+ * Whether the service reports that no job has this number. False where the service reports no jobs, or cannot be asked
+ * now, or refuses to answer: a job of another user may look like a lost session.
+ */
+export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
+  if (!tellsOfJobs(config.service)) return false;
+  const { jobService, close } = await connect(config, commandLog());
+  try {
+    return await untilStopped(async (signal) => {
+      try {
+        await jobService?.getJob(jobId, AbortSignal.any([signal, AbortSignal.timeout(MAX_LOOK_UP_MS)]));
+        return false;
+      } catch (thrown) {
+        signal.throwIfAborted();
+        const { code, message } = asJobtailError(thrown);
+        return code === 'not-found' || (code === 'fault' && message.includes(jobId) && NO_SUCH_JOB.test(message));
+      }
+    });
   } finally {
     await close();
   }

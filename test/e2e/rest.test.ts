@@ -140,3 +140,39 @@ it.concurrent(
     await until('text', () => fs.existsSync(words) && fs.readFileSync(words, 'utf8') === 'žluťoučký kůň');
   },
 );
+
+it.concurrent.for(RELEASES)(
+  'a number of no job is refused, and unwatched, over release %s',
+  PATIENCE,
+  async (release, context) => {
+    const place = Place.make(context);
+    const sandbox = await place.startSandbox();
+    await sandbox.setHabits({ release });
+    configure(place, sandbox);
+    const running = await place.run();
+    const { jobId } = await sandbox.submit({ tasks: [{}] });
+    const missing = `${jobId}99`;
+
+    expect(await place.agent('watch', missing)).toMatchObject({
+      code: 7,
+      stdout: '',
+      stderr: expect.stringContaining(`the service has no job ${missing}`),
+    });
+    expect((await place.status()).jobs).toEqual([]);
+    const notWatched = { code: 0, stdout: `job ${missing} is not watched\n`, stderr: '' };
+    expect(await place.agent('unwatch', missing)).toMatchObject(notWatched);
+    expect(await place.agent('unwatch', missing, '--now')).toMatchObject(notWatched);
+
+    // Where it cannot be known, it is watched; then unwatch ends it, though the service refuses the last pass.
+    await sandbox.fault({ kind: 'http', status: 503, operation: 'GetCurrentInfoForJob' });
+    expect(await place.agent('watch', missing, '--no-wait')).toMatchObject({ code: 0 });
+    await sandbox.clearFaults();
+    const ended = await place.agent('unwatch', missing);
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain(`the service has no job ${missing}: there is no last pass`);
+    expect((await place.status()).jobs).toEqual([]);
+    expect(await place.agent('watch', jobId)).toMatchObject({ code: 0 });
+    running.signal('SIGTERM');
+    await running.ended;
+  },
+);

@@ -6,11 +6,13 @@ import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
 import { tellsOfJobs } from '../../config/service-address.ts';
 import { commandLog } from '../../daemon/command-log.ts';
-import { makeDirectories, withStore } from '../../daemon/state.ts';
+import { makeDirectories, sharedStoreIfReadable, withStore } from '../../daemon/state.ts';
+import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { isNoJob } from '../job-service.ts';
 import { asPeopleExpect, reportOf } from '../show/status-report.ts';
 import { searchLines } from '../show/told-text.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
@@ -39,6 +41,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     settleAfterMs: null,
     source: 'command',
   };
+  await refuseNoJob(config, jobId);
   if (hasFleet(config)) {
     const fleet = await import('../fleet/orders.ts');
     if (options.foreground === true) fleet.refuseForeground(jobId);
@@ -68,6 +71,17 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
       for (const file of paths) await (await Mirror.open(config.mirror.directory, file)).close();
       print(paths, registered, 'no agent is running: it is followed once one is started (agent run)');
     }
+  });
+}
+
+/** A mistyped number would be asked for without end. A job that the agent has had is not looked up again. */
+async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
+  const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
+  const isKnown = store?.jobs.get(jobId) !== undefined;
+  store?.close();
+  if (isKnown || !(await isNoJob(config, jobId))) return;
+  throw new JobtailError('job-unknown', `the service has no job ${jobId}`, {
+    hint: "look at the number: agent jobs lists the user's jobs",
   });
 }
 
