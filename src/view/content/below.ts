@@ -4,11 +4,16 @@
  *
  * All calls are made at once, here as in all of the view: it has a thread of its own, while those that Node.js has for
  * calls on files are shared with the agent, whose flushes must not wait for a slow disk of somebody who looks.
+ *
+ * A system without /proc (macOS) resolves the path again at each step. No link is followed there either, but a directory
+ * that another process replaces by a link between two steps is.
  */
 import fs, { constants } from 'node:fs';
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY;
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+const DESCRIPTORS = '/proc/self/fd';
 
 /** It is not there, or is something else than it should be. */
 const NOT_THERE = /^(?:ENOENT|ENOTDIR|ELOOP|ENXIO|EISDIR|ENAMETOOLONG)$/;
@@ -17,8 +22,9 @@ const NOT_THERE = /^(?:ENOENT|ENOTDIR|ELOOP|ENXIO|EISDIR|ENAMETOOLONG)$/;
  * Opens a regular file for reading; undefined if it is not there, or is none. `root` itself may be a link: it is the
  * person's choice.
  */
-export function openBelow(root: string, parts: readonly string[]): number | undefined {
-  return inDirectory(root, parts.slice(0, -1), (directory) => {
+export function openBelow(root: string, parts: readonly string[], descriptors = DESCRIPTORS): number | undefined {
+  const parents = parts.slice(0, -1);
+  return inDirectory({ root, parts: parents, descriptors }, (directory) => {
     const opened = fs.openSync(`${directory}/${named(parts.at(-1))}`, FILE);
     if (fs.fstatSync(opened).isFile()) return opened;
     fs.closeSync(opened);
@@ -27,21 +33,33 @@ export function openBelow(root: string, parts: readonly string[]): number | unde
 }
 
 /** The names in a directory; none if it is not there. */
-export function namesBelow(root: string, parts: readonly string[]): string[] {
-  return inDirectory(root, parts, (directory) => fs.readdirSync(directory)) ?? [];
+export function namesBelow(root: string, parts: readonly string[], descriptors = DESCRIPTORS): string[] {
+  return inDirectory({ root, parts, descriptors }, (directory) => fs.readdirSync(directory)) ?? [];
+}
+
+interface Below {
+  readonly root: string;
+  readonly parts: readonly string[];
+  /** Where the system shows open directories by their descriptor. */
+  readonly descriptors: string;
 }
 
 /** Looks into a directory below `root` under a path that is good meanwhile; undefined if it is not there. */
-function inDirectory<T>(root: string, parts: readonly string[], look: (directory: string) => T): T | undefined {
+function inDirectory<T>({ root, parts, descriptors }: Below, look: (directory: string) => T): T | undefined {
+  const hasDescriptors = fs.existsSync(descriptors);
+  const pathOf = (directory: number, path: string) => (hasDescriptors ? `${descriptors}/${directory}` : path);
   let at: number | undefined;
   try {
     at = fs.openSync(root, DIRECTORY);
+    let path = pathOf(at, root);
     for (const part of parts) {
-      const next = fs.openSync(`${pathOf(at)}/${named(part)}`, DIRECTORY | constants.O_NOFOLLOW);
+      const below = `${path}/${named(part)}`;
+      const next = fs.openSync(below, DIRECTORY | constants.O_NOFOLLOW);
       fs.closeSync(at);
       at = next;
+      path = pathOf(at, below);
     }
-    return look(pathOf(at));
+    return look(path);
   } catch (error) {
     if (NOT_THERE.test(String((error as NodeJS.ErrnoException).code))) return undefined;
     throw error;
@@ -49,8 +67,6 @@ function inDirectory<T>(root: string, parts: readonly string[], look: (directory
     if (at !== undefined) fs.closeSync(at);
   }
 }
-
-const pathOf = (directory: number) => `/proc/self/fd/${directory}`;
 
 /** The name of one entry, and nothing that leads elsewhere. */
 function named(part: string | undefined): string {

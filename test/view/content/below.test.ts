@@ -29,36 +29,42 @@ function contentOf(opened: number | undefined): string | undefined {
 
 const openFiles = () => fs.readdirSync('/proc/self/fd').length;
 
+/** As on Linux, and as on a system that has no /proc. */
+const DESCRIPTORS = ['/proc/self/fd', '/nowhere'];
+
 describe('below a directory', () => {
-  it('a file is opened, and so it is if the directory itself is a link', () => {
+  it.for(DESCRIPTORS)('by %s, a file is opened, and so it is if the directory itself is a link', (descriptors) => {
     const { directory, root } = setUp();
     const link = path.join(directory, 'link');
     fs.symlinkSync(root, link);
-    for (const from of [root, link]) expect(contentOf(openBelow(from, ['a', 'b', 'file']))).toBe('inside');
-    expect(namesBelow(root, ['a'])).toEqual(['b']);
+    for (const from of [root, link]) expect(contentOf(openBelow(from, ['a', 'b', 'file'], descriptors))).toBe('inside');
+    expect(namesBelow(root, ['a'], descriptors)).toEqual(['b']);
   });
 
-  it('nothing is opened by a link, nor what is no file, and nothing is left open', () => {
-    const { root, secret } = setUp();
-    fs.symlinkSync(path.join(secret, 'b', 'file'), path.join(root, 'a', 'b', 'link'));
-    fs.symlinkSync(path.join(secret, 'b'), path.join(root, 'a', 'linked'));
-    fs.symlinkSync('.', path.join(root, 'a', 'here'));
-    spawnSync('mkfifo', [path.join(root, 'a', 'b', 'pipe')]);
-    const before = openFiles();
-    for (const parts of [
-      ['a', 'b', 'link'],
-      ['a', 'linked', 'file'],
-      ['a', 'here', 'b', 'file'],
-      ['a', 'b', 'pipe'],
-      ['a', 'b'],
-      ['a', 'b', 'missing'],
-      ['a', 'b', 'file', 'further'],
-      ['a', 'b', 'x'.repeat(300)],
-    ])
-      expect(openBelow(root, parts), parts.join('/')).toBeUndefined();
-    expect(namesBelow(root, ['a', 'linked'])).toEqual([]);
-    expect(openFiles()).toBe(before);
-  });
+  it.for(DESCRIPTORS)(
+    'by %s, nothing is opened by a link, nor what is no file, and nothing is left open',
+    (descriptors) => {
+      const { root, secret } = setUp();
+      fs.symlinkSync(path.join(secret, 'b', 'file'), path.join(root, 'a', 'b', 'link'));
+      fs.symlinkSync(path.join(secret, 'b'), path.join(root, 'a', 'linked'));
+      fs.symlinkSync('.', path.join(root, 'a', 'here'));
+      spawnSync('mkfifo', [path.join(root, 'a', 'b', 'pipe')]);
+      const before = openFiles();
+      for (const parts of [
+        ['a', 'b', 'link'],
+        ['a', 'linked', 'file'],
+        ['a', 'here', 'b', 'file'],
+        ['a', 'b', 'pipe'],
+        ['a', 'b'],
+        ['a', 'b', 'missing'],
+        ['a', 'b', 'file', 'further'],
+        ['a', 'b', 'x'.repeat(300)],
+      ])
+        expect(openBelow(root, parts, descriptors), parts.join('/')).toBeUndefined();
+      expect(namesBelow(root, ['a', 'linked'], descriptors)).toEqual([]);
+      expect(openFiles()).toBe(before);
+    },
+  );
 
   it.each(['..', '.', '', 'a/b', '../secret', '\0', 'a\0'])('%j is no name', (name) => {
     const { root } = setUp();
