@@ -4,7 +4,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { MIGRATIONS } from './migrations.ts';
-import { keepAlive, pragma } from './native.ts';
+import { keepAlive, openNative, pragma } from './native.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
 export type SqliteDatabase = Database.Database;
@@ -74,7 +74,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
 function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): SqliteDatabase {
   if (owner) makePrivateDatabase(file);
   else requireRegularDatabase(file);
-  const db = keepAlive(new Database(file, { timeout: BUSY_TIMEOUT_MS }));
+  const db = openNative(file, { timeout: BUSY_TIMEOUT_MS });
   try {
     db.exec(`PRAGMA journal_mode = ${isOnNetworkFileSystem(path.dirname(file), statfs) ? 'DELETE' : 'WAL'}`);
     db.exec('PRAGMA synchronous = FULL');
@@ -174,7 +174,7 @@ const endOf = (name: string) => name.slice(name.lastIndexOf(BACKUP) + BACKUP.len
 function isReadable(copy: string): boolean {
   try {
     requireRegularDatabase(copy);
-    const db = keepAlive(new Database(copy, { readonly: true }));
+    const db = openNative(copy, { readonly: true });
     try {
       return versionOf(db) <= MIGRATIONS.length;
     } finally {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import { asStoreError } from './database.ts';
-import { keepAlive } from './native.ts';
+import { openNative } from './native.ts';
 import { makePrivateDatabase, openStateFile, requireRegularDatabase } from './state-files.ts';
 
 export interface DirectoryLock {
@@ -66,7 +66,7 @@ function unlessBusy(file: string, options: Database.Options, sql: string): Datab
   requireRegularDatabase(file);
   let db: Database.Database | undefined;
   try {
-    db = keepAlive(new Database(file, options));
+    db = openNative(file, options);
     db.exec(sql);
     return db;
   } catch (error) {

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Place } from '../support/e2e-place.ts';
+import { Program } from '../support/e2e-program.ts';
 import { expectNoSecret, PASSWORD, quotationsOf } from '../support/e2e-secrets.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { freePort } from '../support/free-port.ts';
@@ -46,6 +47,29 @@ it.concurrent('version: the program, Node.js, SQLite and the native modules', PA
   const { stdout } = await place.plain(['version']);
   expect(stdout).toContain(`jobtail ${version}\n`);
   expect(stdout).toContain(`SQLite ${report.sqlite}\n`);
+});
+
+it.concurrent.for([
+  ['was not built', 'MODULE_NOT_FOUND', 'Could not locate the bindings file'],
+  ['is of another Node.js', 'ERR_DLOPEN_FAILED', 'compiled against a different Node.js version'],
+] as const)('a native module that %s', PATIENCE, async ([, code, message], context) => {
+  const place = Place.make(context);
+  place.configure({ baseUrl: 'http://127.0.0.1:1', username: 'alice', passwordFile: 'password' });
+  const preload = path.join(place.directory, 'preload.cjs');
+  fs.writeFileSync(
+    preload,
+    `process.dlopen = () => { throw Object.assign(new Error(${JSON.stringify(message)}), { code: '${code}' }); };`,
+  );
+  const node = [process.execPath, '--require', preload];
+  const ended = await place.startAt(place.configFile, ['run'], { node }).ended;
+  expect(ended.code).toBe(8);
+  expect(ended.stderr).toContain(`the native module better-sqlite3 cannot be loaded: ${message}`);
+  expect(ended.stderr).toContain('without one, use the archive that has its own Node.js (docs/install.md)');
+  const program = new Program(['version', '--json'], { cwd: place.directory, node });
+  expect(JSON.parse((await program.ended).stdout)).toMatchObject({
+    sqlite: null,
+    modules: { 'better-sqlite3': { error: expect.stringContaining(message) } },
+  });
 });
 
 it.concurrent('report: everything that helps, of an agent that runs', PATIENCE, async (context) => {
