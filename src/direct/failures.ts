@@ -1,4 +1,4 @@
-/** What is said of a transfer that fails, and what the words of ssh mean. */
+/** The errors of a transfer, and what the messages of ssh mean. No hint names a setting that may be the one in force. */
 import { JobtailError } from '../errors.ts';
 
 /** The service, or a host that it names, is not to be trusted in this, or not understood. */
@@ -13,12 +13,12 @@ export function connectionFailure(said: string, host: string): JobtailError | un
   const is = (pattern: RegExp) => pattern.test(said);
   if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {
     return new JobtailError('unexpected-answer', `the host key of ${host} is not the one that is known`, {
-      hint: 'ask the operators whether it changed; then remove the old key from the known_hosts file, or pin the new one (results.ssh)',
+      hint: 'ask the operators of the host for its key; then correct it in the known_hosts file, or in results.ssh.pinnedKeys',
     });
   }
   if (is(/^\S*: ?Permission denied \(|Permission denied \(publickey|Too many authentication failures/m)) {
     return new JobtailError('unexpected-answer', `${host} refused the temporary key`, {
-      hint: 'the service may need a moment to install a key, or its keys are not meant for this host',
+      hint: 'it is tried again later; if it stays so, report to the operators of the service that the host refuses its keys',
     });
   }
   if (is(/invalid format|error in libcrypto|incorrect passphrase/)) {
@@ -30,19 +30,19 @@ export function connectionFailure(said: string, host: string): JobtailError | un
 
 export function unreachable(said: string, host: string): JobtailError {
   return new JobtailError('unreachable', `${host} cannot be reached by SSH: ${lastLine(said)}`, {
-    hint: 'look at the network and the firewall between this machine and the cluster',
+    hint: 'check the network and the firewall between this machine and the cluster',
   });
 }
 
 /** The connection ended in the middle. */
 export function brokeOff(said: string, host: string): JobtailError {
   return new JobtailError('interrupted', `the transfer from ${host} broke off: ${lastLine(said)}`, {
-    hint: 'what came is kept, and the next try goes on from there',
+    hint: 'what arrived is kept, and the next attempt continues from there',
   });
 }
 
-/** The last thing a program said, for people. */
+/** The last line that a program printed, for people. */
 export function lastLine(said: string): string {
   const lines = said.split('\n').map((line) => line.replaceAll(/[\p{Cc}\p{Cf}]/gu, '').trim());
-  return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'it said nothing';
+  return lines.findLast((line) => line !== '')?.slice(0, 200) ?? 'ssh printed no reason';
 }

@@ -73,7 +73,7 @@ export class RsyncArrivals {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
       // What the other side said of a size, rsync took its word for.
       if (this.#isTooLarge(this.#digests.mostBytes)) {
-        throw unacceptable(`${this.#options.host} sends more of a file than it said, and than is allowed`);
+        throw unacceptable(`${this.#options.host} sends more bytes of a file than it announced`);
       }
       const told = this.#told;
       this.#told = [];

@@ -150,7 +150,7 @@ function withDirectories(names: readonly string[]): Set<string> {
 
 /** rsync 3.2.5 and later refuse such a name themselves, before its file comes. */
 function unasked(name: string, host: string): JobtailError {
-  return unacceptable(`${host} sends a file that nobody asked for: ${JSON.stringify(name.slice(0, MOST_SHOWN))}`);
+  return unacceptable(`${host} sends a file that was not requested: ${JSON.stringify(name.slice(0, MOST_SHOWN))}`);
 }
 
 function argsOf({ order, arrival, growing }: Run): string[] {

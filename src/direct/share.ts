@@ -72,7 +72,7 @@ export async function openRoot(root: string, guarded: readonly string[]): Promis
 
 function notMounted(directory: string): JobtailError {
   return new JobtailError('local-io', `the share ${directory} is not mounted here`, {
-    hint: 'mount it, or say in results.shareRoots where it is',
+    hint: 'mount it, or correct its path in results.shareRoots',
   });
 }
 

@@ -52,13 +52,12 @@ async function tryWays(order: SshOrder): Promise<void> {
     if (refused === undefined) return;
     refusals.push(`${name}: ${refused}`);
   }
-  throw new JobtailError('unexpected-answer', `no way of SSH leads to the files of ${order.access.host}`, {
-    hint: refusals.join('; '),
-  });
+  const message = `neither rsync, scp nor sftp can read the files on ${order.access.host}`;
+  throw new JobtailError('unexpected-answer', message, { hint: refusals.join('; ') });
 }
 
 function stoodStill(host: string, { message }: JobtailError): JobtailError {
   return new JobtailError('interrupted', `the transfer from ${host} stood still: ${message}, and was ended`, {
-    hint: 'see that the host and its file system are well; what came is kept',
+    hint: 'check the host and its file system; what arrived is kept',
   });
 }

@@ -274,7 +274,7 @@ describe('a host', needs(...SSH), () => {
         () => 'passed over',
         (error: unknown) => String(error),
       );
-      if (isFile && isTrusting) expect(ends).toContain('sends a file that nobody asked for');
+      if (isFile && isTrusting) expect(ends).toContain('sends a file that was not requested');
       expect(place.came.size).toBe(0);
       expect(place.files(place.jobDirectory)).toEqual([]);
       expect(fs.existsSync(path.join(place.jobDirectory, 'plant'))).toBe(false);
@@ -290,7 +290,7 @@ describe('a host', needs(...SSH), () => {
       const lent = await place.lend(sshd, { allow: false });
       await expect(place.fetch(place.transfer(), lent, names, { way: 'rsync' })).rejects.toMatchObject({
         code: 'unexpected-answer',
-        message: expect.stringMatching(/^127\.0\.0\.1 sends a file that nobody asked for: "plant\//),
+        message: expect.stringMatching(/^127\.0\.0\.1 sends a file that was not requested: "plant\//),
       });
       expect(place.came.size).toBe(0);
       expect(place.files(place.jobDirectory)).toEqual([]);

@@ -107,7 +107,7 @@ describe('a transfer by SSH', needs(...SSH), () => {
     const elsewhere = { ...lent, sharedBasepath: path.dirname(place.cluster) };
     await expect(place.fetch(place.transfer(), elsewhere, ['a'])).rejects.toMatchObject({
       code: 'unexpected-answer',
-      message: 'no way of SSH leads to the files of 127.0.0.1',
+      message: 'neither rsync, scp nor sftp can read the files on 127.0.0.1',
       hint: expect.stringMatching(/^rsync: .*; scp: .*; sftp: /),
     });
     await place.fetch(place.transfer(), lent, ['11/a']);
