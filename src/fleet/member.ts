@@ -256,6 +256,7 @@ export class FleetMember implements Ownership {
       rounds.use(this.#follower, this.#configured);
       await rounds.begin();
       await this.#notices.listen(database);
+      await this.#warnOfOthers(joined);
       this.#rounds = rounds;
       this.#joined = joined;
       this.#failing.begin();
@@ -265,6 +266,13 @@ export class FleetMember implements Ownership {
       await joined.close();
       throw error;
     }
+  }
+
+  async #warnOfOthers({ register }: Joined): Promise<void> {
+    const agents = await register.tooOld();
+    if (agents.length === 0) return;
+    const hint = 'install this version on their machines; until then the other agents follow their jobs';
+    this.#options.log.warn({ scope: 'the fleet', agents, hint }, 'agents of an older version follow no jobs');
   }
 
   /** Somebody ordered something, or gave jobs back. */

@@ -108,7 +108,22 @@ const MIGRATIONS: readonly string[] = [
   `,
   // Which mirror directory each agent has.
   'ALTER TABLE {s}.agents ADD COLUMN mirror text',
+  // Agents of the first version renew leases that pg-boss keeps. Those end here, and a lease begins for the jobs of each
+  // agent, so that no other agent takes them before the last of these leases is over. An agent that joined without a format
+  // cannot renew its row: the name of the constraint is what it logs.
+  `
+  DO $$ BEGIN
+    IF to_regclass('{s}_boss.job') IS NOT NULL THEN DELETE FROM {s}_boss.job WHERE name = 'follow'; END IF;
+  END $$;
+  UPDATE {s}.agents SET seen_at = clock_timestamp();
+  ALTER TABLE {s}.agents ADD COLUMN format integer;
+  ALTER TABLE {s}.agents ADD CONSTRAINT "this agent is too old: install the newer version of jobtail"
+    CHECK (format IS NOT NULL) NOT VALID;
+  `,
 ];
+
+/** Of the tables that this version knows. */
+export const FORMAT = MIGRATIONS.length;
 
 /** Safe when several agents start at once: they take turns, with the tables that `makeOthers` makes, too. @throws JobtailError config if the tables are newer */
 export async function migrate(tables: Tables, makeOthers: () => Promise<void>): Promise<void> {

@@ -7,6 +7,7 @@ import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { Database } from './database.ts';
 import type { HeldJob } from './held-jobs.ts';
+import { FORMAT } from './migrations.ts';
 import { WAITING_ROWS } from './queue.ts';
 import type { Capacity } from './share.ts';
 
@@ -93,7 +94,7 @@ const MAX_DOUBLINGS = 6;
 const STANDING = `SELECT
   (SELECT coalesce(json_agg(json_build_object('name', name, 'mostJobs', ${ROOM}, 'able', least(most_jobs, capacity), 'atMost', most_jobs, 'jobs', ${JOBS},
      'idleMs', extract(epoch FROM now() - took_at)::float8 * 1000::float8) ORDER BY name), '[]'::json)
-   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining) AS agents,
+   FROM {s}.agents WHERE ${SEEN} AND NOT is_draining AND format IS NOT NULL) AS agents,
   (SELECT count(*)::int FROM {s}.jobs WHERE owner IS NOT NULL) AS owned,
   (SELECT count(*)::int FROM {s}.jobs JOIN {s}.agents ON name = owner WHERE ${SILENT}) AS silent,
   (SELECT coalesce(json_agg(json_build_object('jobId', job_id, 'attempt', attempt)), '[]'::json)
@@ -116,9 +117,9 @@ export class Register {
   /** False while an agent with another state has the name and is seen. */
   async join({ name, stateId, instance, mostJobs, leaseMs, mirror, about }: Member): Promise<boolean> {
     const rows = await this.#database.query(
-      `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about) VALUES ($1, $2, $3, $4, $5, $6, $7)
+      `INSERT INTO {s}.agents (name, state_id, instance, most_jobs, lease_ms, mirror, about, format) VALUES ($1, $2, $3, $4, $5, $6, $7, ${FORMAT})
        ON CONFLICT (name) DO UPDATE SET state_id = excluded.state_id, instance = excluded.instance, most_jobs = excluded.most_jobs,
-         lease_ms = excluded.lease_ms, mirror = excluded.mirror, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
+         lease_ms = excluded.lease_ms, mirror = excluded.mirror, format = excluded.format, about = excluded.about, started_at = now(), seen_at = now(), took_at = now(),
          is_ended = false, is_draining = false, drain_asked = false
        WHERE agents.state_id = excluded.state_id OR NOT (${SEEN.replaceAll('is_ended', 'agents.is_ended')})
        RETURNING 1`,
@@ -195,6 +196,14 @@ export class Register {
     });
   }
 
+  /** Agents of versions that the tables are too new for: they follow no jobs, and have to be updated. */
+  async tooOld(): Promise<string[]> {
+    const rows = await this.#database.query<{ readonly name: string }>(
+      `SELECT name FROM {s}.agents WHERE format IS NULL AND NOT is_ended AND seen_at > now() - interval '1 day' ORDER BY name`,
+    );
+    return rows.map(({ name }) => printable(name));
+  }
+
   /** It stops in order. */
   async leave({ name, instance }: Member): Promise<void> {
     await this.#database.query('UPDATE {s}.agents SET is_ended = true WHERE name = $1 AND instance = $2', [
@@ -206,7 +215,7 @@ export class Register {
   /** False if no such agent is there. */
   async askToDrain(name: string): Promise<boolean> {
     const rows = await this.#database.query(
-      `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} RETURNING 1`,
+      `UPDATE {s}.agents SET drain_asked = true WHERE name = $1 AND ${SEEN} AND format IS NOT NULL RETURNING 1`,
       [name],
     );
     return rows.length > 0;

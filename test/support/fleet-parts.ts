@@ -36,6 +36,7 @@ export interface TestMember {
 
 export interface TestMemberOptions {
   readonly mostJobs?: number;
+  readonly heartbeatMs?: number;
   readonly configured?: readonly WatchOrder[];
   /** Called when a job is left, before it is. */
   readonly onRelease?: (jobId: JobId) => Promise<void>;
@@ -96,7 +97,8 @@ export class FleetParts {
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     const log: Line[] = [];
     const followed = new Set<JobId>();
-    const settings = { heartbeatMs: HEARTBEAT_SECONDS * 1_000, drainOnStop: false, separateMirrors, schema: SCHEMA };
+    const { heartbeatMs = HEARTBEAT_SECONDS * 1_000 } = options;
+    const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
       ...{ ...this.addressAt(port), store, log: logTo(log), clock: systemClock, mirror, bootId: null },
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
