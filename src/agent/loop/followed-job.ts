@@ -190,7 +190,7 @@ export class FollowedJob {
 
   async #poll(): Promise<void> {
     if (!this.isFollowed) return;
-    const { calls, remote, clock, random, poll } = this.#context;
+    const { calls, remote, clock, random, poll, intervals } = this.#context;
     const { signal } = this.#stop;
     if (this.#settling?.isDeleted === true) {
       this.#tasks.due('pass', 0);
@@ -226,8 +226,10 @@ export class FollowedJob {
     if (polled.appended === 0) this.#settling.polled(startedAt);
     const hasNews = polled.appended > 0 || ends.some(wantsAnotherLook);
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
-    if (this.#settling.isSettled) this.#tasks.due('pass', 0);
-    else this.#tasks.dueAgain('poll', restOf(intervalMs, clock.monotonic() - startedAt));
+    const { isSettled, settlesInMs } = this.#settling;
+    const nextMs = Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
+    if (isSettled) this.#tasks.due('pass', 0);
+    else this.#tasks.dueAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
 
   /** Says and keeps what a poll brought; waits for the commit only if there is something in it to be waited for. */

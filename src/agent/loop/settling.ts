@@ -76,11 +76,17 @@ export class Settling {
   }
 
   get isSettled(): boolean {
-    if (this.#isDeleted) return true;
+    return this.settlesInMs <= 0 && (this.#isDeleted || this.#phase !== 'over' || this.#polls >= FLUSH_POLLS);
+  }
+
+  /** Milliseconds until a poll may settle it, if nothing comes until then; 0 or less from then on. */
+  get settlesInMs(): number {
+    if (this.#isDeleted) return 0;
     const now = this.#clock.monotonic();
-    if (this.#phase === 'over') return now - this.#overSince >= FLUSH_MS && this.#polls >= FLUSH_POLLS;
-    if (this.#phase === 'active' && now - this.#toldAt < TOLD_MS) return false;
-    return this.#settleAfterMs !== null && now - this.#quietSince >= this.#settleAfterMs;
+    if (this.#phase === 'over') return FLUSH_MS - (now - this.#overSince);
+    const isActive = this.#phase === 'active' && now - this.#toldAt < TOLD_MS;
+    if (isActive || this.#settleAfterMs === null) return Number.POSITIVE_INFINITY;
+    return this.#settleAfterMs - (now - this.#quietSince);
   }
 
   #waitAnew(): void {

@@ -64,6 +64,14 @@ describe('a job of which the middleware says that it is over', () => {
     expect(said.filter((line) => line === `job ${JOB} is Finished`)).toHaveLength(1);
   });
 
+  it('is settled as soon as nothing can be flushed any more, however seldom it is polled by then', async () => {
+    const { clock, tell, told, watchState } = await follow();
+    await clock.pass(20 * MINUTE_MS);
+    tell('Finished');
+    await told('Finished');
+    await clock.passUntil('its end', () => watchState() === 'settled', 65 * SECOND_MS);
+  });
+
   it('goes on growing for as long as it likes', async () => {
     const { clock, tell, told, grow, mirror, watchState } = await follow();
     tell('Canceled');
