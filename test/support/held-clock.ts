@@ -8,7 +8,8 @@ interface Waiting {
 
 /** Turns of the event loop in which what a timer began comes to its next wait, unless it waits for the disk. */
 const TURNS = 20;
-const waitsForDisk = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|FileHandle)/.test(name));
+/** `CloseReq`: a file handle that is being closed. */
+const waitsForDisk = () => process.getActiveResourcesInfo().some((name) => /^(?:FSReq|FileHandle|CloseReq)/.test(name));
 
 export class HeldClock implements Clock {
   readonly #start: number;
@@ -59,7 +60,7 @@ export class HeldClock implements Clock {
   /** Moves on until `look` is true. */
   async passUntil(what: string, look: () => boolean, mostMs = 60 * 60_000): Promise<void> {
     for (const end = this.#passed + mostMs; !look(); await this.pass(1_000)) {
-      if (this.#passed >= end) throw new Error(`an hour passed in vain for ${what}`);
+      if (this.#passed >= end) throw new Error(`${mostMs / 1_000} s passed in vain for ${what}`);
     }
   }
 }
