@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** The text of the SBOM; `modules` are places in the lock file. */
-export function billOfMaterials({ root, version, nodeVersion, modules, commitTime }) {
+export function billOfMaterials({ root, version, nodeVersion, sqliteVersion, modules, commitTime }) {
   const lock = JSON.parse(readFileSync(path.join(root, 'npm-shrinkwrap.json'), 'utf8')).packages;
   const bundled = ['dist/THIRD-PARTY-LICENSES', 'dist/view/page/THIRD-PARTY-LICENSES'].flatMap((file) =>
     namesIn(path.join(root, file)),
@@ -13,13 +13,8 @@ export function billOfMaterials({ root, version, nodeVersion, modules, commitTim
   const components = [...packages.values()]
     .sort()
     .map(([name, packageVersion]) => component({ lock, name, version: packageVersion }));
-  const node = {
-    type: 'application',
-    name: 'node',
-    version: nodeVersion,
-    licenses: [{ license: { id: 'MIT' } }],
-    purl: `pkg:generic/node@${nodeVersion}`,
-  };
+  const node = outside('application', 'node', nodeVersion, 'MIT');
+  const sqlite = outside('library', 'sqlite', sqliteVersion, 'blessing');
   const document = {
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
@@ -34,7 +29,7 @@ export function billOfMaterials({ root, version, nodeVersion, modules, commitTim
         purl: `pkg:npm/jobtail@${version}`,
       },
     },
-    components: [node, ...components],
+    components: [node, sqlite, ...components],
   };
   return `${JSON.stringify(document, null, 2)}\n`;
 }
@@ -45,17 +40,26 @@ function namesIn(file) {
   return [...heads].map(([, name, version]) => [name, version]);
 }
 
+/** What is in no registry of npm. */
+const outside = (type, name, version, id) => ({
+  type,
+  name,
+  version,
+  licenses: [{ license: { id } }],
+  purl: `pkg:generic/${name}@${version}`,
+});
+
 function component({ lock, name, version }) {
   const entry = Object.entries(lock).find(
     ([place, one]) => place.endsWith(`node_modules/${name}`) && one.version === version,
   )?.[1];
-  const license = entry?.license === undefined ? {} : { licenses: [expression(entry.license)] };
-  const hashes = entry?.integrity === undefined ? {} : { hashes: [hashOf(entry.integrity)] };
+  if (entry?.license === undefined) throw new Error(`the lock file has no licence of ${name} ${version}`);
+  const hashes = entry.integrity === undefined ? {} : { hashes: [hashOf(entry.integrity)] };
   return {
     type: 'library',
     name,
     version,
-    ...license,
+    licenses: [expression(entry.license)],
     ...hashes,
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
   };

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import { licenceOf } from '../scripts/third-party-licences.mjs';
 import { billOfMaterials } from './bill-of-materials.mjs';
 import { commitTime, digest, kind, manifest, output, read, root, run, work } from './build.mjs';
 import { systemPackages } from './system-packages.mjs';
@@ -26,6 +27,13 @@ const NATIVE = { 'better-sqlite3': 'build/Release/better_sqlite3.node', 'unix-dg
 /** What a package carries for its own build and tests, or for other programs. */
 const UNUSED =
   /^(?:deps|src|test|tests|docs|examples|\.github|binding\.gyp|tsconfig.*|.*\.(?:md|markdown|map|ts|mts|cts|flow|tsbuildinfo|test\.js))$/i;
+
+/** Its source is a part of better-sqlite3. */
+const SQLITE_LICENCE = `${'='.repeat(80)}
+SQLite
+
+The author disclaims copyright to this source code. It is in the public domain: https://www.sqlite.org/copyright.html
+`;
 
 const { version, files } = manifest;
 const lock = JSON.parse(readFileSync(path.join(root, 'npm-shrinkwrap.json'), 'utf8')).packages;
@@ -46,7 +54,7 @@ const modules = installModules();
 copyNode();
 writeFileSync(
   path.join(tree, 'sbom.cdx.json'),
-  billOfMaterials({ root, version, nodeVersion: NODE_VERSION, modules, commitTime }),
+  billOfMaterials({ root, version, nodeVersion: NODE_VERSION, sqliteVersion: sqliteVersion(), modules, commitTime }),
 );
 const made = [pack(), ...systemPackages(tree)];
 writeFileSync(
@@ -119,6 +127,13 @@ function installModules() {
     (one) => existsSync(path.join(program, one, 'package.json')) && one !== '',
   );
   const running = runningModules();
+  // Before they are trimmed: some packages have their licence in a readme only.
+  const licences = [...running].sort().filter((one) => existsSync(path.join(program, one)));
+  mkdirSync(path.join(tree, 'lib'), { recursive: true });
+  writeFileSync(
+    path.join(tree, 'lib', 'LICENSES.modules'),
+    [...licences.map((one) => licenceOf(path.join(program, one))), SQLITE_LICENCE].join('\n'),
+  );
   for (const directory of directories.sort()) {
     const place = path.join(program, directory);
     if (!running.has(directory)) rmSync(place, { recursive: true, force: true });
@@ -173,6 +188,11 @@ function refuseNewSymbols(file) {
       throw new Error(`${path.basename(file)} needs ${library}_${needed}: bind it to an older one in glibc-2.28.h`);
     }
   }
+}
+
+/** By the program that is shipped, which also shows that it runs. */
+function sqliteVersion() {
+  return JSON.parse(read(path.join(tree, 'bin', 'agent'), ['version', '--json'])).sqlite;
 }
 
 function copyNode() {

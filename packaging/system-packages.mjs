@@ -17,6 +17,8 @@ import { commitTime, exists, manifest, output, root, run, work } from './build.m
 
 const { version, description } = manifest;
 const environment = { SOURCE_DATE_EPOCH: commitTime };
+/** For a check of what is in them: quick to make, and larger. */
+const isQuick = process.env.JOBTAIL_QUICK_PACKAGES === '1';
 const ARCHITECTURES = { x64: ['amd64', 'x86_64'], arm64: ['arm64', 'aarch64'] };
 const [debArchitecture, rpmArchitecture] = ARCHITECTURES[process.arch] ?? [];
 
@@ -85,7 +87,8 @@ function makeDeb(place) {
   );
   setTimes(place);
   const file = path.join(output, `jobtail_${version}_${debArchitecture}.deb`);
-  run('dpkg-deb', ['--root-owner-group', '-Zxz', '--build', place, file], { environment });
+  const compression = isQuick ? ['-Zgzip', '-z1'] : ['-Zxz'];
+  run('dpkg-deb', ['--root-owner-group', ...compression, '--build', place, file], { environment });
   return file;
 }
 
@@ -100,7 +103,7 @@ function makeRpm(place) {
     _buildhost: 'reproducible',
     use_source_date_epoch_as_buildtime: '1',
     clamp_mtime_to_source_date_epoch: '1',
-    _binary_payload: 'w6.xzdio',
+    _binary_payload: isQuick ? 'w1.gzdio' : 'w6.xzdio',
   };
   const defines = Object.entries(macros).flatMap(([name, value]) => ['--define', `${name} ${value}`]);
   run(

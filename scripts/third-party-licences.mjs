@@ -13,7 +13,7 @@ export function thirdPartyLicences(fileName) {
     generateBundle(_, bundle) {
       const modules = Object.values(bundle).flatMap(({ moduleIds = [] }) => moduleIds);
       const directories = [...new Set(modules.flatMap(packageOf))].sort();
-      this.emitFile({ type: 'asset', fileName, source: directories.map(entryOf).join('\n') });
+      this.emitFile({ type: 'asset', fileName, source: directories.map(licenceOf).join('\n') });
     },
   };
 }
@@ -24,7 +24,8 @@ function packageOf(module) {
   return directory === undefined ? [] : [directory];
 }
 
-function entryOf(directory) {
+/** The name, version and licence text of the package in `directory`; throws if it has no licence text. */
+export function licenceOf(directory) {
   const read = (file) => readFileSync(path.join(directory, file), 'utf8');
   const { name, version } = JSON.parse(read('package.json'));
   const files = readdirSync(directory).sort();
@@ -35,5 +36,5 @@ function entryOf(directory) {
   if (!/copyright|permission is hereby granted|apache license|blue oak/i.test(text)) {
     throw new Error(`${directory} has no text of its licence`);
   }
-  return [`${'='.repeat(80)}`, `${name} ${version}`, '', text, ''].join('\n');
+  return `${'='.repeat(80)}\n${name} ${version}\n\n${text}\n`;
 }
