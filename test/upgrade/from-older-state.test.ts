@@ -133,8 +133,16 @@ it.concurrent.for(COMMITS)(
     const { ino } = fs.statSync(mirror);
     const stdout = remoteFile(jobs.get('701'), 'stdout');
     fs.appendFileSync(stdout, 'and it goes on\n');
+    // The recorded log ends within a character: its mirror is behind until the character is whole.
+    const log = remoteFile(jobs.get('701'), 'log');
+    fs.appendFileSync(log, Buffer.concat([Buffer.from('Č').subarray(1), Buffer.from('as\n')]));
     await place.run();
-    await until('the mirror', () => fs.readFileSync(mirror).equals(fs.readFileSync(stdout)));
+    await until('the mirrors', () =>
+      [
+        [mirror, stdout],
+        [place.mirrorOf('701', '9701', 'log'), log],
+      ].every(([local = '', remote = '']) => fs.readFileSync(local).equals(fs.readFileSync(remote))),
+    );
     expect(fs.statSync(mirror).ino).toBe(ino);
     expect(fs.existsSync(`${mirror}.2`)).toBe(false);
     expect(await place.agent('verify', '701')).toMatchObject({ code: 0 });

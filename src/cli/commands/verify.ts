@@ -22,7 +22,7 @@ import { untilStopped } from '../process.ts';
 import { asPeopleExpect } from '../show/status-report.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
-/** A file and its proof; missing: the server lists it, and it is not here. */
+/** A file and its proof; missing: the server lists it, and it is not here. Exit code 0 allows to delete the original. */
 interface Verified {
   readonly name: string;
   readonly proof: Proof | { readonly outcome: 'missing'; readonly reason: string };
@@ -60,13 +60,8 @@ async function verifyBy(store: Store, config: Config, jobId: JobId, options: Ver
       verifyAll({ config, store, jobId, remote: connection.remote, signal }, connection.secrets, options),
     );
     if (options.json === true) process.stdout.write(`${printableJson({ version: 1, jobId, files: verified })}\n`);
-    else {
-      const onlyLive = hasResults(store, jobId)
-        ? ''
-        : 'only its live files were compared: its results are not synced\n';
-      process.stdout.write(`${conclusionOf(verified)}\n${onlyLive}`);
-    }
-    if (verified.some(({ proof }) => proof.outcome !== 'equal')) process.exitCode = EXIT.failed;
+    else process.stdout.write(`${conclusionOf(verified)}\n`);
+    if (verified.length === 0 || !verified.every(isHere)) process.exitCode = EXIT.failed;
   } finally {
     await connection.close();
   }
@@ -82,7 +77,8 @@ async function verifyAll(what: ProofsOptions, secrets: Secrets, { json }: Verify
   return verified;
 }
 
-const hasResults = (store: Store, jobId: JobId) => store.jobs.get(jobId)?.results === true;
+/** Whether the original could be deleted: every byte of it is here. */
+const isHere = ({ proof }: Verified) => proof.outcome === 'equal' && proof.bytes === proof.remoteBytes;
 
 interface ProofsOptions {
   readonly config: Config;
@@ -118,9 +114,9 @@ async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions):
     if (row.live !== null && (await leadsToMirror(local, row.live, directory, jobId))) continue;
     yield { name: printable(row.name), proof: await proveResult(local, row.name, { remote, jobId, signal }) };
   }
-  if (!hasResults(store, jobId)) return;
+  const unknown = store.jobs.get(jobId)?.results === true ? 'never fetched' : 'results of this job are off';
   for await (const name of inSlices(missing)) {
-    const reason = reasons.get(name) ?? 'never fetched';
+    const reason = reasons.get(name) ?? unknown;
     yield { name: printable(name), proof: { outcome: 'missing', reason } };
   }
 }
@@ -147,19 +143,21 @@ async function proveResult(local: string, name: string, options: Parameters<type
 
 function conclusionOf(verified: readonly Verified[]): string {
   if (verified.length === 0) return 'there is nothing to compare yet';
-  const equal = verified.filter(({ proof }) => proof.outcome === 'equal');
+  const here = verified.filter(isHere);
   const missing = verified.filter(({ proof }) => proof.outcome === 'missing');
-  const bytes = equal.reduce((sum, { proof }) => sum + (proof.outcome === 'equal' ? proof.bytes : 0), 0);
-  if (equal.length === verified.length) return `all ${countOf(verified.length, 'file')} equal (${showBytes(bytes)})`;
+  const bytes = here.reduce((sum, { proof }) => sum + (proof.outcome === 'equal' ? proof.bytes : 0), 0);
+  if (here.length === verified.length) return `all ${countOf(verified.length, 'file')} equal (${showBytes(bytes)})`;
   const notHere = missing.length === 0 ? '' : `, ${missing.length} of them missing here`;
-  return `${verified.length - equal.length} of ${countOf(verified.length, 'file')} not equal, or not proven${notHere}`;
+  return `${verified.length - here.length} of ${countOf(verified.length, 'file')} not equal, or not proven${notHere}`;
 }
 
 function lineOf({ name, proof }: Verified): string {
   switch (proof.outcome) {
     case 'equal': {
       const more = proof.remoteBytes - proof.bytes;
-      return `equal      ${name} (${showBytes(proof.bytes)}${more > 0 ? `; the server has ${showBytes(more)} more by now` : ''})`;
+      if (more > 0)
+        return `BEHIND     ${name} (${showBytes(proof.bytes)}; the server has ${showBytes(more)} more by now)`;
+      return `equal      ${name} (${showBytes(proof.bytes)})`;
     }
     case 'different':
       return `DIFFERENT  ${name}: first at byte ${proof.at} (${proof.bytes} bytes here, ${proof.remoteBytes} on the server)`;
