@@ -225,4 +225,6 @@ export const MIGRATIONS: readonly string[] = [
   "ALTER TABLE live_files ADD COLUMN mismatches TEXT NOT NULL DEFAULT '[]';",
   // How often in a row the service hung on a result.
   'ALTER TABLE result_files ADD COLUMN hangs INTEGER NOT NULL DEFAULT 0;',
+  // The size of the results of a sync, where it is known: the time left goes by bytes then.
+  'ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER;',
 ];

@@ -134,6 +134,8 @@ export interface ResultSyncRow {
   /** Files that were due, and those of them that are done. */
   readonly wanted: number;
   readonly done: number;
+  /** The size of all of them when they were last fetched; null where one has no known size: a listing has none. */
+  readonly wantedBytes: number | null;
   /** Bytes that arrived. */
   readonly bytes: number;
   /** How the last files came: `soap` for the service itself, whatever it speaks, or the way of a direct transfer. */

@@ -156,6 +156,9 @@ it.concurrent('sync and unwatch of a configured job before an agent has run', PA
   fs.writeFileSync(taskOf(first).files.stdout, HARD);
   fs.writeFileSync(taskOf(second).files.stdout, HARD);
   place.configure(sandbox, { watch: [orderOf(first), orderOf(second)] });
+  // Bytes of the file, not of the text that the service makes of them.
+  const checked = await place.agent('check', '--job', first.jobId);
+  expect(checked.stdout).toContain(`${taskOf(first).taskId} stdout at least ${HARD.length} B`);
   expect(await place.agent('sync', first.jobId)).toMatchObject({ code: 0, stderr: '' });
   await place.mirrored(first, 'stdout');
   expect(await place.agent('unwatch', second.jobId)).toMatchObject({ code: 0, stderr: '' });

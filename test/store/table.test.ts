@@ -42,9 +42,18 @@ it('tells true from false, and nothing from something', () => {
 
 it('brings the row with the same key to what is saved last', () => {
   const store = openStore();
-  const pass = { jobId: JOB, startedAt: 1, updatedAt: 2, endedAt: null, wanted: 3, done: 0, bytes: 0 };
+  const pass = {
+    jobId: JOB,
+    startedAt: 1,
+    updatedAt: 2,
+    endedAt: null,
+    wanted: 3,
+    wantedBytes: null,
+    done: 0,
+    bytes: 0,
+  };
   store.resultSyncs.save({ ...pass, way: null, fallback: null });
-  const ended = { ...pass, endedAt: 9, done: 3, way: 'rsync', fallback: 'no key' };
+  const ended = { ...pass, endedAt: 9, wantedBytes: 7, done: 3, way: 'rsync', fallback: 'no key' };
   store.resultSyncs.save(ended);
   expect(store.resultSyncs.get(JOB)).toEqual(ended);
   store.habits.set('encoding', 'utf-8');

@@ -29,13 +29,17 @@ export class Progress {
     this.#options = options;
     const { jobId, clock, fallback } = options;
     const now = clock.now();
-    const nothing = { wanted: 0, done: 0, bytes: 0, way: null };
+    const nothing = { wanted: 0, wantedBytes: null, done: 0, bytes: 0, way: null };
     this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, ...nothing, fallback };
   }
 
-  /** So many files are to be fetched, or to become links. */
-  begin(wanted: number): void {
-    this.#change({ wanted });
+  /** So many files are to be fetched, or to become links; null for a size that is not known. */
+  begin(wanted: number, sizes: readonly (number | null)[]): void {
+    const wantedBytes = sizes.reduce<number | null>(
+      (sum, size) => (sum === null || size === null ? null : sum + size),
+      0,
+    );
+    this.#change({ wanted, wantedBytes });
   }
 
   get bytes(): number {

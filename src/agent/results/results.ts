@@ -153,7 +153,10 @@ export class Results {
     this.#looked.add(jobId);
     if (plan.refusals.fresh.length > 0) onRefused?.(jobId, plan.refusals);
 
-    progress.begin(plan.links.length + plan.due.length);
+    progress.begin(
+      plan.links.length + plan.due.length,
+      plan.due.map(({ row }) => row.bytes),
+    );
     const placement = this.#placement(jobId, links, ledger);
     const downloads = new Downloads({
       ...{ ...this.#options, jobId, directory, remote, signal },

@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
+import { REPLACEMENT } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { connect, passingHabits } from '../../daemon/connection.ts';
@@ -26,6 +27,8 @@ import { restHabitsOf } from './rest-habits.ts';
 const MOST_SHOWN = 200;
 /** A live file that is asked for a second time is no larger. */
 const MOST_AGAIN = 64 * 1024;
+/** Bytes of a text that are counted at a time. */
+const COUNTED_BYTES = 1024 * 1024;
 /** Tasks that are told, to be asked for. */
 const MOST_TOLD = 16;
 /** What is kept of an answer. */
@@ -167,18 +170,22 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
   if (files.length === 0) return [note(`not tried: no task of job ${jobId} is known (--task ID)`)];
   const ask = async (wanted: readonly PartRequest[]) => {
     const { parts, refused } = await remote.readParts(jobId, wanted, signal);
-    for (const { content } of parts) await content.release();
-    return { parts, refused };
+    const sizes: string[] = [];
+    for (const part of parts) {
+      sizes.push(await sizeOf(part));
+      await part.content.release();
+    }
+    return { parts, refused, sizes };
   };
   // From a little before the end, as far as that is known: no check needs gigabytes.
-  const { parts, refused } = await ask(
+  const { parts, refused, sizes } = await ask(
     files.map(({ taskId, file, position }) => ({ taskId, file, offset: Math.max(0, position - 1) })),
   );
   const tasks = [...new Set(files.map(({ taskId }) => taskId))].join(', ');
   const found =
     parts.length === 0
       ? [note(`none of task ${tasks} yet: they appear when it first writes; is the id right?`)]
-      : [ok(`${parts.length} of ${files.length} are there: ${parts.map(sizeOf).join(', ')}`)];
+      : [ok(`${parts.length} of ${files.length} are there: ${sizes.join(', ')}`)];
   if (refused > 0) {
     found.push(
       warning(`${refused} entries that were not asked for`, 'they are ignored; tell the operator of the service'),
@@ -206,7 +213,17 @@ function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): F
   ];
 }
 
-const sizeOf = ({ taskId, file, offset, content }: Part) => `${taskId} ${file} ${showBytes(offset + content.length)}`;
+/** The bytes of a live file. Its text has three for each that the service could not decode (U+FFFD). */
+async function sizeOf({ taskId, file, offset, content }: Part): Promise<string> {
+  let undecoded = 0;
+  for (let at = 0; at < content.length; at += COUNTED_BYTES) {
+    // A replacement character that begins here may end in the next piece.
+    const bytes = await content.read(at, at + COUNTED_BYTES + REPLACEMENT.length - 1);
+    for (let found = bytes.indexOf(REPLACEMENT); found >= 0; found = bytes.indexOf(REPLACEMENT, found + 1)) undecoded++;
+  }
+  const bytes = offset + content.length - undecoded * (REPLACEMENT.length - 1);
+  return `${taskId} ${file} ${undecoded > 0 ? 'at least ' : ''}${showBytes(bytes)}`;
+}
 
 function formOf(name: string): string {
   if (/^\/[^/]/.test(name)) return 'with a slash';

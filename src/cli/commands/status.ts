@@ -4,6 +4,7 @@ import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts'
 import { notWatched, openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
+import { countOf } from '../../numbers.ts';
 import { printableJson } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
 import { reportOf } from '../show/status-report.ts';
@@ -69,33 +70,50 @@ async function show(
   { config, jobId, options: { json, watch } }: Shown,
 ): Promise<void> {
   const reportWithView = async () => ({ ...(await report()), view: await viewReport(config) });
-  const page = async () => {
+  const pageOf: PageOf = async () => {
     const { view, ...rest } = await reportWithView();
-    const text = (jobId === undefined ? overview : detail)(rest, columnsOfTerminal());
-    return `${text}${viewLine(view, rest.agent.running)}`;
+    const page = jobId === undefined ? overview : detail;
+    const render = (maxJobs?: number) =>
+      `${page(rest, columnsOfTerminal(), maxJobs)}${viewLine(view, rest.agent.running)}`;
+    return { jobs: rest.jobs.length, render };
   };
   if (json === true) process.stdout.write(`${printableJson(await reportWithView(), 2)}\n`);
-  else if (watch === true) await untilStopped((signal) => watchPage(page, signal));
-  else process.stdout.write(await page());
+  else if (watch === true) await untilStopped((signal) => watchPage(pageOf, signal));
+  else process.stdout.write((await pageOf()).render());
 }
 
-/** As many lines of a page as a screen of `rows` has room for; the last one counts those that are left out. */
-export function fittingLines(page: string, rows: number): string[] {
-  const lines = page.trimEnd().split('\n');
+/** A page of so many jobs, and its text with the first `maxJobs` of them. */
+interface Page {
+  readonly jobs: number;
+  readonly render: (maxJobs?: number) => string;
+}
+type PageOf = () => Promise<Page>;
+
+/** The lines of a page with as many jobs as a screen of `rows` has room for; the last line counts the others. */
+export function fittingLines({ jobs, render }: Page, rows: number): string[] {
   const fitting = Math.max(0, rows - 1);
-  const more = lines.length - fitting;
-  return [...lines.slice(0, fitting), `(${more > 0 ? `${more} lines more; ` : ''}every second; Ctrl-C ends)`];
+  const linesOf = (maxJobs: number) => render(maxJobs).trimEnd().split('\n');
+  // A job has a line at least.
+  let shown = Math.min(jobs, Math.max(1, fitting));
+  let lines = linesOf(shown);
+  for (; shown > 1 && lines.length > fitting; shown -= 1) lines = linesOf(shown - 1);
+  const cut = lines.length - fitting;
+  const more = [
+    ...(jobs > shown ? [`${countOf(jobs - shown, 'job')} more; `] : []),
+    ...(cut > 0 ? [`${countOf(cut, 'line')} more; `] : []),
+  ];
+  return [...lines.slice(0, fitting), `(${more.join('')}every second; Ctrl-C ends)`];
 }
 
 /** Shows a page again and again in its place, until it is interrupted; the last one stays. */
-async function watchPage(page: () => Promise<string>, signal: AbortSignal): Promise<void> {
+async function watchPage(pageOf: PageOf, signal: AbortSignal): Promise<void> {
   const restore = () => void process.stdout.write(FIRST_SCREEN);
   // A second signal ends the process where it stands.
   process.once('exit', restore);
   process.stdout.write(OTHER_SCREEN);
   try {
     while (!signal.aborted) {
-      const lines = fittingLines(await page(), process.stdout.rows);
+      const lines = fittingLines(await pageOf(), process.stdout.rows);
       const drawn = lines.map((line) => `${line}${CLEAR_TO_END_OF_LINE}`).join('\r\n');
       process.stdout.write(`${HOME}${drawn}${CLEAR_BELOW}`);
       await sleep(REFRESH_MS, undefined, { signal }).catch(() => {});
@@ -104,5 +122,5 @@ async function watchPage(page: () => Promise<string>, signal: AbortSignal): Prom
     process.off('exit', restore);
     restore();
   }
-  process.stdout.write(await page());
+  process.stdout.write((await pageOf()).render());
 }

@@ -7,7 +7,7 @@ import type { WatchState } from '../../store/rows.ts';
 import { fitted, pageText } from './table.ts';
 import { cutToColumns } from './terminal-text.ts';
 import type { jobFields, TaskFields } from './told-report.ts';
-import { endOf, hasMessage, showJobState, showTime, taskLine } from './told-text.ts';
+import { hasMessage, showJobState, showTime, taskLine } from './told-text.ts';
 
 /** A job of `agent jobs --json`. */
 export type ListedJob = ReturnType<typeof jobFields> & {
@@ -33,14 +33,14 @@ export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
 }
 
 function rowOf(job: ListedJob): string[] {
-  const times = [job.submitTime, job.startTime, endOf(job)].map((time) => (time === null ? '' : showTime(time)));
+  const times = [job.submitTime, job.startTime, job.endTime].map((time) => (time === null ? '' : showTime(time)));
   return [job.jobId, nameOf(job), showJobState(job.jobState), ...times, tasksOf(job), job.watchState ?? ''];
 }
 
 /** A job where there is no room for the table. */
 function narrowLines(job: ListedJob): string[] {
-  const { submitTime, startTime, watchState } = job;
-  const times = { submitted: submitTime, started: startTime, ended: endOf(job) };
+  const { submitTime, startTime, endTime, watchState } = job;
+  const times = { submitted: submitTime, started: startTime, ended: endTime };
   const shown = Object.entries(times).flatMap(([what, time]) => (time === null ? [] : [`${what} ${showTime(time)}`]));
   return [
     [pc.bold(job.jobId), showJobState(job.jobState), nameOf(job)].filter((text) => text !== '').join(' '),

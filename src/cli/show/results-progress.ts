@@ -20,22 +20,27 @@ export function resultsProgress(stream: Terminal): ResultsProgress {
   let nextAt = 0;
   return {
     show(row) {
-      const { startedAt, updatedAt, done, wanted, bytes } = row;
+      const { startedAt, updatedAt, done, wanted, bytes, wantedBytes } = row;
       nextAt = Math.max(nextAt, startedAt + firstMs);
       if (wanted === 0 || updatedAt < nextAt) return;
       nextAt = updatedAt + everyMs;
       const rate = `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
-      const text = `${done} of ${wanted} files, ${showBytes(bytes)}, ${rate}, ${timeLeft(row)}`;
-      if (stream.isTTY === true) bottom.show([`results [${bar(done / wanted, BAR_COLUMNS)}] ${text}`]);
+      const text = `${done} of ${wanted} files, ${showBytes(bytes)}${wantedBytes === null ? '' : ` of ${showBytes(wantedBytes)}`}, ${rate}, ${timeLeft(row)}`;
+      if (stream.isTTY === true) bottom.show([`results [${bar(shareOf(row), BAR_COLUMNS)}] ${text}`]);
       else bottom.write(`results: ${text}\n`);
     },
     close: () => bottom.clear(),
   };
 }
 
-/** The listing says no sizes, so the time goes by files. */
-function timeLeft({ startedAt, updatedAt, done, wanted }: ResultSyncRow): string {
-  if (done === 0) return 'time left unknown';
-  const seconds = Math.round(((updatedAt - startedAt) / done) * (wanted - done)) / 1000;
+/** How much of it is here, from 0 to 1. */
+const shareOf = ({ done, wanted, bytes, wantedBytes }: ResultSyncRow) =>
+  wantedBytes === null || wantedBytes === 0 ? done / wanted : bytes / wantedBytes;
+
+/** By bytes where the sizes are known; a first fetch has none from the listing, and goes by files. */
+function timeLeft({ startedAt, updatedAt, done, wanted, bytes, wantedBytes }: ResultSyncRow): string {
+  const [arrived, all] = wantedBytes === null ? [done, wanted] : [bytes, wantedBytes];
+  if (arrived === 0) return 'time left unknown';
+  const seconds = Math.round(((updatedAt - startedAt) / arrived) * Math.max(0, all - arrived)) / 1000;
   return seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
 }

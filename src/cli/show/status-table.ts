@@ -13,9 +13,9 @@ import { agentLines, hintLines, searchLines, showJobState, toldLines } from './t
 /** Results with a reason that get a line. */
 const MOST_LINES = 20;
 
-/** One screen for all jobs. `columns` is the width of the terminal, Infinity for none. */
-export function overview(all: ShownReport, columns: number): string {
-  const report = { ...all, jobs: [...all.jobs].sort(asNeeded) };
+/** One screen for all jobs, or for the first of them. `columns` is the width of the terminal, Infinity for none. */
+export function overview(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
+  const report = { ...all, jobs: [...all.jobs].sort(asNeeded).slice(0, maxJobs) };
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {

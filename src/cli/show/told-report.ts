@@ -1,7 +1,7 @@
 /** What the middleware tells of jobs, and how their tasks are found, as it is printed by `--json`. */
 import type { Config } from '../../config/config.ts';
 import { tellsOfJobs } from '../../config/service-address.ts';
-import type { JobInformation, TaskInformation } from '../../job-information.ts';
+import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -15,15 +15,18 @@ export function jobFields(information: JobInformation | undefined) {
     creationTime: information?.creationTime ?? null,
     submitTime: information?.submitTime ?? null,
     startTime: information?.startTime ?? null,
-    endTime: information?.endTime ?? null,
+    endTime: endOf(information?.state ?? null, information?.endTime ?? null),
   };
 }
 
 export type TaskFields = ReturnType<typeof taskFields>;
 
 export function taskFields({ id, name, state, startTime, endTime, errorMessage }: TaskInformation) {
-  return { taskId: id, name, taskState: state, startTime, endTime, errorMessage };
+  return { taskId: id, name, taskState: state, startTime, endTime: endOf(state, endTime), errorMessage };
 }
+
+/** What goes on has no end: a service may return its limit, or the year 1 (docs/servers.md 10.3). */
+const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
 
 /** What was last told of a followed job. */
 export function toldReport(row: JobInformationRow | undefined) {

@@ -52,7 +52,7 @@ export function toldLines(job: JobReport): string[] {
   const times = [
     ['submitted', job.submitTime],
     ['started', job.startTime],
-    ['ended', endOf(job)],
+    ['ended', job.endTime],
   ] as const;
   const shown = times.flatMap(([what, time]) => (time === null ? [] : [`${what} ${showTime(time)}`]));
   const lost = job.files.filter(({ verified }) => !verified).length;
@@ -62,10 +62,6 @@ export function toldLines(job: JobReport): string[] {
       : [];
   return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...deleted, ...taskLines(job)];
 }
-
-/** A job that goes on has no end: a service may return its limit, or the year 1 (docs/servers.md 10.3). */
-export const endOf = ({ jobState, endTime }: Pick<JobReport, 'jobState' | 'endTime'>) =>
-  phaseOf(jobState) === 'active' ? null : endTime;
 
 /** Those with a message first; the others only where there are few. */
 function taskLines({ tasks }: JobReport): string[] {

@@ -12,6 +12,7 @@ const row = (afterMs: number, done: number, bytes: number): ResultSyncRow => ({
   wanted: 100,
   done,
   bytes,
+  wantedBytes: null,
   way: 'soap',
   fallback: null,
 });
@@ -43,5 +44,13 @@ describe('the progress of results', () => {
     const shown = show(true, [row(500, 0, 0), row(2_000, 20, 2_097_152)]);
     expect(shown).toContain('20 of 100 files, 2.0 MiB, 1.0 MiB/s, 8 s left');
     expect(show(true, [row(500, 0, 0)])).toBe('');
+  });
+
+  it('goes by bytes where the sizes are known: one large file and many small ones', () => {
+    const known = { ...row(4_000, 99, 104_857_600), wantedBytes: 419_430_400 };
+    expect(show(true, [known])).toContain('99 of 100 files, 100.0 MiB of 400.0 MiB, 25.0 MiB/s, 12 s left');
+    expect(show(true, [known])).toContain(`[${'█'.repeat(6)}${'░'.repeat(18)}]`);
+    const grown = { ...row(4_000, 99, 524_288_000), wantedBytes: 419_430_400 };
+    expect(show(false, [{ ...grown, updatedAt: 20_000 }])).toContain(', 0 s left');
   });
 });

@@ -3,8 +3,10 @@ import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
 import type { JobReport } from '../../../src/cli/show/status-report.ts';
 import { overview } from '../../../src/cli/show/status-table.ts';
-import { endOf, showTime } from '../../../src/cli/show/told-text.ts';
-import { jobTimeOf } from '../../../src/job-information.ts';
+import { jobFields, taskFields } from '../../../src/cli/show/told-report.ts';
+import { showTime } from '../../../src/cli/show/told-text.ts';
+import type { JobId, TaskId } from '../../../src/job.ts';
+import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 
 const FAILURE = { code: 'timeout', message: 'no answer', hint: null, since: 0 } as const;
 
@@ -28,21 +30,51 @@ it('failing jobs come first, then those that are followed, then settled ones, th
     jobOf('503', 'watched'),
     jobOf('504', 'watched', { error: FAILURE }),
   ];
-  const report = { version: 1, agent: { running: true, pid: 1 }, jobService: null, watchMine: null, jobs };
-  const text = overview(report, Number.POSITIVE_INFINITY);
+  const text = overview(reportOf(jobs), Number.POSITIVE_INFINITY);
   expect([...text.matchAll(/^│ (\d+)/gm)].map(([, id]) => id)).toEqual(['504', '503', '502', '501']);
   expect(text).toContain('2 refused');
   expect(text).not.toContain('2 failed');
 });
 
-it('a screen shows as much as it has rows, and counts the rest', () => {
-  expect(fittingLines('a\nb\nc\nd\n', 3)).toEqual(['a', 'b', '(2 lines more; every second; Ctrl-C ends)']);
-  expect(fittingLines('a\nb\n', 3)).toEqual(['a', 'b', '(every second; Ctrl-C ends)']);
+const reportOf = (jobs: readonly JobReport[]) => ({
+  version: 1,
+  agent: { running: true, pid: 1 },
+  jobService: null,
+  watchMine: null,
+  jobs,
+});
+
+it('a screen shows as many jobs as it has rows for, those that matter first, and counts the others', () => {
+  const failing = jobOf('504', 'watched', { error: FAILURE });
+  const settled = Array.from({ length: 100 }, (_, index) => jobOf(String(1000 + index), 'settled', { grownAt: index }));
+  const report = reportOf([...settled, failing]);
+  const page = { jobs: 101, render: (maxJobs?: number) => overview(report, 100, maxJobs) };
+  for (const rows of [9, 12, 24]) {
+    const lines = fittingLines(page, rows);
+    expect(lines.length).toBeLessThanOrEqual(rows);
+    const shown = lines.filter((line) => /^│ \d+/.test(line));
+    expect(shown[0]).toContain('504');
+    expect(shown.length).toBeGreaterThan(0);
+    expect(lines.at(-1)).toBe(`(${101 - shown.length} jobs more; every second; Ctrl-C ends)`);
+  }
+  // The table is whole, however few rows there are for it.
+  expect(fittingLines(page, 12).at(-3)).toMatch(/^└|^ {2}job 504/);
+});
+
+it('a page of one job is cut, and its lines are counted; one that fits is whole', () => {
+  const page = (text: string) => ({ jobs: 1, render: () => text });
+  expect(fittingLines(page('a\nb\nc\nd\n'), 3)).toEqual(['a', 'b', '(2 lines more; every second; Ctrl-C ends)']);
+  expect(fittingLines(page('a\nb\n'), 3)).toEqual(['a', 'b', '(every second; Ctrl-C ends)']);
 });
 
 it('times have whole seconds, and a job that runs has no end', () => {
   expect(showTime(jobTimeOf('2026-03-01T23:47:24.1449898'))).toBe('2026-03-01 23:47:24');
   const endTime = jobTimeOf('0001-01-01T00:00:00');
-  expect(endOf({ jobState: 'Running', endTime })).toBeNull();
-  expect(endOf({ jobState: 'Finished', endTime })).toBe(endTime);
+  const times = { creationTime: null, submitTime: null, startTime: null, endTime };
+  const task = { id: '9' as TaskId, name: null, state: 'Running', startTime: null, endTime, errorMessage: null };
+  const job: JobInformation = { id: '5' as JobId, name: null, state: 'Running', ...times, tasks: [task] };
+  expect(jobFields(job).endTime).toBeNull();
+  expect(taskFields(task).endTime).toBeNull();
+  expect(jobFields({ ...job, state: 'Finished' }).endTime).toBe(endTime);
+  expect(taskFields({ ...task, state: 'Finished' }).endTime).toBe(endTime);
 });
