@@ -25,9 +25,10 @@ export function parseLong(value: unknown): string | undefined {
   return long >= LONG_MIN && long <= LONG_MAX ? long.toString() : undefined;
 }
 
-/** A job id from what a person or a server wrote, or undefined. */
+/** A job id from what a person or a server wrote, or undefined. No service has one below 1; `-5` is no name of a directory. */
 export function parseJobId(value: unknown): JobId | undefined {
-  return parseLong(value) as JobId | undefined;
+  const long = parseLong(value);
+  return long === undefined || BigInt(long) < 1n ? undefined : (long as JobId);
 }
 
 /** A task id from what a person or a server wrote, or undefined. */

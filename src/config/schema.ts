@@ -194,7 +194,7 @@ function watchList() {
 
 function watchEntry() {
   return section({
-    job: id('a job id', parseJobId),
+    job: id('a job id (1 or more)', parseJobId),
     /** Null: whichever it has; they are to be found. None: only results are followed. */
     tasks: eachOnce(listOf(id('a task id', parseTaskId), 'task ids'))
       .nullable()

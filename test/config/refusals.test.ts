@@ -259,14 +259,23 @@ const WRONG_VALUES: Case[] = [
   ['results', 'transfer: scp', 'results.transfer: expected one of soap, direct, auto, found "scp" (text)'],
   ['watch', '{job: 501}', 'watch: expected a list of jobs such as {job: 501, tasks: [9001]}, found a section'],
   ['watch', '- 501', 'watch[0]: expected a section (keys with their values), found 501 (number)'],
-  ['watch', '- {job: abc}', 'watch[0].job: expected a job id: a whole number of at most 64 bits, found "abc" (text)'],
+  [
+    'watch',
+    '- {job: abc}',
+    'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found "abc" (text)',
+  ],
   [
     'watch',
     '- {job: 9223372036854775808}',
-    'watch[0].job: expected a job id: a whole number of at most 64 bits, found 9223372036854775808 (number)',
+    'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found 9223372036854775808 (number)',
   ],
   ['watch', '- {job: 5.5}', 'found 5.5 (number)'],
-  ['watch', '- {tasks: [1]}', 'watch[0].job: expected a job id: a whole number of at most 64 bits, found nothing'],
+  ['watch', '- {job: -5}', 'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found -5'],
+  [
+    'watch',
+    '- {tasks: [1]}',
+    'watch[0].job: expected a job id (1 or more): a whole number of at most 64 bits, found nothing',
+  ],
   ['watch', '- {job: 1, tasks: 9001}', 'watch[0].tasks: expected a list of task ids, found 9001 (number)'],
   [
     'watch',

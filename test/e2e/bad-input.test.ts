@@ -47,7 +47,7 @@ describe.concurrent('a wrong configuration', PATIENCE, () => {
     const ended = await place.agent('status');
     expectRefused(ended, 3, 'service.concurrency: expected a whole number from 1 to 1000, found "many" (text)');
     expect(ended.stderr).toMatch(/poll\.maxIntervalSeconds: expected a number of seconds .*, found a list/);
-    expect(ended.stderr).toMatch(/watch\[0\]\.job: expected a job id: .*, found "one" \(text\)/);
+    expect(ended.stderr).toMatch(/watch\[0\]\.job: expected a job id \(1 or more\): .*, found "one" \(text\)/);
   });
 
   it('that is no YAML names the place', async (context) => {
@@ -105,7 +105,9 @@ it.concurrent('what nobody tells, because service.jobsUrl is missing', PATIENCE,
 
 describe.concurrent('wrong arguments', PATIENCE, () => {
   const wrong = [
-    { args: ['watch', 'seven'], words: ['"seven" is no job id', 'a whole number of 64 bits'] },
+    { args: ['watch', 'seven'], words: ['"seven" is no job id', 'a whole number from 1 to 2^63 - 1'] },
+    { args: ['watch', '--', '-5'], words: ['"-5" is no job id'] },
+    { args: ['sync', '0'], words: ['"0" is no job id'] },
     { args: ['watch', '9223372036854775808'], words: ['"9223372036854775808" is no job id'] },
     { args: ['unwatch', '1.5'], words: ['"1.5" is no job id'] },
     { args: ['status', '7x'], words: ['"7x" is no job id'] },

@@ -86,16 +86,22 @@ function expressionPattern({ text, matchCase, wholeWord }: PatternOptions): Patt
   return (bytes, from) => {
     const pieces = textsOf(bytes, from);
     context['pieces'] = pieces;
-    const found = withinProcessorTime(
-      EXPRESSION_MS,
-      (timeout) => find.runInContext(context, { timeout }) as number[][],
-    );
+    const found = withinTime(find, context);
     if (found === undefined)
       throw new Refused(400, 'this expression takes too long', {
         hint: 'write it without a repetition inside of another one',
       });
     return pieces.flatMap((piece, index) => inBytes(found[index] ?? [], piece));
   };
+}
+
+/** Undefined if it takes too long. @throws Refused where V8 has no stack left for the groups of the expression */
+function withinTime(find: vm.Script, context: vm.Context): number[][] | undefined {
+  try {
+    return withinProcessorTime(EXPRESSION_MS, (timeout) => find.runInContext(context, { timeout }) as number[][]);
+  } catch {
+    throw new Refused(400, 'this expression needs too much memory', { hint: 'write it with fewer groups' });
+  }
 }
 
 /** Text of bytes from `start` on, in which matches are wanted that begin at or behind `from`. */

@@ -143,6 +143,11 @@ describe('a search', () => {
     await expect(all(notText, runaway)).rejects.toThrow('takes too long');
   });
 
+  it('by an expression for which V8 has no stack is refused, and is no failure of the view', async () => {
+    const groups = pattern(`^${'('.repeat(120)}.${')'.repeat(120)}*x`, { isExpression: true });
+    await expect(all(Buffer.alloc(SLICE, 'ab'), groups)).rejects.toThrow(Refused);
+  });
+
   it('by an expression goes on where the machine has no time for it', async () => {
     const bytes = Buffer.from(`${'a1 '.repeat(100)}\n`.repeat(430));
     const wanted = pattern('(?:[a-z][0-9] )+$', { isExpression: true });
