@@ -125,6 +125,8 @@ export class Rounds {
     const here = [...held.all('following'), ...brought.filter((job) => held.get(job.jobId) === job)];
     const isHere = new Set(here.map(({ jobId }) => jobId));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
+    // The others are looked at again when their jobs are here: no notification comes for that.
+    if (mine.length < open.length) this.#isNoticed = true;
     const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
     if (settled.length === 0) return;
     const jobs = [...new Set(settled.map(({ jobId }) => jobId))].flatMap((jobId) => held.get(jobId) ?? []);
