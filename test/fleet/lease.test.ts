@@ -1,9 +1,8 @@
 /** One lease an agent: who takes jobs, who is offered none, and what keeps a lease alive. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';
-import { FleetParts, orderFor } from '../support/fleet-parts.ts';
+import { FleetParts, fastClock, orderFor } from '../support/fleet-parts.ts';
 
 const OPTIONS = { ...PATIENCE, ...needsFleet() };
 
@@ -18,27 +17,36 @@ async function fleetWith(jobs: number) {
   };
   await watch(1, jobs);
   const agent = async (name: string) => (await joined.register.all()).find((one) => one.name === name);
-  return { fleet, ...joined, watch, agent };
+  /** As `until`, while each agent reports at each look, not only when its next heartbeat is due. */
+  const soon = (what: string, look: () => boolean | Promise<boolean>) =>
+    until(what, async () => {
+      await joined.orders.notify(joined.database);
+      return await look();
+    });
+  return { fleet, ...joined, watch, agent, soon };
 }
+
+/** Pauses of an agent pass in a hundredth of their time, its lease is as long as it is. */
+const FAST = { clock: fastClock(100), heartbeatMs: 1_000_000 };
 
 it(
   'an agent that cannot work hands its jobs over, is given none, says why, and gets its share again',
   OPTIONS,
   async () => {
-    const { fleet, watch, agent } = await fleetWith(6);
+    const { fleet, watch, agent, soon } = await fleetWith(6);
     let trouble: string | undefined = 'the service cannot be reached';
-    const anna = fleet.start('anna', { unready: () => trouble });
+    const anna = fleet.start('anna', { ...FAST, unready: () => trouble });
     // As the only one it keeps what there is.
-    await until('all to be followed', () => anna.followed.size === 6);
-    await until('it to say what it lacks', async () => (await agent('anna'))?.lacks === trouble);
+    await soon('all to be followed', () => anna.followed.size === 6);
+    await soon('it to say what it lacks', async () => (await agent('anna'))?.lacks === trouble);
     const ben = fleet.start('ben', {});
-    await until('the other one to follow all', () => ben.followed.size === 6);
-    expect(anna.followed.size).toBe(0);
+    await soon('the other one to follow all', () => ben.followed.size === 6);
+    await soon('it to follow none', () => anna.followed.size === 0);
     await watch(7, 9);
-    await until('the other one to follow new ones, too', () => ben.followed.size === 9);
+    await soon('the other one to follow new ones, too', () => ben.followed.size === 9);
     expect(anna.log.filter(({ message }) => message === 'agent takes no jobs')).toHaveLength(1);
     trouble = undefined;
-    await until('it to have its share again', () => anna.followed.size >= 4);
+    await soon('it to have its share again', () => anna.followed.size >= 4);
     expect((await agent('anna'))?.lacks).toBeNull();
   },
 );
@@ -47,7 +55,7 @@ it(
   'an agent that does not take what it is offered is passed over, longer each time, and keeps what it has',
   OPTIONS,
   async () => {
-    const { fleet, database, register } = await fleetWith(4);
+    const { fleet, database, register, soon } = await fleetWith(4);
     // Alive, with room, and deaf: it beats without rounds.
     const about = { host: 'here', pid: 1, version: '0' };
     const deaf = {
@@ -61,7 +69,14 @@ it(
     };
     expect(await register.join(deaf)).toBe(true);
     const anna = fleet.start('anna', {});
-    await until('all to be followed', () => anna.followed.size === 4);
+    // What waits and what has taken nothing does so for some seconds longer than it did.
+    const later = async () => {
+      await database.query(`UPDATE {s}_boss.job SET start_after = start_after - interval '5 s'`);
+      await database.query(`UPDATE {s}.agents SET took_at = took_at - interval '5 s' WHERE name = 'deaf'`);
+    };
+    await until('anna to be in', async () => (await register.all()).length === 2);
+    await later();
+    await soon('all to be followed', () => anna.followed.size === 4);
     const row = async () => {
       const [found] = await database.query<{ passedOver: number; restMs: number }>(
         `SELECT passed_over AS "passedOver", extract(epoch FROM rests_until - now())::float8 * 1000 AS "restMs"
@@ -71,18 +86,26 @@ it(
     };
     expect((await row()).passedOver).toBe(1);
     // Jobs are not handed over for it to take them.
-    await sleep(3_000);
+    const reported = new Set<number>();
+    await soon('some rounds', async () => {
+      for (const { name, seenAt } of await register.all()) if (name === 'anna') reported.add(seenAt);
+      return reported.size > 10;
+    });
     expect(await database.query('SELECT 1 FROM {s}.attempts WHERE attempt > 1')).toEqual([]);
     await database.query(`UPDATE {s}.agents SET rests_until = now() WHERE name = 'deaf'`);
-    await until('it to be offered some again, and to be passed over again', async () => (await row()).passedOver === 2);
-    await until('all to be followed again', () => anna.followed.size === 4);
+    await soon('it to be offered some again', () => anna.followed.size < 4);
+    await soon('it to be passed over again', async () => {
+      await later();
+      return (await row()).passedOver === 2;
+    });
+    await soon('all to be followed again', () => anna.followed.size === 4);
     expect((await row()).restMs).toBeGreaterThan(15_000);
   },
 );
 
 it('a heartbeat waits for no data: the lease is renewed while every row of jobs is held', OPTIONS, async () => {
   const { fleet, orders, database } = await fleetWith(3);
-  const anna = fleet.start('anna', {});
+  const anna = fleet.start('anna', { clock: fastClock(10), heartbeatMs: 100_000 });
   await until('all to be followed', () => anna.followed.size === 3);
   const session = await fleet.session();
   await session.query('BEGIN');
@@ -90,12 +113,10 @@ it('a heartbeat waits for no data: the lease is renewed while every row of jobs 
   const { jobId } = orderFor(1);
   await fleet.query(`INSERT INTO jobtail.orders (job_id, kind) VALUES ($1, 'resume')`, [jobId]);
   await orders.notify(database);
-  const [before] = await fleet.query<{ at: Date }>(`SELECT seen_at AS at FROM jobtail.agents`);
-  for (let renewed = 0, last = before?.at; renewed < 4; ) {
-    await sleep(100);
-    const [now] = await fleet.query<{ at: Date }>(`SELECT seen_at AS at FROM jobtail.agents`);
-    if (now?.at.getTime() !== last?.getTime()) renewed += 1;
-    last = now?.at;
+  const seenAt = async () => (await fleet.query<{ at: Date }>('SELECT seen_at AS at FROM jobtail.agents'))[0]?.at;
+  for (let renewed = 0; renewed < 2; renewed++) {
+    const before = (await seenAt())?.getTime();
+    await until('the lease to be renewed', async () => (await seenAt())?.getTime() !== before);
   }
   expect(anna.member.numbers).toMatchObject({ lost: 0, jobs: 3 });
   expect(anna.followed.size).toBe(3);
@@ -103,7 +124,7 @@ it('a heartbeat waits for no data: the lease is renewed while every row of jobs 
 });
 
 it('an agent whose row is of an older backup, or missing, joins again', OPTIONS, async () => {
-  const { fleet } = await fleetWith(2);
+  const { fleet, soon } = await fleetWith(2);
   const anna = fleet.start('anna', {});
   await until('both to be followed', () => anna.followed.size === 2);
   let failure: unknown;
@@ -114,10 +135,10 @@ it('an agent whose row is of an older backup, or missing, joins again', OPTIONS,
     (await fleet.query<{ instance: string }>('SELECT instance FROM jobtail.agents'))[0]?.instance;
   const own = await instance();
   await fleet.query(`UPDATE jobtail.agents SET instance = 'of an earlier process'`);
-  await until('it to be back', async () => (await instance()) === own);
+  await soon('it to be back', async () => (await instance()) === own);
   await fleet.query('DELETE FROM jobtail.agents');
-  await until('it to be back again', async () => (await instance()) === own);
-  await until('both to be followed again', () => anna.followed.size === 2);
+  await soon('it to be back again', async () => (await instance()) === own);
+  await soon('both to be followed again', () => anna.followed.size === 2);
   expect(failure).toBeUndefined();
   // Of another state, seen just now: the name is taken.
   await fleet.query(`UPDATE jobtail.agents SET instance = 'another', state_id = 'another'`);
@@ -126,12 +147,12 @@ it('an agent whose row is of an older backup, or missing, joins again', OPTIONS,
 });
 
 it('a job taken by a call whose answer was lost is followed', OPTIONS, async () => {
-  const { fleet } = await fleetWith(1);
+  const { fleet, soon } = await fleetWith(1);
   const anna = fleet.start('anna', {});
   await until('one to be followed', () => anna.followed.size === 1);
   await fleet.query(`INSERT INTO jobtail.jobs (job_id, owner, attempt) VALUES ('2', 'anna', 1)`);
   await fleet.query(`INSERT INTO jobtail.orders (job_id, kind, body) VALUES ('2', 'watch', $1)`, [orderFor(2)]);
-  await until('the other to be followed, too', () => anna.followed.size === 2);
+  await soon('the other to be followed, too', () => anna.followed.size === 2);
 });
 
 it('agents that start at once on an empty database log no error', OPTIONS, async () => {

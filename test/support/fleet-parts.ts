@@ -13,7 +13,7 @@ import { type JobId, LIVE_FILE_NAMES, type TaskId } from '../../src/job.ts';
 import { Secrets } from '../../src/redact.ts';
 import type { WatchOrder } from '../../src/store/rows.ts';
 import { Store } from '../../src/store/store.ts';
-import { systemClock } from '../../src/system/clock.ts';
+import { type Clock, systemClock } from '../../src/system/clock.ts';
 import { HEARTBEAT_SECONDS } from './fleet.ts';
 import { Relay } from './fleet-relay.ts';
 import { temporaryDirectory } from './temp-directory.ts';
@@ -42,6 +42,7 @@ export interface TestMemberOptions {
   readonly onRelease?: (jobId: JobId) => Promise<void>;
   readonly unready?: () => string | undefined;
   readonly lagMs?: () => number | null;
+  readonly clock?: Clock;
   readonly mirror?: string;
   readonly separateMirrors?: boolean;
   /** Of a relay on the way to the database. */
@@ -97,10 +98,10 @@ export class FleetParts {
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     const log: Line[] = [];
     const followed = new Set<JobId>();
-    const { heartbeatMs = HEARTBEAT_SECONDS * 1_000 } = options;
+    const { heartbeatMs = HEARTBEAT_SECONDS * 1_000, clock = systemClock } = options;
     const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
-      ...{ ...this.addressAt(port), store, log: logTo(log), clock: systemClock, mirror, bootId: null },
+      ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror, bootId: null },
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0' },
       budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
@@ -134,6 +135,13 @@ export class FleetParts {
     const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
     return { url, schema: SCHEMA, secrets: new Secrets() };
   }
+}
+
+/** A clock on which time passes so many times as fast: an agent waits for nothing longer than its database does. */
+export function fastClock(times: number): Clock {
+  const [startedAt, begun] = [systemClock.now(), systemClock.monotonic()];
+  const passed = () => (systemClock.monotonic() - begun) * times;
+  return { ...systemClock, now: () => Math.round(startedAt + passed()), monotonic: () => begun + passed() };
 }
 
 /** An order for a job with one task. */
