@@ -1,10 +1,27 @@
-/** The documents name the test behind each sentence of a promise, and behind each hostile input: it has to be there. */
+/**
+ * The documents name the test behind each sentence of a promise, and behind each hostile input: it has to be there. They
+ * name times and sizes of the program: these are the ones that it has.
+ */
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { LONG_BACKLOG_BYTES } from '../src/agent/live/append/long-backlog.ts';
+import { SIGHTING_TIMES } from '../src/agent/live/sightings.ts';
+import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-looks.ts';
+import { LONGEST_INTERVAL_MS } from '../src/agent/results/ledger.ts';
+import * as share from '../src/agent/server-share.ts';
+import { FIRST_LOOK_MS } from '../src/cli/commands/watch.ts';
+import { PACE } from '../src/cli/show/results-progress.ts';
+import * as metricsServer from '../src/daemon/metrics-server.ts';
+import * as readiness from '../src/fleet/readiness.ts';
+import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
+import * as signIn from '../src/remote/signin/sign-in.ts';
+import { BUSY_TIMEOUT_MS } from '../src/store/database.ts';
+import { HEARTBEAT_MS } from '../src/view/http/event-routes.ts';
+import { TICKET_MS } from '../src/view/proof.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pageOf = (name: string) => fs.readFileSync(`${root}docs/${name}`, 'utf8');
+const pageOf = (name: string, folder = 'docs/') => fs.readFileSync(`${root}${folder}${name}`, 'utf8');
 
 /** What each row of the tables says, and by what it is shown. */
 const rowsOf = (page: string): [string, string][] =>
@@ -33,4 +50,85 @@ it.each([...shown, ['what is not promised', below]])('%s is shown by a test that
     tests++;
   }
   expect(tests).toBeGreaterThan(0);
+});
+
+/** A document, a phrase with `{}` for a value of the program, and that value. */
+const CONSTANTS: readonly (readonly [document: string, phrase: string, value: string])[] = [
+  ['ARCHITECTURE.md', 'What stays open for {}, raw bytes decide', time(SIGHTING_TIMES.tailMs)],
+  ['ARCHITECTURE.md', 'for {} if the file looks shorter', time(SIGHTING_TIMES.staleMs)],
+  ['guarantees.md', 'is decided after {} by the raw bytes of the whole file', time(SIGHTING_TIMES.tailMs)],
+  ['guarantees.md', 'has work left, and cannot do it for {}, has an error', time(SIGHTING_TIMES.stuckMs)],
+  ['guarantees.md', 'The first fill of a file longer than {} costs its raw bytes', size(LONG_BACKLOG_BYTES)],
+  ['guarantees.md', '{} of it is granted at most', time(MAX_RETRY_AFTER_MS)],
+  ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
+  ['hostile.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
+  ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(SIGHTING_TIMES.staleMs)],
+  ['servers.md', 'for its `Retry-After`, up to {}, otherwise', time(MAX_RETRY_AFTER_MS)],
+  ['servers.md', 'otherwise for {}, doubling', time(share.FIRST_PAUSE_MS)],
+  ['servers.md', 'doubling up to {}. `service.requestsPerMinute`', time(share.MAX_PAUSE_MS)],
+  ['servers.md', 'After a fault, no sign-in is sent for {}, then', time(signIn.FIRST_PAUSE_MS)],
+  ['servers.md', 'at most {}. After a refusal', time(signIn.MAX_PAUSE_MS)],
+  ['servers.md', 'After a refusal, none is sent for {}, then', time(signIn.FIRST_PAUSE_AFTER_REFUSAL_MS)],
+  ['servers.md', 'at most {}, unless the file of the secret', time(signIn.MAX_PAUSE_AFTER_REFUSAL_MS)],
+  ['servers.md', 'The agent asks for the list each {}, each', time(INTERVAL_MS)],
+  ['servers.md', 'each {} while it follows nothing', time(IDLE_INTERVAL_MS)],
+  ['service.md', 'a request has {}, and of', time(metricsServer.REQUEST_MS)],
+  ['service.md', 'of more than {} connections', String(metricsServer.MOST_CONNECTIONS)],
+  ['transfers.md', '`results.intervalSeconds`, at most {}', time(LONGEST_INTERVAL_MS)],
+  ['transfers.md', 'a line every {} elsewhere', time(PACE.line.everyMs)],
+  ['fleet.md', 'each for {} at least', time(readiness.PERSISTS_MS)],
+  ['fleet.md', 'After {} it tries one job', time(readiness.PAUSE_MS)],
+  ['fleet.md', 'then after pauses that double up to {}, until', time(readiness.MAX_PAUSE_MS)],
+  ['view.md', 'which opens the view once, within {}', time(TICKET_MS)],
+  ['view.md', 'a stream says something every {}', time(HEARTBEAT_MS)],
+  ['README.md', 'it waits up to {} for the first ones', time(FIRST_LOOK_MS)],
+];
+
+/** A time as documents write it: `30 s`, `5 min`, `1 h`. */
+function time(ms: number): string {
+  if (ms % 3_600_000 === 0) return `${ms / 3_600_000} h`;
+  return ms % 60_000 === 0 ? `${ms / 60_000} min` : `${ms / 1000} s`;
+}
+
+function size(bytes: number): string {
+  return `${bytes / 1024} KiB`;
+}
+
+const NUMBERS = ['a', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten'];
+const UNIT_WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^seconds?$/, 's'],
+  [/^minutes?$/, 'min'],
+  [/^hours?$/, 'h'],
+];
+
+/** `ten seconds`, `An hour` and `30 seconds` as `10 s`, `1 h` and `30 s`. */
+function normalized(words: string): string {
+  const [number = '', unit = ''] = words.toLowerCase().split(' ');
+  const at = NUMBERS.indexOf(/^(?:an?|one)$/.test(number) ? 'a' : number);
+  const short = UNIT_WORDS.find(([word]) => word.test(unit))?.[1] ?? unit;
+  return `${at < 0 ? number : at + 1} ${short}`.trim();
+}
+
+describe('a value of the program in a document', () => {
+  it('is read in words and in figures', () => {
+    expect(['ten seconds', 'An hour', '30 seconds', '0.5 s', 'a minute', '32'].map(normalized)).toEqual([
+      ...['10 s', '1 h', '30 s', '0.5 s', '1 min', '32'],
+    ]);
+    expect([30_000, 500, 60_000, 900_000, 3_600_000].map(time)).toEqual(['30 s', '0.5 s', '1 min', '15 min', '1 h']);
+  });
+
+  it.each(CONSTANTS)('%s: %s is %s', (document, phrase, value) => {
+    const isAbove = /^[A-Z]+\.md$/.test(document);
+    const text = pageOf(document, isAbove ? '' : 'docs/').replaceAll(/\s+/g, ' ');
+    const [before = '', after = ''] = phrase
+      .split('{}')
+      .map((words) => words.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+    const found = [
+      ...text.matchAll(new RegExp(`${before}([\\w.]+(?: (?:s|seconds?|min|minutes?|h|hours?|KiB)\\b)?)${after}`, 'g')),
+    ];
+    expect(
+      found.map(([, words = '']) => normalized(words)),
+      phrase,
+    ).toEqual([value.replace(' KiB', ' kib')]);
+  });
 });

@@ -33,8 +33,8 @@ const MAX_FIXED_CREDIT_MS = 50;
 /** One answer delays the next calls no longer than this, however long the server worked for it. */
 const MAX_DELAY_MS = 10_000;
 /** The pause after a 429 or 503 without `Retry-After`; it doubles while such answers follow each other. */
-const FIRST_PAUSE_MS = 500;
-const MAX_PAUSE_MS = 30_000;
+export const FIRST_PAUSE_MS = 500;
+export const MAX_PAUSE_MS = 30_000;
 
 export class ServerShare {
   readonly #options: ServerShareOptions;

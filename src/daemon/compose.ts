@@ -4,7 +4,7 @@ import type { JobRegister } from '../agent/job-register.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
-import { Sightings } from '../agent/live/sightings.ts';
+import { SIGHTING_TIMES, Sightings } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type Ownership } from '../agent/ownership.ts';
@@ -29,13 +29,6 @@ import { readBootId } from '../system/flush.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
 
-/**
- * How long a file has to look shorter, and to end inside a character, before it is acted upon (docs/servers.md 1.6).
- */
-const STALE_MS = 5_000;
-const TAIL_MS = 30_000;
-/** A live file that has work left, and cannot do it, says so after this time. */
-const STUCK_MS = 60_000;
 /** Results of a job that are on their way at a time: while one is written, the next one is asked for. */
 const RESULTS_AT_A_TIME = 8;
 /** A file on which the service hung, and with it all calls, is requested again after no job grew for so long. */
@@ -98,7 +91,7 @@ export function buildEngine(options: EngineOptions): Engine {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
-    sightings: new Sightings({ now: monotonic, staleMs: STALE_MS, tailMs: TAIL_MS, stuckMs: STUCK_MS }),
+    sightings: new Sightings({ now: monotonic, ...SIGHTING_TIMES }),
     rawBytes: new RawBytes({
       remote: new QueuedRemote(remote, calls, 'raw'),
       newContent: () => contentWriter(spillPlace(config)),

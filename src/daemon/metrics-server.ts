@@ -22,8 +22,8 @@ export interface MetricsServer {
 }
 
 /** Beyond it the connection that was longest without a new request gives way: a health check always has its place. */
-const MOST_CONNECTIONS = 32;
-const REQUEST_MS = 10_000;
+export const MOST_CONNECTIONS = 32;
+export const REQUEST_MS = 10_000;
 /** More on one connection is refused: hundreds of requests can come in one packet. */
 const MOST_REQUESTS = 16;
 /** Node.js looks for requests that are late only every 30 seconds by itself. */

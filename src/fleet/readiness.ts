@@ -19,10 +19,10 @@ export interface ReadinessOptions {
 }
 
 /** What is over sooner moves no jobs. */
-const PERSISTS_MS = 10_000;
+export const PERSISTS_MS = 10_000;
 /** Until the first trial; the pause doubles with each trial that failed. */
-const PAUSE_MS = 30_000;
-const MAX_PAUSE_MS = 15 * 60_000;
+export const PAUSE_MS = 30_000;
+export const MAX_PAUSE_MS = 15 * 60_000;
 /** How long one job is tried. */
 const TRIAL_MS = 30_000;
 /** After so long without anything lacking, the pauses begin anew. */

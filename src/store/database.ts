@@ -12,7 +12,7 @@ export type SqliteDatabase = Database.Database;
 /** Between the name of the database and the format that it was upgraded to, in the name of the copy made before. */
 const BACKUP = '.before-v';
 /** How long a statement waits for another process that writes. */
-const BUSY_TIMEOUT_MS = 5_000;
+export const BUSY_TIMEOUT_MS = 5_000;
 
 /**
  * statfs types of file systems where SQLite's write-ahead log cannot be shared (docs/servers.md 7): NFS, SMB, AFS, 9p,

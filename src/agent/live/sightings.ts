@@ -6,6 +6,9 @@
 import type { Sight, Sighting } from './memory.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
+/** How long a symptom has to persist before it is acted upon. Documents name these times (test/guarantees.test.ts). */
+export const SIGHTING_TIMES = { staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 } as const;
+
 interface SightingOptions {
   /** Wall clock of the agent, in milliseconds; only differences of it are used. */
   readonly now: () => number;

@@ -43,9 +43,9 @@ interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'>
 
 const SCOPE = 'the service that tells of jobs';
 /** The middleware looks at its cluster so often (docs/servers.md 10.3). */
-const INTERVAL_MS = 30_000;
+export const INTERVAL_MS = 30_000;
 /** While no job is active, and none is waited for. */
-const IDLE_INTERVAL_MS = 120_000;
+export const IDLE_INTERVAL_MS = 120_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 /** Jobs that no list names are asked for one by one: so many in a look, the others in the next ones. */
 const MOST_ASKED = 8;

@@ -20,7 +20,7 @@ const MANY_ROWS = 500;
 const LONGEST_WAIT_MS = 1_000;
 const DAY_MS = 24 * 60 * 60_000;
 /** A file that does not change is looked at at least so often while its job is followed. */
-const LONGEST_INTERVAL_MS = 60 * 60_000;
+export const LONGEST_INTERVAL_MS = 60 * 60_000;
 
 export interface LedgerOptions {
   readonly store: Store;

@@ -28,7 +28,7 @@ export interface WatchOptions extends ConfigOption {
 
 /** How long the running agent is given to make the mirrors, and to find the tasks of a job. */
 const PICKED_UP_MS = 5_000;
-const FIRST_LOOK_MS = 10_000;
+export const FIRST_LOOK_MS = 10_000;
 const LOOK_MS = 50;
 
 export async function watch(jobId: JobId, options: WatchOptions): Promise<void> {

@@ -11,7 +11,7 @@ export interface ResultsProgress {
 }
 
 /** When something is shown first, and how often then, in milliseconds. */
-const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
+export const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
 const BAR_COLUMNS = 24;
 
 export function resultsProgress(stream: Terminal): ResultsProgress {

@@ -10,7 +10,7 @@ import { Exchange, RoundTrip } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 
 /** A wish beyond this is taken for this: a server must not be able to silence the agent for good. */
-const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
+export const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
 /**
  * How long a connection without a request stays open: longer than the pause of a quiet poll (60 s by default). A server

@@ -11,11 +11,11 @@ import { FAULT_OR_UNKNOWN_USER } from './refusal.ts';
 import { sharedCall } from './shared-call.ts';
 
 const SECRET_WORDS = { password: 'password', token: 'token', sessionCode: 'session code' } as const;
-const FIRST_PAUSE_MS = 5000;
-const MAX_PAUSE_MS = 5 * 60_000;
+export const FIRST_PAUSE_MS = 5000;
+export const MAX_PAUSE_MS = 5 * 60_000;
 /** Sites lock an account after a few wrong passwords within minutes. */
-const FIRST_PAUSE_AFTER_REFUSAL_MS = 5 * 60_000;
-const MAX_PAUSE_AFTER_REFUSAL_MS = 60 * 60_000;
+export const FIRST_PAUSE_AFTER_REFUSAL_MS = 5 * 60_000;
+export const MAX_PAUSE_AFTER_REFUSAL_MS = 60 * 60_000;
 
 /** What happened, for the log and the metrics. Holds no secret. */
 export type SignInEvent =

@@ -21,7 +21,7 @@ const MOST_FILES = 32;
 /** Of many changes, one message. */
 const GATHER_MS = 40;
 /** A stream of which nothing comes is kept open by that, and one that nobody reads any more is noticed. */
-const HEARTBEAT_MS = 15_000;
+export const HEARTBEAT_MS = 15_000;
 
 export function addEvents(app: ViewApp, parts: ViewParts): void {
   app.get('/api/events', (context) => {

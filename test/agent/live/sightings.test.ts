@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { LiveFile } from '../../../src/agent/live/mirror/live-file.ts';
-import { Sightings } from '../../../src/agent/live/sightings.ts';
+import { SIGHTING_TIMES, Sightings } from '../../../src/agent/live/sightings.ts';
 import { LivePlace } from '../../support/live-place.ts';
 
 async function setUp(work: (sightings: Sightings, file: LiveFile, pass: (ms: number) => void) => Promise<void>) {
   let now = 1_000_000;
-  const sightings = new Sightings({ now: () => now, staleMs: 5_000, tailMs: 10_000, stuckMs: 60_000 });
+  const sightings = new Sightings({ now: () => now, ...SIGHTING_TIMES });
   const place = new LivePlace();
   await place.during(async (file) => {
     await file.append(Buffer.from('text'));
@@ -27,7 +27,7 @@ describe('a difference', () => {
   test('that may be a stale size is believed once it was seen for a while', () =>
     setUp(async (sightings, file, pass) => {
       expect(sightings.confirm(file, 'shorter')).toBe(false);
-      pass(4_999);
+      pass(SIGHTING_TIMES.staleMs - 1);
       expect(sightings.confirm(file, 'shorter')).toBe(false);
       pass(1);
       expect(sightings.confirm(file, 'shorter')).toBe(true);
@@ -48,7 +48,7 @@ describe('an end inside a character', () => {
   test('is long there after its time, and is no difference', () =>
     setUp(async (sightings, file, pass) => {
       expect(sightings.longSeen(file, 'tail')).toBe(false);
-      pass(9_999);
+      pass(SIGHTING_TIMES.tailMs - 1);
       expect(sightings.longSeen(file, 'tail')).toBe(false);
       expect(sightings.confirm(file, 'different')).toBe(false);
       pass(1);
