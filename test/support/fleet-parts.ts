@@ -47,6 +47,8 @@ export interface TestMemberOptions {
   readonly separateMirrors?: boolean;
   /** Of a relay on the way to the database. */
   readonly port?: number;
+  /** Instead of the address of the administrator. */
+  readonly url?: string;
 }
 
 export class FleetParts {
@@ -102,6 +104,7 @@ export class FleetParts {
     const settings = { heartbeatMs, drainOnStop: false, separateMirrors, schema: SCHEMA };
     const member = new FleetMember({
       ...{ ...this.addressAt(port), store, log: logTo(log), clock, mirror, bootId: null },
+      ...(options.url === undefined ? {} : { url: options.url }),
       settings: { ...settings, name, mostJobs, url: null, urlFile: null, urlCredential: null },
       about: { host: 'here', pid: process.pid, version: '0' },
       budget: new Budget({ name, callsPerMinute: 600, monotonic: systemClock.monotonic }),
