@@ -84,10 +84,13 @@ export class FleetClient {
     return rows;
   }
 
-  async owners(): Promise<OwnerRow[]> {
+  /** Of all jobs, or of one. */
+  async owners(only?: JobId): Promise<OwnerRow[]> {
     const { database } = this.#joined;
     const rows = await database.query<OwnerRow>(
-      `SELECT job_id AS "jobId", state, source, attempt, owner FROM {s}.jobs ORDER BY job_id`,
+      `SELECT job_id AS "jobId", state, source, attempt, owner FROM {s}.jobs
+       WHERE $1::text IS NULL OR job_id::text OPERATOR(pg_catalog.=) $1::text ORDER BY job_id`,
+      [only ?? null],
     );
     return database.border.jobs(rows);
   }

@@ -15,6 +15,7 @@ import {
   parseTaskId,
   type TaskId,
 } from '../../job.ts';
+import { printable } from '../../printable.ts';
 import { untilStopped } from '../process.ts';
 import { JobStateChanges } from '../show/job-state-changes.ts';
 import { JobOfState, type KnownJob } from '../show/known-job.ts';
@@ -46,6 +47,10 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
   const known = await knownJobOf(config, jobId);
   const shown = new Shown({ config, jobId, known }, options);
   shown.addFiles('from the last lines');
+  if (known.elsewhere !== undefined)
+    process.stderr.write(
+      `agent ${printable(known.elsewhere)} has the mirrors of job ${jobId}: run this on its machine\n`,
+    );
   if (shown.isEmpty && known.state === undefined) {
     await known.close();
     throw new JobtailError('job-unknown', `there are no mirrors of job ${jobId} in ${config.mirror.directory}`, {

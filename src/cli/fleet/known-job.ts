@@ -18,6 +18,7 @@ export class JobOfFleet implements KnownJob {
   state: WatchState | undefined;
   information: JobInformationRow | undefined;
   isFollowed = false;
+  elsewhere: string | undefined;
 
   constructor(config: FleetConfig, jobId: JobId) {
     this.#config = config;
@@ -29,6 +30,9 @@ export class JobOfFleet implements KnownJob {
     try {
       this.#client ??= await this.#connect();
       const client = this.#client;
+      const { name, separateMirrors } = config.fleet;
+      const owner = separateMirrors ? ((await client.owners(only))[0]?.owner ?? name) : name;
+      this.elsewhere = owner === name ? undefined : owner;
       this.isFollowed = (await client.agents()).some(({ state }) => state !== 'gone');
       await withView({ config, client, only }, (store) => {
         this.state = store.jobs.get(only)?.state;

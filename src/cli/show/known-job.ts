@@ -16,6 +16,8 @@ export interface KnownJob {
   readonly information: JobInformationRow | undefined;
   /** An agent runs that follows it, or would. */
   readonly isFollowed: boolean;
+  /** The agent that has the mirrors on its own machine; undefined where they are here. */
+  readonly elsewhere: string | undefined;
   close(): Promise<void>;
 }
 
@@ -24,6 +26,7 @@ export class JobOfState implements KnownJob {
   readonly #config: Config;
   readonly #jobId: JobId;
   readonly #store: Store | undefined;
+  readonly elsewhere = undefined;
 
   constructor(config: Config, jobId: JobId) {
     this.#config = config;
