@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { download, failureOf, type Serve, signal } from './contract-place.ts';
-import { type Dialect, endsOf, type ServedHabits } from './service.ts';
+import { type Dialect, JOB_ENDS, type ServedHabits } from './service.ts';
 import { allBytes, HOSTILE_NAMES, IMPOSSIBLE_NAMES } from './texts.ts';
 
 const OPERATION = 'DownloadFileFromCluster';
@@ -14,7 +14,7 @@ export function fileContract(serve: Serve, dialect: Dialect): void {
   /** The path as it is asked for; over REST each release wants another one. */
   const asked = (name: string) => ({ relativeFilePath: isSoap ? name : expect.stringContaining(name) });
 
-  test.each(endsOf(dialect))('gives the bytes of a file of job %s', async (jobId) => {
+  test.each(JOB_ENDS)('gives the bytes of a file of job %s', async (jobId) => {
     expect(new Set(allBytes(256)).size).toBe(256);
     for (const length of [256, 1, 2, 3, 1024, 1025]) {
       const bytes = allBytes(length);

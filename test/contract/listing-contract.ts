@@ -1,7 +1,7 @@
 /** The contract of ListChangedFilesForJob. */
 import { expect, test } from 'vitest';
 import { type Serve, signal } from './contract-place.ts';
-import { type Dialect, endsOf } from './service.ts';
+import { type Dialect, JOB_ENDS } from './service.ts';
 import { HOSTILE_NAMES, IMPOSSIBLE_NAMES } from './texts.ts';
 
 const OPERATION = 'ListChangedFilesForJob';
@@ -14,7 +14,7 @@ export function listingContract(serve: Serve, dialect: Dialect): void {
   const NAMES = protocol === 'soap' ? EVERY_NAME : EVERY_NAME.map(inNoDirectory);
   const files = new Map(NAMES.map((name) => [name, Buffer.from('x')]));
 
-  test.each(longIds ? endsOf(dialect) : ['501'])('gives the names of job %s as they are', async (jobId) => {
+  test.each(longIds ? JOB_ENDS : ['501'])('gives the names of job %s as they are', async (jobId) => {
     const { remote, understood, ...place } = await serve({ jobId, files });
     const names = await remote.listChangedFiles(place.jobId, signal);
     expect(names.toSorted()).toEqual(NAMES.toSorted());

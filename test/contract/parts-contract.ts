@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { PartRequest } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES, type LiveFileName } from '../../src/job.ts';
 import { type Place, readPart, type Serve, signal, taskIdOf } from './contract-place.ts';
-import { type Dialect, endsOf, RELATIVE_PATHS, type ServedHabits, type ServedTask } from './service.ts';
+import { type Dialect, JOB_ENDS, RELATIVE_PATHS, type ServedHabits, type ServedTask, taskEndsOf } from './service.ts';
 import { blocksOfText, HOSTILE_TEXTS } from './texts.ts';
 
 const OPERATION = 'DownloadPartsOfJobFilesFromCluster';
@@ -44,28 +44,25 @@ async function read({ remote, jobId }: Place, wanted: readonly PartRequest[]) {
 const ONE: ServedTask = { taskId: '9001', live: { stdout: 'first\nsecond\n', stderr: '' } };
 
 export function partsContract(serve: Serve, dialect: Dialect): void {
-  const { protocol, tokens, swallowsMarks, anyIds } = dialect;
+  const { protocol, tokens, swallowsMarks } = dialect;
   // Over REST, the name in the task's directory (docs/rest.md 3.1).
   const pathOf = (file: LiveFileName) => (protocol === 'soap' ? RELATIVE_PATHS[file] : RELATIVE_PATHS[file].slice(1));
 
-  test.each([...endsOf(dialect), ...(anyIds ? ['0'] : []), '501'])(
-    'asks for all files of all tasks of job %s',
-    async (jobId) => {
-      const ids = ['9007199254740993', ...endsOf(dialect)];
-      const tasks = ids.map((taskId) => ({
-        taskId,
-        live: Object.fromEntries(LIVE_FILE_NAMES.map((file) => [file, `0123456789 ${file} of ${taskId}\n`])),
-      }));
-      const place = await serve({ jobId, tasks });
-      const wanted = ids.flatMap((id, index) => LIVE_FILE_NAMES.map((file) => want(id, file, index * 5)));
-      const expected = wanted.map(({ taskId, file, offset }) => {
-        const text = `0123456789 ${file} of ${taskId}\n`.slice(offset);
-        return { taskId, file, offset, text, relativePath: pathOf(file) };
-      });
-      expect(await read(place, wanted)).toEqual(expected);
-      await place.understood(OPERATION, { taskFileOffsets: asSent(wanted) });
-    },
-  );
+  test.each([...JOB_ENDS, '501'])('asks for all files of all tasks of job %s', async (jobId) => {
+    const ids = ['9007199254740993', ...taskEndsOf(dialect)];
+    const tasks = ids.map((taskId) => ({
+      taskId,
+      live: Object.fromEntries(LIVE_FILE_NAMES.map((file) => [file, `0123456789 ${file} of ${taskId}\n`])),
+    }));
+    const place = await serve({ jobId, tasks });
+    const wanted = ids.flatMap((id, index) => LIVE_FILE_NAMES.map((file) => want(id, file, index * 5)));
+    const expected = wanted.map(({ taskId, file, offset }) => {
+      const text = `0123456789 ${file} of ${taskId}\n`.slice(offset);
+      return { taskId, file, offset, text, relativePath: pathOf(file) };
+    });
+    expect(await read(place, wanted)).toEqual(expected);
+    await place.understood(OPERATION, { taskFileOffsets: asSent(wanted) });
+  });
 
   test('asks for nothing', async () => {
     const place = await serve({ jobId: '501', tasks: [ONE] });

@@ -119,7 +119,7 @@ function requestsAsTheyArrive(serve: ServePhp, version: Version): void {
   /** Calls every operation, with all that its request can hold and with as little as possible. */
   async function callAll(grant: Grant['kind']): Promise<Place<PhpService>> {
     const answers = Object.fromEntries(SERVICES.FileTransferWs.map((operation) => [operation, {}]));
-    const place = await serve({ jobId: LONG_MIN, answers }, { grant });
+    const place = await serve({ jobId: LONG_MAX, answers }, { grant });
     const { remote, jobId } = place;
     await remote.getTransferMethod(jobId, signal);
     for (const method of METHODS) await remote.endTransfer(jobId, method, signal);

@@ -24,7 +24,7 @@ export interface Dialect {
   readonly tokens: boolean;
   /** Job ids may have 64 bits in every request. */
   readonly longIds: boolean;
-  /** Ids may be zero, or less. */
+  /** Ids of tasks may be zero, or less. */
   readonly anyIds: boolean;
   /** A byte-order mark at the offset is swallowed. */
   readonly swallowsMarks: boolean;
@@ -48,8 +48,11 @@ export const restDialect = (version: (typeof RELEASES)[number]): Dialect => ({
 export const LONG_MAX = '9223372036854775807';
 export const LONG_MIN = '-9223372036854775808';
 
-/** The ends of what an id may be. */
-export const endsOf = ({ anyIds }: Dialect) => [LONG_MAX, anyIds ? LONG_MIN : '1'];
+/** The ends of what the id of a job may be. */
+export const JOB_ENDS = [LONG_MAX, '1'];
+
+/** The ends of what the id of a task may be. */
+export const taskEndsOf = ({ anyIds }: Dialect) => [LONG_MAX, anyIds ? LONG_MIN : '1'];
 
 /** The habits that each server must be able to have. */
 export type ServedHabits = Pick<

@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { TransferMethod } from '../../src/agent/ports.ts';
 import { failureOf, type Place, type Serve, signal } from './contract-place.ts';
-import { type Dialect, endsOf } from './service.ts';
+import { type Dialect, JOB_ENDS } from './service.ts';
 
 const GET = 'GetFileTransferMethod';
 const END = 'EndFileTransfer';
@@ -38,7 +38,7 @@ async function methodOf({ remote, jobId }: Place): Promise<TransferMethod> {
 
 export function transferContract(serve: Serve, dialect: Dialect): void {
   const { tokens, longIds } = dialect;
-  test.each(longIds ? endsOf(dialect) : ['501'])('gives the method of job %s, and ends it', async (jobId) => {
+  test.each(longIds ? JOB_ENDS : ['501'])('gives the method of job %s, and ends it', async (jobId) => {
     const place = await serve({ jobId, habits: HABITS });
     const method = await methodOf(place);
     await place.understood(GET);
