@@ -13,7 +13,6 @@ const OWN_TEXT = [
   'config/service-schema.ts: /\\/+$/',
   'cli/help/completion-scripts.ts: /[<[]([^\\]>]+)[\\]>]/',
   'cli/init/answers.ts: /\\/+$/',
-  'cli/check/probe.ts: /\\/+$/',
   'cli/init/service.ts: /\\/+$/',
   'remote/signin/operation.ts: /\\/+$/',
 ];

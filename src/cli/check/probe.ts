@@ -96,7 +96,7 @@ export async function probe(config: Config, signal: AbortSignal): Promise<ProbeR
   const asked = QUESTIONS.filter(({ isSignedIn }) => isSignedIn !== true || session !== undefined);
   for (const { name, path, body, isSignedIn, expected } of asked) {
     const code = isSignedIn === true ? session : undefined;
-    const url = `${service.baseUrl.replace(/\/+$/, '')}${service.path}/${path}`;
+    const url = `${service.baseUrl}${service.path}/${path}`;
     const query = code !== undefined && body === undefined ? `&SessionCode=${encodeURIComponent(code)}` : '';
     const text =
       typeof body === 'object' ? JSON.stringify({ ...body, ...(code && { [REQUEST.sessionCode]: code }) }) : body;

@@ -20,6 +20,7 @@ import {
 } from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
+import { healthOf } from './health.ts';
 import { checkJobs, taskHabits } from './jobs.ts';
 import { restHabitsOf } from './rest-habits.ts';
 
@@ -76,7 +77,10 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
       if (await findings.step('call', () => checkListing(call, onListed)))
         await findings.step('live files', () => checkLiveFiles(call));
     }
-    if (config.service.protocol === 'rest') await findings.step('habits', () => restHabitsOf(habits, listed));
+    if (config.service.protocol === 'rest') {
+      await findings.step('health', () => healthOf(config, signal));
+      await findings.step('habits', () => restHabitsOf(habits, listed));
+    }
     if (jobId !== undefined && store !== undefined)
       await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
   } finally {
