@@ -162,6 +162,21 @@ export class Place {
     return program;
   }
 
+  /**
+   * Asks `verify` until it finds every byte of the job here: results are brought beside the live files, and what is
+   * known of a deleted state is found anew.
+   */
+  async verified(jobId: string): Promise<void> {
+    let last = '';
+    await until(`verify ${jobId} to end with 0`, async () => {
+      const { code, stdout, stderr } = await this.agent('verify', jobId);
+      last = stdout + stderr;
+      return code === 0;
+    }).catch((error: unknown) => {
+      throw new Error(last, { cause: error });
+    });
+  }
+
   /** Runs a command with this place's configuration to its end. */
   agent(...args: string[]): Promise<Ended> {
     return this.start(args).ended;

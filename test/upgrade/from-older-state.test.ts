@@ -67,6 +67,22 @@ function asOnThisMachine(database: string, place: Place, sandbox: SandboxService
   }
 }
 
+/** Waits until the mirrors of the running job have the bytes of its remote files, and all of them are committed. */
+async function committed(place: Place, job: JobDescription | undefined) {
+  const directory = path.dirname(remoteFile(job, 'stdout'));
+  const files = ['stdout', 'stderr', 'log', 'progress'].filter((file) => fs.existsSync(remoteFile(job, file)));
+  expect(files.length, directory).toBeGreaterThanOrEqual(3);
+  await until('all to be committed', async () => {
+    const shown = (await place.status('701')).jobs[0]?.files ?? [];
+    return files.every((file) => {
+      const remote = fs.readFileSync(remoteFile(job, file));
+      const mirror = place.mirrorOf('701', '9701', file);
+      const bytes = shown.find((one) => one.file === file)?.bytes;
+      return bytes === remote.length && fs.existsSync(mirror) && fs.readFileSync(mirror).equals(remote);
+    });
+  });
+}
+
 it.concurrent.for(COMMITS)('of %s goes on where it was', PATIENCE, async (commit, context) => {
   const { place, sandbox, jobs, rows } = await recorded(context, commit);
   const job = jobs.get('701');
@@ -85,14 +101,7 @@ it.concurrent.for(COMMITS)('of %s goes on where it was', PATIENCE, async (commit
   fs.appendFileSync(remoteFile(job, 'log'), Buffer.concat([Buffer.from('Č').subarray(1), Buffer.from('as\n')]));
   fs.appendFileSync(remoteFile(jobs.get('702'), 'stdout'), 'not followed any more\n');
   const agent = await place.run();
-  for (const file of ['stdout', 'stderr', 'log']) {
-    await until(`the mirror of ${file}`, () =>
-      fs.readFileSync(mirrorOf(file)).equals(fs.readFileSync(remoteFile(job, file))),
-    );
-  }
-  await until('all to be committed', async () =>
-    (await place.status('701')).jobs[0]?.files.every(({ file, bytes }) => bytes === fs.statSync(mirrorOf(file)).size),
-  );
+  await committed(place, job);
 
   const asked = (await sandbox.calls()).flatMap(({ entries = [] }) => entries);
   expect(asked.length).toBeGreaterThan(0);
@@ -115,7 +124,7 @@ it.concurrent.for(COMMITS)('of %s goes on where it was', PATIENCE, async (commit
   // A job that was unwatched stays so.
   expect(fs.readFileSync(place.mirrorOf('702', '9702', 'stdout')).equals(ended)).toBe(true);
   expect((await place.status()).jobs.map(({ jobId }) => jobId)).toEqual(['701']);
-  expect(await place.agent('verify', '701')).toMatchObject({ code: 0 });
+  await place.verified('701');
   expect(agent.log.filter(({ level }) => level === 'error')).toEqual([]);
 });
 
@@ -137,14 +146,9 @@ it.concurrent.for(COMMITS)(
     const log = remoteFile(jobs.get('701'), 'log');
     fs.appendFileSync(log, Buffer.concat([Buffer.from('Č').subarray(1), Buffer.from('as\n')]));
     await place.run();
-    await until('the mirrors', () =>
-      [
-        [mirror, stdout],
-        [place.mirrorOf('701', '9701', 'log'), log],
-      ].every(([local = '', remote = '']) => fs.readFileSync(local).equals(fs.readFileSync(remote))),
-    );
+    await committed(place, jobs.get('701'));
     expect(fs.statSync(mirror).ino).toBe(ino);
     expect(fs.existsSync(`${mirror}.2`)).toBe(false);
-    expect(await place.agent('verify', '701')).toMatchObject({ code: 0 });
+    await place.verified('701');
   },
 );

@@ -40,7 +40,7 @@ describe.concurrent('a mirror', PATIENCE, () => {
     }
     expect(beside(mirror)).toEqual(['stdout.log']);
     expect((await place.status()).jobs[0]?.files.map(({ generation }) => generation)).toEqual([1, 1, 1, 1]);
-    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    await place.verified(job.jobId);
     expect(agent.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
@@ -59,7 +59,7 @@ describe.concurrent('a mirror', PATIENCE, () => {
       expect(fs.readFileSync(mirror).equals(CONTENT), what).toBe(true);
     }
     expect(beside(mirror)).toEqual(['stdout.log']);
-    expect(await place.agent('verify', job.jobId)).toMatchObject({ code: 0 });
+    await place.verified(job.jobId);
   });
 
   it.for(['file', 'directory'] as const)(

@@ -73,7 +73,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     await again.ended;
     expect(sandbox.openKeys).toEqual([]);
     expect(e2e.privateKeysOnDisk()).toEqual([]);
-    expect((await place.agent('verify', '501')).code).toBe(0);
+    await place.verified('501');
     const left = fs.readdirSync(path.join(place.mirror, '501'), { recursive: true, encoding: 'utf8' });
     expect(left.filter((name) => name.endsWith('.partial') || name.startsWith('.direct'))).toEqual([]);
   });
