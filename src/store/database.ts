@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { MIGRATIONS } from './migrations.ts';
 import { keepAlive, openNative, pragma } from './native.ts';
+import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES } from './schema.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
 
 export type SqliteDatabase = Database.Database;
@@ -105,34 +105,36 @@ function isBroken(error: unknown): boolean {
 }
 
 /**
- * All steps are one transaction: after a kill or a failure the database has the format it had, and the older program
- * goes on with it.
+ * Creates the tables, or upgrades those of an older version, in one transaction: after a kill or a failure the database
+ * has the version it had, and the older program goes on with it.
  */
 function migrate(db: SqliteDatabase, file: string, now: number): void {
   const version = versionOf(db);
-  if (version >= MIGRATIONS.length) return;
+  if (version >= NEWEST_VERSION || isTooOld(version)) return;
   if (version > 0) {
-    const backup = `${file}${BACKUP}${MIGRATIONS.length}.${stamp(now)}`;
+    const backup = `${file}${BACKUP}${NEWEST_VERSION}.${stamp(now)}`;
     // Under its name only once it is whole; one that a kill tore is made anew.
-    const partial = `${file}${BACKUP}${MIGRATIONS.length}.partial`;
+    const partial = `${file}${BACKUP}${NEWEST_VERSION}.partial`;
     for (const suffix of ['', '-journal']) fs.rmSync(partial + suffix, { force: true });
     keepAlive(db.prepare('VACUUM INTO ?')).run(partial);
     fs.renameSync(partial, backup);
   }
-  const upgrade = db.transaction(() => {
-    for (const sql of MIGRATIONS.slice(version)) db.exec(sql);
-    db.exec(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  const change = db.transaction(() => {
+    for (const sql of version === 0 ? [SCHEMA] : UPGRADES.slice(version - OLDEST_VERSION)) db.exec(sql);
+    db.exec(`PRAGMA user_version = ${NEWEST_VERSION}`);
   });
   try {
-    upgrade.immediate();
+    change.immediate();
   } catch (error) {
     if (!isOfTables(error)) throw error;
-    const formats = `from format ${version} to ${MIGRATIONS.length}`;
+    const formats = `from format ${version} to ${NEWEST_VERSION}`;
     throw new JobtailError('store', `${file} cannot be upgraded ${formats}: ${(error as Error).message}`, {
       hint: `the file is unchanged: go on with the older version, or ${beginAnew(file)}`,
     });
   }
 }
+
+const isTooOld = (version: number) => version > 0 && version < OLDEST_VERSION;
 
 /** Whether a statement fails because the tables are not those of the format. */
 const isOfTables = (error: unknown) =>
@@ -143,16 +145,23 @@ const beginAnew = (file: string) =>
 
 function requireVersion(db: SqliteDatabase, file: string): void {
   const version = versionOf(db);
-  if (version > MIGRATIONS.length) {
-    throw new JobtailError('config', `${file} was written by a newer version of the agent (its format is ${version})`, {
-      hint: `this version reads up to format ${MIGRATIONS.length}: install the newer agent; or, to go back, stop the agent and ${wayBack(file)}`,
-    });
+  const refused = (code: 'config' | 'store', age: string, hint: string) =>
+    new JobtailError(code, `${file} was written by ${age} version of the agent (its format is ${version})`, { hint });
+  if (version > NEWEST_VERSION) {
+    const hint = `this version reads up to format ${NEWEST_VERSION}: install the newer agent; or, to go back, stop the agent and ${wayBack(file)}`;
+    throw refused('config', 'a newer', hint);
   }
   if (version === 0) throw new JobtailError('store', `${file} is just being made`, { hint: 'try again in a moment' });
-  if (version < MIGRATIONS.length) {
-    throw new JobtailError('store', `${file} was written by an older version of the agent (its format is ${version})`, {
-      hint: 'start or restart the agent once with this version: it brings the state up to date',
-    });
+  if (isTooOld(version)) {
+    const hint = `this version upgrades from format ${OLDEST_VERSION} on: stop the agent and ${beginAnew(file)}`;
+    throw refused('config', 'an unsupported older', hint);
+  }
+  if (version < NEWEST_VERSION) {
+    throw refused(
+      'store',
+      'an older',
+      'start or restart the agent once with this version: it brings the state up to date',
+    );
   }
 }
 
@@ -176,7 +185,8 @@ function isReadable(copy: string): boolean {
     requireRegularDatabase(copy);
     const db = openNative(copy, { readonly: true });
     try {
-      return versionOf(db) <= MIGRATIONS.length;
+      const version = versionOf(db);
+      return version >= OLDEST_VERSION && version <= NEWEST_VERSION;
     } finally {
       db.close();
     }

@@ -5,12 +5,12 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import type { JobtailError } from '../../src/errors.ts';
-import { MIGRATIONS } from '../../src/store/migrations.ts';
+import { NEWEST_VERSION as NEWEST, OLDEST_VERSION as OLDEST } from '../../src/store/schema.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { READS_TYPESCRIPT } from '../support/typescript-hook.ts';
+import { putVersion8 } from '../upgrade/version-8.ts';
 
-const NEWEST = MIGRATIONS.length;
 const open = (directory: string) => new Store({ directory, service: 'x', owner: true, now: Date.now });
 const versionOf = (file: string) => {
   const db = new Database(file, { readonly: true });
@@ -21,14 +21,11 @@ const versionOf = (file: string) => {
   }
 };
 
-/** The state as the first version left it, with a job in it. */
+/** The state as the oldest version that is upgraded left it, with a job in it. */
 function oldState(): { readonly directory: string; readonly file: string } {
   const directory = temporaryDirectory();
-  const file = path.join(directory, 'agent.db');
+  const file = putVersion8(directory);
   const db = new Database(file);
-  db.pragma('journal_mode = WAL');
-  db.exec(MIGRATIONS[0] ?? '');
-  db.pragma('user_version = 1');
   db.exec("INSERT INTO jobs (job_id, source, state, results, watched_at) VALUES ('501', 'config', 'watched', 1, 7)");
   db.exec("INSERT INTO live_files (job_id, task_id, file, position) VALUES ('501', '9001', 'stdout', 42)");
   db.close();
@@ -58,14 +55,14 @@ it('runs once, keeps what is there, and leaves a copy of what was', () => {
   const [backup = '', ...others] = backupsIn(directory);
   expect(others).toEqual([]);
   expect(backup).toContain(`.before-v${NEWEST}.`);
-  expect(versionOf(path.join(directory, backup))).toBe(1);
+  expect(versionOf(path.join(directory, backup))).toBe(OLDEST);
 });
 
 it('that fails leaves the state to the older version', () => {
   const { directory, file } = oldState();
-  // The last step makes this table.
+  // The last step adds this column.
   const db = new Database(file);
-  db.exec('CREATE TABLE fleet_member (one INTEGER)');
+  db.exec('ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER');
   db.close();
   const dump = () => {
     const found = new Database(file, { readonly: true });
@@ -76,11 +73,13 @@ it('that fails leaves the state to the older version', () => {
     }
   };
   const before = dump();
-  expect(() => open(directory)).toThrow(`${file} cannot be upgraded from format 1 to ${NEWEST}: table fleet_member`);
+  expect(() => open(directory)).toThrow(
+    `${file} cannot be upgraded from format ${OLDEST} to ${NEWEST}: duplicate column`,
+  );
   expect(hintOf(() => open(directory))).toMatch(
     /^the file is unchanged: go on with the older version, or move .* away/,
   );
-  expect(versionOf(file)).toBe(1);
+  expect(versionOf(file)).toBe(OLDEST);
   expect(dump()).toEqual(before);
 });
 
@@ -141,7 +140,7 @@ it('is safe to be killed in at any moment', { timeout: 120_000 }, () => {
     child.once('message', () => setTimeout(() => child.kill('SIGKILL'), Number(process.argv[1])));`;
   for (const delayMs of [0, 3, 8, 15, 30, 60, 120]) {
     execFileSync(process.execPath, ['-e', killer, String(delayMs)]);
-    expect([1, NEWEST]).toContain(versionOf(file));
+    expect([OLDEST, NEWEST]).toContain(versionOf(file));
   }
   const store = open(directory);
   const jobId = store.jobs.all()[0]?.jobId ?? ('' as never);

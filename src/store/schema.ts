@@ -1,0 +1,198 @@
+/**
+ * The tables. A new state is created by `SCHEMA`; `UPGRADES` bring the state of an older version to the same schema
+ * (test/store/schema.test.ts compares both). The oldest version that is upgraded is 8.
+ *
+ * A change of a table goes into `SCHEMA` and into a new entry of `UPGRADES`; a released entry is never changed.
+ *
+ * Ids are decimal text (64 bits), times are milliseconds since 1970, lengths and positions are bytes;
+ * `inexact`, `mismatches`, `error` and `information` are JSON, and so are lists.
+ */
+export const OLDEST_VERSION = 8;
+
+/** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
+export const UPGRADES: readonly string[] = [
+  'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
+  "ALTER TABLE live_files ADD COLUMN mismatches TEXT NOT NULL DEFAULT '[]';",
+  'ALTER TABLE result_files ADD COLUMN hangs INTEGER NOT NULL DEFAULT 0;',
+  'ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER;',
+];
+
+export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
+
+export const SCHEMA = `
+  CREATE TABLE jobs (
+    job_id          TEXT PRIMARY KEY,
+    source          TEXT NOT NULL DEFAULT 'command' CHECK (source IN ('config', 'command', 'mine')),
+    state           TEXT NOT NULL CHECK (state IN ('watched', 'ending', 'ended', 'settled')),
+    results         INTEGER NOT NULL CHECK (results IN (0, 1)),
+    settle_after_ms INTEGER,
+    watched_at      INTEGER NOT NULL,
+    polled_at       INTEGER,
+    grown_at        INTEGER,
+    refused         INTEGER NOT NULL DEFAULT 0,
+    failures        INTEGER NOT NULL DEFAULT 0,
+    error           TEXT,
+    revision        INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX jobs_by_revision ON jobs (revision);
+
+  CREATE TABLE live_files (
+    job_id        TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    task_id       TEXT NOT NULL,
+    file          TEXT NOT NULL CHECK (file IN ('stdout', 'stderr', 'log', 'progress')),
+    position      INTEGER NOT NULL DEFAULT 0,
+    generation    INTEGER NOT NULL DEFAULT 1,
+    fingerprint   TEXT,
+    checksum      INTEGER,
+    inexact       TEXT NOT NULL DEFAULT '[]',
+    inode         TEXT,
+    modified_ns   TEXT,
+    boot_id       TEXT,
+    rotation      TEXT CHECK (rotation IN ('copying', 'copied')),
+    copy_mark     TEXT,
+    relative_path TEXT,
+    listed_name   TEXT,
+    grown_at      INTEGER,
+    verified      INTEGER,
+    mismatches    TEXT NOT NULL DEFAULT '[]',
+    error         TEXT,
+    PRIMARY KEY (job_id, task_id, file)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE task_searches (
+    job_id       TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    files        TEXT NOT NULL,
+    found_by     TEXT CHECK (found_by IN ('job-service', 'probes')),
+    fruitless    INTEGER NOT NULL DEFAULT 0,
+    looked_at    INTEGER,
+    next_look_at INTEGER,
+    hint         TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE job_information (
+    job_id      TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    information TEXT NOT NULL,
+    since       INTEGER NOT NULL,
+    told_at     INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE job_looks (
+    one          INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    looked_at    INTEGER NOT NULL,
+    next_look_at INTEGER NOT NULL,
+    failures     INTEGER NOT NULL,
+    error        TEXT,
+    listed       INTEGER NOT NULL,
+    waiting      INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE watch_mine (
+    source     TEXT PRIMARY KEY CHECK (source IN ('config', 'command')),
+    include    TEXT NOT NULL,
+    exclude    TEXT NOT NULL,
+    max_age_ms INTEGER NOT NULL,
+    most_jobs  INTEGER NOT NULL,
+    since      INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE requests (
+    request_id INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id     TEXT NOT NULL,
+    kind       TEXT NOT NULL CHECK (kind IN ('sync', 'unwatch')),
+    made_at    INTEGER NOT NULL,
+    answer     TEXT
+  ) STRICT;
+  CREATE INDEX requests_open ON requests (request_id) WHERE answer IS NULL;
+
+  CREATE TABLE result_files (
+    job_id       TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    name         TEXT NOT NULL,
+    state        TEXT NOT NULL
+      CHECK (state IN ('listed', 'synced', 'in-flux', 'linked', 'failed', 'refused', 'left-out')),
+    reason       TEXT,
+    bytes        INTEGER,
+    sha256       TEXT,
+    live         TEXT,
+    listed_at    INTEGER NOT NULL,
+    fetched_at   INTEGER,
+    stamp        TEXT,
+    stamp_proven INTEGER NOT NULL DEFAULT 0 CHECK (stamp_proven IN (0, 1)),
+    hangs        INTEGER NOT NULL DEFAULT 0,
+    due_at       INTEGER NOT NULL,
+    interval_ms  INTEGER NOT NULL,
+    PRIMARY KEY (job_id, name)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX result_files_linked ON result_files (job_id) WHERE live IS NOT NULL;
+  CREATE INDEX result_files_not_synced ON result_files (job_id) WHERE reason IS NOT NULL;
+
+  -- Counts the results as they change, for the service decides how many there are. unkept: names that have no row.
+  CREATE TABLE result_counts (
+    job_id TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    state  TEXT NOT NULL,
+    kept   INTEGER NOT NULL,
+    unkept INTEGER NOT NULL DEFAULT 0,
+    bytes  INTEGER NOT NULL,
+    PRIMARY KEY (job_id, state)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TRIGGER result_added AFTER INSERT ON result_files BEGIN
+    INSERT INTO result_counts (job_id, state, kept, bytes) VALUES (new.job_id, new.state, 1, coalesce(new.bytes, 0))
+      ON CONFLICT DO UPDATE SET kept = kept + 1, bytes = bytes + excluded.bytes;
+  END;
+  CREATE TRIGGER result_removed AFTER DELETE ON result_files BEGIN
+    UPDATE result_counts SET kept = kept - 1, bytes = bytes - coalesce(old.bytes, 0)
+      WHERE job_id = old.job_id AND state = old.state;
+  END;
+  CREATE TRIGGER result_changed AFTER UPDATE OF state, bytes ON result_files BEGIN
+    UPDATE result_counts SET kept = kept - 1, bytes = bytes - coalesce(old.bytes, 0)
+      WHERE job_id = old.job_id AND state = old.state;
+    INSERT INTO result_counts (job_id, state, kept, bytes) VALUES (new.job_id, new.state, 1, coalesce(new.bytes, 0))
+      ON CONFLICT DO UPDATE SET kept = kept + 1, bytes = bytes + excluded.bytes;
+  END;
+
+  CREATE TABLE result_passes (
+    job_id       TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    started_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL,
+    ended_at     INTEGER,
+    wanted       INTEGER NOT NULL,
+    done         INTEGER NOT NULL,
+    wanted_bytes INTEGER,
+    bytes        INTEGER NOT NULL,
+    way          TEXT,
+    fallback     TEXT
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE transfer_leases (
+    lease_id   INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id     TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    state      TEXT NOT NULL CHECK (state IN ('asked', 'open', 'ended', 'unknown')),
+    protocol   TEXT,
+    host       TEXT,
+    base_path  TEXT,
+    username   TEXT,
+    public_key TEXT,
+    way        TEXT,
+    asked_at   INTEGER NOT NULL,
+    opened_at  INTEGER,
+    ended_at   INTEGER,
+    reason     TEXT
+  ) STRICT;
+  CREATE INDEX transfer_leases_by_state ON transfer_leases (state, job_id);
+
+  CREATE TABLE habits (
+    service TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    value   TEXT NOT NULL,
+    PRIMARY KEY (service, name)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE fleet_leases (
+    job_id  TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    attempt INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE fleet_member (
+    one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    state_id TEXT NOT NULL
+  ) STRICT;
+`;
