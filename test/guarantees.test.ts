@@ -18,7 +18,7 @@ import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
 import * as signIn from '../src/remote/signin/sign-in.ts';
 import { BUSY_TIMEOUT_MS } from '../src/store/database.ts';
 import { HEARTBEAT_MS } from '../src/view/http/event-routes.ts';
-import { TICKET_MS } from '../src/view/proof.ts';
+import { TICKET_MS } from '../src/view/token.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pageOf = (name: string, folder = 'docs/') => fs.readFileSync(`${root}${folder}${name}`, 'utf8');

@@ -1,5 +1,5 @@
 /** Tells everyone who counts what happens: the standing of the service, the metrics if there are any, and the view. */
-import type { AgentFigures } from '../view/events/agent-figures.ts';
+import type { AgentFigures } from '../view/events/figures.ts';
 import type { Observer } from './connection.ts';
 import type { Metrics } from './metrics.ts';
 import type { Standing } from './standing.ts';

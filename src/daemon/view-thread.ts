@@ -6,10 +6,10 @@ import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
 import { BackOff } from '../back-off.ts';
 import { packageFile } from '../system/package-file.ts';
-import { AgentFigures } from '../view/events/agent-figures.ts';
+import { AgentFigures } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
 import type { ViewSettings } from '../view/settings.ts';
-import type { FromView, ToView } from '../view/thread.ts';
+import type { FromView, ToView } from '../view/worker.ts';
 
 export interface ViewThreadOptions {
   readonly log: Log;

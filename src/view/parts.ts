@@ -1,27 +1,59 @@
 /** The parts of a view that serves, as its routes use them. */
-import type { Contents } from './content/contents.ts';
-import type { LineIndexes } from './content/line-indexes.ts';
-import type { Changes } from './events/changes.ts';
-import type { FileLengths } from './events/file-lengths.ts';
-import type { Recorder } from './events/recorder.ts';
-import type { Snapshots } from './events/snapshots.ts';
-import type { Limits } from './http/limits.ts';
-import type { OpenStore } from './open-store.ts';
-import type { ViewSettings } from './settings.ts';
+import { isOnNetworkFileSystem } from '../store/database.ts';
+import { Contents } from './content/contents.ts';
+import { LineIndexes } from './content/line-index.ts';
+import { Changes } from './events/changes.ts';
+import { type AgentFigure, Recorder } from './events/figures.ts';
+import { FileLengths } from './events/file-lengths.ts';
+import { Snapshots } from './events/snapshots.ts';
+import { Limits } from './refused.ts';
+import { OpenStore, type ViewSettings } from './settings.ts';
 
-/** What changes besides the mirrors, which are told of by their names: the store, the agent, the figures. */
+/** The subject of changes of the store, the agent and the figures; each mirror is a subject of its own. */
 export const STATE = 'state';
 
-export interface ViewParts {
+export interface ViewOptions {
   readonly settings: ViewSettings;
+  /** What the agent counted since it was last asked; null where this is not its process. */
+  readonly agentFigure: () => Promise<AgentFigure | null>;
+  /** Receives errors that should not happen. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class ViewParts {
+  readonly settings: ViewSettings;
+  readonly onFailure: (error: unknown) => void;
+  readonly changes = new Changes();
+  readonly indexes = new LineIndexes();
+  readonly limits = new Limits();
   readonly store: OpenStore;
   readonly contents: Contents;
-  readonly indexes: LineIndexes;
-  readonly changes: Changes;
-  readonly lengths: FileLengths;
   readonly recorder: Recorder;
+  readonly lengths: FileLengths;
   readonly snapshots: Snapshots;
-  readonly limits: Limits;
-  /** Told of what should not happen. */
-  readonly onFailure: (error: unknown) => void;
+
+  constructor({ settings, agentFigure, onFailure }: ViewOptions) {
+    const { mirrorDirectory } = settings;
+    const onChange = () => this.changes.tell(STATE);
+    this.settings = settings;
+    this.onFailure = onFailure;
+    const store = new OpenStore(settings);
+    this.store = store;
+    this.contents = new Contents(mirrorDirectory, store.get);
+    this.recorder = new Recorder({ settings, store, agentFigure, onFigure: onChange });
+    this.snapshots = new Snapshots({ settings, store, growth: this.recorder.growth, onChange });
+    this.lengths = new FileLengths({
+      mirrorDirectory,
+      onNetwork: isOnNetworkFileSystem(mirrorDirectory),
+      contents: this.contents,
+      indexes: this.indexes,
+      onChange: (name) => this.changes.tell(name),
+    });
+  }
+
+  close(): void {
+    this.recorder.close();
+    this.snapshots.close();
+    this.store.close();
+  }
 }

@@ -32,3 +32,24 @@ export const changed = (version: string): Refused =>
   new Refused(409, 'the file was truncated or rewritten meanwhile', { version });
 
 export const notThere = (what: string): Refused => new Refused(404, `there is no ${what}`);
+
+/** The maximum of requests of a kind at a time: a page that asks for more tries again, and no poll waits. */
+const MAX = { streams: 64, searches: 8, downloads: 16, windows: 32 } as const;
+
+export type Limited = keyof typeof MAX;
+
+export class Limits {
+  readonly #running: Record<Limited, number> = { streams: 0, searches: 0, downloads: 0, windows: 0 };
+
+  /** Takes a place, until what is returned is called. @throws Refused (429) */
+  take(kind: Limited): () => void {
+    if (this.#running[kind] >= MAX[kind])
+      throw new Refused(429, `there are ${MAX[kind]} ${kind} already`, { hint: 'try again in 1 s' });
+    this.#running[kind]++;
+    let isOver = false;
+    return () => {
+      if (!isOver) this.#running[kind]--;
+      isOver = true;
+    };
+  }
+}

@@ -1,37 +1,15 @@
-/** A view that serves: the parts put together. It reads from outside, as `agent status` does, whoever runs it. */
+/** A view that serves: the parts put together. It reads from outside, as `agent status` does, whichever process runs it. */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { getRequestListener } from '@hono/node-server';
-import { isOnNetworkFileSystem } from '../store/database.ts';
 import { packageFile } from '../system/package-file.ts';
-import { Contents } from './content/contents.ts';
-import { LineIndexes } from './content/line-indexes.ts';
-import type { AgentFigure } from './events/agent-figures.ts';
-import { Changes } from './events/changes.ts';
-import { FileLengths } from './events/file-lengths.ts';
-import { Recorder } from './events/recorder.ts';
-import { Snapshots } from './events/snapshots.ts';
-import { appOf } from './http/app.ts';
-import { Connections } from './http/connections.ts';
-import { gateOf } from './http/gate.ts';
-import { Limits } from './http/limits.ts';
-import { PageFiles } from './http/page-files.ts';
-import { Sessions } from './http/sessions.ts';
-import { tokenFileOf, tokenOf } from './http/token.ts';
-import { linkWith } from './link.ts';
-import { listenAt } from './listen.ts';
-import { OpenStore } from './open-store.ts';
-import { STATE, type ViewParts } from './parts.ts';
-import type { ViewSettings } from './settings.ts';
-
-export interface ServeOptions {
-  readonly settings: ViewSettings;
-  /** What the agent counted since it was last asked; null where this is not its process. */
-  readonly agentFigure: () => Promise<AgentFigure | null>;
-  readonly onFailure: (error: unknown) => void;
-}
+import { appOf, PageFiles } from './http/app.ts';
+import { Gate } from './http/gate.ts';
+import { linkWith, listenAt } from './link.ts';
+import { type ViewOptions, ViewParts } from './parts.ts';
+import { Sessions, tokenFileOf, tokenOf } from './token.ts';
 
 export interface RunningView {
   /** 0 of a Unix socket. */
@@ -48,24 +26,26 @@ const HEADERS_MS = 10_000;
 const LOOK_MS = 2_000;
 
 /** Serves until it is closed. @throws what `listen` fails with; JobtailError */
-export async function serveView({ settings, agentFigure, onFailure }: ServeOptions): Promise<RunningView> {
+export async function serveView(options: ViewOptions): Promise<RunningView> {
+  const { settings } = options;
+  const { listen } = settings;
   const sessions = new Sessions(tokenOf(tokenFileOf(settings)));
   const page = new PageFiles(path.dirname(packageFile('dist/view/page/index.html')));
-  const parts = partsOf({ settings, agentFigure, onFailure });
-  const { listen } = settings;
+  const parts = new ViewParts(options);
   let port = 0;
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: HEADERS_MS, connectionsCheckingInterval: LOOK_MS };
   const server = http.createServer(limits);
-  const connections = new Connections(server);
-  const answer = getRequestListener(appOf({ parts, page }).fetch);
-  const place = () => ('path' in listen ? listen.path : port);
-  server.on('request', gateOf({ settings, sessions, connections, place, answer }));
+  const gate = new Gate({ server, settings, sessions, place: () => ('path' in listen ? listen.path : port) });
+  const answer = getRequestListener(appOf(parts, page).fetch);
+  server.on('request', (request, response) => {
+    if (gate.lets(request, response)) void answer(request, response);
+  });
   server.timeout = IDLE_MS;
   let leave: () => void;
   try {
     leave = await listenAt(server, listen);
   } catch (error) {
-    closeParts(parts);
+    parts.close();
     throw error;
   }
   if (!('path' in listen)) port = (server.address() as AddressInfo).port;
@@ -78,30 +58,7 @@ export async function serveView({ settings, agentFigure, onFailure }: ServeOptio
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
-      closeParts(parts);
+      parts.close();
     },
   };
-}
-
-function partsOf({ settings, agentFigure, onFailure }: ServeOptions): ViewParts {
-  const { mirrorDirectory } = settings;
-  const store = new OpenStore(settings);
-  const changes = new Changes();
-  const onChange = () => changes.tell(STATE);
-  const contents = new Contents(mirrorDirectory, store.get);
-  const indexes = new LineIndexes();
-  const onNetwork = isOnNetworkFileSystem(mirrorDirectory);
-  const recorder = new Recorder({ settings, store, agentFigure, onFigure: onChange });
-  return {
-    ...{ settings, onFailure, store, changes, contents, indexes, recorder },
-    lengths: new FileLengths({ mirrorDirectory, onNetwork, contents, indexes, onChange: (name) => changes.tell(name) }),
-    snapshots: new Snapshots({ settings, store, growth: recorder.growth, onChange }),
-    limits: new Limits(),
-  };
-}
-
-function closeParts({ recorder, snapshots, store }: ViewParts): void {
-  recorder.close();
-  snapshots.close();
-  store.close();
 }

@@ -1,4 +1,7 @@
-/** What the view has to know; it crosses to its thread as a copy. */
+/** What the view is given: its settings and the store of the agent. */
+import { Store } from '../store/store.ts';
+
+/** Crosses to the thread of the view as a copy. */
 export interface ViewSettings {
   readonly mirrorDirectory: string;
   readonly stateDirectory: string;
@@ -20,4 +23,39 @@ export interface ViewSettings {
   readonly program: string;
   /** The agent of this state directory, if this is its process. */
   readonly agentPid: number | null;
+}
+
+/** The store of the agent, opened to be read, and opened again when it was removed or replaced. */
+export class OpenStore {
+  readonly #settings: ViewSettings;
+  #store: Store | undefined;
+
+  constructor(settings: ViewSettings) {
+    this.#settings = settings;
+  }
+
+  /** @throws JobtailError */
+  get = (): Store => {
+    this.#store ??= this.#open();
+    return this.#store;
+  };
+
+  /** Lets go of a store that is no longer the one of the state directory; whether it did. */
+  look(): boolean {
+    if (this.#store?.isGone() !== true) return false;
+    this.close();
+    return true;
+  }
+
+  close(): void {
+    this.#store?.close();
+    this.#store = undefined;
+  }
+
+  #open(): Store {
+    const { stateDirectory, service } = this.#settings;
+    const store = new Store({ directory: stateDirectory, service: service.address, owner: false, now: Date.now });
+    store.onlyRead();
+    return store;
+  }
 }

@@ -4,10 +4,9 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { asJobtailError } from '../errors.ts';
-import type { AgentFigure } from './events/agent-figures.ts';
+import type { AgentFigure } from './events/figures.ts';
 import { type RunningView, serveView } from './serve.ts';
 import type { ViewSettings } from './settings.ts';
-import type { FromView, ToView } from './thread.ts';
 
 const agent = parentPort;
 if (agent === null) throw new Error('this is a thread of the agent');
@@ -37,3 +36,15 @@ try {
   tell({ kind: 'ended', message, hint });
   agent.close();
 }
+
+/** From the thread. */
+export type FromView =
+  | { readonly kind: 'serving'; readonly port: number }
+  /** What the agent counted is wanted; it answers with `ToView`. */
+  | { readonly kind: 'figure' }
+  /** It goes on, but something went wrong. */
+  | { readonly kind: 'failure'; readonly message: string }
+  /** It cannot serve, and ends. */
+  | { readonly kind: 'ended'; readonly message: string; readonly hint: string | undefined };
+
+export type ToView = { readonly kind: 'figure'; readonly figure: AgentFigure } | { readonly kind: 'close' };

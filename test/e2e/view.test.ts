@@ -1,12 +1,11 @@
 /** The view of the built program: within `agent run`, and by `agent view`. */
-
 import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { expect, it, onTestFinished, type TestContext } from 'vitest';
+import type { SearchLine } from '../../src/view/contract/addresses.ts';
 import type { Events } from '../../src/view/contract/events.ts';
-import type { SearchLine } from '../../src/view/contract/searches.ts';
 import { mirroredJob, orderOf, submitQuietJob } from '../support/e2e-job.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { Program } from '../support/e2e-program.ts';

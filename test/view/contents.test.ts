@@ -1,12 +1,9 @@
 /** Contents over real HTTP: bytes of the mirrors and results, lines, generations, searches, downloads. */
-
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Generations, Place } from '../../src/view/contract/contents.ts';
-import type { ResultEntries } from '../../src/view/contract/results.ts';
-import type { NumbersLine, SearchLine } from '../../src/view/contract/searches.ts';
+import type { Generations, NumbersLine, Place, ResultEntries, SearchLine } from '../../src/view/contract/addresses.ts';
 import { needs } from '../support/needs.ts';
 import { type Answer, STDOUT, ViewPlace } from '../support/view-place.ts';
 

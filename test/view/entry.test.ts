@@ -6,7 +6,7 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findView, linkTo } from '../../src/view/link.ts';
-import { openTicket, TICKET_MS, ticketFor } from '../../src/view/proof.ts';
+import { openTicket, TICKET_MS, ticketFor } from '../../src/view/token.ts';
 import { freePort } from '../support/free-port.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 import { STDOUT, ViewPlace } from '../support/view-place.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../src/job.ts';
 import type { Trouble } from '../../src/store/rows.ts';
-import type { FileLength } from '../../src/view/contract/files.ts';
+import type { FileLength } from '../../src/view/contract/events.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, type ViewPlace as Place, STDOUT, ViewPlace } from '../support/view-place.ts';
 

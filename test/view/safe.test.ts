@@ -1,5 +1,4 @@
 /** Who may ask, and for what: the token, Host and Origin, paths, links, names that would act, limits. */
-
 import { once } from 'node:events';
 import fs from 'node:fs';
 import type http from 'node:http';
@@ -7,7 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { resultsParts } from '../../src/mirror-paths.ts';
-import type { ResultEntries } from '../../src/view/contract/results.ts';
+import type { ResultEntries } from '../../src/view/contract/addresses.ts';
 import { until } from '../support/e2e-until.ts';
 import { JOB, STDOUT, ViewPlace } from '../support/view-place.ts';
 

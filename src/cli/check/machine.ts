@@ -8,9 +8,9 @@ import { JobtailError } from '../../errors.ts';
 import { showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { readToken, tokenFileOf } from '../../view/http/token.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import type { ViewSettings } from '../../view/settings.ts';
+import { readToken, tokenFileOf } from '../../view/token.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 const UNPROVEN_HINT = 'open no link to it; set view.listen to a free address, or to the path of a Unix socket';

@@ -10,10 +10,10 @@ import { openSharedStore } from '../../daemon/state.ts';
 import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-settings.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { readToken, tokenFileOf } from '../../view/http/token.ts';
 import { findView, linkTo, unprovenText } from '../../view/link.ts';
 import { type RunningView, serveView } from '../../view/serve.ts';
 import type { ViewSettings } from '../../view/settings.ts';
+import { readToken, tokenFileOf } from '../../view/token.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import { Secret } from '../../remote/signin/read-secret.ts';
-import { readToken, tokenFileOf } from '../../view/http/token.ts';
+import { readToken, tokenFileOf } from '../../view/token.ts';
 
 /** Adds them to `secrets`; returns an error message for each that exists and cannot be read. */
 export async function secretsOf(config: Config, secrets: Secrets, signal: AbortSignal): Promise<string[]> {

@@ -2,8 +2,8 @@
 import pc from 'picocolors';
 import type { Config } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
-import { readToken, tokenFileOf } from '../../view/http/token.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
+import { readToken, tokenFileOf } from '../../view/token.ts';
 
 export interface ViewReport {
   readonly address: string;

@@ -1,5 +1,9 @@
-/** A file that was opened to be looked at. What is read of it belongs to one version, or is not handed out. */
+/**
+ * A file that was opened to be looked at. Bytes that are read belong to one version, or are not handed out. Windows of it
+ * are cut at lines, so that a page never has to hold more than it shows.
+ */
 import fs from 'node:fs';
+import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
 import { changed } from '../refused.ts';
 
 /** Bytes at positions. */
@@ -12,20 +16,12 @@ export interface Source {
   look(start: number, end: number): Buffer;
 }
 
-export interface ContentOptions {
-  readonly file: number;
-  readonly version: string;
-  /** For a download. */
-  readonly name: string;
-  /** The version that stands there now. */
-  readonly versionNow: () => string;
-}
-
 /** So much at a time is read, or looked through: other requests get their turn in between. */
 export const SLICE_BYTES = 128 * 1024;
 
 export class Content implements Source {
   readonly version: string;
+  /** For a download. */
   readonly name: string;
   readonly bytes: number;
   readonly modifiedAt: number;
@@ -35,7 +31,8 @@ export class Content implements Source {
   #looked = Buffer.alloc(0);
   #isClosed = false;
 
-  constructor({ file, version, name, versionNow }: ContentOptions) {
+  /** Owns the descriptor `file`. `versionNow`: the version that stands there now; left out where it cannot change. */
+  constructor(file: number, version: string, name: string, versionNow = () => version) {
     const { size, mtimeMs, ino } = fs.fstatSync(file);
     this.version = version;
     this.name = name;
@@ -81,4 +78,67 @@ export class Content implements Source {
 /** The bytes [start, end) piece by piece, as they are asked for. */
 export function* piecesOf(source: Source, start: number, end: number): Generator<Buffer> {
   for (let at = start; at < end; at += SLICE_BYTES) yield source.read(at, Math.min(end, at + SLICE_BYTES));
+}
+
+/** One of the three, or none for the end. Positions beyond the end count as the end. */
+export interface WindowQuery {
+  /** It begins with the line that this byte is in. */
+  readonly from?: number | undefined;
+  /** It begins exactly here, where another window ended. */
+  readonly at?: number | undefined;
+  /** It ends exactly here, where another window begins. */
+  readonly to?: number | undefined;
+  /** At most so many. */
+  readonly bytes: number;
+}
+
+export interface Window {
+  readonly start: number;
+  readonly bytes: Buffer;
+  readonly beginsLine: boolean;
+}
+
+export const NEWLINE = 0x0a;
+/** The beginning of a line is looked for so far back. */
+const MOST_BACK_BYTES = 64 * 1024;
+
+export function windowOf(source: Source, { from, at, to, bytes: most }: WindowQuery): Window {
+  const within = (position: number) => Math.min(position, source.bytes);
+  if (at !== undefined) return forward(source, within(at), most);
+  if (from !== undefined) return forward(source, startOfLine(source, within(from)), most);
+  return backward(source, within(to ?? source.bytes), most);
+}
+
+function forward(source: Source, start: number, most: number): Window {
+  const bytes = source.read(start, Math.min(source.bytes, start + most));
+  const isEnd = start + bytes.length === source.bytes;
+  const cut = isEnd ? bytes.length : bytes.lastIndexOf(NEWLINE) + 1;
+  // A line that is longer than the window, and that of a file that is no text, is cut somewhere.
+  const end = cut > 0 ? cut : endOfWholeUtf8(bytes, 1);
+  return { start, bytes: bytes.subarray(0, end), beginsLine: beginsLine(source, start) };
+}
+
+function backward(source: Source, end: number, most: number): Window {
+  const first = Math.max(0, end - most);
+  const bytes = source.read(first, end);
+  if (first === 0 || beginsLine(source, first)) return { start: first, bytes, beginsLine: true };
+  // The line end at the very end is that of the last line.
+  const newline = bytes.subarray(0, -1).indexOf(NEWLINE);
+  const cut = newline < 0 ? firstCharacter(bytes) : newline + 1;
+  return { start: first + cut, bytes: bytes.subarray(cut), beginsLine: newline >= 0 };
+}
+
+/** Where the line of a byte begins, or else the character of it. */
+function startOfLine(source: Source, position: number): number {
+  const first = Math.max(0, position - MOST_BACK_BYTES);
+  const before = source.read(first, position);
+  const newline = before.lastIndexOf(NEWLINE);
+  if (newline >= 0 || first === 0) return first + newline + 1;
+  const begin = Math.max(0, position - 3);
+  const around = source.read(begin, Math.min(source.bytes, position + 4));
+  return begin + characterStart(around, position - begin);
+}
+
+function beginsLine(source: Source, start: number): boolean {
+  return start === 0 || source.read(start - 1, start)[0] === NEWLINE;
 }

@@ -6,7 +6,7 @@ import { reasonForEnd } from '../../mismatch.ts';
 import { resultPath } from '../../safe-names.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Generations } from '../contract/contents.ts';
+import type { Generations } from '../contract/addresses.ts';
 import { changed, notThere } from '../refused.ts';
 import { namesBelow, openBelow } from './below.ts';
 import { Content } from './content.ts';
@@ -63,21 +63,17 @@ export class Contents {
   #openLive(jobId: JobId, live: LiveFileKey, version: string | undefined): Content {
     const now = this.versionOf(jobId, live);
     if (now === undefined) throw notThere('live file of this name');
-    if (version?.startsWith('f')) return this.#openFormerVersion({ jobId, live, version, now });
+    for (const name of version?.startsWith('f') ? this.#formerNames(jobId, live) : []) {
+      const former = this.#openFormer(jobId, live, name);
+      if (former === undefined) continue;
+      if (former.version === version) return former;
+      former.close();
+    }
     if (version !== undefined && version !== now) throw changed(now);
     const file = openBelow(this.#root, liveParts(jobId, live));
     if (file === undefined) throw notThere('mirror of this name');
     const versionNow = () => this.versionOf(jobId, live) ?? '';
-    return new Content({ file, version: now, name: `${jobId}-${live.taskId}-${live.file}.log`, versionNow });
-  }
-
-  #openFormerVersion({ jobId, live, version, now }: FormerVersion): Content {
-    for (const name of this.#formerNames(jobId, live)) {
-      const content = this.#openFormer(jobId, live, name);
-      if (content?.version === version) return content;
-      content?.close();
-    }
-    throw changed(now);
+    return new Content(file, now, `${jobId}-${live.taskId}-${live.file}.log`, versionNow);
   }
 
   /** `stdout.log.1`, `.2`, ...: the youngest first. */
@@ -94,7 +90,7 @@ export class Contents {
     const file = openBelow(this.#root, [...liveParts(jobId, live).slice(0, -1), name]);
     if (file === undefined) return undefined;
     const version = versionOfFile('f', file);
-    return new Content({ file, version, name: `${jobId}-${live.taskId}-${name}`, versionNow: () => version });
+    return new Content(file, version, `${jobId}-${live.taskId}-${name}`);
   }
 
   #openResult({ jobId, name }: ResultRow, version: string | undefined): Content {
@@ -102,18 +98,10 @@ export class Contents {
     const file = 'refused' in path ? undefined : openBelow(this.#root, [...resultsParts(jobId), ...path.parts]);
     if (file === undefined) throw notThere('file of this result yet');
     const now = versionOfFile('r', file);
-    if (version === undefined || version === now)
-      return new Content({ file, version: now, name: name.split('/').at(-1) ?? name, versionNow: () => now });
+    if (version === undefined || version === now) return new Content(file, now, name.split('/').at(-1) ?? name);
     fs.closeSync(file);
     throw changed(now);
   }
-}
-
-interface FormerVersion {
-  readonly jobId: JobId;
-  readonly live: LiveFileKey;
-  readonly version: string;
-  readonly now: string;
 }
 
 /** Of files that are replaced and never written over: these move to another name, and stay what they are. */

@@ -1,10 +1,10 @@
 /**
  * Which line is where: the line ends before each block of a content are counted once, and the rest within a block when
- * it is asked for. A file of 2 GiB has 2,048 numbers.
+ * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept, and made
+ * in the background while a page is open.
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
-import { SLICE_BYTES, type Source } from './content.ts';
-import { NEWLINE } from './window.ts';
+import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
 const BLOCK_BYTES = 1024 * 1024;
 
@@ -81,4 +81,58 @@ function lineEndsIn(bytes: Buffer): number {
   let found = 0;
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === NEWLINE) found++;
   return found;
+}
+
+const MOST_KEPT = 64;
+
+interface Kept {
+  readonly index: LineIndex;
+  counting: Promise<void> | undefined;
+}
+
+export class LineIndexes {
+  readonly #kept = new Map<string, Kept>();
+
+  /** `key` names a version of a content. */
+  of(key: string): LineIndex {
+    return this.#keptOf(key).index;
+  }
+
+  /**
+   * Counts to the end of the content, which is closed then; another one of the same key that counts already is waited for
+   * first. `onCounted` is called now and then. Ends early when the signal fires.
+   * @throws Refused (409) if the content became another
+   */
+  async count(key: string, content: Content, signal: AbortSignal, onCounted = () => {}): Promise<void> {
+    const kept = this.#keptOf(key);
+    const { index } = kept;
+    const countOn = async () => {
+      for await (const _ of index.count(content)) {
+        onCounted();
+        if (signal.aborted) return;
+      }
+    };
+    try {
+      while (kept.counting !== undefined && !signal.aborted) await kept.counting.catch(() => {});
+      if (index.counted === content.bytes || signal.aborted) return;
+      kept.counting = countOn();
+      await kept.counting.finally(() => {
+        kept.counting = undefined;
+      });
+    } finally {
+      content.close();
+    }
+  }
+
+  /** The last one that was asked for goes last. */
+  #keptOf(key: string): Kept {
+    const kept = this.#kept.get(key) ?? { index: new LineIndex(), counting: undefined };
+    this.#kept.delete(key);
+    this.#kept.set(key, kept);
+    for (const [old, { counting }] of this.#kept) {
+      if (this.#kept.size <= MOST_KEPT) break;
+      if (counting === undefined) this.#kept.delete(old);
+    }
+    return kept;
+  }
 }

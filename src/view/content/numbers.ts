@@ -4,9 +4,9 @@
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
+import type { NumbersLine } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
-import { SLICE_BYTES, type Source } from './content.ts';
-import { NEWLINE } from './window.ts';
+import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
 
 /**
  * Each part ends where its digits do, so that no line makes it try them in many ways. What numbers look like in what jobs write, with a unit behind them (`12.5s`); not within a word or an id (`node-7`,
@@ -90,7 +90,7 @@ function lineFrom(source: Source, start: number): string {
 }
 
 /** Rows of one slice: where each line begins, and its numbers; null for one that is not finite. */
-export interface Rows {
+interface Rows {
   readonly at: readonly number[];
   readonly rows: readonly (readonly (number | null)[])[];
   /** All lines before this byte were looked at. */
@@ -123,4 +123,31 @@ function rowsIn(lines: Buffer, begin: number, shape: Shape): Omit<Rows, 'to'> {
     start = end + 1;
   }
   return { at, rows };
+}
+
+const MOST_ROWS = 50_000;
+
+/** Rows for a plot: beyond so many, only each second one is sent, then each fourth, ... */
+export async function* thinnedRows(content: Content, shape: Shape, from: number): AsyncGenerator<NumbersLine> {
+  yield { columns: shape.columns, version: content.version };
+  let seen = 0;
+  let told = 0;
+  let every = 1;
+  let to = from;
+  for await (const slice of numbersOf(content, shape, from)) {
+    to = slice.to;
+    const kept = slice.at
+      .map((_, index) => index)
+      .filter(() => {
+        const isTold = seen++ % every === 0;
+        if (isTold && ++told >= MOST_ROWS) {
+          told = 0;
+          every *= 2;
+        }
+        return isTold;
+      });
+    if (kept.length > 0)
+      yield { at: kept.map((index) => slice.at[index] ?? 0), rows: kept.map((index) => slice.rows[index] ?? []) };
+  }
+  yield { done: true, to, rows: seen, every };
 }

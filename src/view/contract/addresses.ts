@@ -24,7 +24,6 @@
  * Origin), 404 (nothing there), 409 (`version`: the content is another by now), 415, 416, 429 (too many at a time; try
  * again after `Retry-After` seconds), 500, 503 (the state cannot be read now).
  */
-
 export interface Refusal {
   /** Of the status, or of a failure (src/errors.ts). */
   readonly code: string;
@@ -43,4 +42,161 @@ export interface Trouble {
   readonly since: number;
   /** When it is tried again. */
   readonly retryAt?: number;
+}
+
+/**
+ * A live file (`task`, `file`) or a result (`result`: its name exactly as listed). `version` is opaque, and changes when
+ * the bytes are others: a live file has one for each generation, a result for each fetch. Left out, it is what
+ * stands there now. Former generations are contents of the same live file with their own version.
+ */
+export type ContentQuery =
+  | { readonly job: string; readonly task: string; readonly file: LiveFileName; readonly version?: string }
+  | { readonly job: string; readonly result: string; readonly version?: string };
+
+export type LiveFileName = 'stdout' | 'stderr' | 'log' | 'progress';
+
+/**
+ * With `from`: the window begins with the line that byte `from` is in (to jump). With `at`: exactly there, where another
+ * window ended (to go on); with `to`: it ends exactly there, where another window begins (to go back). With none: it ends
+ * at the end. At most `bytes` bytes (256 KiB; at least 4 KiB,
+ * at most 1 MiB). It is cut at line ends ("\n"); within a line only where a line is longer than the window, or than
+ * 64 KiB before `from`, and then between characters of UTF-8. Positions beyond the end
+ * count as the end.
+ */
+export interface LinesQuery {
+  readonly from?: number;
+  readonly at?: number;
+  readonly to?: number;
+  readonly bytes?: number;
+}
+
+/** The headers of an answer to `api/lines`; its body is the bytes [start, end), nothing more, as application/octet-stream. */
+export interface LinesHeaders {
+  readonly 'view-version': string;
+  readonly 'view-start': string;
+  readonly 'view-end': string;
+  /** The length of the whole content when it was read. */
+  readonly 'view-bytes': string;
+  /** `line`: `start` begins a line. `within`: the line began before. */
+  readonly 'view-begins': 'line' | 'within';
+  /** The number of the line at `start`, from 0; left out while its lines are not counted so far (`FileLength.counted`). */
+  readonly 'view-line'?: string;
+}
+
+/** One of both. A line beyond the last one is the last one. Waits until the lines are counted so far. */
+export interface PlaceQuery {
+  readonly line?: number;
+  readonly byte?: number;
+}
+
+export interface Place {
+  readonly version: string;
+  /** Where the line begins, and its number from 0. */
+  readonly byte: number;
+  readonly line: number;
+}
+
+export interface Generations {
+  /** The version of the mirror itself, and of the former contents that are kept, the youngest first. */
+  readonly now: string;
+  readonly former: readonly {
+    readonly version: string;
+    readonly bytes: number;
+    /** When it last grew. */
+    readonly modifiedAt: number;
+    /** The name of its file, as `stdout.log.1`. */
+    readonly name: string;
+    /** Why it ended; null if that is not kept. */
+    readonly reason: string | null;
+  }[];
+}
+
+/** `csv` and `text` by `api/lines`; the others by `api/preview`. */
+export type PreviewKind = 'text' | 'csv' | 'image' | 'pdf' | 'html';
+
+/**
+ * `text` is what is looked for, at most 256 characters; `regex` takes it as a regular expression, line by line. Without
+ * `from` and `before`: the whole content, counting everything. With `from`, `most` matches that begin at or behind it;
+ * with `before`, the last one that begins before it. The search ends when the page closes the answer.
+ */
+export interface SearchQuery {
+  readonly text: string;
+  readonly case?: '1';
+  readonly word?: '1';
+  readonly regex?: '1';
+  readonly from?: number | undefined;
+  readonly before?: number | undefined;
+  readonly most?: number | undefined;
+}
+
+/** One line of JSON each (application/x-ndjson). */
+export type SearchLine =
+  /** Where matches begin and how long they are, in order; the first 10,000 of all. */
+  | { readonly at: readonly (readonly [byte: number, length: number])[] }
+  /** So far: bytes looked through, of so many, and matches. Several times a second. */
+  | { readonly searched: number; readonly of: number; readonly count: number }
+  /** Matches in each of 256 equal parts of the content, for marks beside it; before the last line. */
+  | { readonly marks: readonly number[] }
+  /** The last line. `cut`: why not everything was looked through. */
+  | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
+
+/**
+ * `like`: a byte of a line with numbers. Alike are the lines with the same words around as many numbers. From `from` to the
+ * end as it stands now: to go on as the file grows, ask again from `to`.
+ */
+export interface NumbersQuery {
+  readonly like: number;
+  readonly from?: number;
+}
+
+/** One line of JSON each (application/x-ndjson). */
+export type NumbersLine =
+  /** The first line: a name for each number of such a line: the word before it, the head of a CSV file, or `#1`. */
+  | { readonly columns: readonly string[]; readonly version: string }
+  /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
+  | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
+  /** The last line. Beyond 50,000 rows only each `every`-th is told. */
+  | { readonly done: true; readonly to: number; readonly rows: number; readonly every: number };
+
+/** `under`: a directory as `a/b/`, '' for the top. `after`: the `name` of the last entry of the page before. */
+export interface ResultsQuery {
+  readonly job: string;
+  readonly under?: string;
+  readonly after?: string;
+}
+
+export interface ResultEntries {
+  readonly entries: readonly (ResultDirectory | ResultFile)[];
+  /** There are more behind the last one. */
+  readonly more: boolean;
+}
+
+export interface ResultDirectory {
+  readonly kind: 'directory';
+  /** As it is asked for by `under`. */
+  readonly name: string;
+  readonly files: number;
+  readonly bytes: number;
+  readonly states: Readonly<Partial<Record<ResultState, number>>>;
+}
+
+/**
+ * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two fetches. linked:
+ * it is a live file. failed, left-out, refused (its name is unsafe): see `reason`.
+ */
+export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
+
+export interface ResultFile {
+  readonly kind: 'file';
+  /** Exactly as listed. */
+  readonly name: string;
+  readonly state: ResultState;
+  readonly reason: string | null;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly fetchedAt: number | null;
+  /** The live file it is a link to, as `9001/stdout`. */
+  readonly live: string | null;
+  /** How it can be looked at, by its name; `text` for all others. */
+  readonly preview: PreviewKind;
 }

@@ -1,7 +1,5 @@
 /** What is pushed: what a page looks at, and what it is told of it. */
-import type { FileLength, FilesChange } from './files.ts';
-import type { JobDetail, JobsChange } from './jobs.ts';
-import type { Figure, Figures, ServiceState } from './service.ts';
+import type { LiveFileName, Trouble } from './addresses.ts';
 
 /**
  * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden page
@@ -51,4 +49,202 @@ export interface AgentState {
   readonly pid: number | null;
   /** Jobs of the user that are followed without being named; null if none are. */
   readonly watchMine: { readonly following: number; readonly waiting: number } | null;
+}
+
+/** What changed of the jobs: `whole` if these are all there are. */
+export interface JobsChange {
+  readonly whole: boolean;
+  readonly jobs: readonly JobSummary[];
+  readonly gone: readonly string[];
+  /** Of jobs of which nothing else changed: when they were last visited. */
+  readonly polledAt: Readonly<Record<string, number>>;
+}
+
+/** What a job is to the agent. */
+export type WatchState = 'watched' | 'ending' | 'ended' | 'settled';
+
+export interface JobSummary {
+  readonly jobId: string;
+  /** As the middleware tells them, if it does. */
+  readonly name: string | null;
+  readonly jobState: string | null;
+  /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
+  readonly phase: 'active' | 'over' | null;
+  readonly state: WatchState;
+  readonly source: 'config' | 'command' | 'mine';
+  readonly tasks: number;
+  /** It has tasks that are not known yet. */
+  readonly lookingForTasks: boolean;
+  readonly liveFiles: number;
+  readonly liveBytes: number;
+  readonly watchedAt: number;
+  /** Null while it never was. Lag is since min(polledAt, error.since), unless it is ended or settled. */
+  readonly polledAt: number | null;
+  readonly grownAt: number | null;
+  /** What changed last: growth, a state, a result. */
+  readonly changedAt: number;
+  /**
+   * Committed bytes of its live files at moments of the last hour, the oldest first, at most 61: closer together while it is
+   * young. From the last one until now nothing changed. The first one may be a little older.
+   */
+  readonly growth: readonly (readonly [at: number, bytes: number])[];
+  readonly results: ResultCounts | null;
+  /** The first failure of the job or of one of its files. */
+  readonly error: Trouble | null;
+  readonly failingFiles: number;
+  readonly inexactBytes: number;
+  readonly refusedEntries: number;
+}
+
+/** Null where results are off. `synced` is what is here, links included; `failed` includes refused names. */
+export interface ResultCounts {
+  readonly listed: number;
+  readonly synced: number;
+  readonly linked: number;
+  readonly inFlux: number;
+  readonly queued: number;
+  readonly failed: number;
+  readonly refused: number;
+  readonly leftOut: number;
+  readonly bytes: number;
+}
+
+export interface JobDetail extends JobSummary {
+  readonly taskList: readonly TaskDetail[];
+  /** Why no task is found, and what to do. */
+  readonly tasksHint: string | null;
+  /** ISO text as told; null if not told. */
+  readonly submitTime: string | null;
+  readonly startTime: string | null;
+  readonly endTime: string | null;
+  /** How results come: the last look at them, which runs while `endedAt` is null. */
+  readonly lastLook: {
+    readonly startedAt: number;
+    readonly updatedAt: number;
+    readonly endedAt: number | null;
+    readonly wanted: number;
+    readonly done: number;
+    readonly bytes: number;
+    readonly bytesPerSecond: number;
+    /** `soap` (the service, whichever its protocol), or the way of a direct transfer. */
+    readonly way: string | null;
+    /** Why files that should have come directly came by the service. */
+    readonly fallback: string | null;
+  } | null;
+}
+
+export interface TaskDetail {
+  readonly taskId: string;
+  readonly name: string | null;
+  readonly taskState: string | null;
+  readonly startTime: string | null;
+  readonly endTime: string | null;
+  readonly errorMessage: string | null;
+}
+
+/** What changed of the live files of a job: `whole` if these are all there are. */
+export interface FilesChange {
+  readonly jobId: string;
+  readonly whole: boolean;
+  readonly files: readonly FileState[];
+}
+
+export interface FileState {
+  readonly taskId: string;
+  readonly file: LiveFileName;
+  readonly version: string;
+  /** Generations so far, from 1. */
+  readonly generation: number;
+  /** Committed bytes. */
+  readonly bytes: number;
+  readonly exact: boolean;
+  readonly inexactBytes: number;
+  /** Proven against the raw bytes of the server, all of it. */
+  readonly verified: boolean;
+  readonly grownAt: number | null;
+  readonly error: Trouble | null;
+}
+
+/**
+ * A mirror grew, or a new generation began (another version: what the page has of it is a former one then). Fewer bytes
+ * of the same version: what was behind them is taken back.
+ */
+export interface FileLength {
+  /** `501/9001/stdout`. */
+  readonly file: string;
+  readonly version: string;
+  readonly bytes: number;
+  /** Lines are counted up to this byte; there are so many line ends before it. */
+  readonly counted: number;
+  readonly lines: number;
+}
+
+export interface ServiceState {
+  /** Of the file-transfer service. */
+  readonly address: string;
+  readonly protocol: 'soap' | 'rest';
+  /** What was learned of the server, by the name of the habit. */
+  readonly learned: readonly { readonly name: string; readonly value: string }[];
+  /** The last look at the service that tells of jobs; null where there is none. */
+  readonly jobService: {
+    readonly lookedAt: number | null;
+    readonly nextLookAt: number | null;
+    readonly failures: number;
+    readonly error: Trouble | null;
+    readonly listed: number | null;
+  } | null;
+  /** Calls at a time and a minute that the configuration allows. */
+  readonly concurrency: number;
+  readonly requestsPerMinute: number | null;
+  readonly disks: readonly Disk[];
+  /** What only the agent itself knows is told: this server runs within it. */
+  readonly withinAgent: boolean;
+}
+
+export interface Disk {
+  readonly name: 'mirror' | 'state';
+  readonly directory: string;
+  readonly freeBytes: number;
+  readonly totalBytes: number;
+}
+
+/** Since the start, the oldest first; the older they are the further apart, so that there are at most 1,440. */
+export interface Figures {
+  readonly startedAt: number;
+  readonly figures: readonly Figure[];
+}
+
+/**
+ * What was so at one moment, each ten seconds. The counts of `calls` are since the figure before (all of them together
+ * where older figures were thinned).
+ */
+export interface Figure {
+  readonly at: number;
+  /** Seconds that the counts are of. */
+  readonly seconds: number;
+  readonly liveBytes: number;
+  readonly watchedJobs: number;
+  readonly failingJobs: number;
+  readonly failingFiles: number;
+  readonly freeBytes: Readonly<Record<string, number>>;
+  /** Null where this server does not run within the agent. */
+  readonly agent: {
+    /** By operation. */
+    readonly calls: Readonly<Record<string, CallFigures>>;
+    /** Failed calls and sign-ins by the code of the failure. */
+    readonly failures: Readonly<Record<string, number>>;
+    readonly signIns: number;
+    /** Calls that wait for their turn now. */
+    readonly waiting: number;
+    readonly mirroredBytes: number;
+    readonly resultBytes: number;
+  } | null;
+}
+
+export interface CallFigures {
+  readonly calls: number;
+  readonly bytes: number;
+  /** All of them together, and the longest. */
+  readonly totalMs: number;
+  readonly longestMs: number;
 }

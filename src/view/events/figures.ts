@@ -1,9 +1,74 @@
-/** What was so each ten seconds since the start, in bounded memory: when it is full, each two become one. */
-import type { CallFigures, Figure } from '../contract/service.ts';
+/**
+ * What is noted all the time, whether a page is open or not, in bounded memory: the calls of the agent, the figures since the
+ * start, and how the live files of each job grew in the last hour.
+ */
+import fs from 'node:fs';
+import type { JobId } from '../../job.ts';
+import type { LiveSums } from '../../store/totals.ts';
+import type { CallFigures, Disk, Figure } from '../contract/events.ts';
+import type { OpenStore, ViewSettings } from '../settings.ts';
+
+export type AgentFigure = NonNullable<Figure['agent']>;
+
+/** A call or a sign-in that ended. */
+export interface CallEnd {
+  readonly operation: string;
+  readonly durationMs: number;
+  /** `ok`, or the code of the failure. */
+  readonly outcome: string;
+  readonly bytes: number;
+}
+
+/** What the running agent counts for the view, from one figure to the next. */
+export class AgentFigures {
+  #now = newCounts();
+
+  call({ operation, durationMs, outcome, bytes }: CallEnd): void {
+    const call = { calls: 1, bytes, totalMs: durationMs, longestMs: durationMs };
+    const before = this.#now.calls[operation];
+    this.#now.calls[operation] = before === undefined ? call : addCalls(before, call);
+    this.#ended(outcome);
+  }
+
+  signIn(outcome: string): void {
+    this.#now.signIns++;
+    this.#ended(outcome);
+  }
+
+  mirrored(bytes: number): void {
+    this.#now.mirroredBytes += bytes;
+  }
+
+  fetched(bytes: number): void {
+    this.#now.resultBytes += bytes;
+  }
+
+  /** Since it was last taken. `waiting`: calls that wait for their turn. */
+  take(waiting: number): AgentFigure {
+    const taken = { waiting, ...this.#now };
+    this.#now = newCounts();
+    return taken;
+  }
+
+  #ended(outcome: string): void {
+    const { failures } = this.#now;
+    // What was stopped did not fail.
+    if (outcome !== 'ok' && outcome !== 'aborted') failures[outcome] = (failures[outcome] ?? 0) + 1;
+  }
+}
+
+const newCounts = () => ({
+  calls: {} as Record<string, CallFigures>,
+  failures: {} as Record<string, number>,
+  signIns: 0,
+  mirroredBytes: 0,
+  resultBytes: 0,
+});
 
 export const FIGURE_MS = 10_000;
 const MOST_FIGURES = 1_440;
 
+/** When it is full, each two figures become one. */
 export class FigureHistory {
   readonly #most: number;
   #figures: Figure[] = [];
@@ -38,31 +103,19 @@ export class FigureHistory {
 function together(figures: readonly Figure[]): Figure {
   const last = figures.at(-1);
   if (last === undefined) throw new Error('no figure');
-  const agents = figures.flatMap(({ agent }) => agent ?? []);
-  return {
-    ...last,
-    seconds: sum(figures.map(({ seconds }) => seconds)),
-    agent:
-      last.agent === null
-        ? null
-        : {
-            waiting: last.agent.waiting,
-            calls: merged(
-              agents.map(({ calls }) => calls),
-              addCalls,
-            ),
-            failures: merged(
-              agents.map(({ failures }) => failures),
-              (a, b) => a + b,
-            ),
-            signIns: sum(agents.map(({ signIns }) => signIns)),
-            mirroredBytes: sum(agents.map(({ mirroredBytes }) => mirroredBytes)),
-            resultBytes: sum(agents.map(({ resultBytes }) => resultBytes)),
-          },
-  };
+  const seconds = figures.reduce((sum, figure) => sum + figure.seconds, 0);
+  const agent = last.agent && figures.flatMap((figure) => figure.agent ?? []).reduce(addAgents);
+  return { ...last, seconds, agent };
 }
 
-const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+const addAgents = (a: AgentFigure, b: AgentFigure): AgentFigure => ({
+  waiting: b.waiting,
+  calls: merged(a.calls, b.calls, addCalls),
+  failures: merged(a.failures, b.failures, (one, other) => one + other),
+  signIns: a.signIns + b.signIns,
+  mirroredBytes: a.mirroredBytes + b.mirroredBytes,
+  resultBytes: a.resultBytes + b.resultBytes,
+});
 
 const addCalls = (a: CallFigures, b: CallFigures): CallFigures => ({
   calls: a.calls + b.calls,
@@ -71,13 +124,147 @@ const addCalls = (a: CallFigures, b: CallFigures): CallFigures => ({
   longestMs: Math.max(a.longestMs, b.longestMs),
 });
 
-function merged<T>(records: readonly Readonly<Record<string, T>>[], add: (a: T, b: T) => T): Record<string, T> {
-  const all = new Map<string, T>();
-  for (const record of records) {
-    for (const [name, value] of Object.entries(record)) {
-      const before = all.get(name);
-      all.set(name, before === undefined ? value : add(before, value));
-    }
+function merged<T>(a: Readonly<Record<string, T>>, b: Readonly<Record<string, T>>, add: (a: T, b: T) => T) {
+  const all = new Map(Object.entries(a));
+  for (const [name, value] of Object.entries(b)) {
+    const before = all.get(name);
+    all.set(name, before === undefined ? value : add(before, value));
   }
   return Object.fromEntries(all);
+}
+
+/** Committed bytes at a moment, in milliseconds since 1970. */
+export type GrowthPoint = readonly [at: number, bytes: number];
+
+const HOUR_MS = 3_600_000;
+const MOST_POINTS = 60;
+
+/** How the live files of each job grew in the last hour: their committed bytes, in at most 60 points a job. */
+export class Growth {
+  readonly #curves = new Map<JobId, Curve>();
+
+  /** What is so now: every ten seconds, or whatever the pace is. */
+  add(sums: ReadonlyMap<JobId, LiveSums>, now: number): void {
+    for (const jobId of this.#curves.keys()) if (!sums.has(jobId)) this.#curves.delete(jobId);
+    for (const [jobId, { bytes }] of sums) {
+      const curve = this.#curves.get(jobId) ?? new Curve();
+      curve.add([now, bytes]);
+      this.#curves.set(jobId, curve);
+    }
+  }
+
+  /** The oldest first, `last` behind them; nothing changed since the last one, nor before the first one for an hour. */
+  of(jobId: JobId, last: GrowthPoint): GrowthPoint[] {
+    const points = this.#curves.get(jobId)?.points ?? [];
+    const [at, bytes] = points.at(-1) ?? [Number.NEGATIVE_INFINITY];
+    if (bytes !== last[1]) return [...points, [Math.max(at + 1, last[0]), last[1]]];
+    return points.length > 1 && points.at(-2)?.[1] === bytes ? points.slice(0, -1) : [...points];
+  }
+}
+
+/** Points of one job: where nothing changes two are enough, and when there are too many, each second one is dropped. */
+class Curve {
+  #points: GrowthPoint[] = [];
+  #leastMs = 0;
+
+  get points(): readonly GrowthPoint[] {
+    return this.#points;
+  }
+
+  add(point: GrowthPoint): void {
+    const [at, bytes] = point;
+    const [before, last] = this.#points.slice(-2);
+    const isFlat = last !== undefined && before?.[1] === bytes && last[1] === bytes;
+    // The last point is how it is now: it moves on until it is far enough from the one before.
+    if (isFlat || (before !== undefined && last !== undefined && last[0] - before[0] < this.#leastMs))
+      this.#points.pop();
+    this.#points.push(point);
+    while ((this.#points[1]?.[0] ?? at) < at - HOUR_MS) this.#points.shift();
+    if (this.#points.length <= MOST_POINTS) return;
+    this.#points = this.#points.filter((_, index) => index % 2 === 0 || index === this.#points.length - 1);
+    this.#leastMs = Math.max(
+      this.#leastMs * 2,
+      ((this.#points.at(-1)?.[0] ?? 0) - (this.#points[0]?.[0] ?? 0)) / MOST_POINTS,
+    );
+  }
+}
+
+export interface RecorderOptions {
+  readonly settings: ViewSettings;
+  readonly store: OpenStore;
+  /** What the agent counted since it was last asked; null where this is not its process. */
+  readonly agentFigure: () => Promise<AgentFigure | null>;
+  readonly onFigure: () => void;
+}
+
+export class Recorder {
+  readonly growth = new Growth();
+  readonly startedAt: number = Date.now();
+  readonly #options: RecorderOptions;
+  readonly #history = new FigureHistory();
+  readonly #timer: NodeJS.Timeout;
+  #last: Figure | undefined;
+  #takenAt = performance.now();
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#takeFigure(), FIGURE_MS);
+    void this.#takeFigure();
+  }
+
+  get figures(): readonly Figure[] {
+    return this.#history.all;
+  }
+
+  /** The one that was taken last. */
+  get lastFigure(): Figure | undefined {
+    return this.#last;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** A store that cannot be read leaves a gap: whoever looks is told of it. */
+  async #takeFigure(): Promise<void> {
+    const { settings, store, agentFigure, onFigure } = this.#options;
+    const agent = await agentFigure();
+    try {
+      const { totals } = store.get();
+      const { watchedJobs, failingJobs } = totals.watched();
+      const sums = totals.liveByJob();
+      const live = [...sums.values()];
+      this.growth.add(sums, Date.now());
+      const now = performance.now();
+      this.#last = {
+        at: Date.now(),
+        seconds: (now - this.#takenAt) / 1000,
+        liveBytes: live.reduce((sum, { bytes }) => sum + bytes, 0),
+        watchedJobs,
+        failingJobs,
+        failingFiles: live.reduce((sum, { failing }) => sum + failing, 0),
+        freeBytes: Object.fromEntries(disksOf(settings).map(({ name, freeBytes }) => [name, freeBytes])),
+        agent,
+      };
+      this.#takenAt = now;
+      this.#history.add(this.#last);
+      onFigure();
+    } catch {
+      store.close();
+    }
+  }
+}
+
+/** Without those that cannot be asked now. */
+export function disksOf({ mirrorDirectory, stateDirectory }: ViewSettings): Disk[] {
+  return [...diskOf('mirror', mirrorDirectory), ...diskOf('state', stateDirectory)];
+}
+
+function diskOf(name: Disk['name'], directory: string): Disk[] {
+  try {
+    const { bavail, blocks, bsize } = fs.statfsSync(directory);
+    return [{ name, directory, freeBytes: bavail * bsize, totalBytes: blocks * bsize }];
+  } catch {
+    return [];
+  }
 }

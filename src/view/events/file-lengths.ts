@@ -8,8 +8,8 @@ import path from 'node:path';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
 import { liveParts } from '../../mirror-paths.ts';
 import type { Contents } from '../content/contents.ts';
-import type { LineIndexes } from '../content/line-indexes.ts';
-import type { FileLength } from '../contract/files.ts';
+import type { LineIndexes } from '../content/line-index.ts';
+import type { FileLength } from '../contract/events.ts';
 import { Refused } from '../refused.ts';
 
 export interface FileLengthsOptions {
@@ -123,7 +123,7 @@ export class WatchedMirror {
       this.#bytes = bytes;
       // Told when what came is counted, or the first slice of it.
       const { signal } = this.#over;
-      indexes.count(this.#indexKey, content, { signal, onCounted: onChange }).then(onChange, () => {});
+      indexes.count(this.#indexKey, content, signal, onChange).then(onChange, () => {});
     } catch (error) {
       // It is not there yet, or the state cannot be read now: the next look may see it.
       if (!(error instanceof Refused)) onChange();

@@ -5,9 +5,8 @@ import { bytesPerSecond } from '../../store/result-syncs.ts';
 import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';
-import type { FileState } from '../contract/files.ts';
-import type { JobDetail, JobSummary } from '../contract/jobs.ts';
-import type { Growth } from './growth.ts';
+import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
+import type { Growth } from './figures.ts';
 
 const NO_FILES: LiveSums = { files: 0, tasks: 0, bytes: 0, failing: 0, error: null, inexactBytes: 0 };
 

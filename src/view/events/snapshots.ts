@@ -5,14 +5,9 @@
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
-import type { AgentState, Events } from '../contract/events.ts';
-import type { FileState } from '../contract/files.ts';
-import type { JobDetail, JobSummary } from '../contract/jobs.ts';
-import type { Disk, ServiceState } from '../contract/service.ts';
-import type { OpenStore } from '../open-store.ts';
-import type { ViewSettings } from '../settings.ts';
-import { disksOf } from './disks.ts';
-import type { Growth } from './growth.ts';
+import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
+import type { OpenStore, ViewSettings } from '../settings.ts';
+import { disksOf, type Growth } from './figures.ts';
 import { JobsView } from './jobs.ts';
 
 export interface SnapshotsOptions {

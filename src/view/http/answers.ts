@@ -1,9 +1,10 @@
-/** Answers that are made while they are sent. */
+/** Responses: bodies that are made while they are sent, and how a file is downloaded or previewed. */
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, Hono } from 'hono';
+import type { Content } from '../content/content.ts';
+import type { PreviewKind } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { bodyOf } from './body.ts';
 
 type WithBindings = { Bindings: HttpBindings };
 export type ViewApp = Hono<WithBindings>;
@@ -12,21 +13,110 @@ export type ViewContext = Context<WithBindings>;
 export interface StreamedOptions {
   readonly status?: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Called once, however it ends. */
+  /** Called once, however it ends: also if the page goes before the first piece. */
   readonly end: () => void;
 }
 
-/** One that cannot go on breaks off: nobody takes what came for all there is. */
+/**
+ * The next piece is made when the one before was taken. An answer that cannot go on breaks off its connection: what came is
+ * never mistaken for all of it.
+ */
 export function streamed(
   { onFailure }: ViewParts,
   { env }: ViewContext,
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   { status = 200, headers, end }: StreamedOptions,
 ): Response {
-  const broken = (error: unknown) => {
-    if (!(error instanceof Refused)) onFailure(error);
-    env.outgoing.destroy();
+  const iterator = Symbol.asyncIterator in pieces ? pieces[Symbol.asyncIterator]() : pieces[Symbol.iterator]();
+  let isOver = false;
+  const endOnce = () => {
+    if (!isOver) end();
+    isOver = true;
   };
-  const body = bodyOf(pieces, { end, broken });
+  const source = {
+    async pull(controller: ReadableStreamDefaultController<Uint8Array>) {
+      try {
+        const { done = false, value } = await iterator.next();
+        if (!done) return controller.enqueue(value);
+      } catch (error) {
+        // What was cancelled ends anyhow.
+        if (!isOver && !(error instanceof Refused)) onFailure(error);
+        if (!isOver) env.outgoing.destroy();
+      }
+      endOnce();
+      controller.close();
+    },
+    async cancel() {
+      endOnce();
+      await iterator.return?.();
+    },
+  };
+  const body = new ReadableStream(source, { highWaterMark: 0 });
   return new Response(body, { status, headers: { 'cache-control': 'no-store', ...headers } });
+}
+
+/** Values as lines of JSON. */
+export async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
+  for await (const value of values) yield Buffer.from(`${JSON.stringify(value)}\n`);
+}
+
+/** What a browser saves it as, whatever it is called (RFC 6266). */
+export function attachment(name: string): string {
+  const safe = name.toWellFormed().replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}/\\]/gu, '_');
+  const ascii = safe.replaceAll(/[^ !#-[\]-~]|["%]/g, '_');
+  const encoded = encodeURIComponent(safe).replaceAll(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16)}`,
+  );
+  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
+}
+
+/** [start, end) of one range; undefined for all of it, as where several are asked for. @throws Refused (416) */
+export function rangeOf(header: string | undefined, bytes: number): { start: number; end: number } | undefined {
+  const [, first, last] = /^bytes=([0-9]{0,16})-([0-9]{0,16})$/.exec(header ?? '') ?? [];
+  if (first === undefined || last === undefined || first + last === '') return undefined;
+  const start = first === '' ? Math.max(0, bytes - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? bytes : Math.min(bytes, Number(last) + 1);
+  if (start < end) return { start, end };
+  throw new Refused(416, `there are ${bytes} bytes`);
+}
+
+interface Known {
+  readonly kind: PreviewKind;
+  readonly type: string;
+  readonly begins: RegExp;
+}
+
+const PDF: Known = { kind: 'pdf', type: 'application/pdf', begins: /^%PDF-/ };
+const JPEG: Known = { kind: 'image', type: 'image/jpeg', begins: /^\xff\xd8\xff/ };
+const HTML: Known = { kind: 'html', type: 'text/html; charset=utf-8', begins: /^(?:\xef\xbb\xbf)?\s*</ };
+
+const KNOWN: Readonly<Record<string, Known>> = {
+  avif: { kind: 'image', type: 'image/avif', begins: /^....ftypavi/s },
+  bmp: { kind: 'image', type: 'image/bmp', begins: /^BM/ },
+  gif: { kind: 'image', type: 'image/gif', begins: /^GIF8[79]a/ },
+  htm: HTML,
+  html: HTML,
+  jpeg: JPEG,
+  jpg: JPEG,
+  pdf: PDF,
+  png: { kind: 'image', type: 'image/png', begins: /^\x89PNG\r\n/ },
+  svg: { kind: 'image', type: 'image/svg+xml', begins: /^(?:\xef\xbb\xbf)?\s*</ },
+  webp: { kind: 'image', type: 'image/webp', begins: /^RIFF....WEBP/s },
+};
+
+const BEGINNING_BYTES = 64;
+
+const extensionOf = (name: string) => /\.([a-z]{1,5})$/i.exec(name)?.[1]?.toLowerCase() ?? '';
+
+export function previewKindOf(name: string): PreviewKind {
+  const extension = extensionOf(name);
+  return extension === 'csv' || extension === 'tsv' ? 'csv' : (KNOWN[extension]?.kind ?? 'text');
+}
+
+/** Undefined if it is only shown as text. */
+export function previewTypeOf(content: Content): string | undefined {
+  const known = KNOWN[extensionOf(content.name)];
+  const beginning = content.read(0, Math.min(content.bytes, BEGINNING_BYTES)).toString('latin1');
+  return known?.begins.test(beginning) ? known.type : undefined;
 }

@@ -1,23 +1,20 @@
 /** The addresses of the view, for requests that passed its gate. */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { type Context, Hono } from 'hono';
 import { asJobtailError } from '../../errors.ts';
 import type { Refusal } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { HEADERS } from './access.ts';
 import type { ViewApp } from './answers.ts';
 import { addContents } from './content-routes.ts';
 import { addEvents } from './event-routes.ts';
-import type { PageFiles } from './page-files.ts';
+import { HEADERS } from './gate.ts';
 import { addResults } from './result-routes.ts';
 
-export interface AppOptions {
-  readonly parts: ViewParts;
-  readonly page: PageFiles;
-}
-
-export function appOf({ parts, page }: AppOptions): ViewApp {
-  const { onFailure } = parts;
+export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
   const app: ViewApp = new Hono();
 
   app.use(async (context, next) => {
@@ -36,7 +33,7 @@ export function appOf({ parts, page }: AppOptions): ViewApp {
     if (error instanceof Refused) return refused(context, error.status, error.refusal);
     const { code, message, hint } = asJobtailError(error);
     // What the store says is told by its streams, too.
-    if (code === 'internal') onFailure(error);
+    if (code === 'internal') parts.onFailure(error);
     return refused(context, code === 'internal' ? 500 : 503, {
       code,
       message,
@@ -66,4 +63,42 @@ function pageFile(context: Context, page: PageFiles, name: string): Response {
     ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
   };
   return context.body(new Uint8Array(isPacked ? file.packed : file.bytes), { headers });
+}
+
+interface PageFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly packed: Buffer;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.webmanifest': 'application/manifest+json',
+  '.woff2': 'font/woff2',
+};
+
+/** What the page is made of: read once, and handed out by name. Nothing else of the disk can be named. */
+export class PageFiles {
+  readonly #files = new Map<string, PageFile>();
+
+  constructor(directory: string) {
+    for (const name of fs.readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
+      const type = TYPES[path.extname(name)];
+      const file = path.join(directory, name);
+      if (type === undefined || !fs.statSync(file).isFile()) continue;
+      const bytes = fs.readFileSync(file);
+      this.#files.set(name, { type, bytes, packed: gzipSync(bytes) });
+    }
+  }
+
+  /** `index.html`, or `assets/NAME`. */
+  get(name: string): PageFile | undefined {
+    return this.#files.get(name);
+  }
 }

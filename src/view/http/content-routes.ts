@@ -1,22 +1,15 @@
 /** What is asked of one content: bytes, lines, matches and numbers. */
 import { keyText } from '../../job.ts';
-import { type Content, piecesOf } from '../content/content.ts';
+import { type Content, piecesOf, windowOf } from '../content/content.ts';
 import type { ContentName } from '../content/contents.ts';
-import { shapeAt } from '../content/numbers.ts';
-import { patternOf } from '../content/pattern.ts';
-import { windowOf } from '../content/window.ts';
-import type { LinesHeaders, Place } from '../contract/contents.ts';
+import { shapeAt, thinnedRows } from '../content/numbers.ts';
+import { matchesOf, patternOf } from '../content/search.ts';
+import type { LinesHeaders, Place } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
-import { Refused } from '../refused.ts';
-import { PREVIEW_POLICY } from './access.ts';
-import { streamed, type ViewApp, type ViewContext } from './answers.ts';
-import { jsonLines } from './body.ts';
-import { attachment, rangeOf } from './downloads.ts';
-import type { Limited } from './limits.ts';
-import { previewTypeOf } from './previews.ts';
+import { type Limited, Refused } from '../refused.ts';
+import { attachment, jsonLines, previewTypeOf, rangeOf, streamed, type ViewApp, type ViewContext } from './answers.ts';
+import { PREVIEW_POLICY } from './gate.ts';
 import { Query } from './query.ts';
-import { matchesOf } from './searches.ts';
-import { thinnedRows } from './thinned-rows.ts';
 
 const WINDOW = { least: 4 * 1024, usual: 256 * 1024, most: 1024 * 1024 } as const;
 /** Of a window, passed to the socket at a time. */
@@ -57,15 +50,19 @@ export function addContents(app: ViewApp, parts: ViewParts): void {
     const [line, byte] = [query.number('line'), query.number('byte')];
     if ((line === undefined) === (byte === undefined)) throw new Refused(400, 'line or byte, and not both');
     const release = parts.limits.take('searches');
+    let content: Content | undefined;
     try {
-      const content = contents.open(name);
+      content = contents.open(name);
       const key = indexKey(name, content);
       // Counting closes what it is given.
-      await indexes.count(key, contents.open({ ...name, version: content.version }), {
-        signal: context.req.raw.signal,
-      });
-      return using(content, () => context.json(placeOf(content, indexes.of(key), { line, byte })));
+      await indexes.count(key, contents.open({ ...name, version: content.version }), context.req.raw.signal);
+      const index = indexes.of(key);
+      const wanted = line ?? index.lineOf(content, Math.min(byte ?? 0, content.bytes)) ?? 0;
+      const found = Math.min(wanted, index.lines);
+      const place: Place = { version: content.version, line: found, byte: index.startOf(content, found) ?? 0 };
+      return context.json(place);
     } finally {
+      content?.close();
       release();
     }
   });
@@ -124,26 +121,6 @@ function* slicesOf(bytes: Uint8Array): Generator<Uint8Array> {
 /** Under which the lines of a version of a content are counted. */
 function indexKey(name: ContentName, { version }: Content): string {
   return `${name.jobId}/${'live' in name ? keyText(name.live) : `results/${name.result}`}/${version}`;
-}
-
-interface LineOrByte {
-  readonly line: number | undefined;
-  readonly byte: number | undefined;
-}
-
-function placeOf(content: Content, index: ReturnType<ViewParts['indexes']['of']>, { line, byte }: LineOrByte): Place {
-  const wanted = line ?? index.lineOf(content, Math.min(byte ?? 0, content.bytes)) ?? 0;
-  const found = Math.min(wanted, index.lines);
-  return { version: content.version, line: found, byte: index.startOf(content, found) ?? 0 };
-}
-
-/** What is said of a content that is open meanwhile. */
-function using<T>(content: Content, work: (content: Content) => T): T {
-  try {
-    return work(content);
-  } finally {
-    content.close();
-  }
 }
 
 /** Opens what is asked for and takes a place for it; both are given back when the answer is over. */

@@ -1,17 +1,9 @@
 /** The streams of events: what a page looks at, as it changes. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Events, Figure, JobSummary } from '../contract/events.ts';
 import type { Listener } from '../events/changes.ts';
-import {
-  agentTopic,
-  figuresTopic,
-  jobsTopic,
-  jobTopic,
-  lengthTopic,
-  type Message,
-  serviceTopic,
-  type Topic,
-  troubleTopic,
-} from '../events/topics.ts';
+import type { Recorder } from '../events/figures.ts';
+import type { ShownJob, Snapshots } from '../events/snapshots.ts';
 import { STATE, type ViewParts } from '../parts.ts';
 import { streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
@@ -33,12 +25,12 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
     const watched = files.map(({ jobId, live }) => lengths.look(jobId, live));
     snapshots.look();
     const topics: Topic[] = [
-      troubleTopic(snapshots),
-      agentTopic(snapshots),
+      whenOther('trouble', () => snapshots.trouble, 'null'),
+      whenOther('agent', () => snapshots.agent()),
       ...(query.flag('jobs') ? [jobsTopic(snapshots)] : []),
       ...jobs.map((jobId) => jobTopic(snapshots, jobId)),
-      ...watched.map(lengthTopic),
-      ...(query.flag('service') ? [serviceTopic(snapshots), figuresTopic(recorder)] : []),
+      ...watched.map((mirror) => whenOther('length', () => mirror.state)),
+      ...(query.flag('service') ? [whenOther('service', () => snapshots.service()), figuresTopic(recorder)] : []),
     ];
     const listener = parts.changes.listen([STATE, ...watched.map(({ name }) => name)]);
     const end = () => {
@@ -65,3 +57,85 @@ async function* told({ settings }: ViewParts, topics: readonly Topic[], listener
 
 const textOf = (messages: readonly Message[]) =>
   Buffer.from(messages.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join(''));
+
+type Message = { [Name in keyof Events]: readonly [Name, Events[Name]] }[keyof Events];
+
+/** What a stream can be about: all of it at the first call, then what changed since the last one. */
+type Topic = () => Message[];
+
+/** A value that is sent as a whole when its JSON is another than before. */
+function whenOther<Name extends keyof Events>(
+  name: Name,
+  value: () => Events[Name] | undefined,
+  sentBefore = '',
+): Topic {
+  let seen: unknown;
+  let sent = sentBefore;
+  return () => {
+    const now = value();
+    // Most of the time it is the very same.
+    if (now === undefined || now === seen) return [];
+    seen = now;
+    const text = JSON.stringify(now);
+    if (text === sent) return [];
+    sent = text;
+    return [[name, now] as unknown as Message];
+  };
+}
+
+export function jobTopic(snapshots: Pick<Snapshots, 'trouble' | 'job'>, jobId: JobSummary['jobId']): Topic {
+  const missing = whenOther('missing', () => (snapshots.trouble === null ? { jobId } : undefined));
+  const job = whenOther('job', () => snapshots.job(jobId)?.detail);
+  let said: ReadonlyMap<string, string> = new Map();
+  let seen: unknown;
+  return () => {
+    const files = snapshots.job(jobId)?.files;
+    if (files === undefined) return missing();
+    if (files === seen) return [];
+    seen = files;
+    const now = new Map(files.map((file) => [`${file.taskId}/${file.file}`, JSON.stringify(file)]));
+    // One that is gone is not among those that changed: all the others follow.
+    const whole = said.size === 0 || [...said.keys()].some((key) => !now.has(key));
+    const fresh = files.filter(
+      ({ taskId, file }) => whole || said.get(`${taskId}/${file}`) !== now.get(`${taskId}/${file}`),
+    );
+    const change: Message[] =
+      fresh.length > 0 || (whole && said.size > 0) ? [['files', { jobId, whole, files: fresh }]] : [];
+    said = now;
+    return [...job(), ...change];
+  };
+}
+
+/** What of a job changes at every visit is said in short. */
+function jobsTopic(snapshots: Snapshots): Topic {
+  let seen: ReadonlyMap<string, ShownJob> | undefined;
+  return () => {
+    const now = snapshots.jobs();
+    if (now === undefined || now === seen) return [];
+    const before = seen;
+    seen = now;
+    const all = [...now.values()];
+    if (before === undefined)
+      return [['jobs', { whole: true, jobs: all.map(({ job }) => job), gone: [], polledAt: {} }]];
+    const jobs = all.filter(({ job, text }) => before.get(job.jobId)?.text !== text).map(({ job }) => job);
+    const gone = [...before.keys()].filter((jobId) => !now.has(jobId));
+    const same = all.filter(({ job, text }) => {
+      const old = before.get(job.jobId);
+      return old?.text === text && old.job.polledAt !== job.polledAt;
+    });
+    const polledAt = Object.fromEntries(same.map(({ job }) => [job.jobId, job.polledAt ?? 0]));
+    if (jobs.length + gone.length + same.length === 0) return [];
+    return [['jobs', { whole: false, jobs, gone, polledAt }]];
+  };
+}
+
+function figuresTopic(recorder: Recorder): Topic {
+  let said: Figure | undefined;
+  return () => {
+    const { startedAt, figures, lastFigure } = recorder;
+    if (lastFigure === undefined || said === lastFigure) return [];
+    const isFirst = said === undefined;
+    said = lastFigure;
+    return [isFirst ? ['figures', { startedAt, figures }] : ['figure', lastFigure]];
+  };
+}

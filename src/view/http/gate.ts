@@ -1,65 +1,97 @@
 /**
- * What every request passes before anything is made of it: its method, the name of the server, its origin and its session.
- * All of it is synchronous, so that a flood of strangers costs an answer of some bytes each.
+ * What every request passes before anything is made of it: its connection, its method, the name of the server, its origin
+ * and its session. All of it is synchronous, so that a flood of strangers costs an answer of some bytes each.
  */
+import { createHash } from 'node:crypto';
 import type http from 'node:http';
+import net, { type Socket } from 'node:net';
 import type { Refusal } from '../contract/addresses.ts';
-import { endpointOf, isNonce } from '../proof.ts';
 import { Refused } from '../refused.ts';
 import type { ViewSettings } from '../settings.ts';
-import { cookieName, HEADERS, isOwnHost, isOwnOrigin } from './access.ts';
-import type { Connections } from './connections.ts';
-import type { Sessions } from './sessions.ts';
+import { endpointOf, isNonce, type Sessions } from '../token.ts';
 
 export interface GateOptions {
+  readonly server: http.Server;
   readonly settings: ViewSettings;
   readonly sessions: Sessions;
-  readonly connections: Connections;
   /** Where it listens: the port, or the path of the socket. */
   readonly place: () => number | string;
-  /** Answers a request of a session. */
-  readonly answer: (request: http.IncomingMessage, response: http.ServerResponse) => unknown;
 }
 
-type Answering = Pick<GateOptions, 'settings' | 'sessions' | 'place'>;
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #connections: Connections;
 
-export function gateOf({ connections, answer, ...options }: GateOptions) {
-  return (request: http.IncomingMessage, response: http.ServerResponse): void => {
-    if (!connections.begin(request, response)) return;
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#connections = new Connections(options.server);
+  }
+
+  /** Whether it is a request of a session; any other is answered here: an entry, a challenge, or a refusal. */
+  lets(request: http.IncomingMessage, response: http.ServerResponse): boolean {
+    if (!this.#connections.begin(request, response)) return false;
     try {
-      if (isAnswered(request, response, options)) return;
+      if (this.#isAnswered(request, response)) return false;
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       refuse(response, error.status, error.refusal);
-      return;
+      return false;
     }
-    connections.admit(request.socket);
-    answer(request, response);
-  };
-}
+    this.#connections.admit(request.socket);
+    return true;
+  }
 
-/** Whether that was all: an entry, a challenge, or a refusal. */
-function isAnswered(request: http.IncomingMessage, response: http.ServerResponse, options: Answering): boolean {
-  const { sessions, settings, place } = options;
-  const [pathname = '', search = ''] = (request.url ?? '').split('?', 2);
-  const isPage = pathname === '/';
-  requireOwn(request, settings, isPage);
-  if (pathname === '/api/hello') {
-    hello(request, response, new URLSearchParams(search).get('nonce') ?? '', options);
+  #isAnswered(request: http.IncomingMessage, response: http.ServerResponse): boolean {
+    const { sessions, settings } = this.#options;
+    const [pathname = '', search = ''] = (request.url ?? '').split('?', 2);
+    const isPage = pathname === '/';
+    requireOwn(request, settings, isPage);
+    if (pathname === '/api/hello') {
+      this.#hello(request, response, new URLSearchParams(search).get('nonce') ?? '');
+      return true;
+    }
+    const cookies = cookiesIn(request.headers.cookie, this.#cookieName);
+    const bearer = /^Bearer ([A-Za-z0-9_-]+)$/.exec(request.headers.authorization ?? '')?.[1];
+    const isAdmitted = sessions.admits({ cookies, bearer });
+    const ticket = isPage ? new URLSearchParams(search).get('ticket') : null;
+    const session = ticket === null ? undefined : sessions.enter(ticket);
+    if (session !== undefined || (ticket !== null && isAdmitted)) {
+      this.#enter(request, response, session);
+      return true;
+    }
+    if (isAdmitted) return false;
+    if (isPage) send(response, 401, HTML, NO_SESSION_PAGE);
+    else refuse(response, 401, NO_SESSION);
     return true;
   }
-  const cookies = cookiesIn(request.headers.cookie, cookieName(place()));
-  const isAdmitted = sessions.admits({ cookies, bearer: bearerIn(request.headers.authorization) });
-  const ticket = isPage ? new URLSearchParams(search).get('ticket') : null;
-  const session = ticket === null ? undefined : sessions.enter(ticket);
-  if (session !== undefined || (ticket !== null && isAdmitted)) {
-    enter(request, response, session, options);
-    return true;
+
+  /** Proves that this server has the token: `agent view` prints no link before. @throws Refused (400) */
+  #hello({ socket }: http.IncomingMessage, response: http.ServerResponse, nonce: string): void {
+    if (!isNonce(nonce)) throw new Refused(400, 'expected a nonce');
+    const at = this.#options.place();
+    const endpoint = typeof at === 'string' ? at : endpointOf(socket.localAddress, socket.localPort);
+    const proof = this.#options.sessions.hello({ nonce, endpoint });
+    send(response, 200, { 'content-type': 'application/json' }, JSON.stringify(proof));
   }
-  if (isAdmitted) return false;
-  if (isPage) send(response, 401, HTML, NO_SESSION_PAGE);
-  else refuse(response, 401, NO_SESSION);
-  return true;
+
+  /**
+   * The link with a ticket: the cookie of a session is made, and the ticket goes from the address. Not a redirect: a browser
+   * that came from elsewhere, as from a message with the link, would not send the new cookie with the request after one.
+   */
+  #enter({ headers }: http.IncomingMessage, response: http.ServerResponse, session: string | undefined): void {
+    const { publicUrl } = this.#options.settings;
+    const isSecure = publicUrl?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
+    // Without a path it is for where the page is, whatever a proxy puts before it.
+    const cookie = `${this.#cookieName}=${session}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+    send(response, 200, { ...HTML, ...(session === undefined ? {} : { 'set-cookie': cookie }) }, ENTERED);
+  }
+
+  /** A browser sends a cookie to every port of a host: each server has its own name for it. */
+  get #cookieName(): string {
+    const place = this.#options.place();
+    const suffix = typeof place === 'number' ? place : createHash('sha256').update(place).digest('hex').slice(0, 8);
+    return `jobtail-view-${suffix}`;
+  }
 }
 
 /** @throws Refused if it is no request of a page of this server, or of a person or a program without a page */
@@ -71,35 +103,6 @@ function requireOwn({ method, headers }: http.IncomingMessage, origins: ViewSett
   const site = isPage ? 'none' : (headers['sec-fetch-site'] ?? 'none');
   if (!isOwnOrigin(origin, host, origins) || (site !== 'same-origin' && site !== 'none'))
     throw new Refused(403, 'this is a request of a page of another origin');
-}
-
-/** Proves that this server has the token: `agent view` prints no link before. @throws Refused (400) */
-function hello(
-  { socket }: http.IncomingMessage,
-  response: http.ServerResponse,
-  nonce: string,
-  { sessions, place }: Answering,
-): void {
-  if (!isNonce(nonce)) throw new Refused(400, 'expected a nonce');
-  const at = place();
-  const endpoint = typeof at === 'string' ? at : endpointOf(socket.localAddress, socket.localPort);
-  send(response, 200, { 'content-type': 'application/json' }, JSON.stringify(sessions.hello({ nonce, endpoint })));
-}
-
-/**
- * The link with a ticket: the cookie of a session is made, and the ticket goes from the address. Not a redirect: a browser
- * that came from elsewhere, as from a message with the link, would not send the new cookie with the request after one.
- */
-function enter(
-  { headers }: http.IncomingMessage,
-  response: http.ServerResponse,
-  session: string | undefined,
-  { settings, place }: Answering,
-): void {
-  const isSecure = settings.publicUrl?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
-  // Without a path it is for where the page is, whatever a proxy puts before it.
-  const cookie = `${cookieName(place())}=${session}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
-  send(response, 200, { ...HTML, ...(session === undefined ? {} : { 'set-cookie': cookie }) }, ENTERED);
 }
 
 function refuse(response: http.ServerResponse, status: number, refusal: Refusal): void {
@@ -125,9 +128,6 @@ function cookiesIn(header: string | undefined, name: string): string[] {
   });
 }
 
-const bearerIn = (header: string | undefined): string | undefined =>
-  /^Bearer ([A-Za-z0-9_-]+)$/.exec(header ?? '')?.[1];
-
 const HOST_HINT = 'use the address that agent view prints; behind a proxy, set view.publicUrl';
 const NO_SESSION: Refusal = {
   code: 'no-session',
@@ -143,3 +143,112 @@ const NO_SESSION_PAGE = document(
     '<p>A link opens the view once, within a minute. A session ends when the view starts again.</p>',
 );
 const ENTERED = document('<meta http-equiv="refresh" content="0; url=./">', '<p><a href="./">The view</a></p>');
+
+type Origins = Pick<ViewSettings, 'listen' | 'publicUrl'>;
+
+/**
+ * Whether a request may name the server so: by a number, as `localhost`, by the name that it listens at, or by that of the
+ * proxy before it. A number cannot be made to point elsewhere; any other name can (DNS rebinding).
+ */
+function isOwnHost(host: string | undefined, { listen, publicUrl }: Origins): boolean {
+  const name = nameIn(host);
+  if (name === undefined) return false;
+  if (publicUrl !== null && name === new URL(publicUrl).hostname) return true;
+  return (
+    net.isIP(name.replace(/^\[(.*)\]$/, '$1')) > 0 ||
+    name === 'localhost' ||
+    ('host' in listen && name === listen.host.toLowerCase())
+  );
+}
+
+/** Whether a request comes from a page of this server; programs and typed addresses name no origin. */
+function isOwnOrigin(origin: string | undefined, host: string | undefined, { publicUrl }: Origins): boolean {
+  if (origin === undefined) return true;
+  if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;
+  return host !== undefined && (origin === `http://${host}` || origin === `https://${host}`);
+}
+
+/** In lower case, without the port. */
+function nameIn(host: string | undefined): string | undefined {
+  return /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?$/.exec(host?.toLowerCase() ?? '')?.[1];
+}
+
+/** What the page may do: load its own files, ask its own server, and show what is previewed in a frame. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob: data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "frame-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** What a preview may do: nothing but to look as it does. */
+export const PREVIEW_POLICY =
+  "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
+
+/** Of every answer that says nothing else. */
+export const HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': PAGE_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=()',
+  'x-robots-tag': 'noindex',
+};
+
+/** The maximum of connections without a session, and as many with one. */
+const MAX_CONNECTIONS = 256;
+
+/**
+ * However many connections strangers hold, there is room for a browser with a session; and a connection has one request at
+ * a time: hundreds can come in one packet, and each would take its memory before the first is answered.
+ */
+class Connections {
+  /** Those that showed no session yet, the oldest first. */
+  readonly #strangers = new Set<Socket>();
+  /** Those that did, the one longest without a request first. */
+  readonly #admitted = new Set<Socket>();
+  readonly #busy = new Set<Socket>();
+
+  constructor(server: http.Server) {
+    server.on('connection', (socket: Socket) => {
+      this.#strangers.add(socket);
+      socket.once('close', () => {
+        for (const sockets of [this.#strangers, this.#admitted, this.#busy]) sockets.delete(socket);
+      });
+      const [oldest] = this.#strangers;
+      if (this.#strangers.size > MAX_CONNECTIONS) oldest?.destroy();
+    });
+  }
+
+  /** Whether a request may be looked at. A second one before the answer to the first ends the connection. */
+  begin({ socket }: http.IncomingMessage, response: http.ServerResponse): boolean {
+    if (socket.destroyed) return false;
+    if (this.#busy.has(socket)) {
+      socket.destroy();
+      return false;
+    }
+    this.#busy.add(socket);
+    const end = () => void this.#busy.delete(socket);
+    response.once('finish', end).once('close', end);
+    return true;
+  }
+
+  /** Its request showed a session. */
+  admit(socket: Socket): void {
+    this.#strangers.delete(socket);
+    this.#admitted.delete(socket);
+    this.#admitted.add(socket);
+    if (this.#admitted.size <= MAX_CONNECTIONS) return;
+    // A stream that is read goes on.
+    const idle = [...this.#admitted].find((each) => !this.#busy.has(each));
+    (idle ?? socket).destroy();
+  }
+}

@@ -6,12 +6,10 @@ import { inSlices } from '../../slices.ts';
 import type { LevelEntry } from '../../store/result-files.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import { type Content, piecesOf } from '../content/content.ts';
-import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/results.ts';
+import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/addresses.ts';
 import type { ViewParts } from '../parts.ts';
 import { Refused } from '../refused.ts';
-import { streamed, type ViewApp } from './answers.ts';
-import { attachment } from './downloads.ts';
-import { previewKindOf } from './previews.ts';
+import { attachment, previewKindOf, streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
 const MOST_ENTRIES = 500;
@@ -20,7 +18,7 @@ export function addResults(app: ViewApp, parts: ViewParts): void {
   app.get('/api/results', (context) => {
     const query = new Query(context.req.url);
     const under = directoryOf(query);
-    return context.json(entriesOf(parts, { jobId: query.job(), under, after: query.text('after') ?? '' }));
+    return context.json(entriesOf(parts, query.job(), under, query.text('after') ?? ''));
   });
 
   app.get('/api/archive', (context) => {
@@ -45,20 +43,13 @@ function directoryOf(query: Query): string {
   return under;
 }
 
-interface Level {
-  readonly jobId: JobId;
-  readonly under: string;
-  readonly after: string;
-}
-
-function entriesOf(parts: ViewParts, { jobId, under, after }: Level): ResultEntries {
+function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {
   const { results } = parts.store.get();
   const found = results.level(jobId, { under, after, most: MOST_ENTRIES + 1 });
   const byName = new Map<string, LevelEntry[]>();
   for (const entry of found) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry]);
   // Names that begin with a slash have nothing before it to be looked at.
-  if (byName.size === 1 && byName.has(`${under}/`) && after === '')
-    return entriesOf(parts, { jobId, under: `${under}/`, after });
+  if (byName.size === 1 && byName.has(`${under}/`) && after === '') return entriesOf(parts, jobId, `${under}/`, after);
   const names = [...byName].slice(0, MOST_ENTRIES);
   const entries = names.map(([name, rows]) => {
     const row = rows[0]?.isDirectory === 1 ? undefined : results.get(jobId, name);

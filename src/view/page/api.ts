@@ -1,6 +1,5 @@
 /** Questions to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
-import type { Refusal } from '../contract/addresses.ts';
-import type { ContentQuery, Place } from '../contract/contents.ts';
+import type { ContentQuery, Place, Refusal } from '../contract/addresses.ts';
 
 /** What the server, or the way to it, said instead of an answer. */
 export class Refused extends Error {

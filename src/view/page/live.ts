@@ -2,10 +2,18 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { AgentState, Events, Looks } from '../contract/events.ts';
-import type { FileLength, FileState } from '../contract/files.ts';
-import type { JobDetail, JobSummary } from '../contract/jobs.ts';
-import type { Figure, Figures, ServiceState } from '../contract/service.ts';
+import type {
+  AgentState,
+  Events,
+  Figure,
+  Figures,
+  FileLength,
+  FileState,
+  JobDetail,
+  JobSummary,
+  Looks,
+  ServiceState,
+} from '../contract/events.ts';
 import { address } from './api.ts';
 
 /** `open`: everything is current. `lost`: it is tried again. `refused`: the session is over, or there was none. */

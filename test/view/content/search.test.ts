@@ -3,8 +3,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Match, type Pattern, type PatternOptions, patternOf } from '../../../src/view/content/pattern.ts';
-import { searchBackward, searchForward } from '../../../src/view/content/search.ts';
+import {
+  type Match,
+  type Pattern,
+  type PatternOptions,
+  patternOf,
+  searchBackward,
+  searchForward,
+} from '../../../src/view/content/search.ts';
 import { Refused } from '../../../src/view/refused.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-memory-source.ts';

@@ -1,7 +1,7 @@
 /** Windows of lines: whatever the bytes and wherever they are cut, every byte comes once, and a line is whole where it fits. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Window, windowOf } from '../../../src/view/content/window.ts';
+import { type Window, windowOf } from '../../../src/view/content/content.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { sourceOf } from '../../support/view-memory-source.ts';
 

@@ -2,10 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobId } from '../../../src/job.ts';
 import type { LiveSums } from '../../../src/store/totals.ts';
-import type { Figure } from '../../../src/view/contract/service.ts';
-import { AgentFigures } from '../../../src/view/events/agent-figures.ts';
-import { FigureHistory } from '../../../src/view/events/figures.ts';
-import { Growth } from '../../../src/view/events/growth.ts';
+import type { Figure } from '../../../src/view/contract/events.ts';
+import { AgentFigures, FigureHistory, Growth } from '../../../src/view/events/figures.ts';
 
 const figure = (at: number): Figure => ({
   ...{ at, seconds: 10, liveBytes: at, watchedJobs: 1, failingJobs: 0, failingFiles: 0, freeBytes: { state: at } },

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { JobId, LiveFileName, TaskId } from '../../../src/job.ts';
 import type { Snapshots } from '../../../src/view/events/snapshots.ts';
-import { jobTopic } from '../../../src/view/events/topics.ts';
+import { jobTopic } from '../../../src/view/http/event-routes.ts';
 
 type Shown = NonNullable<ReturnType<Snapshots['job']>>;
 

@@ -1,5 +1,5 @@
 /** Where the bytes of an opened content come from in a browser: the server, and the frames of the screen. */
-import type { ContentQuery } from '../../contract/contents.ts';
+import type { ContentQuery } from '../../contract/addresses.ts';
 import { askPlace, askStretch } from '../api.ts';
 import type { ByteSource } from './open-file.ts';
 

@@ -1,7 +1,6 @@
 /** The numbers of all lines that are like one, as the server finds them, and as the content grows. */
 import { type Signal, signal } from '@preact/signals';
-import type { ContentQuery } from '../../contract/contents.ts';
-import type { NumbersLine } from '../../contract/searches.ts';
+import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';
 import { address, askLines, type Refused } from '../api.ts';
 
 /** Points of a curve; more than a screen is wide. */

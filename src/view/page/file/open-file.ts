@@ -3,7 +3,7 @@
  * One request at a time; what grows faster than it can be shown is skipped, never queued.
  */
 import { type Signal, signal } from '@preact/signals';
-import type { FileLength } from '../../contract/files.ts';
+import type { FileLength } from '../../contract/events.ts';
 import type { Refused, Stretch } from '../api.ts';
 import { TextWindow } from './text-window.ts';
 

@@ -1,7 +1,6 @@
 /** A search over a whole content: done by the server, told while it goes on. */
 import { computed, type Signal, signal } from '@preact/signals';
-import type { ContentQuery } from '../../contract/contents.ts';
-import type { SearchLine } from '../../contract/searches.ts';
+import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
 import { decode } from '../text/decode.ts';
 

@@ -1,7 +1,6 @@
 /** The live files of a job, by task: how long they are, which of them grow, and what stands beside each other. */
 import { useEffect, useRef } from 'preact/hooks';
-import type { FileState } from '../../contract/files.ts';
-import type { JobDetail, TaskDetail } from '../../contract/jobs.ts';
+import type { FileState, JobDetail, TaskDetail } from '../../contract/events.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';

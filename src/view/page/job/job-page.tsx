@@ -1,7 +1,7 @@
 /** One job: what it is, its live files, its results. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { JobDetail } from '../../contract/jobs.ts';
+import type { JobDetail } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Failure, JobState, Outside } from '../parts/words.tsx';

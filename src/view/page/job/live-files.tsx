@@ -1,7 +1,7 @@
 /** The live files of a job: a list of all, and some of them side by side. */
 import { useMemo, useRef } from 'preact/hooks';
-import type { LiveFileName } from '../../contract/contents.ts';
-import type { FileState } from '../../contract/files.ts';
+import type { LiveFileName } from '../../contract/addresses.ts';
+import type { FileState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
 import { FileList } from './file-list.tsx';

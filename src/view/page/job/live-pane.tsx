@@ -1,8 +1,8 @@
 /** One live file that is open. */
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useMemo } from 'preact/hooks';
-import type { Generations, LiveFileName } from '../../contract/contents.ts';
-import type { FileState } from '../../contract/files.ts';
+import type { Generations, LiveFileName } from '../../contract/addresses.ts';
+import type { FileState } from '../../contract/events.ts';
 import { address, askJson } from '../api.ts';
 import type { OpenFile } from '../file/open-file.ts';
 import { useLive } from '../live.ts';

@@ -1,7 +1,7 @@
 /** How far a task is, as the last line of its progress file says it. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { FileState } from '../../contract/files.ts';
+import type { FileState } from '../../contract/events.ts';
 import { askStretch } from '../api.ts';
 import { ProgressBar } from '../parts/bar.tsx';
 import { Outside } from '../parts/words.tsx';

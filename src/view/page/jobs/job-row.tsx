@@ -1,5 +1,5 @@
 /** One job of the list. */
-import type { JobSummary, ResultCounts } from '../../contract/jobs.ts';
+import type { JobSummary, ResultCounts } from '../../contract/events.ts';
 import { Shares } from '../parts/bar.tsx';
 import { Failure, JobState, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';

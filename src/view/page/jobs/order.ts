@@ -1,5 +1,5 @@
 /** Which jobs are shown, in which order. */
-import type { JobSummary } from '../../contract/jobs.ts';
+import type { JobSummary } from '../../contract/events.ts';
 
 /** What changed within the same minute keeps its order: rows that grow would change places all the time. */
 const SAME_MS = 60_000;

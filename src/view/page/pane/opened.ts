@@ -1,6 +1,6 @@
 /** One opened content: what of it is here, what is looked for in it, what somebody chose of it. */
 import { effect, signal } from '@preact/signals';
-import type { ContentQuery } from '../../contract/contents.ts';
+import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes, askPlace, Refused } from '../api.ts';
 import { browserSource } from '../file/browser-source.ts';
 import { OpenFile, type Opening } from '../file/open-file.ts';

@@ -1,7 +1,7 @@
 /** One opened content: its rows, and all that can be done with them. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { ContentQuery } from '../../contract/contents.ts';
+import type { ContentQuery } from '../../contract/addresses.ts';
 import type { OpenFile, Opening } from '../file/open-file.ts';
 import { focusOn, onPaneKey, openSearch, takeLooseKeys } from './keys.ts';
 import { Notices } from './notices.tsx';

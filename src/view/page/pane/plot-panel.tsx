@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
-import type { ContentQuery } from '../../contract/contents.ts';
+import type { ContentQuery } from '../../contract/addresses.ts';
 import { Numbers } from '../file/numbers.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';

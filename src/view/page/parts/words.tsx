@@ -1,8 +1,7 @@
 /** Text from outside, states and failures, as they stand anywhere on the page. */
-
 import { printable } from '../../../printable.ts';
 import type { Trouble } from '../../contract/addresses.ts';
-import type { JobSummary } from '../../contract/jobs.ts';
+import type { JobSummary } from '../../contract/events.ts';
 import { Icon } from './icon.tsx';
 
 /** A name or a message: one line of text that nothing in it turns round. */

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useMemo } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
-import type { ContentQuery } from '../../contract/contents.ts';
+import type { ContentQuery } from '../../contract/addresses.ts';
 import { askStretch } from '../api.ts';
 import { PlotPanel } from '../pane/plot-panel.tsx';
 import { Icon } from '../parts/icon.tsx';

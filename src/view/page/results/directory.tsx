@@ -1,7 +1,7 @@
 /** One directory of the results, and those below it that somebody opened. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/results.ts';
+import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
 import { Icon } from '../parts/icon.tsx';
 import { Failure, Outside } from '../parts/words.tsx';

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
-import type { ResultFile } from '../../contract/results.ts';
+import type { ResultFile } from '../../contract/addresses.ts';
 import { address } from '../api.ts';
 import { Pane } from '../pane/pane.tsx';
 import { IconButton } from '../parts/button.tsx';

@@ -1,8 +1,8 @@
 /** The results of a job: a tree of what is listed, and one of them opened beside it. */
 import { useSignal } from '@preact/signals';
 import { useCallback } from 'preact/hooks';
-import type { JobDetail } from '../../contract/jobs.ts';
-import type { ResultFile } from '../../contract/results.ts';
+import type { ResultFile } from '../../contract/addresses.ts';
+import type { JobDetail } from '../../contract/events.ts';
 import { address } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { useLive } from '../live.ts';

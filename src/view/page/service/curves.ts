@@ -1,5 +1,5 @@
 /** Figures of the agent as columns of a plot: the time in seconds, then a column for each curve. */
-import type { Figure } from '../../contract/service.ts';
+import type { Figure } from '../../contract/events.ts';
 
 export interface Curves {
   readonly names: readonly string[];

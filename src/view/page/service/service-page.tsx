@@ -1,8 +1,7 @@
 /** The service behind the agent, and the agent: as figures over the time since its start. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { AgentState } from '../../contract/events.ts';
-import type { Disk, Figure, ServiceState } from '../../contract/service.ts';
+import type { AgentState, Disk, Figure, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { Shares } from '../parts/bar.tsx';
 import { Plot } from '../parts/plot.tsx';

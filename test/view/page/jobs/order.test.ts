@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobSummary } from '../../../../src/view/contract/jobs.ts';
+import type { JobSummary } from '../../../../src/view/contract/events.ts';
 import { matches, ordered } from '../../../../src/view/page/jobs/order.ts';
 
 const job = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({

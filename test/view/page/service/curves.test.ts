@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Figure } from '../../../../src/view/contract/service.ts';
+import type { Figure } from '../../../../src/view/contract/events.ts';
 import { callCurves, failureCurves, latencyCurves, rateCurves } from '../../../../src/view/page/service/curves.ts';
 
 const figure = (at: number, liveBytes: number, agent: Figure['agent'] = null): Figure => ({
