@@ -6,8 +6,7 @@
  * mirror has more than they say, and that is compared with the remote file.
  */
 import type { JobId } from '../job.ts';
-import type { PortableRow, PortableTable, RowKey } from '../store/portable-rows.ts';
-import type { RowChange, RowChanges } from '../store/row-changes.ts';
+import type { PortableRow, PortableTable, RowChange, RowChanges, RowKey } from '../store/portable-rows.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { NOT_STORED } from './border.ts';

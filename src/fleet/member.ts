@@ -9,7 +9,7 @@ import type { FleetSettings } from '../config/fleet-schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
-import type { RowChanges } from '../store/row-changes.ts';
+import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
 import type { Budget } from './budget.ts';
 import { Failing } from './failing.ts';

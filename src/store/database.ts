@@ -2,12 +2,10 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { asJobtailError, JobtailError } from '../errors.ts';
-import { keepAlive, openNative, pragma } from './native.ts';
+import { JobtailError } from '../errors.ts';
 import { NEWEST_VERSION, OLDEST_VERSION, SCHEMA, UPGRADES } from './schema.ts';
+import { asStoreError, keepAlive, openNative, pragma } from './sql.ts';
 import { makePrivateDatabase, requireRegularDatabase } from './state-files.ts';
-
-export type SqliteDatabase = Database.Database;
 
 /** Between the name of the database and the format that it was upgraded to, in the name of the copy made before. */
 const BACKUP = '.before-v';
@@ -43,7 +41,7 @@ export interface OpenDatabaseOptions {
 }
 
 export interface OpenedDatabase {
-  readonly db: SqliteDatabase;
+  readonly db: Database.Database;
   /** Where a broken database was set aside, if one was found. */
   readonly quarantined: string | undefined;
 }
@@ -71,7 +69,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
   }
 }
 
-function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): SqliteDatabase {
+function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Database.Database {
   if (owner) makePrivateDatabase(file);
   else requireRegularDatabase(file);
   const db = openNative(file, { timeout: BUSY_TIMEOUT_MS });
@@ -91,7 +89,7 @@ function openAndMigrate({ file, owner, now, statfs }: OpenDatabaseOptions): Sqli
   }
 }
 
-function checkPages(db: SqliteDatabase): void {
+function checkPages(db: Database.Database): void {
   const found = pragma(db, 'quick_check(1)');
   if (found !== 'ok') throw new BrokenDatabase(String(found));
 }
@@ -108,7 +106,7 @@ function isBroken(error: unknown): boolean {
  * Creates the tables, or upgrades those of an older version, in one transaction: after a kill or a failure the database
  * has the version it had, and the older program goes on with it.
  */
-function migrate(db: SqliteDatabase, file: string, now: number): void {
+function migrate(db: Database.Database, file: string, now: number): void {
   const version = versionOf(db);
   if (version >= NEWEST_VERSION || isTooOld(version)) return;
   if (version > 0) {
@@ -143,7 +141,7 @@ const isOfTables = (error: unknown) =>
 const beginAnew = (file: string) =>
   `move ${file} away: positions are found again from the mirrors; jobs that a command watched have to be watched again`;
 
-function requireVersion(db: SqliteDatabase, file: string): void {
+function requireVersion(db: Database.Database, file: string): void {
   const version = versionOf(db);
   const refused = (code: 'config' | 'store', age: string, hint: string) =>
     new JobtailError(code, `${file} was written by ${age} version of the agent (its format is ${version})`, { hint });
@@ -195,7 +193,7 @@ function isReadable(copy: string): boolean {
   }
 }
 
-function versionOf(db: SqliteDatabase): number {
+function versionOf(db: Database.Database): number {
   return Number(pragma(db, 'user_version'));
 }
 
@@ -208,35 +206,4 @@ function setAside(file: string, now: number): string {
     if (fs.existsSync(file + suffix)) fs.renameSync(file + suffix, kept + suffix);
   }
   return kept;
-}
-
-/** Less than SQLite needs for anything. */
-const NO_ROOM_BYTES = 64 * 1024;
-
-function isFull(directory: string): boolean {
-  const { bavail, bsize } = fs.statfsSync(directory);
-  return bavail * bsize < NO_ROOM_BYTES;
-}
-
-/** What SQLite threw, as an error with code `store`, `disk-full` or `permission` and a hint. */
-export function asStoreError(error: unknown, file: string): JobtailError {
-  if (!(error instanceof Database.SqliteError)) return asJobtailError(error);
-  const { code: sqlite } = error;
-  const directory = path.dirname(file);
-  const failed = (code: 'store' | 'disk-full' | 'permission', message: string, hint: string) =>
-    new JobtailError(code, message, { cause: error, hint });
-  // Its shared memory and its log are files of their own, of which SQLite says only that they failed.
-  if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
-    return failed('disk-full', `no room left for ${file}`, 'free some space; the agent goes on by itself');
-  }
-  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(sqlite)) {
-    const hint = `give the user of the agent the right to write ${directory}`;
-    return failed('permission', `${file} cannot be opened for writing`, hint);
-  }
-  if (sqlite.startsWith('SQLITE_BUSY')) {
-    const hint = 'see which process has it open (fuser), and end it';
-    return failed('store', `${file} is locked by another process`, hint);
-  }
-  const hint = 'look at the disk; a broken state is set aside when the agent starts';
-  return failed('store', `${file} cannot be used (${sqlite})`, hint);
 }

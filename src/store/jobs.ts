@@ -1,9 +1,17 @@
-/** The watched jobs. */
-import type { JobId } from '../job.ts';
+/** The watched jobs: their orders and states, what the middleware reports of them, and what commands request for them. */
+import type { JobId, TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
-import type { JobRow, WatchOrder, WatchState } from './rows.ts';
-import type { Sql } from './sql.ts';
-import { jsonOf, Table } from './table.ts';
+import type {
+  JobInformationRow,
+  JobLookRow,
+  JobRow,
+  RequestRow,
+  TaskSearchRow,
+  WatchMineRow,
+  WatchOrder,
+  WatchState,
+} from './rows.ts';
+import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 
 /** How a visit of a job ended; `grownAt` is set if one of its live files grew. */
 export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & { readonly polledAt: number };
@@ -99,5 +107,114 @@ export class Jobs {
 
   #ids(where: string): JobId[] {
     return this.#sql.all<Pick<JobRow, 'jobId'>>(`SELECT job_id AS jobId FROM jobs ${where}`).map(({ jobId }) => jobId);
+  }
+}
+
+/** The searches for tasks that no order names; a job whose order names its tasks has none. */
+export class TaskSearches extends JobTable<TaskSearchRow> {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    super(sql, 'task_searches', { files: 'json' });
+    this.#sql = sql;
+  }
+
+  /** The tasks of a job that are followed. */
+  knownTasks(jobId: JobId): TaskId[] {
+    return tasksOf(this.#sql, jobId);
+  }
+
+  /** Found tasks get their live files. Called within a transaction. */
+  addTasks({ jobId, files }: TaskSearchRow, tasks: readonly TaskId[]): void {
+    addFiles(this.#sql, jobId, tasks, files);
+  }
+}
+
+/** What the middleware reports of jobs, and how the last request for it went. */
+export class JobInformations extends JobTable<JobInformationRow> {
+  readonly #sql: Sql;
+  readonly #looks: Table<JobLookRow & { readonly one: 1 }>;
+
+  constructor(sql: Sql) {
+    super(sql, 'job_information', { information: 'json' });
+    this.#sql = sql;
+    this.#looks = new Table(sql, 'job_looks', { error: 'json' });
+  }
+
+  /** The same was reported again. */
+  setToldAt(jobId: JobId, toldAt: number): void {
+    this.#sql.run('UPDATE job_information SET told_at = ? WHERE job_id = ?', toldAt, jobId);
+  }
+
+  /** Undefined if there was none. */
+  lastLook(): JobLookRow | undefined {
+    return this.#looks.get('');
+  }
+
+  saveLook(row: JobLookRow): void {
+    this.#looks.save({ ...row, one: 1 });
+  }
+}
+
+/** The rules by which jobs of the user are followed without being named: one of the configuration, one of a command. */
+export class WatchMine {
+  readonly #sql: Sql;
+  readonly #table: Table<WatchMineRow>;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.#table = new Table(sql, 'watch_mine', { include: 'json', exclude: 'json' });
+  }
+
+  /** The rule in force: that of a command, else that of the configuration; undefined if there is none. */
+  inForce(): WatchMineRow | undefined {
+    return this.#table.get("ORDER BY source = 'config'");
+  }
+
+  of(source: WatchMineRow['source']): WatchMineRow | undefined {
+    return this.#table.get('WHERE source = ?', source);
+  }
+
+  save(row: WatchMineRow): void {
+    this.#table.save(row);
+  }
+
+  remove(source: WatchMineRow['source']): void {
+    this.#sql.run('DELETE FROM watch_mine WHERE source = ?', source);
+  }
+}
+
+/** What commands request of the running agent. The row counts; the wake file only makes it quicker. */
+export class Requests {
+  readonly #sql: Sql;
+  readonly #table: Table<RequestRow>;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.#table = new Table(sql, 'requests', {});
+  }
+
+  /** The id of the new request. */
+  add(jobId: JobId, kind: RequestRow['kind'], now: number): number {
+    const insert = 'INSERT INTO requests (job_id, kind, made_at) VALUES (?, ?, ?)';
+    return Number(this.#sql.run(insert, jobId, kind, now).lastInsertRowid);
+  }
+
+  /** The ones without an answer, oldest first. */
+  open(): RequestRow[] {
+    return this.#table.all('WHERE answer IS NULL ORDER BY request_id');
+  }
+
+  get(requestId: number): RequestRow | undefined {
+    return this.#table.get('WHERE request_id = ?', requestId);
+  }
+
+  answer(requestId: number, answer: string): void {
+    this.#sql.run('UPDATE requests SET answer = ? WHERE request_id = ?', answer, requestId);
+  }
+
+  /** Removes answered ones made before `before`. */
+  forgetAnswered(before: number): void {
+    this.#sql.run('DELETE FROM requests WHERE answer IS NOT NULL AND made_at < ?', before);
   }
 }

@@ -2,8 +2,7 @@
 import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, Trouble } from './rows.ts';
-import type { Sql } from './sql.ts';
-import { jsonOf, Table } from './table.ts';
+import { jsonOf, type Sql, Table } from './sql.ts';
 
 /** The tasks of a job that are followed. */
 export function tasksOf(sql: Sql, jobId: JobId): TaskId[] {

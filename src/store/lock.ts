@@ -6,8 +6,7 @@ import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { asJobtailError, JobtailError } from '../errors.ts';
-import { asStoreError } from './database.ts';
-import { openNative } from './native.ts';
+import { asStoreError, openNative } from './sql.ts';
 import { makePrivateDatabase, openStateFile, requireRegularDatabase } from './state-files.ts';
 
 export interface DirectoryLock {

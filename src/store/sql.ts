@@ -1,15 +1,18 @@
-/** SQL on the open database. Each statement is prepared once; what SQLite throws becomes an error of the one table. */
-import type { RunResult, Statement } from 'better-sqlite3';
-import { asStoreError, type SqliteDatabase } from './database.ts';
-import { keepAlive } from './native.ts';
+/** SQL on better-sqlite3: how its objects are kept, its statements prepared, its rows typed, and its errors worded. */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database, { type RunResult, type Statement } from 'better-sqlite3';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
 
+/** Statements on the open database: each is prepared once, and what SQLite throws becomes an error of the one table. */
 export class Sql {
-  readonly #db: SqliteDatabase;
+  readonly #db: Database.Database;
   /** The file of the database, for messages. */
   readonly #file: string;
   readonly #prepared = new Map<string, Statement>();
 
-  constructor(db: SqliteDatabase, file: string) {
+  constructor(db: Database.Database, file: string) {
     this.#db = db;
     this.#file = file;
   }
@@ -59,4 +62,187 @@ export class Sql {
       throw asStoreError(error, this.#file);
     }
   }
+}
+
+type OfSqlite = string | number | null;
+
+/** The members of a row that are kept as something else: true and false as 1 and 0, all others as JSON. */
+export type KeptOtherwise<Row> = {
+  readonly [Name in keyof Row as [Row[Name]] extends [OfSqlite] ? never : Name]: [Row[Name]] extends [boolean]
+    ? 'flag'
+    : 'json';
+};
+
+interface Column {
+  readonly name: string;
+  /** 0 for a column that is not of the primary key. */
+  readonly pk: number;
+}
+
+/** The rows of a table: the member `jobId` is the column `job_id`, and what SQLite has no type for is text. */
+export class Table<Row extends object> {
+  /** Every column under the name of its member, for SELECT and RETURNING. */
+  readonly columns: string;
+  readonly #sql: Sql;
+  readonly #select: string;
+  readonly #save: string;
+  readonly #names: readonly { readonly name: string; readonly member: string }[];
+  readonly #kept: readonly (readonly [name: string, kind: 'flag' | 'json'])[];
+
+  /** @throws JobtailError `store` if the database has no such table */
+  constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
+    const columns = sql.all<Column>('SELECT name, pk FROM pragma_table_info(?)', name);
+    if (columns.length === 0) {
+      throw new JobtailError('store', `the table ${name} is missing in the state`, {
+        hint: 'start with a state.directory of its own, or bring back a copy of this one',
+      });
+    }
+    const others = columns.filter(({ pk }) => pk === 0);
+    const assigned = others.map((column) => `${column.name} = @${memberOf(column)}`);
+    this.#sql = sql;
+    this.#names = columns.map((column) => ({ name: column.name, member: memberOf(column) }));
+    this.columns = columns.map((column) => `${column.name} AS ${memberOf(column)}`).join(', ');
+    this.#select = `SELECT ${this.columns} FROM ${name}`;
+    // No REPLACE: triggers would not be told of the row that goes.
+    this.#save = `INSERT INTO ${name} (${columns.map((column) => column.name).join(', ')})
+      VALUES (${columns.map((column) => `@${memberOf(column)}`).join(', ')})
+      ON CONFLICT DO UPDATE SET ${assigned.join(', ')}`;
+    this.#kept = Object.entries<'flag' | 'json'>(kept);
+  }
+
+  /** The first row; `rest` is what follows the name of the table in a SELECT. */
+  get(rest: string, ...values: readonly unknown[]): Row | undefined {
+    return this.all(`${rest} LIMIT 1`, ...values)[0];
+  }
+
+  all(rest: string, ...values: readonly unknown[]): Row[] {
+    return this.#sql.all<Record<string, unknown>>(`${this.#select} ${rest}`, ...values).map((raw) => {
+      for (const [name, kind] of this.#kept) raw[name] = kind === 'flag' ? raw[name] === 1 : parsed(raw[name]);
+      return raw as Row;
+    });
+  }
+
+  /** The columns of a row as JSON, as SQLite has them. */
+  portable(row: Row): string {
+    const raw = this.#rawOf(row);
+    return JSON.stringify(Object.fromEntries(this.#names.map(({ name, member }) => [name, raw[member]])));
+  }
+
+  /** Adds a row, or brings the one with its primary key to it. */
+  save(row: Row): void {
+    this.#sql.run(this.#save, this.#rawOf(row));
+  }
+
+  #rawOf(row: Row): Record<string, unknown> {
+    const raw = { ...row } as Record<string, unknown>;
+    for (const [name, kind] of this.#kept) raw[name] = kind === 'flag' ? Number(raw[name]) : jsonOf(raw[name]);
+    return raw;
+  }
+}
+
+/** A table with one row for a job. */
+export class JobTable<Row extends { readonly jobId: JobId }> {
+  readonly #table: Table<Row>;
+
+  constructor(sql: Sql, name: string, kept: KeptOtherwise<Row>) {
+    this.#table = new Table(sql, name, kept);
+  }
+
+  get(jobId: JobId): Row | undefined {
+    return this.#table.get('WHERE job_id = ?', jobId);
+  }
+
+  all(): Row[] {
+    return this.#table.all('');
+  }
+
+  save(row: Row): void {
+    this.#table.save(row);
+  }
+}
+
+const memberOf = ({ name }: Column) => name.replaceAll(/_[a-z]/g, (found) => found.slice(1).toUpperCase());
+
+/** A value as the JSON text of one column; null stays null. */
+export const jsonOf = (value: unknown) => (value === null ? null : JSON.stringify(value));
+const parsed = (text: unknown): unknown => (text === null ? null : JSON.parse(String(text)));
+
+/**
+ * The objects of better-sqlite3 12 on Node.js 24.19 and later: when the garbage collection takes one of them, the process
+ * is ended ("Assertion failed: (env) != nullptr"), because what removes them looks for an environment that is not there at
+ * that moment. So there none is given up. Version 13 is made otherwise, and needs Node.js 22.
+ */
+const [MAJOR = 0] = process.versions.node.split('.').map(Number);
+const kept: unknown[] = [];
+
+/** The object, which stays as long as the process. Closed ones hold nothing but themselves. */
+export function keepAlive<Native extends object>(native: Native): Native {
+  if (MAJOR >= 24) kept.push(native);
+  return native;
+}
+
+/** What a pragma says; one that sets something is said by `exec`. Not by `Database.pragma`, whose statements nobody keeps. */
+export function pragma(db: Database.Database, name: string): unknown {
+  return keepAlive(db.prepare(`PRAGMA ${name}`))
+    .pluck()
+    .get();
+}
+
+/** Opens a database file. @throws what better-sqlite3 throws; JobtailError local-io if its native part cannot be loaded */
+export function openNative(file: string, options: Database.Options): Database.Database {
+  try {
+    return keepAlive(new Database(file, options));
+  } catch (error) {
+    if (!(error instanceof Error) || !isLoadFailure(error)) throw error;
+    const [reason = ''] = error.message.split('\n');
+    throw new JobtailError('local-io', `the native module better-sqlite3 cannot be loaded: ${reason}`, {
+      cause: error,
+      hint: 'run "npm rebuild --global better-sqlite3", which needs a C++ compiler; without one, use the archive that has its own Node.js (docs/install.md)',
+    });
+  }
+}
+
+/** It was not built, or for another release of Node.js or another system. */
+const isLoadFailure = (error: NodeJS.ErrnoException) =>
+  error.code === 'ERR_DLOPEN_FAILED' || /^Could not locate the bindings file/.test(error.message);
+
+/** The version of SQLite. @throws as `openNative` */
+export function sqliteVersion(): string {
+  const db = openNative(':memory:', {});
+  try {
+    return String(keepAlive(db.prepare('SELECT sqlite_version()')).pluck().get());
+  } finally {
+    db.close();
+  }
+}
+
+/** Less than SQLite needs for anything. */
+const NO_ROOM_BYTES = 64 * 1024;
+
+function isFull(directory: string): boolean {
+  const { bavail, bsize } = fs.statfsSync(directory);
+  return bavail * bsize < NO_ROOM_BYTES;
+}
+
+/** What SQLite threw, as an error with code `store`, `disk-full` or `permission` and a hint. */
+export function asStoreError(error: unknown, file: string): JobtailError {
+  if (!(error instanceof Database.SqliteError)) return asJobtailError(error);
+  const { code: sqlite } = error;
+  const directory = path.dirname(file);
+  const failed = (code: 'store' | 'disk-full' | 'permission', message: string, hint: string) =>
+    new JobtailError(code, message, { cause: error, hint });
+  // Its shared memory and its log are files of their own, of which SQLite says only that they failed.
+  if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
+    return failed('disk-full', `no room left for ${file}`, 'free some space; the agent goes on by itself');
+  }
+  if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(sqlite)) {
+    const hint = `give the user of the agent the right to write ${directory}`;
+    return failed('permission', `${file} cannot be opened for writing`, hint);
+  }
+  if (sqlite.startsWith('SQLITE_BUSY')) {
+    const hint = 'see which process has it open (fuser), and end it';
+    return failed('store', `${file} is locked by another process`, hint);
+  }
+  const hint = 'look at the disk; a broken state is set aside when the agent starts';
+  return failed('store', `${file} cannot be used (${sqlite})`, hint);
 }

@@ -1,23 +1,16 @@
-/** The state directory: its database, opened, and the file that wakes the agent up. */
+/** The state directory: its database, opened, the commits that are gathered, and the file that wakes the agent up. */
 import fs, { constants } from 'node:fs';
 import path from 'node:path';
 import { openDatabase } from './database.ts';
-import { FleetLeases } from './fleet-leases.ts';
-import { Habits } from './habits.ts';
-import { JobInformations } from './job-information.ts';
-import { Jobs } from './jobs.ts';
+import { JobInformations, Jobs, Requests, TaskSearches, WatchMine } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
-import { PortableRows } from './portable-rows.ts';
-import { Requests } from './requests.ts';
-import { ResultFiles } from './result-files.ts';
-import { ResultSyncs } from './result-syncs.ts';
-import { RowChanges } from './row-changes.ts';
-import { Sql } from './sql.ts';
+import { FleetLeases, PortableRows, RowChanges } from './portable-rows.ts';
+import { ResultFiles } from './results.ts';
+import type { ResultSyncRow } from './rows.ts';
+import { Habits, TransferLeases } from './service.ts';
+import { JobTable, Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
-import { TaskSearches } from './task-searches.ts';
 import { Totals } from './totals.ts';
-import { TransferLeases } from './transfer-leases.ts';
-import { WatchMine } from './watch-mine.ts';
 
 /** Whoever changed the store for the running agent touches this file of the state directory. */
 export const WAKE_FILE = 'wake';
@@ -39,7 +32,8 @@ export class Store {
   readonly jobInformation: JobInformations;
   readonly watchMine: WatchMine;
   readonly results: ResultFiles;
-  readonly resultSyncs: ResultSyncs;
+  /** How the last sync of each job's results went. */
+  readonly resultSyncs: JobTable<ResultSyncRow>;
   readonly leases: TransferLeases;
   readonly requests: Requests;
   readonly habits: Habits;
@@ -67,7 +61,7 @@ export class Store {
       this.jobInformation = new JobInformations(sql);
       this.watchMine = new WatchMine(sql);
       this.results = new ResultFiles(sql);
-      this.resultSyncs = new ResultSyncs(sql);
+      this.resultSyncs = new JobTable<ResultSyncRow>(sql, 'result_passes', {});
       this.leases = new TransferLeases(sql);
       this.requests = new Requests(sql);
       this.habits = new Habits(sql, service);
@@ -142,4 +136,68 @@ export class Store {
 
 function inodeOf(file: string): bigint | undefined {
   return fs.lstatSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+}
+
+export interface CommitsOptions {
+  /** Runs all of `work` as one transaction, or throws and leaves nothing of it. */
+  readonly transaction: (work: () => void) => void;
+  /** Calls back after `delayMs`; the returned function takes that back. */
+  readonly timer: (delayMs: number, callback: () => void) => () => void;
+}
+
+interface Waiting {
+  readonly write: () => void;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How long those who wait for their commit wait for others. */
+const GATHER_MS = 5;
+
+/**
+ * Gathers what visits of jobs leave to be committed: many that end within a short time are one transaction, and so one
+ * flush of the database.
+ */
+export class Commits {
+  readonly #options: CommitsOptions;
+  #waiting: Waiting[] = [];
+  #dueInMs = Number.POSITIVE_INFINITY;
+  #cancel: (() => void) | undefined;
+
+  constructor(options: CommitsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves when what `write` writes is on the disk, which is at most `withinMs` from now. All that was gathered
+   * succeeds or fails together.
+   */
+  commit(write: () => void, withinMs = GATHER_MS): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ write, resolve, reject });
+      if (withinMs >= this.#dueInMs) return;
+      this.#cancel?.();
+      this.#dueInMs = withinMs;
+      this.#cancel = this.#options.timer(withinMs, () => this.flush());
+    });
+  }
+
+  /** Commits at once what was gathered. */
+  flush(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#dueInMs = Number.POSITIVE_INFINITY;
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return;
+    this.#waiting = [];
+    try {
+      this.#options.transaction(() => {
+        for (const { write } of waiting) write();
+      });
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+      return;
+    }
+    for (const { resolve } of waiting) resolve();
+  }
 }

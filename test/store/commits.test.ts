@@ -1,6 +1,6 @@
 /** Commits that are gathered: one transaction for many, in their order, all or none. */
 import { expect, it } from 'vitest';
-import { Commits } from '../../src/store/commits.ts';
+import { Commits } from '../../src/store/store.ts';
 
 /** A clock that the test advances, and transactions that are written down. */
 function setUp() {

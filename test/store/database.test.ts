@@ -5,7 +5,8 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
-import { asStoreError, isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
+import { isOnNetworkFileSystem, openDatabase, type Statfs } from '../../src/store/database.ts';
+import { asStoreError } from '../../src/store/sql.ts';
 import { Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 

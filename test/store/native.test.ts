@@ -1,4 +1,4 @@
-/** A Node.js that ends the process when an object of better-sqlite3 is collected (src/store/native.ts) goes on. */
+/** A Node.js that ends the process when an object of better-sqlite3 is collected (src/store/sql.ts) goes on. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';

@@ -1,8 +1,8 @@
 /** The agent: which jobs there are, by the store, the configuration and what commands ask for. */
 import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import type { Commits } from '../../store/commits.ts';
 import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
+import type { Commits } from '../../store/store.ts';
 import { QueuedJobService, QueuedRemote } from '../calls.ts';
 import { type JobRegister, StoreRegister } from '../job-register.ts';
 import { ALONE, type Ownership } from '../ownership.ts';

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { inSlices } from '../../slices.ts';
-import type { UnkeptNames } from '../../store/result-files.ts';
+import type { UnkeptNames } from '../../store/results.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { asJobtailError } from '../../errors.ts';
 import { printable, printableJson } from '../../printable.ts';
-import { sqliteVersion } from '../../store/native.ts';
+import { sqliteVersion } from '../../store/sql.ts';
 import { versionOfProgram } from '../process.ts';
 
 export interface VersionOptions {

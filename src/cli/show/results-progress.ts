@@ -1,6 +1,6 @@
 /** Shows how far a sync of a job's results has come: a bar on a terminal, now and then a line elsewhere. */
 import { showBytes } from '../../numbers.ts';
-import { bytesPerSecond } from '../../store/result-syncs.ts';
+import { bytesPerSecond } from '../../store/results.ts';
 import type { ResultSyncRow } from '../../store/rows.ts';
 import { BottomLines, bar, type Terminal } from './bottom-lines.ts';
 

@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts';
 import { tellsOfJobs } from '../../config/service-address.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { bytesPerSecond } from '../../store/result-syncs.ts';
+import { bytesPerSecond } from '../../store/results.ts';
 import type { JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { jobServiceReport, tasksReport, toldReport, watchMineReport } from './told-report.ts';

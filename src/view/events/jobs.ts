@@ -1,7 +1,7 @@
 /** The jobs as the page shows them, in few queries for all of them. */
 import { compareIds, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
-import { bytesPerSecond } from '../../store/result-syncs.ts';
+import { bytesPerSecond } from '../../store/results.ts';
 import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';

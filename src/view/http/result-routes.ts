@@ -3,7 +3,7 @@ import { makeZip } from 'client-zip';
 import type { JobId } from '../../job.ts';
 import { resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
-import type { LevelEntry } from '../../store/result-files.ts';
+import type { LevelEntry } from '../../store/results.ts';
 import type { ResultRow } from '../../store/rows.ts';
 import { type Content, piecesOf } from '../content/content.ts';
 import type { ResultDirectory, ResultEntries, ResultFile } from '../contract/addresses.ts';

@@ -1,8 +1,44 @@
-/** The transfer methods that the service lent, recorded before they are used; never their private keys. */
+/** What was found out about a service, and what it lent. */
 import type { JobId } from '../job.ts';
 import type { LeaseRow } from './rows.ts';
-import type { Sql } from './sql.ts';
-import { Table } from './table.ts';
+import { type Sql, Table } from './sql.ts';
+
+interface HabitRow {
+  readonly service: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What was learned about a service and holds until it is learned anew: text encoding, batch limit, ... */
+export class Habits {
+  readonly #service: string;
+  readonly #table: Table<HabitRow>;
+
+  /** `service` is the address of the file-transfer service. */
+  constructor(sql: Sql, service: string) {
+    this.#service = service;
+    this.#table = new Table(sql, 'habits', {});
+  }
+
+  get service(): string {
+    return this.#service;
+  }
+
+  get(name: string): string | undefined {
+    return this.#table.get('WHERE service = ? AND name = ?', this.#service, name)?.value;
+  }
+
+  /** All that is known of the service. */
+  all(): Pick<HabitRow, 'name' | 'value'>[] {
+    return this.#table
+      .all('WHERE service = ? ORDER BY name', this.#service)
+      .map(({ name, value }) => ({ name, value }));
+  }
+
+  set(name: string, value: string): void {
+    this.#table.save({ service: this.#service, name, value });
+  }
+}
 
 /** What is recorded of the answer of GetFileTransferMethod. */
 export type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'basePath' | 'username' | 'publicKey'>;
@@ -11,6 +47,7 @@ export type OpenedLease = Pick<LeaseRow, 'leaseId' | 'protocol' | 'host' | 'base
 const IS_KEY = "(state = 'unknown' OR opened_at IS NOT NULL)";
 const MAX_ROWS = 20;
 
+/** The transfer methods that the service lent, recorded before they are used; never their private keys. */
 export class TransferLeases {
   readonly #sql: Sql;
   readonly #table: Table<LeaseRow>;

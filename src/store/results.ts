@@ -1,8 +1,7 @@
 /** The ledger of the result files: what was listed, what was fetched, and when each is looked at again. */
 import type { JobId } from '../job.ts';
-import type { ResultCounts, ResultRow } from './rows.ts';
-import type { Sql } from './sql.ts';
-import { Table } from './table.ts';
+import type { ResultCounts, ResultRow, ResultSyncRow } from './rows.ts';
+import { type Sql, Table } from './sql.ts';
 
 /** Rows that are read at a time: how many there are, the cluster decides. */
 const PAGE_ROWS = 500;
@@ -152,4 +151,9 @@ export interface LevelEntry {
   readonly state: ResultRow['state'];
   readonly files: number;
   readonly bytes: number;
+}
+
+/** The mean speed of a sync since it began. */
+export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
+  return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
 }
