@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `npm pack` makes, installed as the README says (but into a prefix of its own), held against the locked versions,
+# What `npm pack` makes, installed as docs/service.md describes (but into a prefix of its own), held against the locked versions,
 # and run from there. The SQLite module of this checkout is handed over as the prebuilt one that people download:
 # compiling it takes minutes, and `npm test` has shown that it can be compiled. BUILD=1 compiles it all the same.
 set -euo pipefail

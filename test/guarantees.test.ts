@@ -81,7 +81,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['fleet.md', 'then after pauses that double up to {}, until', time(readiness.MAX_PAUSE_MS)],
   ['view.md', 'which opens the view once, within {}', time(TICKET_MS)],
   ['view.md', 'a stream says something every {}', time(HEARTBEAT_MS)],
-  ['README.md', 'it waits up to {} for the first ones', time(FIRST_LOOK_MS)],
+  ['commands.md', 'waits up to {} for the first ones', time(FIRST_LOOK_MS)],
 ];
 
 /** A time as documents write it: `30 s`, `5 min`, `1 h`. */

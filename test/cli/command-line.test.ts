@@ -31,11 +31,11 @@ describe('the help', () => {
     }
   });
 
-  it('names every exit code, as the README does', () => {
-    const readme = fs.readFileSync(`${ROOT}README.md`, 'utf8');
+  it('names every exit code, as docs/commands.md does', () => {
+    const page = fs.readFileSync(`${ROOT}docs/commands.md`, 'utf8');
     const help = helpOf(programOf());
     for (const code of Object.values(EXIT)) {
-      expect(readme).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
+      expect(page).toMatch(new RegExp(`^\\| ${code} \\|`, 'm'));
       expect(help).toMatch(new RegExp(`^ {2}${code} +\\S`, 'm'));
     }
     expect(EXIT_CODES.map(([code]) => code).sort()).toEqual(Object.values(EXIT).sort());

@@ -9,7 +9,7 @@ import type { Program } from '../support/e2e-program.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 const WRITER = fileURLToPath(new URL('../support/e2e-writer.mjs', import.meta.url));
-/** The promise (README); it takes some 50 ms. */
+/** The promise (docs/service.md); it takes some 50 ms. */
 const STOP_MS = 5_000;
 
 async function expectOrderlyEnd(agent: Program, signal: 'SIGTERM' | 'SIGINT'): Promise<void> {

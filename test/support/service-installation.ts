@@ -1,4 +1,4 @@
-/** The shipped unit or an instance of the template, installed as the README says, beside a simulated cluster with a job. */
+/** The shipped unit or an instance of the template, installed as docs/service.md describes, beside a simulated cluster with a job. */
 import { expect } from 'vitest';
 import { until } from './e2e-until.ts';
 import type { Namespace } from './service-namespace.ts';
@@ -36,7 +36,7 @@ export class Installation {
     this.mirror = `${place.mirrorDirectory}/${job.jobId}/live/${job.taskId}/stdout.log`;
   }
 
-  /** What the README tells to do, except that the program is there already, and up to the configuration. */
+  /** The commands of docs/service.md, except that the program is there already, and up to the configuration. */
   static async make(host: Namespace, place: UnitPlace): Promise<Installation> {
     await host.sh(`
       printf '#!/bin/sh\\nexec /usr/local/bin/node /opt/app/dist/cli/main.js "$@"\\n' > /usr/local/bin/agent

@@ -1,0 +1,106 @@
+/**
+ * Words that docs/glossary.md replaced do not come back. Checked are the documents; another kind of text (identifiers,
+ * messages, comments) is one more row of `TEXTS`, with a function that extracts it.
+ */
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+
+/** A replaced word as a whole-word pattern, and what to write. */
+const REPLACED: readonly (readonly [pattern: string, write: string])[] = [
+  ['told|tells?|telling', 'reports, returns, logs'],
+  ['said|says?|saying', 'reports, logs, shows'],
+  ['knows?|knew|believes?|hears?', 'detects, assumes, receives'],
+  ['nobody|somebody|anybody|whoever', 'the actor: the agent, another process, the operator'],
+  ['(?:out )?of which', 'a new sentence'],
+  ['standings?', 'health, snapshot, cursor'],
+  ['(?:hold|holds|held|holding)(?: \\w+)? against', 'compare'],
+  ['habits?', 'server capability, server quirk'],
+  ['(?:a|an|the|each|every|this|one|last|next|first|second) looks?', 'poll, refresh, tick, stat, request'],
+  ['visits?', 'poll, complete pass, slot'],
+  ['sightings?', 'debounced symptom'],
+  ['troubles?', 'error, degraded'],
+  ['heart', 'engine'],
+  ['shut in', 'sandboxed'],
+  ['(?:takes?|took|taken) up', 'acquire'],
+  ['(?:gives?|gave|given) back', 'release'],
+  ['hand(?:s|ed|ing)? over', 'hand off'],
+  ['fulfils?|fulfilled|fulfilment', 'execute'],
+  ['committed positions?', 'committed offset'],
+];
+
+/** Where a replaced word is the right one: the file, words around it, and why. */
+const EXCEPTIONS: readonly (readonly [file: string, words: string, reason: string])[] = [];
+
+/** Documents that still have such words: this list only becomes shorter. */
+const PENDING = new Set(
+  ['fleet', 'guarantees', 'hostile', 'interface', 'rest', 'scale', 'servers', 'service', 'transfers', 'view'].map(
+    (name) => `docs/${name}.md`,
+  ),
+);
+
+interface Text {
+  readonly file: string;
+  readonly text: string;
+}
+
+/** What people wrote in a document: no code, no output of the program, no titles of tests, no addresses of links. */
+function proseOf(markdown: string): string {
+  return markdown
+    .replace(/\n## Replaced words\n[\s\S]*?(?=\n## )/, '')
+    .replaceAll(/^( *)```[\s\S]*?^\1```$/gm, '')
+    .replaceAll(/`[^`]*`(?:,? "[^"]*")*/g, '``')
+    .replaceAll(/\]\([^)]*\)/g, ']')
+    .replaceAll(/\s+/g, ' ');
+}
+
+const documents = (): Text[] => {
+  const names = fs.readdirSync(`${ROOT}docs`).filter((name) => name.endsWith('.md'));
+  return ['README.md', 'CONTRIBUTING.md', ...names.map((name) => `docs/${name}`)]
+    .filter((file) => !PENDING.has(file))
+    .map((file) => ({ file, text: proseOf(fs.readFileSync(ROOT + file, 'utf8')) }));
+};
+
+const TEXTS: readonly (readonly [kind: string, texts: () => Text[]])[] = [['documents', documents]];
+
+/** Each replaced word in a text, with the words around it and what to write. */
+function replacedIn(text: string): string[] {
+  return REPLACED.flatMap(([pattern, write]) =>
+    [...text.matchAll(new RegExp(`.{0,40}\\b(?:${pattern})\\b.{0,40}`, 'gi'))].map(
+      ([around]) => `"${around}": write ${write}`,
+    ),
+  );
+}
+
+describe('the check of words', () => {
+  it('finds whole words in prose alone', () => {
+    const text = proseOf('It tells. Untold. `tells` and `test/a.test.ts` "says this". [x](told.md)\n```\nsaid\n```\n');
+    expect(replacedIn(text)).toEqual([expect.stringContaining('It tells')]);
+    expect(replacedIn('Takes a look; the result was held against it, handed over.')).toHaveLength(3);
+    expect(replacedIn('It looks for files and holds a lock.')).toEqual([]);
+  });
+});
+
+describe.each(TEXTS)('replaced words in %s', (_, texts) => {
+  it('do not occur, but for named exceptions', () => {
+    const allowed = (file: string, found: string) =>
+      EXCEPTIONS.some(([where, words]) => where === file && found.includes(words));
+    const found = texts().flatMap(({ file, text }) =>
+      replacedIn(text)
+        .filter((words) => !allowed(file, words))
+        .map((words) => `${file}: ${words}`),
+    );
+    expect(found).toEqual([]);
+  });
+});
+
+it('each exception is needed', () => {
+  const all = TEXTS.flatMap(([, texts]) => texts());
+  const unneeded = EXCEPTIONS.filter(
+    ([file, words]) =>
+      !all.some((text) => text.file === file && replacedIn(text.text).some((found) => found.includes(words))),
+  );
+  expect(unneeded).toEqual([]);
+});
