@@ -4,10 +4,9 @@
  */
 import type { JobId } from '../job.ts';
 import type { Database } from './database.ts';
-import type { HeldJob } from './held-jobs.ts';
-import type { Queue } from './queue.ts';
-import { SILENT } from './register.ts';
-import type { Sql } from './sql.ts';
+import type { Queue } from './orders.ts';
+import { type HeldJob, SILENT } from './register.ts';
+import type { Sql } from './tables.ts';
 
 /** A job that was taken. */
 export interface TakenJob extends HeldJob {

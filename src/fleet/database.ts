@@ -1,11 +1,9 @@
 /** The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has an end. */
 import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
-import { JobtailError as Failure, type JobtailError } from '../errors.ts';
-import { Secrets } from '../redact.ts';
+import { JobtailError as Failure, JobtailError } from '../errors.ts';
+import { Secrets, safeText } from '../redact.ts';
 import { Border } from './border.ts';
-import { asFleetError } from './failures.ts';
-import { migrate } from './migrations.ts';
-import type { Sql, Tables } from './sql.ts';
+import { migrate, type Sql, type Tables } from './tables.ts';
 
 export interface DatabaseOptions {
   /** With the password, if it has one. */
@@ -155,4 +153,44 @@ function passwordOf(url: string): string {
   if (!URL.canParse(url)) return url;
   const { password, searchParams } = new URL(url);
   return decodeURIComponent(password) || (searchParams.get('password') ?? '');
+}
+
+/** SQLSTATE classes and codes (PostgreSQL, appendix A), and what the way to the server says. */
+const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
+  [/^28/, 'look at the user and the password of the address, and at pg_hba.conf of the server'],
+  [/^3D000$/, 'make the database: createdb -O USER DATABASE (docs/fleet.md)'],
+  [/^42501$/, 'give the user of the agents the right to create a schema in the database (docs/fleet.md)'],
+  [/^53300$/, 'raise max_connections of the server: an agent takes five'],
+  [
+    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|ENOENT)$/,
+    'look at the address, and whether the server runs',
+  ],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|CERT_|ERR_TLS)/,
+    'name the authority with sslrootcert= in the address',
+  ],
+];
+const USUAL_HINT = 'the agent goes on by itself when it is back; agent check looks at it';
+
+/** `where` names the database without secrets. */
+export function asFleetError(thrown: unknown, where: string, secrets: Secrets): JobtailError {
+  if (thrown instanceof JobtailError) return thrown;
+  const { code, message } = wordsOf(thrown);
+  const hint = HINTS.find(([known]) => known.test(code))?.[1] ?? USUAL_HINT;
+  // No cause: what the driver throws may hold the address.
+  return new JobtailError(
+    'fleet',
+    `the database of the fleet (${where}) cannot be used: ${secrets.safeText(message)}`,
+    {
+      hint,
+    },
+  );
+}
+
+function wordsOf(thrown: unknown): { readonly code: string; readonly message: string } {
+  // Of an address with several numbers, each has its failure.
+  const one = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
+  if (!(one instanceof Error)) return { code: '', message: safeText(String(one), []) };
+  const { code } = one as NodeJS.ErrnoException;
+  return { code: typeof code === 'string' ? code : '', message: one.message === '' ? String(code) : one.message };
 }

@@ -7,8 +7,9 @@ import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
 import type { Handover } from './handover.ts';
-import type { HeldJob, HeldJobs } from './held-jobs.ts';
+import type { HeldJobs } from './lease.ts';
 import type { MemberContext } from './member-context.ts';
+import type { HeldJob } from './register.ts';
 
 export interface FollowingOptions extends Pick<MemberContext, 'log' | 'endTransfer'> {
   readonly held: HeldJobs;

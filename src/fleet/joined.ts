@@ -8,11 +8,10 @@ import type { Secrets } from '../redact.ts';
 import type { Store } from '../store/store.ts';
 import { Claims } from './claims.ts';
 import { Database } from './database.ts';
-import { KeptRows } from './kept-rows.ts';
-import { requireCurrent } from './migrations.ts';
-import { Orders } from './orders.ts';
-import { Queue } from './queue.ts';
+import { KeptRows } from './handover.ts';
+import { Orders, Queue } from './orders.ts';
 import { type Member, Register } from './register.ts';
+import { requireCurrent } from './tables.ts';
 
 export interface FleetAddress {
   readonly url: string;

@@ -4,8 +4,8 @@ import type { JobId } from '../job.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Handover } from './handover.ts';
-import type { HeldJobs } from './held-jobs.ts';
 import type { Joined } from './joined.ts';
+import type { HeldJobs } from './lease.ts';
 import type { Member } from './register.ts';
 
 /** From before it is one of the fleet. */

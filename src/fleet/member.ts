@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Follower, Ownership } from '../agent/ownership.ts';
+import type { Log } from '../agent/ports.ts';
 import type { FleetSettings } from '../config/fleet-schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -12,18 +13,15 @@ import { countOf } from '../numbers.ts';
 import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
 import type { Budget } from './budget.ts';
-import { Failing } from './failing.ts';
 import { FleetRegister } from './fleet-register.ts';
 import { Handover } from './handover.ts';
-import { Heartbeat } from './heartbeat.ts';
-import { type HeldJob, HeldJobs } from './held-jobs.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
+import { Heartbeat, HeldJobs } from './lease.ts';
 import type { MemberContext } from './member-context.ts';
-import { Notices } from './notices.ts';
 import { Readiness } from './readiness.ts';
-import type { AgentAbout, Member, Report, Standing } from './register.ts';
+import type { AgentAbout, HeldJob, Member, Report, Standing } from './register.ts';
 import { Rounds } from './rounds.ts';
-import { Wakeable } from './wakeable.ts';
+import { Notices, Wakeable } from './wakeups.ts';
 
 export interface MemberOptions extends FleetAddress, MemberContext {
   readonly settings: FleetSettings;
@@ -303,5 +301,42 @@ export class FleetMember implements Ownership {
       ...{ lagMs: lagMs(), callsLastMinute: budget.callsLastMinute, isDraining: this.#isDraining },
       ...{ capacity, lacks: this.#readiness.lacks, notFollowed: this.numbers.notFollowed },
     };
+  }
+}
+
+const SCOPE = 'the fleet';
+
+/** What fails of the fleet: said once when it begins, and once when it is over; and whether the agent can be a part of it at all. */
+class Failing {
+  /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
+  readonly forGood: Promise<never>;
+  readonly #log: Log;
+  #end: (error: JobtailError) => void = () => {};
+  #isFailing = false;
+
+  constructor(log: Log) {
+    this.#log = log;
+    this.forGood = new Promise((_, reject) => {
+      this.#end = reject;
+    });
+    this.forGood.catch(() => {});
+  }
+
+  failed(error: JobtailError): void {
+    const { code, message, hint } = error;
+    if (code === 'config' || code === 'locked') this.#end(error);
+    if (this.#isFailing) this.#log.debug({ scope: SCOPE, code, err: message }, 'still failing');
+    else this.#log.error({ scope: SCOPE, code, err: message, hint }, `${SCOPE} failed: ${message}`);
+    this.#isFailing = true;
+  }
+
+  /** It works, which is said otherwise. */
+  begin(): void {
+    this.#isFailing = false;
+  }
+
+  worked(): void {
+    if (this.#isFailing) this.#log.info({ scope: SCOPE }, `${SCOPE} works again`);
+    this.#isFailing = false;
   }
 }

@@ -6,10 +6,15 @@ import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { printable } from '../printable.ts';
 import type { Database } from './database.ts';
-import type { HeldJob } from './held-jobs.ts';
-import { FORMAT } from './migrations.ts';
-import { WAITING_ROWS } from './queue.ts';
-import type { Capacity } from './share.ts';
+import { WAITING_ROWS } from './orders.ts';
+import { FORMAT } from './tables.ts';
+
+/** A job that an agent owns. */
+export interface HeldJob {
+  readonly jobId: JobId;
+  /** The fencing token: grows with each owner of the job. */
+  readonly attempt: number;
+}
 
 export interface Member {
   readonly name: string;
@@ -55,7 +60,9 @@ export interface AgentRow extends Omit<Report, 'capacity'>, AgentAbout {
 }
 
 /** An agent that takes jobs, in the eyes of the others. */
-export interface Taker extends Capacity {
+export interface Taker {
+  readonly name: string;
+  readonly mostJobs: number;
   readonly jobs: number;
   /** Jobs that it may own, also while it is offered none. */
   readonly able: number;

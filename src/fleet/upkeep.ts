@@ -6,8 +6,7 @@ import type { WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Order } from './border.ts';
 import type { JoinedContext } from './member-context.ts';
-import { ORDERS_AT_ONCE } from './orders.ts';
-import { WAITING_ROWS } from './queue.ts';
+import { ORDERS_AT_ONCE, WAITING_ROWS } from './orders.ts';
 
 export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 

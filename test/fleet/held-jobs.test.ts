@@ -1,7 +1,8 @@
 /** Until when an agent may write for a job, by its own clocks. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type HeldJob, HeldJobs } from '../../src/fleet/held-jobs.ts';
+import { HeldJobs } from '../../src/fleet/lease.ts';
+import type { HeldJob } from '../../src/fleet/register.ts';
 import type { JobId } from '../../src/job.ts';
 import { numRuns } from '../support/property-runs.ts';
 

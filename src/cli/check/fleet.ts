@@ -4,7 +4,7 @@ import type { FleetConfig } from '../../config/config.ts';
 import { commandLog } from '../../daemon/command-log.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { JobtailError } from '../../errors.ts';
-import type { FleetLook } from '../../fleet/look.ts';
+import type { FleetLook } from '../../fleet/client.ts';
 import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
@@ -17,7 +17,7 @@ const FAR_MS = 5_000;
 /** @throws JobtailError fleet, config, secret-unavailable */
 export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const address = await fleetAddress(config, commandLog(), new Secrets());
-  const { lookAtFleet } = await import('../../fleet/look.ts');
+  const { lookAtFleet } = await import('../../fleet/client.ts');
   const look = await lookAtFleet(address);
   const found = [ok(`PostgreSQL ${printable(look.version)} at ${look.where}, ${countOf(look.agents, 'agent')} there`)];
   requireUsable(look, config);

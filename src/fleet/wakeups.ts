@@ -1,4 +1,4 @@
-/** What the database tells its agents: somebody ordered something, or gave jobs back. Many that come together are one. */
+/** What ends the pause between two rounds early: a notification of the database, or a call of this process. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from './database.ts';
 import { ORDERS_CHANNEL } from './orders.ts';
@@ -6,6 +6,7 @@ import { ORDERS_CHANNEL } from './orders.ts';
 /** They are gathered for so long. */
 const TOGETHER_MS = 20;
 
+/** What the database tells its agents: somebody ordered something, or gave jobs back. Many that come together are one. */
 export class Notices {
   /** Looks at what is told of. */
   readonly #look: () => Promise<void>;
@@ -45,5 +46,28 @@ export class Notices {
       // Whoever keeps the leases says that the database is away.
       await this.#look().catch(() => {});
     }
+  }
+}
+
+/** A pause that somebody may end: what is said before it begins ends it, too. */
+export class Wakeable {
+  #isWanted = false;
+  #end: () => void = () => {};
+
+  wake(): void {
+    this.#isWanted = true;
+    this.#end();
+  }
+
+  async pause(ms: number): Promise<void> {
+    if (!this.#isWanted) {
+      let timer: NodeJS.Timeout | undefined;
+      await new Promise<void>((resolve) => {
+        this.#end = resolve;
+        timer = setTimeout(resolve, ms);
+      });
+      clearTimeout(timer);
+    }
+    this.#isWanted = false;
   }
 }

@@ -1,12 +1,28 @@
 /**
- * The tables of the fleet, as a list of numbered migrations: entry n brings them from version n to n + 1. An entry that was
+ * The tables of the fleet: SQL on them, and the list of numbered migrations: entry n brings them from version n to n + 1. An entry that was
  * released is never changed; a new one is added, also where another version of pg-boss comes with it. `{s}` is the schema.
  *
  * `json`, never `jsonb`: names may hold what jsonb refuses, such as U+0000.
  */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { PgDatabase } from 'pg-boss';
 import { JobtailError } from '../errors.ts';
-import type { Tables } from './sql.ts';
+
+export interface Sql {
+  query<Row = unknown>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** For the calls of pg-boss. */
+  readonly db: PgDatabase;
+}
+
+/** Where the tables are. */
+export interface Tables extends Sql {
+  readonly schema: string;
+  /** The server and the database, for people. */
+  readonly where: string;
+  /** All of `work`, or nothing. */
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+}
 
 /** For another agent that makes the tables. */
 const MAX_WAIT_MS = 60_000;

@@ -1,0 +1,228 @@
+/**
+ * The lease of this agent for the jobs that it owns, and the heartbeat that renews it (`Heartbeat.#beat`).
+ *
+ * Without a response of the database, the agent may write until the lease is over: it lasts from the moment before the
+ * last heartbeat that went through was sent, less a margin. The database gives its jobs to
+ * another agent at the earliest a whole lease after it received that heartbeat.
+ *
+ * By the monotonic clock and by the wall clock, whichever is over first: the one stands still while the machine sleeps,
+ * the other may be set back.
+ */
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { JobId } from '../job.ts';
+import type { Clock } from '../system/clock.ts';
+import type { Joined } from './joined.ts';
+import type { HeldJob, Member, Report, Standing } from './register.ts';
+
+/** For what lies between the check and the write. */
+const MARGIN_MS = 1_000;
+
+/**
+ * following: the agent follows it. paused: the lease may be over, the agent waits for word. leaving: it is given up, or
+ * everything of it is done.
+ */
+export type HeldState = 'taken' | 'following' | 'paused' | 'leaving';
+
+interface Entry {
+  readonly job: HeldJob;
+  state: HeldState;
+}
+
+/** A moment, by both clocks. */
+export interface Moment {
+  readonly monotonic: number;
+  readonly wall: number;
+}
+
+export class HeldJobs {
+  readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly #leaseMs: number;
+  readonly #jobs = new Map<JobId, Entry>();
+  /** When the last heartbeat that went through was sent. */
+  #heard: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: Number.NEGATIVE_INFINITY };
+  /** Writes that were refused because the lease was over. */
+  refused = 0;
+
+  constructor(clock: Pick<Clock, 'monotonic' | 'now'>, leaseMs: number) {
+    this.#clock = clock;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** Taken right before a call is sent. */
+  moment(): Moment {
+    return { monotonic: this.#clock.monotonic(), wall: this.#clock.now() };
+  }
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  all(...states: readonly HeldState[]): HeldJob[] {
+    const wanted = [...this.#jobs.values()].filter(({ state }) => states.length === 0 || states.includes(state));
+    return wanted.map(({ job }) => job);
+  }
+
+  get(jobId: JobId): HeldJob | undefined {
+    return this.#jobs.get(jobId)?.job;
+  }
+
+  stateOf(jobId: JobId): HeldState | undefined {
+    return this.#jobs.get(jobId)?.state;
+  }
+
+  add(job: HeldJob): void {
+    this.#jobs.set(job.jobId, { job, state: 'taken' });
+  }
+
+  setState(jobId: JobId, state: HeldState): void {
+    const entry = this.#jobs.get(jobId);
+    if (entry !== undefined) entry.state = state;
+  }
+
+  remove(jobId: JobId): void {
+    this.#jobs.delete(jobId);
+  }
+
+  /** The database renewed the lease by a call that was sent at `sentAt`. */
+  prolong({ monotonic, wall }: Moment): void {
+    this.#heard = { monotonic: Math.max(this.#heard.monotonic, monotonic), wall };
+  }
+
+  /** Whether this agent may write for its jobs. */
+  get isSure(): boolean {
+    const { monotonic, wall } = this.#heard;
+    const forMs = this.#leaseMs - MARGIN_MS;
+    return this.#clock.monotonic() < monotonic + forMs && this.#clock.now() < wall + forMs;
+  }
+
+  /** @throws JobtailError superseded */
+  require(jobId: JobId): void {
+    // What is still under way for one that was taken anew began under an earlier lease.
+    const isOwned = this.#jobs.has(jobId) && this.stateOf(jobId) !== 'taken';
+    if (isOwned && this.isSure) return;
+    this.refused += 1;
+    const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
+    throw new JobtailError('superseded', `job ${jobId} is not written for: ${why}`, {
+      hint: 'another agent of the fleet goes on with it, or this one, once the database says so',
+    });
+  }
+
+  /** Milliseconds since the lease was renewed last; 0 while there are no jobs. */
+  get leaseAgeMs(): number {
+    return this.#jobs.size === 0 ? 0 : Math.max(0, this.#clock.monotonic() - this.#heard.monotonic);
+  }
+}
+
+export interface HeartbeatOptions {
+  readonly held: HeldJobs;
+  /** Called with how long each heartbeat took that went through. */
+  readonly onBeat: (roundTripMs: number) => void;
+  readonly member: Member;
+  readonly monotonic: () => number;
+  readonly report: () => Report;
+  /** Told after each beat that went through. */
+  readonly onStanding: (standing: Standing) => void;
+  readonly onLost: (jobs: readonly HeldJob[]) => void;
+  /** Told of each beat that failed. */
+  readonly onFailure: (error: JobtailError) => void;
+}
+
+/** Beats in a lease: one that is lost, and a query that comes to its time limit, leave it alive. */
+const BEATS = 3;
+/** After a beat that failed. */
+const AGAIN_MS = 1_000;
+/** The process stood still if a timer of a fraction of it comes so late. */
+const STANDSTILL_MS = 3_000;
+
+/**
+ * The heartbeat of an agent: prolongs its leases, reports, and frees the jobs of agents that are silent. Whoever was silent
+ * itself, or had no word from the database, frees nobody's jobs for a whole lease: when the database comes back, all agents
+ * are heard first, and the same ones hold the same jobs.
+ */
+export class Heartbeat {
+  readonly #options: HeartbeatOptions;
+  #nextAt = 0;
+  #superviseFrom: number;
+  #lookedAt: number;
+  #beating: Promise<void> | undefined;
+  #freeing: Promise<void> | undefined;
+  /** Whether the last beat went through. */
+  isHeard = true;
+
+  constructor(options: HeartbeatOptions) {
+    this.#options = options;
+    this.#lookedAt = options.monotonic();
+    // All have just begun, perhaps, after the database was away.
+    this.#superviseFrom = this.#lookedAt + options.member.leaseMs;
+  }
+
+  /** Called several times a second; beats if it is time. */
+  look(joined: Joined): void {
+    const { monotonic } = this.#options;
+    const now = monotonic();
+    if (now - this.#lookedAt > STANDSTILL_MS) this.#withhold();
+    this.#lookedAt = now;
+    if (this.#beating !== undefined || now < this.#nextAt) return;
+    this.#beating = this.#beatOnce(joined).finally(() => {
+      this.#beating = undefined;
+    });
+  }
+
+  /** Resolves when nothing of it is under way. */
+  async ended(): Promise<void> {
+    await this.#beating;
+    await this.#freeing;
+  }
+
+  /** What the others did is looked at anew. */
+  async refresh({ register }: Joined): Promise<void> {
+    const { member, report, onStanding } = this.#options;
+    onStanding(await register.report(member, report()));
+  }
+
+  async #beatOnce(joined: Joined): Promise<void> {
+    const { monotonic, onFailure } = this.#options;
+    try {
+      await this.#beat(joined);
+      this.isHeard = true;
+    } catch (thrown) {
+      this.isHeard = false;
+      this.#withhold();
+      this.#nextAt = monotonic() + AGAIN_MS;
+      onFailure(asJobtailError(thrown));
+    }
+  }
+
+  async #beat(joined: Joined): Promise<void> {
+    const { held, member, monotonic, report, onBeat, onLost, onStanding } = this.#options;
+    const sentAt = held.moment();
+    this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
+    const jobs = held.all();
+    const standing = await joined.register.report(member, report());
+    onBeat(monotonic() - sentAt.monotonic);
+    const owned = new Map(standing.own.map(({ jobId, attempt }) => [jobId, attempt]));
+    // One that was given up or taken anew meanwhile is another one by now.
+    const current = jobs.filter((job) => held.get(job.jobId) === job);
+    const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
+    if (lost.length > 0) onLost(lost);
+    held.prolong(sentAt);
+    onStanding(standing);
+    if (standing.silent > 0 && monotonic() >= this.#superviseFrom) this.#free(joined);
+  }
+
+  /** Now and then this takes long, and no beat waits for it. */
+  #free({ claims, orders, database }: Joined): void {
+    const freeAll = async () => {
+      while ((await claims.freeSilent()) > 0) await orders.notify(database);
+    };
+    this.#freeing ??= freeAll()
+      .catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)))
+      .finally(() => {
+        this.#freeing = undefined;
+      });
+  }
+
+  #withhold(): void {
+    this.#superviseFrom = this.#options.monotonic() + this.#options.member.leaseMs;
+  }
+}
