@@ -5,7 +5,6 @@ import { useContext } from 'preact/hooks';
 import type {
   AgentState,
   Events,
-  Figure,
   Figures,
   FileLength,
   FileState,
@@ -91,9 +90,8 @@ export class Live {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isOver = false;
     stream.onerror = () => {
-      const isClosed = stream.readyState === EventSource.CLOSED;
       if (this.connection.value !== 'refused') this.connection.value = 'lost';
-      if (isClosed) void goOn();
+      if (stream.readyState === EventSource.CLOSED) void goOn();
     };
     const goOn = async () => {
       if (await this.#isRefused()) this.connection.value = 'refused';
@@ -126,9 +124,6 @@ export class Live {
       if (this.connection.value !== 'open') this.#tabs.postMessage('open');
       this.connection.value = 'open';
     });
-    take('agent', (agent) => {
-      this.agent.value = agent;
-    });
     take('jobs', ({ whole, jobs, gone, polledAt }) => {
       const all = new Map(whole ? [] : (this.jobs.value ?? []));
       for (const jobId of gone) all.delete(jobId);
@@ -154,21 +149,18 @@ export class Live {
     take('length', (length) => {
       for (const told of this.#lengths.get(length.file) ?? []) told(length);
     });
-    take('service', (service) => {
-      this.service.value = service;
+    take('figure', (figure) => {
+      const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
+      this.figures.value = { startedAt, figures: [...figures, figure].slice(-MOST_FIGURES) };
     });
-    take('figures', (figures) => {
-      this.figures.value = figures;
-    });
-    take('figure', (figure) => this.#add(figure));
-    take('trouble', (trouble) => {
-      this.trouble.value = trouble;
-    });
-  }
-
-  #add(figure: Figure): void {
-    const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
-    this.figures.value = { startedAt, figures: [...figures, figure].slice(-MOST_FIGURES) };
+    const whole = <K extends 'agent' | 'service' | 'figures' | 'trouble'>(name: K, to: Signal<Events[K] | undefined>) =>
+      take(name, (data) => {
+        to.value = data;
+      });
+    whole('agent', this.agent);
+    whole('service', this.service);
+    whole('figures', this.figures);
+    whole('trouble', this.trouble);
   }
 }
 

@@ -1,8 +1,132 @@
 /** The page: what it shows is behind `#` in its address, what it shows it of comes from `api/` beside it. */
+
+import { useSignal } from '@preact/signals';
 import { render } from 'preact';
-import { App } from './app.tsx';
-import { Live, ProvideLive } from './live.ts';
-import { startTheme } from './parts/theme.ts';
+import { useEffect } from 'preact/hooks';
+import { JobPage } from './job/job-page.tsx';
+import { LiveFiles } from './job/live-files.tsx';
+import { JobsPage } from './jobs/jobs-page.tsx';
+import { type Connection, Live, ProvideLive, useLive } from './live.ts';
+import { IconButton } from './parts/button.tsx';
+import { startTheme, theme, toggleTheme } from './parts/theme.ts';
+import { Failure } from './parts/words.tsx';
+import { ResultsPage } from './results/results-page.tsx';
+import { hashOf, type Route, routeOf } from './route.ts';
+import { ServicePage } from './service/service-page.tsx';
+
+function App() {
+  const route = useSignal(routeOf(location.hash));
+  useEffect(() => {
+    const onHash = () => {
+      route.value = routeOf(location.hash);
+    };
+    addEventListener('hashchange', onHash);
+    // It may have changed before this ran.
+    onHash();
+    return () => removeEventListener('hashchange', onHash);
+  }, [route]);
+  useEffect(() => {
+    document.title = titleOf(route.value);
+  }, [route.value]);
+  return (
+    <>
+      <Top page={route.value.page} />
+      <Standing />
+      <Shown route={route.value} />
+    </>
+  );
+}
+
+function Shown({ route }: { route: Route }) {
+  const live = useLive();
+  if (live.connection.value === 'refused') return <Refused />;
+  switch (route.page) {
+    case 'jobs':
+      return <JobsPage />;
+    case 'service':
+      return <ServicePage />;
+    case 'live':
+      return (
+        <JobPage jobId={route.jobId} tab="live">
+          <LiveFiles key={route.jobId} route={route} />
+        </JobPage>
+      );
+    case 'results':
+      return (
+        <JobPage jobId={route.jobId} tab="results">
+          <ResultsPage key={route.jobId} jobId={route.jobId} />
+        </JobPage>
+      );
+  }
+}
+
+function titleOf(route: Route): string {
+  if (route.page === 'live' || route.page === 'results') return `job ${route.jobId} · jobtail`;
+  return route.page === 'service' ? 'service · jobtail' : 'jobtail';
+}
+
+const CONNECTIONS: Readonly<Record<Connection, string>> = {
+  connecting: 'connecting',
+  open: 'live',
+  lost: 'no answer, trying again',
+  refused: 'no access',
+};
+
+function Top({ page }: { page: Route['page'] }) {
+  const live = useLive();
+  const connection = live.connection.value;
+  const current = (isIt: boolean) => (isIt ? 'page' : undefined);
+  return (
+    <header class="top">
+      <a class="brand" href={hashOf({ page: 'jobs' })} aria-label="jobtail: all jobs">
+        <span class="brand-sign" aria-hidden="true" />
+        jobtail
+      </a>
+      <nav aria-label="Pages">
+        <a href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service')}>
+          Jobs
+        </a>
+        <a href={hashOf({ page: 'service' })} aria-current={current(page === 'service')}>
+          Service
+        </a>
+      </nav>
+      <span class={`connection ${connection}`} role="status">
+        <span class="pulse" />
+        {CONNECTIONS[connection]}
+      </span>
+      <IconButton
+        icon={theme.value === 'dark' ? 'light' : 'dark'}
+        label={theme.value === 'dark' ? 'Light colours' : 'Dark colours'}
+        onClick={toggleTheme}
+      />
+    </header>
+  );
+}
+
+/** What keeps all of it from going on. */
+function Standing() {
+  const live = useLive();
+  const trouble = live.trouble.value;
+  const isStopped = live.agent.value?.running === false && live.connection.value === 'open';
+  return (
+    <>
+      {trouble !== null && <Failure trouble={trouble} />}
+      {isStopped && <Failure trouble={{ message: 'No agent runs: nothing new comes.', hint: 'agent run' }} />}
+    </>
+  );
+}
+
+function Refused() {
+  return (
+    <main class="empty">
+      <h1>No access</h1>
+      <p>
+        This browser has no session, or the view was started again since. Run <code>agent view</code> and open the link
+        that it prints. This page goes on then.
+      </p>
+    </main>
+  );
+}
 
 startTheme();
 const live = new Live();

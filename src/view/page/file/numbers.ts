@@ -1,7 +1,32 @@
-/** The numbers of all lines that are like one, as the server finds them, and as the content grows. */
+/** The numbers of all lines that are alike: which kinds of lines there are, and what the server finds of one as it grows. */
 import { type Signal, signal } from '@preact/signals';
 import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';
 import { address, askLines, type Refused } from '../api.ts';
+import { decode } from '../text/terminal.ts';
+import { kindOf, numberLines } from '../text/values.ts';
+import type { TextWindow } from './text-window.ts';
+
+/** The maximum of rows that are searched for kinds. */
+const MAX_SEARCHED_ROWS = 500;
+
+/** A kind of lines: what its lines have around their numbers, and where one of them is. */
+export interface Kind {
+  readonly words: string;
+  readonly byte: number;
+}
+
+/** The kinds among the rows around a chosen one, its own first; among the last rows if it is not here. */
+export function kindsNear(window: TextWindow, chosenByte: number | undefined): Kind[] {
+  const { rows } = window;
+  const found = chosenByte === undefined ? -1 : rows.indexOf(chosenByte);
+  const chosen = found < 0 ? rows.length : found;
+  const first = Math.max(0, Math.min(chosen + MAX_SEARCHED_ROWS / 2, rows.length) - MAX_SEARCHED_ROWS);
+  const lines = rows.slice(first, first + MAX_SEARCHED_ROWS).map((_, index) => decode(window.bytesOf(first + index)));
+  const own = kindOf(lines[chosen - first] ?? '');
+  return numberLines(lines)
+    .map(({ words, index }) => ({ words, byte: rows[first + index] ?? 0 }))
+    .sort((a, b) => Number(b.words === own) - Number(a.words === own));
+}
 
 /** Points of a curve; more than a screen is wide. */
 const MOST_ROWS = 20_000;

@@ -2,7 +2,7 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
-import { decode } from '../text/decode.ts';
+import { decode } from '../text/terminal.ts';
 
 export interface Query {
   readonly text: string;

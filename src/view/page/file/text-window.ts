@@ -220,3 +220,18 @@ function newlinesIn(bytes: Uint8Array): number {
   for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) count++;
   return count;
 }
+
+/** The maximum of heights of rows that are gone. */
+const MOST_GONE = 2_000;
+
+/**
+ * Forgets the heights of rows that are gone. The virtual list keeps what it ever measured, by where rows begin: without this, a
+ * file that grows for a day would fill the memory of the page.
+ */
+export function forgetSizes(
+  sizes: Map<number | string | bigint, number>,
+  { start, end, rows }: Pick<TextWindow, 'start' | 'end' | 'rows'>,
+): void {
+  if (sizes.size <= rows.length + MOST_GONE) return;
+  for (const row of sizes.keys()) if (Number(row) < start || Number(row) >= end) sizes.delete(row);
+}

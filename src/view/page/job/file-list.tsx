@@ -1,11 +1,16 @@
 /** The live files of a job, by task: how long they are, which of them grow, and what stands beside each other. */
+
+import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { FileState, JobDetail, TaskDetail } from '../../contract/events.ts';
-import { Icon } from '../parts/icon.tsx';
+import { askStretch } from '../api.ts';
+import { ProgressBar } from '../parts/bar.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { hashOf, type OpenedFile } from '../route.ts';
+import { decode, shown } from '../text/terminal.ts';
 import { ago, bytes } from '../text/units.ts';
-import { TaskProgress } from './task-progress.tsx';
+import { type Progress, progressOf } from '../text/values.ts';
 
 /** What grew no longer ago is growing. */
 const GROWING_MS = 6_000;
@@ -102,5 +107,39 @@ function Entry({ jobId, file, opened, now }: EntryProps) {
         </a>
       )}
     </li>
+  );
+}
+
+/** The last line lies within them, or is none that says how far something is. */
+const TAIL_BYTES = 4_096;
+/** Of what is shown of the line. */
+const MOST_CHARACTERS = 120;
+
+export function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
+  const progress = useSignal<Progress | undefined>(undefined);
+  const { taskId, version, bytes = 0 } = file ?? {};
+  useEffect(() => {
+    if (taskId === undefined || version === undefined || bytes === 0) return;
+    const stopped = new AbortController();
+    const content = { job: jobId, task: taskId, file: 'progress', version } as const;
+    askStretch(content, { bytes: TAIL_BYTES }, stopped.signal)
+      .then((tail) => {
+        const lines = decode(tail.bytes).trimEnd().split('\n');
+        const line = shown(lines.at(-1) ?? '').map(({ text }) => text);
+        progress.value = progressOf(line.join(''));
+      })
+      // The next change of the file asks again.
+      .catch(() => undefined);
+    return () => stopped.abort();
+  }, [jobId, taskId, version, bytes, progress]);
+  if (progress.value === undefined || bytes === 0) return null;
+  const { done, says } = progress.value;
+  return (
+    <div class="task-progress">
+      <ProgressBar done={done} label={`Progress of task ${taskId}`} />
+      <span class="fine" title={says.slice(0, MOST_CHARACTERS)}>
+        <Outside text={says.slice(0, MOST_CHARACTERS)} />
+      </span>
+    </div>
   );
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { JobDetail } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
-import { Icon } from '../parts/icon.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Failure, JobState, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { grouped } from '../text/units.ts';

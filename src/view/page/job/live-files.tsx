@@ -1,11 +1,17 @@
 /** The live files of a job: a list of all, and some of them side by side. */
-import { useMemo, useRef } from 'preact/hooks';
-import type { LiveFileName } from '../../contract/addresses.ts';
+
+import { useSignal } from '@preact/signals';
+import { useCallback, useEffect, useMemo, useRef } from 'preact/hooks';
+import type { Generations, LiveFileName } from '../../contract/addresses.ts';
 import type { FileState } from '../../contract/events.ts';
+import { address, askJson } from '../api.ts';
+import type { OpenFile } from '../file/open-file.ts';
 import { useLive } from '../live.ts';
+import { Pane } from '../pane/pane.tsx';
+import { Failure } from '../parts/words.tsx';
 import { hashOf, type LiveRoute, type OpenedFile } from '../route.ts';
+import { ago, bytes, counted } from '../text/units.ts';
 import { FileList } from './file-list.tsx';
-import { LivePane } from './live-pane.tsx';
 
 export function LiveFiles({ route }: { route: LiveRoute }) {
   const live = useLive();
@@ -63,4 +69,95 @@ function firstOf(files: readonly FileState[]): OpenedFile | undefined {
     (a, b) => Number(b.bytes > 0) - Number(a.bytes > 0) || order.indexOf(a.file) - order.indexOf(b.file),
   );
   return last === undefined ? undefined : { taskId: last.taskId, file: last.file };
+}
+
+export interface LivePaneProps {
+  readonly jobId: string;
+  readonly opened: OpenedFile;
+  readonly state: FileState | undefined;
+  /** Another generation; undefined: what stands there now. */
+  readonly onShow: (version: string | undefined) => void;
+  readonly onSelect: (byte: number) => void;
+}
+
+export function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
+  const live = useLive();
+  const { taskId, file, version, at } = opened;
+  const isWatched = version === undefined;
+  const content = useMemo(
+    () => ({ job: jobId, task: taskId, file: file as LiveFileName, ...(version === undefined ? {} : { version }) }),
+    [jobId, taskId, file, version],
+  );
+  const watch = useCallback(
+    (open: OpenFile) => live.watchFile(`${jobId}/${taskId}/${file}`, (length) => open.announce(length)),
+    [live, jobId, taskId, file],
+  );
+  return (
+    <Pane
+      content={content}
+      opening={{ version, at, follows: isWatched && at === undefined, isWatched }}
+      label={`${file} of task ${taskId}`}
+      {...(isWatched ? { watch } : {})}
+      onSelect={onSelect}
+      title={
+        <header class="pane-head">
+          <h3>
+            <span class="fine">{taskId}</span> {file}
+          </h3>
+          {state !== undefined && <Badges state={state} />}
+          {(state?.generation ?? 1) > 1 && <Former {...{ jobId, opened, state, onShow }} />}
+        </header>
+      }
+    >
+      {state?.error != null && <Failure trouble={state.error} />}
+    </Pane>
+  );
+}
+
+function Badges({ state: { bytes: length, verified, exact, inexactBytes } }: { state: FileState }) {
+  return (
+    <>
+      <span class="fine">{bytes(length)}</span>
+      {verified && (
+        <span class="badge good" title="all of it was compared with the raw bytes of the server">
+          verified
+        </span>
+      )}
+      {!exact && (
+        <span class="badge bad" title="bytes that the service neither decodes nor hands out: ? stands for them">
+          {counted(inexactBytes, 'inexact byte')}
+        </span>
+      )}
+    </>
+  );
+}
+
+function Former({ jobId, opened: { taskId, file, version }, state, onShow }: Omit<LivePaneProps, 'onSelect'>) {
+  const live = useLive();
+  const all = useSignal<Generations | undefined>(undefined);
+  const generation = state?.generation;
+  useEffect(() => {
+    askJson<Generations>(address('generations', { job: jobId, task: taskId, file }))
+      .then((found) => {
+        all.value = found;
+      })
+      .catch(() => undefined);
+  }, [jobId, taskId, file, generation, all]);
+  return (
+    <select
+      class="generations"
+      aria-label="Generation"
+      title="What the file was before it was rewritten"
+      value={version ?? ''}
+      onChange={(event) => onShow(event.currentTarget.value || undefined)}
+    >
+      <option value="">now: generation {generation}</option>
+      {all.value?.former.map((one) => (
+        <option key={one.version} value={one.version}>
+          {one.name}: {bytes(one.bytes)}, {ago(one.modifiedAt, live.now.peek())}
+          {one.reason === null ? '' : `: ${one.reason}`}
+        </option>
+      ))}
+    </select>
+  );
 }

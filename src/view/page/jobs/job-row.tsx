@@ -4,7 +4,7 @@ import { Shares } from '../parts/bar.tsx';
 import { Failure, JobState, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
-import { Sparkline } from './sparkline.tsx';
+import { areaPath, curvePath, type Growth, HEIGHT, WIDTH, within } from './list.ts';
 
 export function JobRow({ job, now }: { job: JobSummary; now: number }) {
   return (
@@ -66,5 +66,17 @@ export function Results({ counts }: { counts: ResultCounts }) {
         {counts.bytes > 0 && ` · ${bytes(counts.bytes)}`}
       </span>
     </>
+  );
+}
+
+export function Sparkline({ growth, now }: { growth: Growth; now: number }) {
+  const { grown, since } = within(growth, now);
+  const label = `${bytes(Math.max(0, grown))} in the last ${duration(now - since)}`;
+  return (
+    <svg class="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+      <title>{label}</title>
+      <path class="area" d={areaPath(growth, now)} />
+      <path class="line" d={curvePath(growth, now)} />
+    </svg>
   );
 }

@@ -5,7 +5,7 @@ import { useLive } from '../live.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import { counted, grouped } from '../text/units.ts';
 import { JobRow } from './job-row.tsx';
-import { matches, ordered } from './order.ts';
+import { matches, ordered } from './list.ts';
 
 const ROW_PX = 68;
 

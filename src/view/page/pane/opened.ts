@@ -1,14 +1,13 @@
 /** One opened content: what of it is here, what is looked for in it, what somebody chose of it. */
 import { effect, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import { askBytes, askPlace, Refused } from '../api.ts';
-import { browserSource } from '../file/browser-source.ts';
-import { OpenFile, type Opening } from '../file/open-file.ts';
+import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
+import { type Kind, kindsNear } from '../file/numbers.ts';
+import { type ByteSource, OpenFile, type Opening } from '../file/open-file.ts';
 import { Search } from '../file/search.ts';
 import { plainText } from '../text/terminal.ts';
 import { counted } from '../text/units.ts';
-import { type Kind, kindsNear } from './number-kinds.ts';
-import { type Selection, selected } from './selection.ts';
+import { destination } from '../text/values.ts';
 
 /** Of chosen lines that are copied. */
 const MOST_COPIED_BYTES = 16 * 1024 * 1024;
@@ -16,6 +15,13 @@ const MOST_COPIED_BYTES = 16 * 1024 * 1024;
 const LINE_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
 const SAID_MS = 2_000;
+
+/** Selected lines, by where they begin; both are part of it. `anchor`: the line that was selected first. */
+interface Selection {
+  readonly from: number;
+  readonly to: number;
+  readonly anchor: number;
+}
 
 export class Opened {
   readonly file: OpenFile;
@@ -36,7 +42,7 @@ export class Opened {
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
     // The line of a link is marked for whoever opens it.
-    if (opening.at !== undefined && !opening.follows) this.selection.value = selected(undefined, opening.at, false);
+    if (opening.at !== undefined && !opening.follows) this.#mark(opening.at, opening.at);
   }
 
   /** The content with the version that is shown. */
@@ -83,11 +89,23 @@ export class Opened {
 
   select(start: number, isExtended: boolean): void {
     this.file.pause();
-    this.selection.value = selected(this.selection.value, start, isExtended);
+    this.#mark(start, isExtended ? (this.selection.value?.anchor ?? start) : start);
   }
 
-  /** False if there is no such line, or its place is not known. */
-  async goToLine(line: number): Promise<boolean> {
+  #mark(start: number, anchor: number): void {
+    this.selection.value = { from: Math.min(anchor, start), to: Math.max(anchor, start), anchor };
+  }
+
+  /** Goes where the reader typed. False if it is no place, there is no such line, or where it begins is not known. */
+  async goTo(typed: string): Promise<boolean> {
+    const to = destination(typed, this.file.standing.value.bytes);
+    if (to === undefined) return false;
+    if ('line' in to) return this.#goToLine(to.line);
+    this.file.jumpTo(to.byte);
+    return true;
+  }
+
+  async #goToLine(line: number): Promise<boolean> {
     const place = await askPlace(this.content(), { line }).catch(() => undefined);
     // Behind the last line there is none.
     if (place === undefined || place.line !== line || place.byte >= this.file.standing.value.bytes) return false;
@@ -137,4 +155,32 @@ export class Opened {
     this.selection.value = undefined;
     if (this.isSearching.value) this.search.look(this.search.query.value, 0);
   }
+}
+
+/** What the server takes for a stretch. */
+const LEAST_BYTES = 4096;
+
+/** Where the bytes of an opened content come from in a browser: the server, and the frames of the screen. */
+function browserSource(content: ContentQuery): ByteSource {
+  const at = (version: string | undefined) => (version === undefined ? content : { ...content, version });
+  return {
+    stretch: (where, version, signal) => askStretch(at(version), where, signal),
+    bytes: async ([from, to], version, signal) =>
+      (await askStretch(at(version), { at: from, bytes: Math.max(LEAST_BYTES, to - from) }, signal)).bytes,
+    line: async (byte, version, signal) => (await askPlace(at(version), { byte }, signal)).line,
+    frame: () => new Promise((resolve) => requestAnimationFrame(() => resolve())),
+    wait,
+  };
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
+  });
 }

@@ -2,11 +2,12 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ContentQuery } from '../../contract/addresses.ts';
+import type { Refused } from '../api.ts';
 import type { OpenFile, Opening } from '../file/open-file.ts';
-import { focusOn, onPaneKey, openSearch, takeLooseKeys } from './keys.ts';
-import { Notices } from './notices.tsx';
+import { Icon } from '../parts/button.tsx';
+import { Failure } from '../parts/words.tsx';
+import { bytes } from '../text/units.ts';
 import { Opened } from './opened.ts';
-import { Overview } from './overview.tsx';
 import { PlotPanel } from './plot-panel.tsx';
 import { Rows } from './rows.tsx';
 import { SearchBar } from './search-bar.tsx';
@@ -87,7 +88,7 @@ export function Pane({ content, opening, label, watch, onSelect, title, children
 
 /** The rows, and the scroll bar of all bytes beside them. */
 function Content({ opened, label }: { opened: Opened; label: string }) {
-  const { file, search, seen, isSearching } = opened;
+  const { search, isSearching } = opened;
   return (
     <div class="content">
       <Rows
@@ -96,13 +97,164 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
         found={isSearching.value ? search.current.value?.byte : undefined}
         search={isSearching.value ? search : undefined}
       />
-      <Overview
-        total={file.standing.value.bytes}
-        from={seen.value.from}
-        to={seen.value.to}
-        marks={isSearching.value ? (search.found.value?.marks ?? []) : []}
-        onJump={(byte) => file.jumpTo(byte)}
-      />
+      <Overview opened={opened} />
     </div>
   );
+}
+
+/** What the reader has to know of the rows below: that they are old, that more came, that something failed. */
+function Notices({ file }: { file: OpenFile }) {
+  void file.changes.value;
+  const { isFormer, isLoaded, isPastEnd, problem, bytes: total } = file.standing.value;
+  const followedTo = file.followedTo.value;
+  const came = total - followedTo;
+  return (
+    <>
+      {problem !== undefined && (
+        <Failure trouble={{ message: problem.message, hint: (problem as Refused).hint ?? null }} />
+      )}
+      {isFormer && (
+        <p class="notice">
+          The file was rewritten; this is what it was before.
+          <button type="button" onClick={() => file.follow()}>
+            Show what it is now
+          </button>
+        </p>
+      )}
+      {isPastEnd && !file.following.value && (
+        <p class="notice plain">
+          The place that was asked for is past the end of this file; it may have been rewritten.
+        </p>
+      )}
+      {isLoaded && total === 0 && !isFormer && <p class="notice plain">Empty so far.</p>}
+      {!file.following.value && !isFormer && followedTo > 0 && came > 0 && (
+        <button type="button" class="more" onClick={() => file.follow()}>
+          <Icon name="end" /> {bytes(came)} new
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Of the height, so that there is something to take hold of. */
+const LEAST_THUMB = 0.03;
+
+/** The scroll bar of a content of any size: what is on the screen as a part of all bytes, and where matches are. */
+function Overview({ opened: { file, search, seen, isSearching } }: { opened: Opened }) {
+  const { bytes: total } = file.standing.value;
+  const { from, to } = seen.value;
+  const marks = isSearching.value ? (search.found.value?.marks ?? []) : [];
+  const bar = useRef<HTMLDivElement>(null);
+  const height = Math.max(LEAST_THUMB, total === 0 ? 1 : (to - from) / total);
+  const free = Math.max(1, total - (to - from));
+  const top = Math.min(1, from / free) * (1 - height);
+  const jump = (event: PointerEvent) => {
+    const box = bar.current?.getBoundingClientRect();
+    if (box === undefined) return;
+    const share = (event.clientY - box.top - (box.height * height) / 2) / (box.height * (1 - height) || 1);
+    file.jumpTo(Math.round(Math.min(1, Math.max(0, share)) * free));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowUp: -0.01, ArrowDown: 0.01, PageUp: -0.1, PageDown: 0.1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    file.jumpTo(Math.round(Math.min(total, Math.max(0, from + step * total))));
+  };
+  const most = Math.max(1, ...marks);
+  return (
+    <div
+      class="overview"
+      ref={bar}
+      role="slider"
+      aria-orientation="vertical"
+      tabIndex={0}
+      aria-label="Place in the file"
+      aria-valuemin={0}
+      aria-valuemax={total}
+      aria-valuenow={from}
+      aria-valuetext={`${bytes(from)} of ${bytes(total)}`}
+      onPointerDown={(event) => {
+        bar.current?.setPointerCapture(event.pointerId);
+        jump(event);
+      }}
+      onPointerMove={(event) => {
+        if (bar.current?.hasPointerCapture(event.pointerId)) jump(event);
+      }}
+      onKeyDown={onKeyDown}
+    >
+      {marks.map((count, index) =>
+        count === 0 ? null : (
+          <span
+            key={index}
+            class="match"
+            style={{ top: `${(index / marks.length) * 100}%`, opacity: 0.4 + (0.6 * count) / most }}
+          />
+        ),
+      )}
+      <span class="thumb" style={{ top: `${top * 100}%`, height: `${height * 100}%` }} />
+    </div>
+  );
+}
+
+/** Puts the focus on a part of the pane. */
+function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' | '.rows'): void {
+  const element = pane?.querySelector<HTMLElement>(part);
+  element?.focus({ preventScroll: true });
+  // What was typed before gives way to what is typed now.
+  if (element instanceof HTMLInputElement) element.select();
+}
+
+/** The pane that the reader used last. */
+let lastUsed: HTMLElement | undefined;
+
+/** Keys pressed while nothing on the page has the focus go to the pane that was used last. What is returned ends that. */
+function takeLooseKeys(pane: HTMLElement, opened: Opened): () => void {
+  const use = () => {
+    lastUsed = pane;
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.target !== document.body || (lastUsed !== pane && lastUsed?.isConnected === true)) return;
+    use();
+    onPaneKey(event, opened, pane);
+  };
+  pane.addEventListener('focusin', use);
+  pane.addEventListener('pointerdown', use);
+  document.addEventListener('keydown', onKey);
+  return () => {
+    pane.removeEventListener('focusin', use);
+    pane.removeEventListener('pointerdown', use);
+    document.removeEventListener('keydown', onKey);
+  };
+}
+
+function onPaneKey(event: KeyboardEvent, opened: Opened, pane: HTMLElement | null): void {
+  const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const { file } = opened;
+  const actions: Readonly<Record<string, () => unknown>> = {
+    '/': () => openSearch(opened, pane),
+    c: () => opened.copy(),
+    C: () => opened.copy(true),
+    f: () => (file.following.value ? file.pause() : file.follow()),
+    g: () => file.jumpTo(0),
+    G: () => file.jumpToEnd(),
+    Home: () => file.jumpTo(0),
+    End: () => file.follow(),
+    l: () => focusOn(pane, '.goto'),
+    n: () => opened.step(false),
+    N: () => opened.step(true),
+    p: () => opened.togglePlot(),
+    w: () => {
+      opened.wraps.value = !opened.wraps.value;
+    },
+  };
+  const action = actions[event.key];
+  if (action === undefined) return;
+  event.preventDefault();
+  void action();
+}
+
+function openSearch(opened: Opened, pane: HTMLElement | null): void {
+  opened.isSearching.value = true;
+  focusOn(pane, '.search-bar input');
 }

@@ -3,11 +3,10 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
-import { Numbers } from '../file/numbers.ts';
+import { type Kind, Numbers } from '../file/numbers.ts';
 import { IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { grouped } from '../text/units.ts';
-import type { Kind } from './number-kinds.ts';
 
 export interface PlotPanelProps {
   readonly content: () => ContentQuery;

@@ -1,8 +1,6 @@
 /** One row of a file: the number of its line, and its text as a terminal would show it. */
 import { Component } from 'preact';
-import { decode } from '../text/decode.ts';
-import { pieces } from '../text/marks.ts';
-import { coloursOf, type Look, type Run, shown } from '../text/terminal.ts';
+import { coloursOf, decode, type Look, pieces, type Run, shown } from '../text/terminal.ts';
 
 export interface RowProps {
   /** Where it begins in the content. */

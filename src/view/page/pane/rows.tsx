@@ -4,12 +4,10 @@ import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
-import { MOST_BYTES } from '../file/text-window.ts';
+import { forgetSizes, MOST_BYTES } from '../file/text-window.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
-import { highlight } from './highlight.ts';
 import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
-import { forgetSizes } from './row-sizes.ts';
 
 const ROW_PX = 20;
 /** What is nearer to an end of what is here is fetched before it is seen. */
@@ -201,4 +199,47 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
       element.removeEventListener('scroll', onScroll);
     };
   }, [file, list, scroller, aim]);
+}
+
+const NAME = 'match';
+/** More on one screen help nobody. */
+const MOST = 2_000;
+
+/** Paints in the rows below `element` what is to be marked in each; what is returned takes it away again. */
+export function highlight(element: HTMLElement | null, needleIn: (index: number) => RegExp | undefined): () => void {
+  if (element === null || !('highlights' in CSS)) return () => undefined;
+  const painted = CSS.highlights.get(NAME) ?? new Highlight();
+  CSS.highlights.set(NAME, painted);
+  const ranges = [...element.querySelectorAll<HTMLElement>('[data-index]')]
+    .flatMap((row) => rangesIn(row.querySelector('.text'), needleIn(Number(row.dataset['index']))))
+    .slice(0, MOST);
+  for (const range of ranges) painted.add(range);
+  return () => {
+    for (const range of ranges) painted.delete(range);
+  };
+}
+
+function rangesIn(row: Element | null, needle: RegExp | undefined): Range[] {
+  if (row === null || needle === undefined) return [];
+  const text = row.textContent;
+  return [...text.matchAll(needle)]
+    .filter(([match]) => match !== '')
+    .map(({ 0: match, index }) => {
+      const range = new Range();
+      range.setStart(...placeOf(row, index));
+      range.setEnd(...placeOf(row, index + match.length));
+      return range;
+    });
+}
+
+/** The node that holds a character of the row, and its place in there. */
+function placeOf(row: Element, index: number): [Node, number] {
+  const texts = document.createTreeWalker(row, NodeFilter.SHOW_TEXT);
+  let rest = index;
+  for (let node = texts.nextNode(); node !== null; node = texts.nextNode()) {
+    const length = node.nodeValue?.length ?? 0;
+    if (rest <= length) return [node, rest];
+    rest -= length;
+  }
+  return [row, row.childNodes.length];
 }

@@ -2,9 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { address } from '../api.ts';
-import { IconButton } from '../parts/button.tsx';
-import { Icon } from '../parts/icon.tsx';
-import { destination } from './goto.ts';
+import { Icon, IconButton } from '../parts/button.tsx';
 import type { Opened } from './opened.ts';
 
 export interface ToolbarProps {
@@ -63,13 +61,10 @@ export function Toolbar({ opened, title, isWatched, onSearch, onGone }: ToolbarP
 }
 
 function GoTo({ opened, onGone }: Pick<ToolbarProps, 'opened' | 'onGone'>) {
-  const { file } = opened;
   const typed = useSignal('');
   const problem = useSignal(false);
   const go = async () => {
-    const to = destination(typed.value, file.standing.value.bytes);
-    problem.value = to === undefined || ('line' in to && !(await opened.goToLine(to.line)));
-    if (to !== undefined && 'byte' in to) file.jumpTo(to.byte);
+    problem.value = !(await opened.goTo(typed.value));
     if (!problem.value) onGone();
   };
   return (

@@ -1,6 +1,5 @@
 /** A button that is a picture: its label is read out, and shown with the key that does the same. */
 import type { ComponentChildren } from 'preact';
-import { Icon, type IconName } from './icon.tsx';
 
 export interface IconButtonProps {
   readonly icon: IconName;
@@ -39,5 +38,40 @@ export function IconButton({
       <Icon name={icon} />
       {children}
     </button>
+  );
+}
+
+/** Pictures of buttons, drawn on 16 by 16. What one does is said by the label of its button. */
+const PATHS = {
+  back: 'M10 3 5 8l5 5',
+  beside: 'M2.5 3h11v10h-11zM8 3v10',
+  close: 'm4 4 8 8m0-8-8 8',
+  copy: 'M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z',
+  dark: 'M13 9.5A5.5 5.5 0 0 1 6.5 3a5.5 5.5 0 1 0 6.5 6.5z',
+  download: 'M8 2v7.5M5 6.5l3 3 3-3M2.5 10.5v3h11v-3',
+  end: 'm4 3.5 4 4 4-4M3 11.5h10',
+  file: 'M4 2h5l3.5 3.5V14H4zm5 0v3.5h3.5',
+  folder: 'M2 4h4l1.5 1.5H14V13H2z',
+  goto: 'M6 3 4.5 13M11.5 3 10 13M3 6h10.5M2.5 10H13',
+  light:
+    'M8 5a3 3 0 1 1 0 6 3 3 0 0 1 0-6zm0-3.5v1m0 11v1m6.5-6.5h-1m-11 0h-1m11.1-4.6-.7.7m-7.8 7.8-.7.7m9.2 0-.7-.7M4.1 4.1l-.7-.7',
+  next: 'm4 6 4 4 4-4',
+  pause: 'M5.5 3.5v9m5-9v9',
+  play: 'M5 3.5v9l7-4.5z',
+  plot: 'M2.5 2.5v11h11M5 10.5l2.5-4 2 2 3.5-5',
+  previous: 'm4 10 4-4 4 4',
+  search: 'M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zm3.3 7.8L14 14',
+  start: 'm4 12.5 4-4 4 4M3 4.5h10',
+  warning: 'M8 2 1.5 13.5h13zM8 6.5v3.5m0 1.5v.5',
+  wrap: 'M2 4h12M2 8h9.5a2.25 2.25 0 0 1 0 4.5H8m0 0L9.5 11M8 12.5 9.5 14M2 12h3',
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <path d={PATHS[name]} />
+    </svg>
   );
 }

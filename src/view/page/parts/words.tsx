@@ -2,7 +2,7 @@
 import { printable } from '../../../printable.ts';
 import type { Trouble } from '../../contract/addresses.ts';
 import type { JobSummary } from '../../contract/events.ts';
-import { Icon } from './icon.tsx';
+import { Icon } from './button.tsx';
 
 /** A name or a message: one line of text that nothing in it turns round. */
 export function Outside({ text }: { text: string }) {

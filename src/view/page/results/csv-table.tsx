@@ -5,11 +5,11 @@ import { printable } from '../../../printable.ts';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askStretch } from '../api.ts';
 import { PlotPanel } from '../pane/plot-panel.tsx';
-import { Icon } from '../parts/icon.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
-import { csvRows } from '../text/csv.ts';
-import { decode } from '../text/decode.ts';
+import { decode } from '../text/terminal.ts';
 import { grouped } from '../text/units.ts';
+import { csvRows } from '../text/values.ts';
 
 const BYTES = 128 * 1024;
 const MOST_ROWS = 500;

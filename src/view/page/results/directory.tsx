@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
 import { address, askJson } from '../api.ts';
-import { Icon } from '../parts/icon.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { bytes, counted, grouped } from '../text/units.ts';
 

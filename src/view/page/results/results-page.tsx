@@ -7,7 +7,7 @@ import { address } from '../api.ts';
 import { Results } from '../jobs/job-row.tsx';
 import { useLive } from '../live.ts';
 import { ProgressBar } from '../parts/bar.tsx';
-import { Icon } from '../parts/icon.tsx';
+import { Icon } from '../parts/button.tsx';
 import { Failure } from '../parts/words.tsx';
 import { bytes, counted, grouped } from '../text/units.ts';
 import { Directory } from './directory.tsx';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JobSummary } from '../../../../src/view/contract/events.ts';
-import { matches, ordered } from '../../../../src/view/page/jobs/order.ts';
+import { matches, ordered } from '../../../../src/view/page/jobs/list.ts';
 
 const job = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({
   jobId,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { destination } from '../../../../src/view/page/pane/goto.ts';
+import { destination } from '../../../../src/view/page/text/values.ts';
 
 describe('where somebody wants to go', () => {
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { kindsNear } from '../../../../src/view/page/file/numbers.ts';
 import { TextWindow } from '../../../../src/view/page/file/text-window.ts';
-import { kindsNear } from '../../../../src/view/page/pane/number-kinds.ts';
 
 const text = Array.from({ length: 600 }, (_, step) => `step ${step}\nresidual ${step}.5\n`).join('');
 const words = (chosen?: string) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { csvRows } from '../../../../src/view/page/text/csv.ts';
+import { csvRows } from '../../../../src/view/page/text/values.ts';
 
 describe('divided values', () => {
   it.each([

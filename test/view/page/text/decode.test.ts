@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decode, undecodableByte } from '../../../../src/view/page/text/decode.ts';
+import { decode, undecodableByte } from '../../../../src/view/page/text/terminal.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 
 /** The bytes that a decoded text was made of. */

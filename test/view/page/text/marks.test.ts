@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pieces } from '../../../../src/view/page/text/marks.ts';
+import { pieces } from '../../../../src/view/page/text/terminal.ts';
 
 const marked = (text: string) =>
   pieces(text).map(({ text: piece, means }) => (means === undefined ? piece : `<${piece}>`));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { numberLines } from '../../../../src/view/page/text/number-lines.ts';
+import { numberLines } from '../../../../src/view/page/text/values.ts';
 
 describe('lines of numbers', () => {
   it('are found by what stands around their numbers, measured ones first', () => {

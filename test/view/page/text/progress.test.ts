@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { progressOf } from '../../../../src/view/page/text/progress.ts';
+import { progressOf } from '../../../../src/view/page/text/values.ts';
 
 describe('the last line of a progress file', () => {
   it.each([

@@ -1,0 +1,123 @@
+/** What is read out of text: the rows of a table, how far a job is, which lines have numbers that can be plotted, where to go. */
+/** What divides the values of a table (RFC 4180, and what spreadsheets make of it). */
+const DIVIDERS = [',', ';', '\t'];
+
+/** The rows of a text; the divider is the one that the first row has most of. */
+export function csvRows(text: string): string[][] {
+  const [first = ''] = text.split('\n', 1);
+  const [divider = ','] = [...DIVIDERS].sort((a, b) => first.split(b).length - first.split(a).length);
+  const rows: string[][] = [];
+  let row: string[] = [];
+  let cell = '';
+  const endCell = () => {
+    row.push(cell);
+    cell = '';
+  };
+  const endRow = () => {
+    endCell();
+    rows.push(row);
+    row = [];
+  };
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charAt(at);
+    if (character === '"' && cell === '') {
+      const end = quoteEnd(text, at + 1);
+      cell = text.slice(at + 1, end).replaceAll('""', '"');
+      at = end;
+    } else if (character === divider) endCell();
+    else if (character === '\n') endRow();
+    else if (character !== '\r') cell += character;
+  }
+  if (cell !== '' || row.length > 0) endRow();
+  return rows;
+}
+
+/** Where a quoted value ends: at a quote that is no pair; at the end of the text if there is none. */
+function quoteEnd(text: string, from: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 2)) if (text[at + 1] !== '"') return at;
+  return text.length;
+}
+
+export interface Progress {
+  /** From 0 to 1. */
+  readonly done: number;
+  /** The line. */
+  readonly says: string;
+}
+
+const PERCENT = /(?<![\w.,-])([0-9]+(?:[.,][0-9]+)?)\s*%/g;
+/** `12 of 150`, `12/150`, `krok 12 z 150`, `12 von 150`: words that stand between a count and its end. */
+const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из)\s*([0-9]+)(?![\w/-]|[.,][0-9])/giu;
+
+/** Undefined if the last line that says anything does not say it. */
+export function progressOf(text: string): Progress | undefined {
+  const says =
+    text
+      .trimEnd()
+      .split(/[\r\n]/)
+      .at(-1)
+      ?.trim() ?? '';
+  const percent = [...says.matchAll(PERCENT)].at(-1);
+  if (percent !== undefined) return within(Number(percent[1]?.replace(',', '.')) / 100, says);
+  for (const [, done = '', of = ''] of [...says.matchAll(COUNT)].reverse()) {
+    const progress = Number(of) > 0 ? within(Number(done) / Number(of), says) : undefined;
+    if (progress !== undefined) return progress;
+  }
+  return undefined;
+}
+
+const within = (done: number, says: string): Progress | undefined =>
+  done >= 0 && done <= 1 ? { done, says } : undefined;
+
+/** As C and Fortran print them, and with a thousand digits never. */
+const NUMBER = /(?<![\w.])[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eEdD][+-]?[0-9]{1,4})?(?![\w.])/g;
+/** Of a line, the words around its numbers: as much as a name of it needs. */
+const MOST_WORDS = 80;
+/** A line is no line of numbers if it is longer. */
+const MOST_CHARACTERS = 4_000;
+
+export interface NumberLine {
+  /** A name for all lines that are alike: `residual #`. */
+  readonly words: string;
+  /** Which one of the lines it is. */
+  readonly index: number;
+  /** It has numbers with a point or an exponent: these are measured, others mostly counted. */
+  readonly isMeasured: boolean;
+}
+
+/** What a line has around its numbers, the same for all lines that are alike; undefined if it is no line of numbers. */
+export function kindOf(line: string): string | undefined {
+  if (line.length > MOST_CHARACTERS || line.match(NUMBER) === null) return undefined;
+  return line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS);
+}
+
+/** The lines with numbers, one for each kind (the last of it): measured ones first, then the most frequent; kinds of one line are none. */
+export function numberLines(lines: readonly string[]): NumberLine[] {
+  const kinds = new Map<string, { line: NumberLine; count: number }>();
+  for (const [index, line] of lines.entries()) {
+    const words = kindOf(line);
+    if (words === undefined) continue;
+    const isMeasured = (line.match(NUMBER) ?? []).some((number) => /[.eEdD]/.test(number));
+    kinds.set(words, { line: { words, index, isMeasured }, count: (kinds.get(words)?.count ?? 0) + 1 });
+  }
+  return [...kinds.values()]
+    .filter(({ count }) => count > 1)
+    .sort((a, b) => Number(b.line.isMeasured) - Number(a.line.isMeasured) || b.count - a.count)
+    .map(({ line }) => line);
+}
+
+/** Where somebody wants to go, as it is typed: `1200` a line, `@4096` a byte, `50%` of the content. */
+export type Destination = { readonly line: number } | { readonly byte: number };
+
+/** Undefined if it is none of them. Lines are typed from 1, and counted from 0. */
+export function destination(typed: string, total: number): Destination | undefined {
+  const text = typed.replaceAll(/[\s,_]/g, '');
+  const [, line] = /^(?:l|line|:)?([0-9]{1,15})$/i.exec(text) ?? [];
+  if (line !== undefined) return { line: Math.max(0, Number(line) - 1) };
+  const [, byte] = /^(?:@|b|byte)([0-9]{1,15})$/i.exec(text) ?? [];
+  if (byte !== undefined) return { byte: Math.min(Number(byte), Math.max(0, total - 1)) };
+  const [, percent] = /^([0-9]{1,3}(?:\.[0-9]+)?)%$/.exec(text) ?? [];
+  return percent === undefined
+    ? undefined
+    : { byte: Math.min(Math.max(0, total - 1), Math.floor((Number(percent) / 100) * total)) };
+}
