@@ -1,0 +1,51 @@
+/** docs/events.md lists the log events of the program: each with its levels and fields, and no other. */
+import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { logEventsOf } from './support/log-events.ts';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+
+interface Row {
+  readonly levels: Set<string>;
+  readonly fields: Set<string>;
+}
+
+const words = (cell: string) => cell.replaceAll('`', '').split(', ').filter(Boolean);
+
+/** The rows of the document by their messages, with `{}` for each `{name}`. */
+const listed = new Map(
+  [
+    ...fs
+      .readFileSync(`${ROOT}docs/events.md`, 'utf8')
+      .matchAll(/^\| `([^`]+)` \| ([a-z, ]+) \| ([^|]*?) ?\| [^|]+ \|$/gm),
+  ].map(([, message = '', levels = '', fields = '']): [string, Row] => [
+    message.replaceAll(/\{\w+\}/g, '{}'),
+    { levels: new Set(words(levels)), fields: new Set(words(fields)) },
+  ]),
+);
+
+/** What is only passed on has no words of its own: its words are found where they are passed. */
+const events = logEventsOf(`${ROOT}src`).filter(({ message }) => /[a-z]/.test(message.replaceAll('{}', '')));
+
+it('the source has log events', () => {
+  expect(events.length).toBeGreaterThan(50);
+  expect(events.map(({ message }) => message)).toEqual(
+    expect.arrayContaining(['remote file truncated', 'signed in', '{} works again']),
+  );
+});
+
+it('the document lists each log event, and no other', () => {
+  expect([...listed.keys()].sort()).toEqual([...new Set(events.map(({ message }) => message))].sort());
+});
+
+describe('a log event has the levels and fields of the document', () => {
+  it.each([...listed])('%s', (message, { levels, fields }) => {
+    const found = events.filter((event) => event.message === message);
+    expect(new Set(found.flatMap(({ level }) => words(level)))).toEqual(levels);
+    const named = new Set(found.flatMap((event) => event.fields));
+    if (found.some(({ hasMoreFields }) => hasMoreFields))
+      expect([...fields]).toEqual(expect.arrayContaining([...named]));
+    else expect(fields).toEqual(named);
+  });
+});

@@ -1,0 +1,171 @@
+/** The log events of the source, by its syntax: level, message with `{}` for what varies, and names of fields. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseAst } from 'rolldown/parseAst';
+
+export interface LogEvent {
+  readonly file: string;
+  /** `warn`, or `info, warn` where it depends. */
+  readonly level: string;
+  readonly message: string;
+  readonly fields: readonly string[];
+  /** Whether the source shows only some of its fields. */
+  readonly hasMoreFields: boolean;
+}
+
+interface Node {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
+
+const LEVELS = ['debug', 'info', 'warn', 'error'];
+/** Functions that log the message which they are given; where the message is among the arguments, and what follows it. */
+const FORWARDERS = new Map([
+  ['onWarning', { argument: 0, after: '' }],
+  ['onProblem', { argument: 0, after: '' }],
+  ['#warn', { argument: 1, after: ': {}' }],
+]);
+
+/** In the place of fields that come from elsewhere. */
+const MORE = '...';
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && typeof (value as { type?: unknown }).type === 'string';
+const nodeOf = (value: unknown): Node | undefined => (isNode(value) ? value : undefined);
+const nodesOf = (value: unknown): Node[] => (Array.isArray(value) ? value.filter(isNode) : []);
+
+function* walk(node: Node): Generator<Node> {
+  yield node;
+  for (const value of Object.values(node)) {
+    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) yield* walk(child);
+  }
+}
+
+/** `x`, `this.#x` and `a.b.x` are all `x`, with `#` where it is private. */
+function nameOf(node: Node | undefined): string {
+  if (node === undefined) return '';
+  if (node.type === 'MemberExpression' && node['computed'] !== true) return nameOf(nodeOf(node['property']));
+  if (node.type === 'PrivateIdentifier') return `#${node['name']}`;
+  return typeof node['name'] === 'string' ? node['name'] : '';
+}
+
+class Sources {
+  readonly files: readonly (readonly [file: string, program: Node])[];
+  /** What names stand for: constants by their values, functions by their bodies. */
+  readonly #declared = new Map<string, (readonly [file: string, value: Node])[]>();
+
+  constructor(root: string) {
+    const names = fs.readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    this.files = names
+      .filter((name) => !name.startsWith(path.join('view', 'page')))
+      .sort()
+      .map((name) => [name, nodeOf(parseAst(fs.readFileSync(path.join(root, name), 'utf8'), { lang: 'ts' }))] as const)
+      .flatMap(([name, program]) => (program === undefined ? [] : [[name, program] as const]));
+    for (const [file, program] of this.files) {
+      for (const node of walk(program)) {
+        const value = nodeOf(node['init']) ?? (node.type === 'FunctionDeclaration' ? node : undefined);
+        const name = nameOf(nodeOf(node['id']));
+        if (value !== undefined && name !== '')
+          this.#declared.set(name, [...(this.#declared.get(name) ?? []), [file, value]]);
+      }
+    }
+  }
+
+  /** Of this file, or else the only one of that name. */
+  #valuesOf(name: string, file: string): Node[] {
+    const all = this.#declared.get(name) ?? [];
+    const here = all.filter(([where]) => where === file);
+    return (here.length > 0 ? here : all.length === 1 ? all : []).map(([, value]) => value);
+  }
+
+  /** The texts that an expression may be; `{}` for what is not in the source. */
+  textsOf(node: Node | undefined, file: string): string[] {
+    switch (node?.type) {
+      case 'Literal':
+        return typeof node['value'] === 'string' ? [node['value']] : ['{}'];
+      case 'TemplateLiteral':
+        return [
+          nodesOf(node['quasis'])
+            .map(({ value }) => (value as { cooked: string }).cooked)
+            .join('{}'),
+        ];
+      case 'ConditionalExpression':
+        return [node['consequent'], node['alternate']].flatMap((branch) => this.textsOf(nodeOf(branch), file));
+      case 'ArrowFunctionExpression':
+      case 'FunctionDeclaration':
+        return this.#returnedBy(node, file);
+      case 'ObjectExpression':
+        return nodesOf(node['properties']).flatMap(({ value }) => this.textsOf(nodeOf(value), file));
+      case 'MemberExpression':
+        return node['computed'] === true ? this.textsOf(nodeOf(node['object']), file) : ['{}'];
+      case 'CallExpression':
+        return this.#named(nameOf(nodeOf(node['callee'])), file);
+      case 'Identifier':
+        return this.#named(nameOf(node), file);
+      default:
+        return ['{}'];
+    }
+  }
+
+  #named(name: string, file: string): string[] {
+    const values = this.#valuesOf(name, file).filter((value) => nameOf(value) !== name);
+    return values.length === 0 ? ['{}'] : values.flatMap((value) => this.textsOf(value, file));
+  }
+
+  #returnedBy(node: Node, file: string): string[] {
+    const body = nodeOf(node['body']);
+    if (body === undefined || body.type !== 'BlockStatement') return this.textsOf(body, file);
+    const returned = [...walk(body)].filter(({ type }) => type === 'ReturnStatement');
+    return returned.flatMap(({ argument }) => (isNode(argument) ? this.textsOf(argument, file) : []));
+  }
+
+  fieldsOf(node: Node | undefined, file: string): string[] {
+    if (node?.type === 'Identifier')
+      return this.#valuesOf(nameOf(node), file).flatMap((value) => this.fieldsOf(value, file));
+    if (node?.type === 'ConditionalExpression')
+      return [node['consequent'], node['alternate']].flatMap((branch) => this.fieldsOf(nodeOf(branch), file));
+    if (node?.type !== 'ObjectExpression') return [MORE];
+    return nodesOf(node['properties']).flatMap((property) =>
+      property.type === 'SpreadElement'
+        ? this.fieldsOf(nodeOf(property['argument']), file)
+        : [nameOf(nodeOf(property['key']))],
+    );
+  }
+}
+
+/** The levels that a call logs at; none if it is no call of a log. */
+function levelsOf(callee: Node): string[] {
+  if (callee.type !== 'MemberExpression' || !/^#?log$/i.test(nameOf(nodeOf(callee['object'])))) return [];
+  const property = nodeOf(callee['property']);
+  if (property === undefined) return [];
+  if (callee['computed'] !== true) return LEVELS.filter((level) => level === nameOf(property));
+  const words = [...walk(property)].map(({ value }) => value);
+  return LEVELS.filter((level) => words.includes(level));
+}
+
+export function logEventsOf(root: string): LogEvent[] {
+  const sources = new Sources(root);
+  const events: LogEvent[] = [];
+  for (const [file, program] of sources.files) {
+    for (const node of walk(program)) {
+      if (node.type !== 'CallExpression') continue;
+      const callee = nodeOf(node['callee']);
+      if (callee === undefined) continue;
+      const args = nodesOf(node['arguments']);
+      const levels = levelsOf(callee);
+      if (levels.length > 0) {
+        const named = new Set(sources.fieldsOf(args[0], file));
+        const hasMoreFields = named.delete(MORE);
+        for (const message of sources.textsOf(args[1], file))
+          events.push({ file, level: levels.join(', '), message, fields: [...named].sort(), hasMoreFields });
+        continue;
+      }
+      const forwarder = FORWARDERS.get(nameOf(callee));
+      if (forwarder === undefined) continue;
+      const { argument, after } = forwarder;
+      for (const message of sources.textsOf(args[argument], file))
+        events.push({ file, level: 'warn', message: `${message}${after}`, fields: [], hasMoreFields: true });
+    }
+  }
+  return events;
+}
