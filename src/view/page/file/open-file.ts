@@ -1,8 +1,8 @@
 /**
- * A content that somebody looks at: which stretch of it the page has, what is fetched next, and whether its end is followed.
+ * A content that is open on the page: which stretch of it the page has, what is fetched next, and whether its end is followed.
  * One request at a time; what grows faster than it can be shown is skipped, never queued.
  */
-import { type Signal, signal } from '@preact/signals';
+import { computed, type Signal, signal } from '@preact/signals';
 import type { FileLength } from '../../contract/events.ts';
 import type { Refused, Stretch } from '../api.ts';
 import { TextWindow } from './text-window.ts';
@@ -30,20 +30,45 @@ export interface ByteSource {
 
 export type Where = { readonly from?: number; readonly to?: number; readonly bytes: number };
 
+/**
+ * What the page shows of the content:
+ *   coming    nothing yet; its end will be followed
+ *   sought    nothing yet; a place in it will be shown
+ *   followed  its end, and what is appended
+ *   paused    a place in it, whatever is appended
+ *   former    what the file was before it was rewritten
+ *   gone      the same, and the server has no more of it: nothing is requested
+ */
+export type Phase = 'coming' | 'sought' | 'followed' | 'paused' | 'former' | 'gone';
+
+/** `rewritten`: there is another version. `refused`: the server has no more of this one. */
+type Event = 'loaded' | 'follow' | 'pause' | 'rewritten' | 'refused';
+
+/** `anew`: `coming`, of the version that stands there now. */
+const NEXT: Readonly<Record<Phase, Readonly<Record<Event, Phase | 'anew'>>>> = {
+  coming: { loaded: 'followed', follow: 'coming', pause: 'sought', rewritten: 'anew', refused: 'anew' },
+  sought: { loaded: 'paused', follow: 'coming', pause: 'sought', rewritten: 'former', refused: 'gone' },
+  followed: { loaded: 'followed', follow: 'followed', pause: 'paused', rewritten: 'anew', refused: 'anew' },
+  paused: { loaded: 'paused', follow: 'followed', pause: 'paused', rewritten: 'former', refused: 'gone' },
+  former: { loaded: 'former', follow: 'anew', pause: 'former', rewritten: 'former', refused: 'gone' },
+  gone: { loaded: 'gone', follow: 'anew', pause: 'gone', rewritten: 'gone', refused: 'gone' },
+};
+
 export interface Standing {
+  readonly phase: Phase;
   readonly version: string | undefined;
   /** The length of the content. */
   readonly bytes: number;
   /** Lines are counted up to here. */
   readonly counted: number;
   readonly lines: number;
-  /** The file was rewritten, and this is what it was before. */
-  readonly isFormer: boolean;
-  readonly isLoaded: boolean;
   /** A byte was asked for that the file does not have. */
   readonly isPastEnd: boolean;
   readonly problem: Error | undefined;
 }
+
+/** What is fetched next besides the end: the bytes around a place that the reader goes to, or the rows that are seen soon. */
+type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 
 /** Where the rows are to be scrolled to; each object is one wish. */
 export type Target = { readonly byte: number } | 'end';
@@ -64,38 +89,25 @@ export class OpenFile {
   readonly window = new TextWindow();
   /** Counts the changes of the window. */
   readonly changes: Signal<number> = signal(0);
-  readonly following: Signal<boolean>;
   readonly target: Signal<Target | undefined> = signal(undefined);
   readonly standing: Signal<Standing>;
+  readonly following = computed(() => ['coming', 'followed'].includes(this.standing.value.phase));
   /** How long it was when it was last followed. */
   readonly followedTo: Signal<number> = signal(0);
   readonly #source: ByteSource;
   readonly #closed = new AbortController();
-  #jump: number | undefined;
-  #wantsBefore = false;
-  #wantsBehind = false;
   readonly #isWatched: boolean;
+  #wish: Wish;
   #isRunning = false;
   #isCounting = false;
   #failures = 0;
-  /** The server has nothing of this version any more: it is not asked for again. */
-  #gone: string | undefined;
 
   constructor(source: ByteSource, { version, at, follows, isWatched }: Opening) {
     this.#source = source;
-    this.following = signal(follows);
-    this.#jump = at;
     this.#isWatched = isWatched;
-    this.standing = signal({
-      version,
-      bytes: 0,
-      counted: 0,
-      lines: 0,
-      isFormer: false,
-      isLoaded: false,
-      isPastEnd: false,
-      problem: undefined,
-    });
+    if (at !== undefined) this.#wish = { around: at };
+    const phase = follows ? 'coming' : 'sought';
+    this.standing = signal({ phase, version, bytes: 0, counted: 0, lines: 0, isPastEnd: false, problem: undefined });
     void this.#run();
   }
 
@@ -107,11 +119,10 @@ export class OpenFile {
   announce({ version, bytes, counted, lines }: Changed): void {
     const now = this.standing.value;
     if (now.version !== undefined && version !== now.version) {
-      if (this.following.value) this.#beginAnew(version, bytes);
-      else this.#set({ isFormer: true });
+      this.#send('rewritten', version, bytes);
       return;
     }
-    if (bytes < this.window.end && now.isLoaded) {
+    if (bytes < this.window.end && this.isLoaded) {
       this.window.cutBack(bytes);
       this.changes.value++;
     }
@@ -121,48 +132,77 @@ export class OpenFile {
   }
 
   follow(): void {
-    const { isFormer } = this.standing.value;
-    this.following.value = true;
-    if (isFormer) this.#beginAnew(undefined, 0);
+    this.#send('follow');
     this.target.value = 'end';
     void this.#run();
   }
 
+  /** The reader scrolled to the very end: it is followed from now on, unless the file is another one by now. */
+  reachEnd(): void {
+    if (!this.isFormer) this.#send('follow');
+  }
+
   pause(): void {
     if (this.following.value) this.followedTo.value = this.standing.value.bytes;
-    this.following.value = false;
+    this.#send('pause');
   }
 
   /** Shows the line that a byte is in. */
   jumpTo(byte: number): void {
-    this.pause();
-    const { start, end } = this.window;
-    const isHere = byte >= start && (byte < end || (byte === end && byte === this.standing.value.bytes));
-    if (isHere) this.target.value = { byte };
-    else this.#jump = byte;
-    void this.#run();
+    this.#show(byte, { byte });
   }
 
   jumpToEnd(): void {
+    this.#show(Math.max(0, this.standing.value.bytes - 1), 'end');
+  }
+
+  #show(byte: number, target: Target): void {
     this.pause();
-    this.jumpTo(Math.max(0, this.standing.value.bytes - 1));
-    if (this.#jump === undefined) this.target.value = 'end';
+    const { start, end } = this.window;
+    const isHere = byte >= start && (byte < end || (byte === end && byte === this.standing.value.bytes));
+    this.#wish = isHere ? undefined : { around: byte };
+    if (isHere) this.target.value = target;
+    void this.#run();
   }
 
   /** The rows before the first one will soon be seen. */
   wantBefore(): void {
-    this.#wantsBefore = this.window.start > 0;
-    if (this.#wantsBefore) void this.#run();
+    if (this.window.start > 0) this.#want('before');
   }
 
   wantBehind(): void {
-    this.#wantsBehind = this.window.end < this.standing.value.bytes;
-    if (this.#wantsBehind) void this.#run();
+    if (this.window.end < this.standing.value.bytes) this.#want('behind');
   }
 
-  #beginAnew(version: string | undefined, bytes: number): void {
-    this.#set({ version, bytes, counted: 0, lines: 0, isFormer: false, isLoaded: false, isPastEnd: false });
-    this.#jump = undefined;
+  /** A place that the reader goes to is first. */
+  #want(wish: Wish): void {
+    if (typeof this.#wish !== 'object') this.#wish = wish;
+    void this.#run();
+  }
+
+  /** The file was rewritten, and this is what it was before. */
+  get isFormer(): boolean {
+    const { phase } = this.standing.value;
+    return phase === 'former' || phase === 'gone';
+  }
+
+  /** Rows of it are here. */
+  get isLoaded(): boolean {
+    const { phase } = this.standing.value;
+    return phase !== 'coming' && phase !== 'sought';
+  }
+
+  /** With `anew`: `version` stands there now (undefined: not known), and is so long. */
+  #send(event: Event, version?: string, bytes = 0): void {
+    const now = this.standing.value.phase;
+    const phase = NEXT[now][event];
+    if (phase === now) return;
+    if (phase !== 'anew') {
+      this.#set({ phase });
+      return;
+    }
+    this.#set({ phase: 'coming', version, bytes, counted: 0, lines: 0, isPastEnd: false });
+    this.#wish = undefined;
     void this.#run();
   }
 
@@ -188,10 +228,10 @@ export class OpenFile {
 
   async #failed(error: Error, signal: AbortSignal): Promise<void> {
     const { status, version, retryAfterMs } = error as Partial<Refused>;
-    if (status === 409 && version !== undefined && version !== this.standing.value.version) {
-      this.#gone = this.standing.value.version;
-      this.announce({ version, bytes: 0 });
-      if (!this.following.value) this.#set({ problem: error });
+    const now = this.standing.value.version;
+    if (status === 409 && version !== undefined && now !== undefined && version !== now) {
+      this.#send('refused', version);
+      if (this.standing.value.phase === 'gone') this.#set({ problem: error });
       return;
     }
     this.#set({ problem: error });
@@ -201,46 +241,47 @@ export class OpenFile {
 
   /** What is to be fetched now; undefined if there is nothing. */
   #next(): ((signal: AbortSignal) => Promise<void>) | undefined {
-    const { isLoaded, bytes, version } = this.standing.value;
-    if (version !== undefined && version === this.#gone) return undefined;
-    const { window } = this;
-    const jump = this.#jump;
-    if (jump !== undefined) return (signal) => this.#loadAround(jump, signal);
-    if (!isLoaded) return (signal) => this.#loadEnd(signal);
-    const behind = bytes - window.end;
-    if (this.following.value && behind > FAR_BEHIND_BYTES) return (signal) => this.#loadEnd(signal);
-    if (behind > 0 && (this.following.value || this.#wantsBehind)) return (signal) => this.#loadBehind(signal);
-    if (this.#wantsBefore && window.start > 0) return (signal) => this.#loadBefore(signal);
+    const { phase, bytes } = this.standing.value;
+    const wish = this.#wish;
+    if (phase === 'gone') return undefined;
+    if (typeof wish === 'object') return (signal) => this.#loadAround(wish, signal);
+    if (!this.isLoaded) return (signal) => this.#loadEnd(signal);
+    const behind = bytes - this.window.end;
+    if (phase === 'followed' && behind > FAR_BEHIND_BYTES) return (signal) => this.#loadEnd(signal);
+    if (behind > 0 && (phase === 'followed' || wish === 'behind')) return (signal) => this.#loadBehind(signal);
+    if (wish === 'before' && this.window.start > 0) return (signal) => this.#loadBefore(signal);
     return undefined;
   }
 
-  async #loadAround(byte: number, signal: AbortSignal): Promise<void> {
+  async #loadAround(wish: Exclude<Wish, string | undefined>, signal: AbortSignal): Promise<void> {
+    const byte = wish.around;
     const where = { from: Math.max(0, byte - BEFORE_BYTES), bytes: STRETCH_BYTES };
     let stretch = await this.#source.stretch(where, this.standing.value.version, signal);
     // A link may be older than the file: its end is shown, and that the place is gone.
     if (byte >= stretch.total && stretch.total > 0) {
-      if (this.#jump === byte) this.#jump = stretch.total - 1;
+      if (this.#wish === wish) this.#wish = { around: stretch.total - 1 };
       this.#set({ isPastEnd: true });
       return;
     }
     // A line that is longer than what stands before the byte.
     if (byte >= stretch.start + stretch.bytes.length && byte < stretch.total)
       stretch = await this.#source.stretch({ from: byte, bytes: STRETCH_BYTES }, this.standing.value.version, signal);
-    if (this.#jump !== byte) return;
-    this.#jump = undefined;
+    if (this.#wish !== wish) return;
+    this.#wish = undefined;
     await this.#take(stretch, { byte });
   }
 
   async #loadEnd(signal: AbortSignal): Promise<void> {
     const stretch = await this.#source.stretch({ bytes: STRETCH_BYTES }, this.standing.value.version, signal);
-    if (this.#jump === undefined) await this.#take(stretch, 'end');
+    if (typeof this.#wish !== 'object') await this.#take(stretch, 'end');
   }
 
   async #take(stretch: Stretch, target: Target): Promise<void> {
     await this.#source.frame();
     this.window.replace(stretch, stretch.bytes);
     const { bytes } = this.standing.value;
-    this.#set({ version: stretch.version, bytes: Math.max(bytes, stretch.total), isLoaded: true });
+    this.#set({ version: stretch.version, bytes: Math.max(bytes, stretch.total) });
+    this.#send('loaded');
     this.changes.value++;
     this.target.value = target;
     void this.#countLine();
@@ -252,7 +293,7 @@ export class OpenFile {
     const range = [from, Math.min(bytes, from + STRETCH_BYTES)] as const;
     const fetched = await this.#source.bytes(range, version, signal);
     await this.#source.frame();
-    this.#wantsBehind = false;
+    if (this.#wish === 'behind') this.#wish = undefined;
     // What was taken back meanwhile is asked for again.
     if (this.window.end !== from || this.standing.value.version !== version) return;
     // Some may have come since; what is told next counts from behind them.
@@ -266,7 +307,7 @@ export class OpenFile {
     const to = this.window.start;
     const stretch = await this.#source.stretch({ to, bytes: STRETCH_BYTES }, version, signal);
     await this.#source.frame();
-    this.#wantsBefore = false;
+    if (this.#wish === 'before') this.#wish = undefined;
     if (this.window.start !== to || this.standing.value.version !== version) return;
     this.window.prepend(stretch, stretch.bytes);
     this.changes.value++;
@@ -274,9 +315,9 @@ export class OpenFile {
 
   /** Apart from the rest: the server may have to count through gigabytes first. */
   async #countLine(): Promise<void> {
-    const { version, counted, isLoaded } = this.standing.value;
+    const { version, counted } = this.standing.value;
     const { start, line } = this.window;
-    if (this.#isCounting || !isLoaded || version === undefined || line !== undefined) return;
+    if (this.#isCounting || !this.isLoaded || version === undefined || line !== undefined) return;
     if (this.#isWatched && counted < start) return;
     this.#isCounting = true;
     try {

@@ -105,7 +105,8 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
 /** What the reader has to know of the rows below: that they are old, that more came, that something failed. */
 function Notices({ file }: { file: OpenFile }) {
   void file.changes.value;
-  const { isFormer, isLoaded, isPastEnd, problem, bytes: total } = file.standing.value;
+  const { isPastEnd, problem, bytes: total } = file.standing.value;
+  const { isFormer } = file;
   const followedTo = file.followedTo.value;
   const came = total - followedTo;
   return (
@@ -126,7 +127,7 @@ function Notices({ file }: { file: OpenFile }) {
           The place that was asked for is past the end of this file; it may have been rewritten.
         </p>
       )}
-      {isLoaded && total === 0 && !isFormer && <p class="notice plain">Empty so far.</p>}
+      {file.isLoaded && total === 0 && !isFormer && <p class="notice plain">Empty so far.</p>}
       {!file.following.value && !isFormer && followedTo > 0 && came > 0 && (
         <button type="button" class="more" onClick={() => file.follow()}>
           <Icon name="end" /> {bytes(came)} new

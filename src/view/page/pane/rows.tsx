@@ -139,7 +139,7 @@ function useTarget(file: OpenFile, list: List, aim: Aim): void {
  * farther from that one, so that the two ends are never fetched in turn.
  */
 function fetchSoon(file: OpenFile, list: List, element: HTMLElement | null): void {
-  if (element === null || element.clientHeight === 0 || !file.standing.peek().isLoaded) return;
+  if (element === null || element.clientHeight === 0 || !file.isLoaded) return;
   const { window } = file;
   const hasRoom = window.end - window.start <= ROOM_BYTES;
   const hidden = list.getTotalSize() - element.clientHeight;
@@ -181,7 +181,7 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
     const onScroll = () => {
       fetchSoon(file, list, element);
       const isAtVeryEnd = list.isAtEnd(4) && file.window.end >= file.standing.value.bytes;
-      if (isAtVeryEnd && !intent.isBack && performance.now() - intent.at < INTENT_MS) file.following.value = true;
+      if (isAtVeryEnd && !intent.isBack && performance.now() - intent.at < INTENT_MS) file.reachEnd();
     };
     const passive = { passive: true };
     element.addEventListener('pointerdown', leave, passive);

@@ -141,7 +141,7 @@ describe('an opened content', () => {
     const content = new MemoryContent(lines(10));
     const file = await opened(content, { at: 1_000_000, follows: false });
     expect(textOf(file)).toBe(lines(10));
-    expect(file.standing.value).toMatchObject({ isPastEnd: true, isLoaded: true });
+    expect(file.standing.value).toMatchObject({ isPastEnd: true, phase: 'paused' });
     expect(content.asked.length).toBeLessThan(4);
   });
 
@@ -164,7 +164,7 @@ describe('an opened content', () => {
     file.announce({ version: 'two', bytes: 5 });
     await settled(file);
     expect(textOf(file)).toBe('anew\n');
-    expect(file.standing.value).toMatchObject({ version: 'two', bytes: 5, isFormer: false });
+    expect(file.standing.value).toMatchObject({ version: 'two', bytes: 5, phase: 'followed' });
   });
 
   it('goes on with what it was, if somebody reads it', async () => {
@@ -176,11 +176,13 @@ describe('an opened content', () => {
     file.announce({ version: 'two', bytes: 5 });
     await settled(file);
     expect(textOf(file)).toBe(lines(100));
-    expect(file.standing.value.isFormer).toBe(true);
+    expect(file.standing.value.phase).toBe('former');
+    file.reachEnd();
+    expect(file.standing.value.phase).toBe('former');
     file.follow();
     await settled(file);
     expect(textOf(file)).toBe('anew\n');
-    expect(file.standing.value.isFormer).toBe(false);
+    expect(file.standing.value.phase).toBe('followed');
   });
 
   it.each([
@@ -199,11 +201,11 @@ describe('an opened content', () => {
     want(file);
     await settled(file);
     expect(content.asked).toHaveLength(1);
-    expect(file.standing.value).toMatchObject({ isFormer: true, version: 'one' });
+    expect(file.standing.value).toMatchObject({ phase: 'gone', version: 'one' });
     file.follow();
     await settled(file);
     expect(textOf(file)).toBe('anew\n');
-    expect(file.standing.value).toMatchObject({ isFormer: false, problem: undefined });
+    expect(file.standing.value).toMatchObject({ phase: 'followed', problem: undefined });
   });
 
   it('asks once for a generation that is gone before any of it came', async () => {
