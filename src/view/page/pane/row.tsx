@@ -67,9 +67,10 @@ function Styled({ run: { text, look } }: { run: Run }) {
       </span>
     ),
   );
-  const plain = look === null;
-  return (
-    <span class={plain ? undefined : classesOf(look)} style={plain ? undefined : stylesOf(look)}>
+  return look === null ? (
+    <span>{shownPieces}</span>
+  ) : (
+    <span class={look.decorations.map((name) => `ansi-${name}`).join(' ')} style={coloursIn(look)}>
       {shownPieces}
     </span>
   );
@@ -77,17 +78,18 @@ function Styled({ run: { text, look } }: { run: Run }) {
 
 const isRgb = (colour: string | null) => colour?.startsWith('rgb(') ?? false;
 
-function classesOf({ colour, background, decorations }: Look): string {
-  return [
-    colour === null || isRgb(colour) ? '' : `${colour}-fg`,
-    background === null || isRgb(background) ? '' : `${background}-bg`,
-    ...decorations.map((name) => `ansi-${name}`),
-  ].join(' ');
+/** The terminal's sixteen are variables of the style sheet; a bright one is the same as its plain one, except for black. */
+function cssOf(colour: string | null): string | undefined {
+  if (colour === null || isRgb(colour)) return colour ?? undefined;
+  return `var(--${colour.replace(/^ansi-(?:bright-(?!black))?/, '')})`;
 }
 
-function stylesOf({ colour, background }: Look) {
+/** On one of the sixteen, whose shade depends on the theme, text has the ground of the page as its colour unless it is exact. */
+function coloursIn({ colour, background }: Look) {
+  const isOnNamed = background !== null && !isRgb(background);
   return {
-    ...(isRgb(colour) ? { color: colour ?? '' } : {}),
-    ...(isRgb(background) ? { backgroundColor: background ?? '' } : {}),
+    color: isOnNamed && !isRgb(colour) ? 'var(--surface)' : cssOf(colour),
+    backgroundColor: cssOf(background),
+    borderRadius: isOnNamed ? '2px' : undefined,
   };
 }

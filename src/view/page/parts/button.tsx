@@ -9,22 +9,12 @@ export interface IconButtonProps {
   /** The key that does the same. */
   readonly keyName?: string;
   readonly isPressed?: boolean;
-  readonly isDisabled?: boolean;
   readonly onClick: () => void;
   /** What stands beside the picture where there is room. */
   readonly children?: ComponentChildren;
 }
 
-export function IconButton({
-  icon,
-  label,
-  title = label,
-  keyName,
-  isPressed,
-  isDisabled,
-  onClick,
-  children,
-}: IconButtonProps) {
+export function IconButton({ icon, label, title = label, keyName, isPressed, onClick, children }: IconButtonProps) {
   return (
     <button
       type="button"
@@ -32,7 +22,6 @@ export function IconButton({
       aria-label={label}
       title={keyName === undefined ? title : `${title} (${keyName})`}
       aria-pressed={isPressed}
-      disabled={isDisabled}
       onClick={onClick}
     >
       <Icon name={icon} />

@@ -87,7 +87,7 @@ function mark(character: string): Piece {
   return { text: `U+${code.toString(16).toUpperCase().padStart(4, '0')}`, means: 'a character that cannot be seen' };
 }
 
-/** How a piece of text looks. Colours are the class of one of a terminal's sixteen (`ansi-red`), or `rgb(...)`. */
+/** How a piece of text looks. Colours are the name of one of a terminal's sixteen (`ansi-red`), or `rgb(...)`. */
 export interface Look {
   readonly colour: string | null;
   readonly background: string | null;
