@@ -40,8 +40,8 @@ export class ViewParts {
     const store = new OpenStore(settings);
     this.store = store;
     this.contents = new Contents(mirrorDirectory, store.get);
-    this.recorder = new Recorder({ settings, store, agentFigure, onFigure: onChange });
-    this.snapshots = new Snapshots({ settings, store, growth: this.recorder.growth, onChange });
+    this.recorder = new Recorder(store, agentFigure, onChange);
+    this.snapshots = new Snapshots(store, this.recorder.growth, onChange);
     this.lengths = new FileLengths({
       mirrorDirectory,
       onNetwork: isOnNetworkFileSystem(mirrorDirectory),

@@ -27,11 +27,11 @@ export interface ViewSettings {
 
 /** The store of the agent, opened to be read, and opened again when it was removed or replaced. */
 export class OpenStore {
-  readonly #settings: ViewSettings;
+  readonly settings: ViewSettings;
   #store: Store | undefined;
 
   constructor(settings: ViewSettings) {
-    this.#settings = settings;
+    this.settings = settings;
   }
 
   /** @throws JobtailError */
@@ -53,7 +53,7 @@ export class OpenStore {
   }
 
   #open(): Store {
-    const { stateDirectory, service } = this.#settings;
+    const { stateDirectory, service } = this.settings;
     const store = new Store({ directory: stateDirectory, service: service.address, owner: false, now: Date.now });
     store.onlyRead();
     return store;

@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
+import type { LinesQuery } from '../contract/addresses.ts';
 import { changed } from '../refused.ts';
 
 /** Bytes at positions. */
@@ -80,18 +81,6 @@ export function* piecesOf(source: Source, start: number, end: number): Generator
   for (let at = start; at < end; at += SLICE_BYTES) yield source.read(at, Math.min(end, at + SLICE_BYTES));
 }
 
-/** One of the three, or none for the end. Positions beyond the end count as the end. */
-export interface WindowQuery {
-  /** It begins with the line that this byte is in. */
-  readonly from?: number | undefined;
-  /** It begins exactly here, where another window ended. */
-  readonly at?: number | undefined;
-  /** It ends exactly here, where another window begins. */
-  readonly to?: number | undefined;
-  /** At most so many. */
-  readonly bytes: number;
-}
-
 export interface Window {
   readonly start: number;
   readonly bytes: Buffer;
@@ -102,7 +91,11 @@ export const NEWLINE = 0x0a;
 /** The beginning of a line is looked for so far back. */
 const MOST_BACK_BYTES = 64 * 1024;
 
-export function windowOf(source: Source, { from, at, to, bytes: most }: WindowQuery): Window {
+/** Of `from`, `at` and `to` there is one, or none for the end. Positions beyond the end count as the end. */
+export function windowOf(
+  source: Source,
+  { from, at, to, bytes: most }: Required<Pick<LinesQuery, 'bytes'>> & LinesQuery,
+): Window {
   const within = (position: number) => Math.min(position, source.bytes);
   if (at !== undefined) return forward(source, within(at), most);
   if (from !== undefined) return forward(source, startOfLine(source, within(from)), most);

@@ -64,9 +64,9 @@ export type LiveFileName = 'stdout' | 'stderr' | 'log' | 'progress';
  * count as the end.
  */
 export interface LinesQuery {
-  readonly from?: number;
-  readonly at?: number;
-  readonly to?: number;
+  readonly from?: number | undefined;
+  readonly at?: number | undefined;
+  readonly to?: number | undefined;
   readonly bytes?: number;
 }
 

@@ -1,36 +1,29 @@
 /** Wakes up who listens when there may be something new of a subject; each looks then for what that is to it. */
 export class Changes {
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #listeners = new Set<Listener>();
 
   /** Something of this subject changed. */
   tell(subject: string): void {
-    for (const listener of this.#listeners.get(subject) ?? []) listener.tell();
+    for (const listener of this.#listeners) if (listener.subjects.includes(subject)) listener.tell();
   }
 
   /** Listens until it is closed; what changed before counts as heard. */
   listen(subjects: readonly string[]): Listener {
-    const listener = new Listener(() => {
-      for (const subject of subjects) {
-        const others = this.#listeners.get(subject);
-        others?.delete(listener);
-        if (others?.size === 0) this.#listeners.delete(subject);
-      }
-    });
-    for (const subject of subjects) {
-      const others = this.#listeners.get(subject) ?? new Set();
-      this.#listeners.set(subject, others.add(listener));
-    }
+    const listener = new Listener(subjects, () => this.#listeners.delete(listener));
+    this.#listeners.add(listener);
     return listener;
   }
 }
 
 export class Listener {
+  readonly subjects: readonly string[];
   readonly #onClose: () => void;
   #isTold = false;
-  #wake: (() => void) | undefined;
   #isClosed = false;
+  #wake = () => {};
 
-  constructor(onClose: () => void) {
+  constructor(subjects: readonly string[], onClose: () => void) {
+    this.subjects = subjects;
     this.#onClose = onClose;
   }
 
@@ -40,21 +33,19 @@ export class Listener {
 
   tell(): void {
     this.#isTold = true;
-    this.#wake?.();
+    this.#wake();
   }
 
-  /** Whether something changed since the last time that was asked, or within `mostMs`. Ends early when it is closed. */
-  async heard(mostMs: number): Promise<boolean> {
-    if (!this.#isTold && !this.#isClosed) {
+  /** Whether something changed since the last time that was asked, or within `maxMs`. Ends early when it is closed. */
+  async heard(maxMs: number): Promise<boolean> {
+    if (!this.#isTold && !this.#isClosed)
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, mostMs);
+        const timer = setTimeout(resolve, maxMs);
         this.#wake = () => {
           clearTimeout(timer);
           resolve();
         };
       });
-      this.#wake = undefined;
-    }
     const isTold = this.#isTold;
     this.#isTold = false;
     return isTold;
@@ -63,6 +54,6 @@ export class Listener {
   close(): void {
     this.#isClosed = true;
     this.#onClose();
-    this.#wake?.();
+    this.#wake();
   }
 }

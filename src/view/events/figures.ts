@@ -189,25 +189,22 @@ class Curve {
   }
 }
 
-export interface RecorderOptions {
-  readonly settings: ViewSettings;
-  readonly store: OpenStore;
-  /** What the agent counted since it was last asked; null where this is not its process. */
-  readonly agentFigure: () => Promise<AgentFigure | null>;
-  readonly onFigure: () => void;
-}
-
 export class Recorder {
   readonly growth = new Growth();
   readonly startedAt: number = Date.now();
-  readonly #options: RecorderOptions;
+  readonly #store: OpenStore;
+  readonly #agentFigure: () => Promise<AgentFigure | null>;
+  readonly #onFigure: () => void;
   readonly #history = new FigureHistory();
   readonly #timer: NodeJS.Timeout;
   #last: Figure | undefined;
   #takenAt = performance.now();
 
-  constructor(options: RecorderOptions) {
-    this.#options = options;
+  /** `agentFigure`: what the agent counted since it was last asked; null where this is not its process. */
+  constructor(store: OpenStore, agentFigure: () => Promise<AgentFigure | null>, onFigure: () => void) {
+    this.#store = store;
+    this.#agentFigure = agentFigure;
+    this.#onFigure = onFigure;
     this.#timer = setInterval(() => void this.#takeFigure(), FIGURE_MS);
     void this.#takeFigure();
   }
@@ -227,10 +224,9 @@ export class Recorder {
 
   /** A store that cannot be read leaves a gap: whoever looks is told of it. */
   async #takeFigure(): Promise<void> {
-    const { settings, store, agentFigure, onFigure } = this.#options;
-    const agent = await agentFigure();
+    const agent = await this.#agentFigure();
     try {
-      const { totals } = store.get();
+      const { totals } = this.#store.get();
       const { watchedJobs, failingJobs } = totals.watched();
       const sums = totals.liveByJob();
       const live = [...sums.values()];
@@ -243,14 +239,14 @@ export class Recorder {
         watchedJobs,
         failingJobs,
         failingFiles: live.reduce((sum, { failing }) => sum + failing, 0),
-        freeBytes: Object.fromEntries(disksOf(settings).map(({ name, freeBytes }) => [name, freeBytes])),
+        freeBytes: Object.fromEntries(disksOf(this.#store.settings).map(({ name, freeBytes }) => [name, freeBytes])),
         agent,
       };
       this.#takenAt = now;
       this.#history.add(this.#last);
-      onFigure();
+      this.#onFigure();
     } catch {
-      store.close();
+      this.#store.close();
     }
   }
 }

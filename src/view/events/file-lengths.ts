@@ -38,7 +38,7 @@ export class FileLengths {
   /** Looks at a mirror from now on, together with others who do. */
   look(jobId: JobId, live: LiveFileKey): WatchedMirror {
     const name = `${jobId}/${keyText(live)}`;
-    const watched = this.#watched.get(name) ?? new WatchedMirror({ ...this.#options, jobId, live, name });
+    const watched = this.#watched.get(name) ?? new WatchedMirror(this.#options, name, jobId, live);
     this.#watched.set(name, watched);
     watched.lookers++;
     return watched;
@@ -58,16 +58,13 @@ export class FileLengths {
   }
 }
 
-interface WatchedMirrorOptions extends FileLengthsOptions {
-  readonly jobId: JobId;
-  readonly live: LiveFileKey;
-  /** As the page names it. */
-  readonly name: string;
-}
-
 export class WatchedMirror {
   lookers = 0;
-  readonly #options: WatchedMirrorOptions;
+  /** As the page names it. */
+  readonly name: string;
+  readonly #options: FileLengthsOptions;
+  readonly #jobId: JobId;
+  readonly #live: LiveFileKey;
   readonly #file: string;
   readonly #over = new AbortController();
   #watcher: fs.FSWatcher | undefined;
@@ -77,16 +74,15 @@ export class WatchedMirror {
   #version = '';
   #bytes = 0;
 
-  constructor(options: WatchedMirrorOptions) {
-    const { mirrorDirectory, jobId, live, onNetwork } = options;
+  constructor(options: FileLengthsOptions, name: string, jobId: JobId, live: LiveFileKey) {
+    const { mirrorDirectory, onNetwork } = options;
+    this.name = name;
     this.#options = options;
+    this.#jobId = jobId;
+    this.#live = live;
     this.#file = path.join(mirrorDirectory, ...liveParts(jobId, live));
     this.#timer = setInterval(() => this.#look(), onNetwork ? POLLING_MS : SLOW_LOOK_MS);
     this.#look();
-  }
-
-  get name(): string {
-    return this.#options.name;
   }
 
   /** What was last seen; undefined while there is no mirror. */
@@ -109,10 +105,10 @@ export class WatchedMirror {
 
   /** Sees how long it is; what came is counted. */
   #look(): void {
-    const { contents, jobId, live, indexes } = this.#options;
+    const { contents, indexes } = this.#options;
     const onChange = () => this.#options.onChange(this.name);
     try {
-      const content = contents.open({ jobId, live, version: undefined });
+      const content = contents.open({ jobId: this.#jobId, live: this.#live, version: undefined });
       this.#watch(content.inode);
       const { version, bytes } = content;
       if (version === this.#version && bytes === this.#bytes) {

@@ -6,16 +6,9 @@ import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { AgentState, Disk, Events, FileState, JobDetail, JobSummary, ServiceState } from '../contract/events.ts';
-import type { OpenStore, ViewSettings } from '../settings.ts';
+import type { OpenStore } from '../settings.ts';
 import { disksOf, type Growth } from './figures.ts';
 import { JobsView } from './jobs.ts';
-
-export interface SnapshotsOptions {
-  readonly settings: ViewSettings;
-  readonly store: OpenStore;
-  readonly growth: Growth;
-  readonly onChange: () => void;
-}
 
 /** A job, and all of it but the time of its last visit as text. */
 export interface ShownJob {
@@ -29,7 +22,8 @@ const LOOK_MS = 1_000;
 const LOOK_MS_A_JOB = 5;
 
 export class Snapshots {
-  readonly #options: SnapshotsOptions;
+  readonly #store: OpenStore;
+  readonly #onChange: () => void;
   readonly #view: JobsView;
   /** What was read of the store since it last changed. */
   #read = new Map<string, unknown>();
@@ -42,9 +36,10 @@ export class Snapshots {
   #looking: NodeJS.Timeout | undefined;
   trouble: Events['trouble'] = null;
 
-  constructor(options: SnapshotsOptions) {
-    this.#options = options;
-    this.#view = new JobsView(options.store.get, options.growth);
+  constructor(store: OpenStore, growth: Growth, onChange: () => void) {
+    this.#store = store;
+    this.#onChange = onChange;
+    this.#view = new JobsView(store.get, growth);
   }
 
   close(): void {
@@ -88,7 +83,7 @@ export class Snapshots {
 
   agent(): AgentState | undefined {
     return this.#once('agent', () => {
-      const { jobs, watchMine, jobInformation } = this.#options.store.get();
+      const { jobs, watchMine, jobInformation } = this.#store.get();
       const pid = this.#agentPid();
       const rule = watchMine.inForce();
       const waiting = jobInformation.lastLook()?.waiting ?? 0;
@@ -102,8 +97,8 @@ export class Snapshots {
 
   service(): ServiceState | undefined {
     return this.#once('service', () => {
-      const { service, agentPid } = this.#options.settings;
-      const { habits, jobInformation } = this.#options.store.get();
+      const { service, agentPid } = this.#store.settings;
+      const { habits, jobInformation } = this.#store.get();
       const { address, protocol, concurrency, requestsPerMinute, tellsOfJobs } = service;
       const look = jobInformation.lastLook();
       return {
@@ -118,7 +113,7 @@ export class Snapshots {
               listed: look?.listed ?? null,
             }
           : null,
-        disks: disksOf(this.#options.settings).map(coarse),
+        disks: disksOf(this.#store.settings).map(coarse),
         withinAgent: agentPid !== null,
       };
     });
@@ -126,9 +121,8 @@ export class Snapshots {
 
   #lookAtStore(): void {
     this.#unlessTroubled(() => {
-      const { store } = this.#options;
-      const isOther = store.look();
-      const version = store.get().version();
+      const isOther = this.#store.look();
+      const version = this.#store.get().version();
       const pid = this.#agentPid();
       if (isOther || version !== this.#version || pid !== this.#pidSeen || this.trouble !== null) {
         this.#isJobsStale ||= isOther || version !== this.#version;
@@ -136,13 +130,13 @@ export class Snapshots {
         this.#version = version;
         this.#read = new Map();
         this.trouble = null;
-        this.#options.onChange();
-      } else if (this.#isJobsStale && performance.now() >= this.#jobsDueAt) this.#options.onChange();
+        this.#onChange();
+      } else if (this.#isJobsStale && performance.now() >= this.#jobsDueAt) this.#onChange();
     });
   }
 
   #agentPid(): number | null | undefined {
-    const { agentPid, stateDirectory } = this.#options.settings;
+    const { agentPid, stateDirectory } = this.#store.settings;
     return agentPid ?? lockHolder(stateDirectory);
   }
 
@@ -159,9 +153,9 @@ export class Snapshots {
       const { message, hint = null } = asJobtailError(thrown);
       const isNew = this.trouble?.message !== message;
       this.trouble = { message, hint };
-      this.#options.store.close();
+      this.#store.close();
       this.#version = -1;
-      if (isNew) this.#options.onChange();
+      if (isNew) this.#onChange();
     }
   }
 }
