@@ -1,10 +1,10 @@
 /** How the jobs are spread over the agents: the share of each, and what this agent takes and gives to reach its own. */
-import { asJobtailError, type JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
+import { asJobtailError } from '../errors.ts';
 import { countOf } from '../numbers.ts';
 import type { TakenJob } from './claims.ts';
-import type { Following } from './following.ts';
-import type { JoinedContext } from './member-context.ts';
+import type { Following, Membership } from './following.ts';
+import type { Fulfilment } from './orders.ts';
+import type { Readiness } from './readiness.ts';
 import type { HeldJob, Standing, Taker } from './register.ts';
 import type { Sql } from './tables.ts';
 
@@ -33,13 +33,6 @@ export function excessOf(own: number, share: number, room: number): number {
   return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess / 10));
 }
 
-export interface TakingOptions extends Pick<JoinedContext, 'handover' | 'held' | 'joined' | 'log' | 'member'> {
-  readonly following: Following;
-  /** Called with what fails of one job, and when the rows of jobs were stored. */
-  readonly onFailure: (error: JobtailError) => void;
-  readonly onStored: () => void;
-}
-
 /** Taken at once: their rows are here within about a second. */
 export const MOST_TAKEN = 50;
 /** Agents that have room leave a job waiting no longer than that, or are passed over. */
@@ -47,26 +40,28 @@ const WAITING_MS = 4_000;
 
 /** Jobs that this agent comes to own, and goes on to own: as many as are its share. */
 export class Taking {
-  readonly #options: TakingOptions;
-  /** Taken, and not followed yet. */
-  readonly #taken = new Map<JobId, TakenJob>();
+  readonly #membership: Membership;
+  readonly #following: Following;
+  readonly #readiness: Readiness;
   takeovers = 0;
   /** In which agents have room that were passed over since: nothing is given to them by it. */
   passedOver: Standing | undefined;
 
-  constructor(options: TakingOptions) {
-    this.#options = options;
+  constructor(membership: Membership, following: Following, readiness: Readiness) {
+    this.#membership = membership;
+    this.#following = following;
+    this.#readiness = readiness;
   }
 
   /** Goes on with what it owns by the database: of the process before, or taken by a call whose answer was lost. */
   async reclaim(): Promise<void> {
-    const { held, joined } = this.#options;
+    const { held, joined } = this.#membership;
     this.#hold((await joined.claims.owned()).filter(({ jobId }) => held.get(jobId) === undefined));
   }
 
   /** As many as are this agent's share, or more if others leave jobs waiting. How many it took. */
   async take(standing: Standing | undefined): Promise<number> {
-    const { held, joined, member, log } = this.#options;
+    const { held, joined, member, log } = this.#membership;
     if (standing === undefined) return 0;
     if (standing.own.some(({ jobId }) => held.get(jobId) === undefined)) await this.reclaim();
     if (standing.waiting === 0) return 0;
@@ -85,7 +80,7 @@ export class Taking {
   /** What is missing of its share; beyond it, only what the agents that have room do not take. */
   async #wanted(standing: Standing): Promise<number> {
     const { jobs, agents, waitingMs } = standing;
-    const { held, joined, member } = this.#options;
+    const { held, joined, member } = this.#membership;
     const shares = sharesOf(jobs, agents);
     const missing = (shares.get(member.name) ?? 0) - held.size;
     const room = (agents.find(({ name }) => name === member.name)?.able ?? 0) - held.size;
@@ -99,13 +94,13 @@ export class Taking {
 
   /** Brings the rows of what was taken here; those whose rows are here by now. */
   async bring(): Promise<readonly TakenJob[]> {
-    const { handover, following, onStored } = this.#options;
-    if (this.#taken.size === 0) return [];
-    const jobs = [...this.#taken.values()].slice(0, MOST_TAKEN);
-    await following.left(jobs);
+    const { held, handover } = this.#membership;
+    const jobs = held.all('taken').slice(0, MOST_TAKEN);
+    if (jobs.length === 0) return [];
+    await this.#following.left(jobs);
     try {
       await handover.bring(jobs);
-      onStored();
+      this.#readiness.stored();
       return jobs;
     } catch (thrown) {
       const error = asJobtailError(thrown);
@@ -114,17 +109,18 @@ export class Taking {
     }
   }
 
-  /** One whose rows cannot be brought is said, is tried again behind the others, and keeps none of them waiting. */
+  /** A job whose rows cannot be brought is logged, is tried again after the others, and keeps none of them waiting. */
   async #bringEach(jobs: readonly TakenJob[]): Promise<readonly TakenJob[]> {
-    const { handover, onFailure } = this.#options;
+    const { held, handover, onFailure } = this.#membership;
     const brought: TakenJob[] = [];
     for (const job of jobs) {
       try {
         await handover.bring([job]);
         brought.push(job);
       } catch (thrown) {
-        onFailure(asJobtailError(thrown));
-        if (this.#taken.delete(job.jobId)) this.#taken.set(job.jobId, job);
+        const error = asJobtailError(thrown);
+        if (!this.#readiness.failed(error)) onFailure(error);
+        held.requeue(job);
       }
     }
     return brought;
@@ -132,31 +128,13 @@ export class Taking {
 
   /** What was brought is followed, as far as it is still owned. */
   follow(brought: readonly TakenJob[]): void {
-    const { held, following } = this.#options;
-    const owned = brought.filter((job) => held.get(job.jobId) === job);
-    for (const { jobId } of owned) this.forget(jobId);
-    if (owned.length > 0) following.follow(owned);
-  }
-
-  /** It is not owned any more, or followed. */
-  forget(jobId: JobId): void {
-    this.#taken.delete(jobId);
+    const owned = brought.filter((job) => this.#membership.held.get(job.jobId) === job);
+    if (owned.length > 0) this.#following.follow(owned);
   }
 
   #hold(taken: readonly TakenJob[]): void {
-    for (const job of taken) {
-      this.#options.held.add(job);
-      this.#taken.set(job.jobId, job);
-    }
+    for (const job of taken) this.#membership.held.add(job);
   }
-}
-
-export interface GivingOptions extends Omit<JoinedContext, 'clock' | 'mirror'> {
-  readonly following: Following;
-  /** Whether somebody waits for an answer about a job. */
-  readonly isAsked: (jobId: JobId) => boolean;
-  /** Called with each job that is not owned any more. */
-  readonly onEnded: (jobId: JobId) => void;
 }
 
 export const MOST_GIVEN = 20;
@@ -166,23 +144,27 @@ class Wanted extends Error {}
 
 /** Jobs that this agent gives up: to others, which have fewer than their share, or because nothing is left to be done. */
 export class Giving {
-  readonly #options: GivingOptions;
+  readonly #membership: Membership;
+  readonly #following: Following;
+  readonly #fulfilment: Fulfilment;
   /** What the others were last heard of, and how many were given since. */
   #standing: Standing | undefined;
   #given = 0;
 
-  constructor(options: GivingOptions) {
-    this.#options = options;
+  constructor(membership: Membership, following: Following, fulfilment: Fulfilment) {
+    this.#membership = membership;
+    this.#following = following;
+    this.#fulfilment = fulfilment;
   }
 
   /** Jobs for which everything is done are nobody's. */
   async finish(): Promise<void> {
-    const { held, store, joined, isAsked } = this.#options;
+    const { held, store, joined } = this.#membership;
     const states = store.jobs.states();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     const isOver = ({ jobId }: HeldJob) => {
       const state = states.get(jobId);
-      return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !isAsked(jobId);
+      return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#fulfilment.isAsked(jobId);
     };
     for (const job of held.all('following').filter(isOver).slice(0, MOST_GIVEN)) {
       await this.#end([job], 'done', async (sql) => {
@@ -195,7 +177,7 @@ export class Giving {
 
   /** Gives back what is more than this agent's share, some of it. */
   async giveExcess(standing: Standing): Promise<void> {
-    const { held, member } = this.#options;
+    const { held, member } = this.#membership;
     if (standing !== this.#standing) this.#given = 0;
     this.#standing = standing;
     const shares = sharesOf(standing.jobs, standing.agents);
@@ -207,7 +189,7 @@ export class Giving {
 
   /** Gives up to so many jobs back, for others to take them at once. */
   async give(most: number): Promise<void> {
-    const { held, log } = this.#options;
+    const { held, log } = this.#membership;
     if (most === 0) return;
     const jobs = held.all('following').slice(-most);
     const stuck = held.all('taken', 'paused').slice(0, most - jobs.length);
@@ -224,13 +206,13 @@ export class Giving {
     how: 'handed-over' | 'done',
     check: (sql: Sql) => Promise<void>,
   ): Promise<readonly HeldJob[]> {
-    const { held, joined, handover, following, endTransfer, onEnded } = this.#options;
+    const { held, joined, handover, attached, endTransfer } = this.#membership;
     const { claims, orders } = joined;
     // The agent that stops may still write: what it has stays.
-    if (following.follower === undefined) return [];
-    for (const { jobId } of jobs) held.setState(jobId, 'leaving');
+    if (attached.follower === undefined) return [];
+    held.move(jobs, 'give');
     try {
-      await following.leave(jobs);
+      await this.#following.leave(jobs);
       await Promise.allSettled(jobs.map(({ jobId }) => endTransfer(jobId)));
       const ended = await handover.writeAnd(jobs, async (sql, owned) => {
         await check(sql);
@@ -239,13 +221,12 @@ export class Giving {
       });
       for (const { jobId } of ended) {
         held.remove(jobId);
-        onEnded(jobId);
+        this.#fulfilment.forgetJob(jobId);
       }
       await handover.forgetAll(ended.map(({ jobId }) => jobId));
       return ended;
     } catch (thrown) {
-      // It is not known whether they are still owned; the next heartbeat says so.
-      for (const { jobId } of jobs) if (held.stateOf(jobId) === 'leaving') held.setState(jobId, 'paused');
+      held.move(jobs, 'keep');
       throw thrown instanceof Wanted ? thrown : asJobtailError(thrown);
     }
   }

@@ -3,43 +3,65 @@
  * another's.
  */
 import type { Follower } from '../agent/ownership.ts';
+import type { Log } from '../agent/ports.ts';
 import { asJobtailError, type JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';
+import type { WatchOrder } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
 import type { Handover } from './handover.ts';
+import type { Joined } from './joined.ts';
 import type { HeldJobs } from './lease.ts';
-import type { MemberContext } from './member-context.ts';
-import type { HeldJob } from './register.ts';
+import type { HeldJob, Member } from './register.ts';
 
-export interface FollowingOptions extends Pick<MemberContext, 'log' | 'endTransfer'> {
+/** The agent of this process, and the jobs that its configuration names. */
+export interface Attached {
+  /** Undefined while the agent stops, perhaps for a moment. */
+  follower: Follower | undefined;
+  configured: readonly WatchOrder[];
+}
+
+/** What the parts of one agent of a fleet share. */
+export interface Membership {
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Of the mirror directory: agents that have the same one see the same files. */
+  readonly mirror: string;
+  /** Gives back what a job lent, if that can be had at once. */
+  readonly endTransfer: (jobId: JobId) => Promise<void>;
+  readonly attached: Attached;
   readonly held: HeldJobs;
+  readonly joined: Joined;
   readonly handover: Handover;
-  /** Called with each job that is somebody else's by now. */
-  readonly onLost: (jobId: JobId) => void;
-  /** Told of what could not be done about jobs that are left alone. */
+  readonly member: Member;
+  /** Called with what fails beside a round. */
   readonly onFailure: (error: JobtailError) => void;
 }
 
 export class Following {
-  readonly #options: FollowingOptions;
+  readonly #membership: Membership;
+  /** Called with each job that another agent owns by now. */
+  readonly #onLost: (jobId: JobId) => void;
   /** Jobs that the agent is about to leave alone. */
   readonly #leaving = new Map<JobId, Promise<void>>();
-  /** Undefined while the agent stops, perhaps for a moment. */
-  follower: Follower | undefined;
   lostJobs = 0;
 
-  constructor(options: FollowingOptions) {
-    this.#options = options;
+  constructor(membership: Membership, onLost: (jobId: JobId) => void) {
+    this.#membership = membership;
+    this.#onLost = onLost;
   }
 
   follow(jobs: readonly HeldJob[]): void {
-    for (const { jobId } of jobs) this.#options.held.setState(jobId, 'following');
-    this.follower?.take(idsOf(jobs));
+    const { held, attached } = this.#membership;
+    held.move(jobs, 'follow');
+    attached.follower?.take(idsOf(jobs));
   }
 
   /** Resolves when the agent leaves these alone. */
   leave(jobs: readonly HeldJob[]): Promise<void> {
-    const { follower } = this;
+    const { follower } = this.#membership.attached;
     return this.#during(jobs, async () => {
       await Promise.all(jobs.map(({ jobId }) => follower?.release(jobId)));
     });
@@ -52,10 +74,10 @@ export class Following {
 
   /** Jobs whose lease may be over are left alone until there is word of them. */
   pauseUnsure(): void {
-    const { held, log } = this.#options;
+    const { held, log } = this.#membership;
     const unsure = held.isSure ? [] : held.all('following');
     if (unsure.length === 0) return;
-    for (const { jobId } of unsure) held.setState(jobId, 'paused');
+    held.move(unsure, 'pause');
     this.#unawaited(this.leave(unsure));
     const hint = 'they go on once the database answers, here or with another agent';
     log.error(
@@ -66,7 +88,7 @@ export class Following {
 
   /** Jobs that were paused, and are still owned, go on. */
   resumeSure(): void {
-    const { held, log } = this.#options;
+    const { held, log } = this.#membership;
     const sure = held.isSure ? held.all('paused').filter(({ jobId }) => !this.#leaving.has(jobId)) : [];
     if (sure.length === 0) return;
     this.follow(sure);
@@ -75,13 +97,13 @@ export class Following {
 
   /** Jobs are somebody else's: nothing of them stays here. */
   lost(jobs: readonly HeldJob[]): void {
-    const { held, log, onLost } = this.#options;
+    const { held, log } = this.#membership;
     // One that was taken anew meanwhile is another attempt by now.
     const known = jobs.filter((job) => held.get(job.jobId) === job);
     if (known.length === 0) return;
     for (const { jobId } of known) {
       held.remove(jobId);
-      onLost(jobId);
+      this.#onLost(jobId);
     }
     this.#unawaited(this.#forget(known));
     this.lostJobs += known.length;
@@ -92,7 +114,7 @@ export class Following {
   }
 
   #forget(jobs: readonly HeldJob[]): Promise<void> {
-    const { handover, endTransfer } = this.#options;
+    const { handover, endTransfer } = this.#membership;
     const left = this.leave(jobs);
     return this.#during(jobs, async () => {
       await left;
@@ -114,7 +136,7 @@ export class Following {
   }
 
   #unawaited(work: Promise<void>): void {
-    work.catch((thrown: unknown) => this.#options.onFailure(asJobtailError(thrown)));
+    work.catch((thrown: unknown) => this.#membership.onFailure(asJobtailError(thrown)));
   }
 }
 

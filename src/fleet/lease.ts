@@ -11,6 +11,7 @@
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { Clock } from '../system/clock.ts';
+import type { TakenJob } from './claims.ts';
 import type { Joined } from './joined.ts';
 import type { HeldJob, Member, Report, Standing } from './register.ts';
 
@@ -18,13 +19,38 @@ import type { HeldJob, Member, Report, Standing } from './register.ts';
 const MARGIN_MS = 1_000;
 
 /**
- * following: the agent follows it. paused: the lease may be over, the agent waits for word. leaving: it is given up, or
- * everything of it is done.
+ * taken: its rows are still to come. following: the agent follows it. paused: the lease may be over, the agent waits for
+ * the database. leaving: the agent hands it over, or is done with it. returning: the same before its rows came.
  */
-export type HeldState = 'taken' | 'following' | 'paused' | 'leaving';
+export type HeldState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
+
+/** keep: it could not be given, or it is not known whether it was; the next heartbeat shows whether it is still owned. */
+export type HeldEvent = 'follow' | 'pause' | 'give' | 'keep';
+
+const NEXT: Readonly<Record<HeldEvent, Readonly<Record<HeldState, HeldState>>>> = {
+  follow: {
+    taken: 'following',
+    following: 'following',
+    paused: 'following',
+    leaving: 'leaving',
+    returning: 'returning',
+  },
+  pause: { taken: 'taken', following: 'paused', paused: 'paused', leaving: 'leaving', returning: 'returning' },
+  give: { taken: 'returning', following: 'leaving', paused: 'leaving', leaving: 'leaving', returning: 'returning' },
+  keep: { taken: 'taken', following: 'following', paused: 'paused', leaving: 'paused', returning: 'taken' },
+};
+
+/** Whether files of a job may be written while the lease is valid: until its rows are here, work of an earlier lease may be under way. */
+const IS_WRITTEN: Readonly<Record<HeldState, boolean>> = {
+  taken: false,
+  following: true,
+  paused: true,
+  leaving: true,
+  returning: false,
+};
 
 interface Entry {
-  readonly job: HeldJob;
+  readonly job: TakenJob;
   state: HeldState;
 }
 
@@ -57,12 +83,12 @@ export class HeldJobs {
     return this.#jobs.size;
   }
 
-  all(...states: readonly HeldState[]): HeldJob[] {
+  all(...states: readonly HeldState[]): TakenJob[] {
     const wanted = [...this.#jobs.values()].filter(({ state }) => states.length === 0 || states.includes(state));
     return wanted.map(({ job }) => job);
   }
 
-  get(jobId: JobId): HeldJob | undefined {
+  get(jobId: JobId): TakenJob | undefined {
     return this.#jobs.get(jobId)?.job;
   }
 
@@ -70,13 +96,24 @@ export class HeldJobs {
     return this.#jobs.get(jobId)?.state;
   }
 
-  add(job: HeldJob): void {
+  add(job: TakenJob): void {
     this.#jobs.set(job.jobId, { job, state: 'taken' });
   }
 
-  setState(jobId: JobId, state: HeldState): void {
-    const entry = this.#jobs.get(jobId);
-    if (entry !== undefined) entry.state = state;
+  /** Jobs that are not owned any more stay so. */
+  move(jobs: readonly HeldJob[], event: HeldEvent): void {
+    for (const { jobId } of jobs) {
+      const entry = this.#jobs.get(jobId);
+      if (entry !== undefined) entry.state = NEXT[event][entry.state];
+    }
+  }
+
+  /** Puts a job behind the others. */
+  requeue(job: HeldJob): void {
+    const entry = this.#jobs.get(job.jobId);
+    if (entry?.job !== job) return;
+    this.#jobs.delete(job.jobId);
+    this.#jobs.set(job.jobId, entry);
   }
 
   remove(jobId: JobId): void {
@@ -97,8 +134,8 @@ export class HeldJobs {
 
   /** @throws JobtailError superseded */
   require(jobId: JobId): void {
-    // What is still under way for one that was taken anew began under an earlier lease.
-    const isOwned = this.#jobs.has(jobId) && this.stateOf(jobId) !== 'taken';
+    const state = this.stateOf(jobId);
+    const isOwned = state !== undefined && IS_WRITTEN[state];
     if (isOwned && this.isSure) return;
     this.refused += 1;
     const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
@@ -114,16 +151,17 @@ export class HeldJobs {
 }
 
 export interface HeartbeatOptions {
+  readonly joined: Joined;
   readonly held: HeldJobs;
-  /** Called with how long each heartbeat took that went through. */
-  readonly onBeat: (roundTripMs: number) => void;
   readonly member: Member;
   readonly monotonic: () => number;
   readonly report: () => Report;
-  /** Told after each beat that went through. */
+  /** Called with how long each heartbeat took that went through. */
+  readonly onBeat: (roundTripMs: number) => void;
+  /** Called after each beat that went through. */
   readonly onStanding: (standing: Standing) => void;
   readonly onLost: (jobs: readonly HeldJob[]) => void;
-  /** Told of each beat that failed. */
+  /** Called with each beat that failed. */
   readonly onFailure: (error: JobtailError) => void;
 }
 
@@ -157,13 +195,13 @@ export class Heartbeat {
   }
 
   /** Called several times a second; beats if it is time. */
-  look(joined: Joined): void {
+  look(): void {
     const { monotonic } = this.#options;
     const now = monotonic();
     if (now - this.#lookedAt > STANDSTILL_MS) this.#withhold();
     this.#lookedAt = now;
     if (this.#beating !== undefined || now < this.#nextAt) return;
-    this.#beating = this.#beatOnce(joined).finally(() => {
+    this.#beating = this.#beatOnce().finally(() => {
       this.#beating = undefined;
     });
   }
@@ -175,15 +213,15 @@ export class Heartbeat {
   }
 
   /** What the others did is looked at anew. */
-  async refresh({ register }: Joined): Promise<void> {
-    const { member, report, onStanding } = this.#options;
-    onStanding(await register.report(member, report()));
+  async refresh(): Promise<void> {
+    const { joined, member, report, onStanding } = this.#options;
+    onStanding(await joined.register.report(member, report()));
   }
 
-  async #beatOnce(joined: Joined): Promise<void> {
+  async #beatOnce(): Promise<void> {
     const { monotonic, onFailure } = this.#options;
     try {
-      await this.#beat(joined);
+      await this.#beat();
       this.isHeard = true;
     } catch (thrown) {
       this.isHeard = false;
@@ -193,8 +231,9 @@ export class Heartbeat {
     }
   }
 
-  async #beat(joined: Joined): Promise<void> {
-    const { held, member, monotonic, report, onBeat, onLost, onStanding } = this.#options;
+  /** Renews the lease. */
+  async #beat(): Promise<void> {
+    const { joined, held, member, monotonic, report, onBeat, onLost, onStanding } = this.#options;
     const sentAt = held.moment();
     this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
     const jobs = held.all();
@@ -207,11 +246,12 @@ export class Heartbeat {
     if (lost.length > 0) onLost(lost);
     held.prolong(sentAt);
     onStanding(standing);
-    if (standing.silent > 0 && monotonic() >= this.#superviseFrom) this.#free(joined);
+    if (standing.silent > 0 && monotonic() >= this.#superviseFrom) this.#free();
   }
 
   /** Now and then this takes long, and no beat waits for it. */
-  #free({ claims, orders, database }: Joined): void {
+  #free(): void {
+    const { claims, orders, database } = this.#options.joined;
     const freeAll = async () => {
       while ((await claims.freeSilent()) > 0) await orders.notify(database);
     };

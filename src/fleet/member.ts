@@ -14,16 +14,18 @@ import type { RowChanges } from '../store/portable-rows.ts';
 import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
 import type { Budget } from './budget.ts';
 import { FleetRegister } from './fleet-register.ts';
+import type { Attached, Membership } from './following.ts';
 import { Handover } from './handover.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
 import { Heartbeat, HeldJobs } from './lease.ts';
-import type { MemberContext } from './member-context.ts';
 import { Readiness } from './readiness.ts';
 import type { AgentAbout, HeldJob, Member, Report, Standing } from './register.ts';
 import { Rounds } from './rounds.ts';
 import { Notices, Wakeable } from './wakeups.ts';
 
-export interface MemberOptions extends FleetAddress, MemberContext {
+export interface MemberOptions
+  extends FleetAddress,
+    Pick<Membership, 'store' | 'log' | 'clock' | 'mirror' | 'endTransfer'> {
   readonly settings: FleetSettings;
   readonly bootId: string | null;
   readonly about: AgentAbout;
@@ -47,6 +49,16 @@ export interface MemberNumbers {
   readonly notFollowed: number;
 }
 
+/** Joining: it has no jobs yet. Joined: so it stays, also while the database is away. */
+type Phase = { readonly kind: 'joining' } | JoinedPhase;
+
+interface JoinedPhase {
+  readonly kind: 'joined';
+  readonly joined: Joined;
+  readonly heartbeat: Heartbeat;
+  readonly rounds: Rounds;
+}
+
 const LOOK_MS = 250;
 const ROUND_MS = 1_000;
 /** Between attempts to reach the database at the start. */
@@ -58,10 +70,9 @@ export class FleetMember implements Ownership {
   readonly #options: MemberOptions;
   readonly #member: Member;
   readonly #held: HeldJobs;
-  readonly #heartbeat: Heartbeat;
   readonly #stop = new AbortController();
   /** All jobs of the fleet. */
-  readonly register = new FleetRegister(() => this.#joined);
+  readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
   readonly #changes: RowChanges;
   readonly #wakeable = new Wakeable();
   readonly #notices = new Notices(() => this.#noticed());
@@ -70,14 +81,12 @@ export class FleetMember implements Ownership {
   /** Resolves when somebody asks it to hand its jobs over and end. */
   readonly drainAsked: Promise<void>;
   #askToDrain: () => void = () => {};
-  #joined: Joined | undefined;
-  #rounds: Rounds | undefined;
+  readonly #attached: Attached = { follower: undefined, configured: [] };
+  #phase: Phase = { kind: 'joining' };
   #standing: Standing | undefined;
   #isDraining = false;
   #running: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
-  #configured: readonly WatchOrder[] = [];
-  #follower: Follower | undefined;
 
   constructor(options: MemberOptions) {
     this.#options = options;
@@ -100,13 +109,6 @@ export class FleetMember implements Ownership {
     this.drainAsked = new Promise((resolve) => {
       this.#askToDrain = resolve;
     });
-    this.#heartbeat = new Heartbeat({
-      ...{ held: this.#held, member: this.#member, monotonic: () => clock.monotonic(), report: () => this.#report() },
-      onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
-      onStanding: (standing) => this.#heard(standing),
-      onLost: (jobs) => this.#rounds?.following.lost(jobs),
-      onFailure: (error) => this.#failed(error),
-    });
   }
 
   /** Begins to be a part of the fleet, now or as soon as the database can be reached. */
@@ -117,16 +119,14 @@ export class FleetMember implements Ownership {
 
   /** From now on, this agent follows what is owned, and this configuration orders. */
   attach(follower: Follower, configured: readonly WatchOrder[]): void {
-    this.#follower = follower;
-    this.#configured = configured;
-    this.#rounds?.use(follower, configured);
+    this.#attached.follower = follower;
+    this.#attached.configured = configured;
     this.#wakeable.wake();
   }
 
   /** The agent stops, perhaps for a moment: what is owned stays owned. */
   detach(): void {
-    this.#follower = undefined;
-    this.#rounds?.use(undefined, this.#configured);
+    this.#attached.follower = undefined;
   }
 
   /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
@@ -145,17 +145,17 @@ export class FleetMember implements Ownership {
   async fence(row: LiveFileRow): Promise<void> {
     const { jobId } = row;
     this.#held.require(jobId);
-    const job = this.#held.get(jobId);
-    if (job !== undefined && (await this.#rounds?.fence(job, row)) === true) return;
+    const [job, phase] = [this.#held.get(jobId), this.#phase];
+    if (job !== undefined && phase.kind === 'joined' && (await phase.rounds.fence(job, row))) return;
     this.#held.refused += 1;
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
   /** Resolves when the next owner would know what stands here of a job, as far as that can be had now. */
   async keep(jobId: JobId): Promise<void> {
-    const job = this.#held.get(jobId);
-    if (job === undefined) return;
-    await this.#rounds?.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
+    const [job, phase] = [this.#held.get(jobId), this.#phase];
+    if (job === undefined || phase.kind === 'joining') return;
+    await phase.rounds.keep(job).catch((thrown: unknown) => this.#failed(asJobtailError(thrown)));
   }
 
   copyMark(jobId: JobId): string | null {
@@ -163,11 +163,13 @@ export class FleetMember implements Ownership {
   }
 
   get numbers(): MemberNumbers {
+    const phase = this.#phase;
+    const isJoined = phase.kind === 'joined';
     return {
-      isUp: this.#joined !== undefined && this.#heartbeat.isHeard,
+      isUp: isJoined && phase.heartbeat.isHeard,
       leaseAgeSeconds: this.#held.leaseAgeMs / 1000,
-      takeovers: this.#rounds?.taking.takeovers ?? 0,
-      lost: this.#rounds?.following.lostJobs ?? 0,
+      takeovers: isJoined ? phase.rounds.taking.takeovers : 0,
+      lost: isJoined ? phase.rounds.following.lostJobs : 0,
       refusedWrites: this.#held.refused,
       standing: this.#standing,
       jobs: this.#held.size,
@@ -180,7 +182,7 @@ export class FleetMember implements Ownership {
     const { log, clock } = this.#options;
     this.#isDraining = true;
     const endsAt = clock.monotonic() + DRAIN_MS;
-    while (this.#held.size > 0 && clock.monotonic() < endsAt && this.#rounds !== undefined) {
+    while (this.#held.size > 0 && clock.monotonic() < endsAt && this.#phase.kind === 'joined') {
       this.#wakeable.wake();
       await sleep(LOOK_MS);
     }
@@ -196,11 +198,12 @@ export class FleetMember implements Ownership {
     clearInterval(this.#timer);
     await this.#running;
     await this.#notices.close();
-    await this.#heartbeat.ended();
-    const joined = this.#joined;
-    if (joined === undefined) return;
+    const phase = this.#phase;
+    if (phase.kind === 'joining') return;
+    const { joined, heartbeat, rounds } = phase;
+    await heartbeat.ended();
     try {
-      await this.#rounds?.writeAll();
+      await rounds.writeAll();
       await joined.register.leave(this.#member);
     } catch (thrown) {
       this.#failed(asJobtailError(thrown));
@@ -209,9 +212,9 @@ export class FleetMember implements Ownership {
   }
 
   #look(): void {
-    const joined = this.#joined;
-    this.#rounds?.following.pauseUnsure();
-    if (joined !== undefined) this.#heartbeat.look(joined);
+    if (this.#phase.kind === 'joining') return;
+    this.#phase.rounds.following.pauseUnsure();
+    this.#phase.heartbeat.look();
   }
 
   async #run(): Promise<void> {
@@ -219,51 +222,57 @@ export class FleetMember implements Ownership {
     while (!signal.aborted) {
       let pauseMs = ROUND_MS;
       try {
-        if (this.#joined === undefined) await this.#join();
-        else if (this.#heartbeat.isHeard && (await this.#round())) pauseMs = 0;
+        if (this.#phase.kind === 'joining') await this.#join();
+        else if (await this.#round(this.#phase)) pauseMs = 0;
       } catch (thrown) {
         this.#failed(asJobtailError(thrown));
-        if (this.#joined === undefined) pauseMs = CONNECT_AGAIN_MS;
+        if (this.#phase.kind === 'joining') pauseMs = CONNECT_AGAIN_MS;
       }
       await this.#wakeable.pause(pauseMs);
     }
   }
 
-  async #round(): Promise<boolean> {
-    const options = { standing: this.#standing, isDraining: this.#isDraining };
-    return (await this.#rounds?.round(options)) ?? false;
+  async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
+    return heartbeat.isHeard && (await rounds.round(this.#standing, this.#isDraining));
   }
 
   async #join(): Promise<void> {
-    const { settings, store, log, mirror, bootId } = this.#options;
+    const { settings, store, log, mirror } = this.#options;
     const onIgnored = (what: string) => log.warn({ scope: 'the fleet', what }, 'row of the database ignored');
     const joined = await openFleet({ ...this.#options, onIgnored }, settings.name, this.#member.instance);
     try {
       if (!settings.separateMirrors) await joined.register.requireSameMirror(this.#member);
       this.#held.prolong(await takeName(joined.register, this.#member, () => this.#held.moment(), this.#stop.signal));
-      const { database, claims } = joined;
-      const onLost = (jobs: readonly HeldJob[]) => this.#rounds?.following.lost(jobs);
-      const handover = new Handover(
-        { store, database, claims, mirror, bootId, onLost, monotonic: this.#options.clock.monotonic },
-        this.#changes,
-      );
       await bringOwnJobs(store, mirror, joined, log);
-      const onFailure = (error: JobtailError) => this.#failed(error);
-      const context = { ...this.#options, held: this.#held, joined, handover, member: this.#member };
-      const rounds = new Rounds({ ...context, onFailure, readiness: this.#readiness });
-      rounds.use(this.#follower, this.#configured);
-      await rounds.begin();
-      await this.#notices.listen(database);
+      const phase = this.#parts(joined);
+      await phase.rounds.begin();
+      await this.#notices.listen(joined.database);
       await this.#warnOfOthers(joined);
-      this.#rounds = rounds;
-      this.#joined = joined;
+      this.#phase = phase;
       this.#failing.begin();
-      log.info({ fleet: database.where, agent: settings.name }, `in the fleet as ${settings.name}`);
+      log.info({ fleet: joined.database.where, agent: settings.name }, `in the fleet as ${settings.name}`);
       this.#wakeable.wake();
     } catch (error) {
       await joined.close();
       throw error;
     }
+  }
+
+  #parts(joined: Joined): JoinedPhase {
+    const { store, mirror, bootId, clock } = this.#options;
+    const { database, claims } = joined;
+    const monotonic = () => clock.monotonic();
+    const onLost = (jobs: readonly HeldJob[]) => rounds.following.lost(jobs);
+    const onFailure = (error: JobtailError) => this.#failed(error);
+    const handover = new Handover({ store, database, claims, mirror, bootId, onLost, monotonic }, this.#changes);
+    const own = { held: this.#held, member: this.#member, joined, onFailure };
+    const rounds = new Rounds({ ...this.#options, ...own, attached: this.#attached, handover }, this.#readiness);
+    const heartbeat = new Heartbeat({
+      ...{ ...own, onLost, monotonic, report: () => this.#report() },
+      onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
+      onStanding: (standing) => this.#heard(standing, joined, rounds),
+    });
+    return { kind: 'joined', joined, heartbeat, rounds };
   }
 
   async #warnOfOthers({ register }: Joined): Promise<void> {
@@ -275,18 +284,18 @@ export class FleetMember implements Ownership {
 
   /** Somebody ordered something, or gave jobs back. */
   async #noticed(): Promise<void> {
-    const joined = this.#joined;
-    if (joined === undefined || !this.#heartbeat.isHeard) return;
-    this.#rounds?.noticed();
-    await this.#heartbeat.refresh(joined);
+    const phase = this.#phase;
+    if (phase.kind === 'joining' || !phase.heartbeat.isHeard) return;
+    phase.rounds.noticed();
+    await phase.heartbeat.refresh();
     this.#wakeable.wake();
   }
 
-  #heard(standing: Standing): void {
+  #heard(standing: Standing, { database }: Joined, { following }: Rounds): void {
     this.#standing = standing;
     this.#failing.worked();
-    this.#options.budget.use(this.#joined?.database, standing.agents.length);
-    this.#rounds?.following.resumeSure();
+    this.#options.budget.use(database, standing.agents.length);
+    following.resumeSure();
     if (standing.drainAsked) this.#askToDrain();
   }
 

@@ -1,30 +1,12 @@
 /** What an agent of a fleet does again and again: takes and gives jobs, fulfils orders, and writes what changed. */
-import type { Follower } from '../agent/ownership.ts';
-import type { PassAnswer } from '../agent/pass/job-end.ts';
-import type { JobtailError } from '../errors.ts';
-import type { JobId } from '../job.ts';
-import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
-import type { Store } from '../store/store.ts';
+import type { LiveFileRow } from '../store/rows.ts';
 import { Giving, MOST_GIVEN, MOST_TAKEN, Taking } from './balance.ts';
-import type { OpenOrder } from './border.ts';
-import { Following } from './following.ts';
-import type { JoinedContext } from './member-context.ts';
-import { type Answer, DONE } from './orders.ts';
+import { Following, type Membership } from './following.ts';
+import { DONE, Fulfilment, type Settled } from './orders.ts';
 import type { Readiness } from './readiness.ts';
 import type { HeldJob, Standing } from './register.ts';
 import type { Sql } from './tables.ts';
 import { Upkeep } from './upkeep.ts';
-
-export interface RoundsOptions extends JoinedContext {
-  /** Called with what fails beside a round. */
-  readonly onFailure: (error: JobtailError) => void;
-  readonly readiness: Readiness;
-}
-
-export interface RoundOptions {
-  readonly standing: Standing | undefined;
-  readonly isDraining: boolean;
-}
 
 const MOST_ORDERS = 500;
 const WRITE_EVERY_MS = 2_000;
@@ -34,7 +16,7 @@ const ORDERS_EVERY_MS = 15_000;
 export class Rounds {
   readonly following: Following;
   readonly taking: Taking;
-  readonly #options: RoundsOptions;
+  readonly #membership: Membership;
   readonly #giving: Giving;
   readonly #fulfilment: Fulfilment;
   readonly #upkeep: Upkeep;
@@ -42,23 +24,13 @@ export class Rounds {
   #isNoticed = false;
   #ordersAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: RoundsOptions) {
-    this.#options = options;
-    this.#fulfilment = new Fulfilment(options.store, () => options.clock.now());
-    this.#upkeep = new Upkeep(options);
-    const forget = (jobId: JobId) => {
-      this.taking.forget(jobId);
-      this.#fulfilment.forgetJob(jobId);
-    };
-    this.following = new Following({ ...options, onLost: forget });
-    const { following } = this;
-    const { readiness } = options;
-    const onFailure = (error: JobtailError) => {
-      if (!readiness.failed(error)) options.onFailure(error);
-    };
-    this.taking = new Taking({ ...options, following, onFailure, onStored: () => readiness.stored() });
-    const isAsked = (jobId: JobId) => this.#fulfilment.isAsked(jobId);
-    this.#giving = new Giving({ ...options, following, isAsked, onEnded: forget });
+  constructor(membership: Membership, readiness: Readiness) {
+    this.#membership = membership;
+    this.#fulfilment = new Fulfilment(membership.store, () => membership.clock.now());
+    this.#upkeep = new Upkeep(membership);
+    this.following = new Following(membership, (jobId) => this.#fulfilment.forgetJob(jobId));
+    this.taking = new Taking(membership, this.following, readiness);
+    this.#giving = new Giving(membership, this.following, this.#fulfilment);
   }
 
   /** Orders may have been given. */
@@ -67,14 +39,9 @@ export class Rounds {
     this.#upkeep.noticed();
   }
 
-  use(follower: Follower | undefined, configured: readonly WatchOrder[]): void {
-    this.following.follower = follower;
-    this.#upkeep.configured = configured;
-  }
-
   /** Goes on with what the process before this one owned. */
   async begin(): Promise<void> {
-    const { held, store, handover } = this.#options;
+    const { held, store, handover } = this.#membership;
     await this.taking.reclaim();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     // What is lent for a job of somebody else is given back first.
@@ -84,8 +51,8 @@ export class Rounds {
   }
 
   /** Whether another one is to begin at once: there is more to be taken, or to be ordered. */
-  async round({ standing, isDraining }: RoundOptions): Promise<boolean> {
-    const { follower } = this.following;
+  async round(standing: Standing | undefined, isDraining: boolean): Promise<boolean> {
+    const { follower } = this.#membership.attached;
     if (follower === undefined) return false;
     const taken = isDraining ? 0 : await this.taking.take(standing);
     const brought = await this.taking.bring();
@@ -100,23 +67,23 @@ export class Rounds {
   }
 
   fence(job: HeldJob, row: LiveFileRow): Promise<boolean> {
-    return this.#options.handover.fence(job, row);
+    return this.#membership.handover.fence(job, row);
   }
 
   /** What changed of a job is written. */
   async keep(job: HeldJob): Promise<void> {
-    while (await this.#options.handover.write([job]));
+    while (await this.#membership.handover.write([job]));
   }
 
   /** What changed of all jobs that are owned is written. */
   async writeAll(): Promise<void> {
-    const { held, handover } = this.#options;
+    const { held, handover } = this.#membership;
     await handover.writeAnd(held.all('following', 'paused'), async () => {});
   }
 
   /** Orders lead to changes here, and these are known there, before anybody is told that they are done. */
   async #fulfil(brought: readonly HeldJob[]): Promise<void> {
-    const { joined, held, handover, member, clock } = this.#options;
+    const { joined, held, handover, member, clock, attached } = this.#membership;
     const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;
     if (!isAsked && clock.monotonic() - this.#ordersAt < ORDERS_EVERY_MS) return;
     [this.#ordersAt, this.#isNoticed] = [clock.monotonic(), false];
@@ -133,11 +100,11 @@ export class Rounds {
     if (jobs.length > 0) await handover.writeAnd(jobs, (sql, owned) => this.#settle(sql, settled, owned));
     this.#fulfilment.forget(settled.filter(({ answer }) => answer !== null));
     for (const job of jobs) handover.noteTaken(job);
-    this.following.follower?.refresh();
+    attached.follower?.refresh();
   }
 
   async #settle(sql: Sql, settled: readonly Settled[], owned: readonly HeldJob[]): Promise<void> {
-    const { orders } = this.#options.joined;
+    const { orders } = this.#membership.joined;
     const names = new Set(owned.map(({ jobId }) => jobId));
     const mine = settled.filter(({ jobId }) => names.has(jobId));
     const idsOf = (some: readonly Settled[]) => some.map(({ orderId }) => orderId);
@@ -148,91 +115,9 @@ export class Rounds {
   }
 
   async #write(): Promise<void> {
-    const { held, handover, clock } = this.#options;
+    const { held, handover, clock } = this.#membership;
     if (clock.monotonic() - this.#writtenAt < WRITE_EVERY_MS) return;
     this.#writtenAt = clock.monotonic();
     while (await handover.write(held.all('following')));
-  }
-}
-
-/** What is known of an order by now; a null answer is still to come. */
-export interface Settled {
-  readonly jobId: JobId;
-  readonly orderId: string;
-  readonly answer: Answer | null;
-}
-
-interface Asked {
-  readonly jobId: JobId;
-  /** In the store. */
-  readonly requestId: number;
-}
-
-/** Orders for the jobs that this agent owns: brought into its store, where the agent finds them, and answered from there. */
-export class Fulfilment {
-  readonly #store: Store;
-  readonly #now: () => number;
-  /** Orders for a pass that was asked for in the store, by their ids. */
-  readonly #asked = new Map<string, Asked>();
-
-  constructor(store: Store, now: () => number) {
-    this.#store = store;
-    this.#now = now;
-  }
-
-  /** Orders that wait for what was asked for in the store. */
-  get asked(): string[] {
-    return [...this.#asked.keys()];
-  }
-
-  /** Brings orders that are new here into the store; what is to be written of them. */
-  apply(orders: readonly OpenOrder[]): Settled[] {
-    if (orders.length === 0) return [];
-    return this.#store.transaction(() => orders.map((order) => this.#apply(order)));
-  }
-
-  /** Orders whose answer has come. */
-  answered(): Settled[] {
-    return [...this.#asked].flatMap(([orderId, { jobId, requestId }]) => {
-      const request = this.#store.requests.get(requestId);
-      if (request !== undefined && request.answer === null) return [];
-      return [{ jobId, orderId, answer: JSON.parse(request?.answer ?? '{}') as Answer }];
-    });
-  }
-
-  /** Their answers are written. */
-  forget(settled: readonly Settled[]): void {
-    for (const { orderId } of settled) this.#asked.delete(orderId);
-  }
-
-  /** Whether somebody waits for an answer about a job. */
-  isAsked(jobId: JobId): boolean {
-    return [...this.#asked.values()].some((asked) => asked.jobId === jobId);
-  }
-
-  /** The job is somebody else's: its orders are, too. */
-  forgetJob(jobId: JobId): void {
-    for (const [orderId, asked] of this.#asked) if (asked.jobId === jobId) this.#asked.delete(orderId);
-  }
-
-  #apply(order: OpenOrder): Settled {
-    const { jobId, orderId, kind, isApplied } = order;
-    if (kind !== 'watch' && this.#store.jobs.get(jobId) === undefined) {
-      return { jobId, orderId, answer: { error: `job ${jobId} is not watched` } satisfies PassAnswer };
-    }
-    if (!isApplied) this.#change(order);
-    if (kind !== 'sync' && kind !== 'unwatch') return { jobId, orderId, answer: DONE };
-    this.#asked.set(orderId, { jobId, requestId: this.#store.requests.add(jobId, kind, this.#now()) });
-    return { jobId, orderId, answer: null };
-  }
-
-  #change({ jobId, kind, body }: OpenOrder): void {
-    const { jobs } = this.#store;
-    const job = jobs.get(jobId);
-    if (kind === 'watch' && body !== null) jobs.watch(body, this.#now());
-    else if (kind === 'unwatch') jobs.unwatch(jobId, 'ending');
-    else if (kind === 'end') jobs.unwatch(jobId, 'ended');
-    else if (kind === 'resume') jobs.resume(jobId);
-    else if (kind === 'drop' && job?.source === 'config' && job.state === 'watched') jobs.setState(jobId, 'ending');
   }
 }

@@ -5,10 +5,8 @@ import type { JobId } from '../job.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import type { Order } from './border.ts';
-import type { JoinedContext } from './member-context.ts';
+import type { Membership } from './following.ts';
 import { ORDERS_AT_ONCE, WAITING_ROWS } from './orders.ts';
-
-export type UpkeepOptions = Pick<JoinedContext, 'clock' | 'joined' | 'log' | 'member' | 'store'>;
 
 /** The rule comes with a notification; the rest is there in case that something went wrong. */
 const EVERY_MS = 30_000;
@@ -20,10 +18,8 @@ interface KnownJob {
 }
 
 export class Upkeep {
-  readonly #options: UpkeepOptions;
-  /** The jobs of this agent's configuration. */
-  configured: readonly WatchOrder[] = [];
-  /** Those that are known to the fleet. */
+  readonly #membership: Membership;
+  /** The configured jobs that are known to the fleet. */
   #known: readonly WatchOrder[] | undefined;
   /** Those that are made known to it, and how many of them are. */
   #ordering: { readonly configured: readonly WatchOrder[]; readonly count: number } | undefined;
@@ -32,8 +28,8 @@ export class Upkeep {
   /** The habits here when they were last looked at. */
   #habits: ReadonlyMap<string, string> | undefined;
 
-  constructor(options: UpkeepOptions) {
-    this.#options = options;
+  constructor(membership: Membership) {
+    this.#membership = membership;
   }
 
   /** Before anything is followed. */
@@ -48,13 +44,14 @@ export class Upkeep {
 
   /** Whether all that is configured is ordered. */
   async round(follower: Follower): Promise<boolean> {
-    if (this.#known !== this.configured) await this.#takeConfigured();
+    const { attached } = this.#membership;
+    if (this.#known !== attached.configured) await this.#takeConfigured(attached.configured);
     await this.#lookAround(follower);
-    return this.#known === this.configured;
+    return this.#known === attached.configured;
   }
 
   async #lookAround(follower: Follower): Promise<void> {
-    const now = this.#options.clock.monotonic();
+    const now = this.#membership.clock.monotonic();
     const isDue = now - this.#doneAt >= EVERY_MS;
     if (!isDue && !this.#isNoticed) return;
     this.#isNoticed = false;
@@ -67,8 +64,7 @@ export class Upkeep {
   }
 
   /** Orders what this configuration names and did not name before, some of it; nobody waits for a long one. */
-  async #takeConfigured(): Promise<void> {
-    const { configured } = this;
+  async #takeConfigured(configured: readonly WatchOrder[]): Promise<void> {
     if (this.#ordering?.configured !== configured) await this.#dropOthers(configured.map(({ jobId }) => jobId));
     const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;
     const end = begin + ORDERS_AT_ONCE;
@@ -79,7 +75,7 @@ export class Upkeep {
 
   /** What no configuration names any more is ended. */
   async #dropOthers(ids: readonly JobId[]): Promise<void> {
-    const { joined, member } = this.#options;
+    const { joined, member } = this.#membership;
     const { database, orders } = joined;
     await database.transaction(async (sql) => {
       const gone = await sql.query<{ readonly jobId: JobId }>(
@@ -102,7 +98,7 @@ export class Upkeep {
   }
 
   async #order(configured: readonly WatchOrder[]): Promise<void> {
-    const { joined, member, log } = this.#options;
+    const { joined, member, log } = this.#membership;
     const { database, orders } = joined;
     const ids = configured.map(({ jobId }) => jobId);
     await database.transaction(async (sql) => {
@@ -136,7 +132,7 @@ export class Upkeep {
 
   /** The rule of a command is in force for all agents; whether it is another one than before. */
   async #takeRule(): Promise<boolean> {
-    const { joined, store } = this.#options;
+    const { joined, store } = this.#membership;
     const { database } = joined;
     const [row] = await database.query<{ readonly rule: unknown }>('SELECT rule FROM {s}.rules');
     const rule = database.border.rule(row?.rule);
@@ -151,7 +147,7 @@ export class Upkeep {
 
   /** What was found out of the service is known to all: the latest counts. */
   async #exchangeHabits(): Promise<void> {
-    const { joined, store } = this.#options;
+    const { joined, store } = this.#membership;
     const { database } = joined;
     const { service } = store.habits;
     const own = habitsIn(store);
@@ -175,7 +171,7 @@ export class Upkeep {
 
   /** Jobs for which there is something to be done wait for an owner, if they have none. */
   async #sendMissing(): Promise<void> {
-    const { joined, log } = this.#options;
+    const { joined, log } = this.#membership;
     const { database, queue, orders } = joined;
     await database.transaction(async (sql) => {
       // An older backup may name agents that joined later.
@@ -196,7 +192,7 @@ export class Upkeep {
   }
 
   async #clearAway(): Promise<void> {
-    const { database } = this.#options.joined;
+    const { database } = this.#membership.joined;
     await database.query(`DELETE FROM {s}.orders WHERE answer IS NOT NULL AND made_at < now() - interval '1 day'`);
     await database.query(`DELETE FROM {s}.attempts WHERE ended_at < now() - interval '30 days'`);
   }

@@ -1,13 +1,16 @@
 /** Until when an agent may write for a job, by its own clocks. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { TakenJob } from '../../src/fleet/claims.ts';
 import { HeldJobs } from '../../src/fleet/lease.ts';
-import type { HeldJob } from '../../src/fleet/register.ts';
 import type { JobId } from '../../src/job.ts';
 import { numRuns } from '../support/property-runs.ts';
 
 const LEASE_MS = 10_000;
-const job = (number: number, attempt = 1): HeldJob => ({ jobId: String(number) as JobId, attempt });
+const job = (number: number, attempt = 1): TakenJob => ({
+  ...{ jobId: String(number) as JobId, attempt },
+  ...{ mirror: null, isTakeover: false },
+});
 
 function setUp() {
   const time = { monotonic: 0, wall: 1_000_000 };
@@ -68,7 +71,7 @@ describe('a lease', () => {
     held.add(job(1));
     // What is still under way when it is taken anew is of an earlier lease.
     expect(() => held.require('1' as JobId)).toThrow(/it is not owned/);
-    held.setState('1' as JobId, 'following');
+    held.move([job(1)], 'follow');
     pass(8_999);
     held.require('1' as JobId);
     pass(1);
@@ -88,5 +91,29 @@ describe('a lease', () => {
     expect([held.isSure, held.leaseAgeMs]).toEqual([true, 3_000]);
     held.prolong(held.moment());
     expect(held.leaseAgeMs).toBe(0);
+  });
+
+  it('goes back to what it was where it could not be given, and never from a job without rows to a followed one', () => {
+    const { held } = setUp();
+    const [taken, followed] = [job(1), job(2)];
+    for (const one of [taken, followed]) held.add(one);
+    held.move([followed], 'follow');
+    held.move([taken, followed], 'give');
+    for (const event of ['follow', 'pause', 'give'] as const) held.move([taken, followed], event);
+    expect([held.stateOf(taken.jobId), held.stateOf(followed.jobId)]).toEqual(['returning', 'leaving']);
+    held.move([taken, followed], 'keep');
+    expect([held.stateOf(taken.jobId), held.stateOf(followed.jobId)]).toEqual(['taken', 'paused']);
+    held.remove(taken.jobId);
+    held.move([taken], 'follow');
+    expect(held.stateOf(taken.jobId)).toBeUndefined();
+  });
+
+  it('is tried again after the others, unless it was taken anew', () => {
+    const { held } = setUp();
+    const [first, second] = [job(1), job(2)];
+    for (const one of [first, second]) held.add(one);
+    held.requeue(first);
+    held.requeue(job(2, 2));
+    expect(held.all('taken')).toEqual([second, first]);
   });
 });
