@@ -23,20 +23,33 @@ import { TICKET_MS } from '../src/view/token.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pageOf = (name: string, folder = 'docs/') => fs.readFileSync(`${root}${folder}${name}`, 'utf8');
 
-/** What each row of the tables says, and by what it is shown. */
+/** Each item of the lists that names what shows it: its beginning, and the tests. */
+const itemsOf = (page: string): [string, string][] =>
+  page
+    .replaceAll(/\n {2,}/g, ' ')
+    .split('\n')
+    .filter((line) => line.includes(' Shown by: '))
+    .map((line) => [line.slice(0, 60), line.slice(line.indexOf(' Shown by: '))]);
+
+/** The same of each row of the tables. */
 const rowsOf = (page: string): [string, string][] =>
   page
     .split('\n')
-    .filter((line) => line.startsWith('| ') && !/^\| (#|fault|input) \|/.test(line))
+    .filter((line) => line.startsWith('| ') && !/^\| input \|/.test(line))
     .map((line) => line.split(' | '))
     .map((cells) => [cells[0]?.slice(2) ?? '', cells.at(-1) ?? '']);
 
 const promises = pageOf('guarantees.md');
-// Below the tables, tests are named where they show something of what is not promised.
+// Below the lists, tests are named where they show something of what is not guaranteed.
 const below = promises.slice(promises.indexOf('\n## When the raw bytes'));
-const shown = [...rowsOf(promises), ...rowsOf(pageOf('hostile.md'))];
+const shown = [...itemsOf(promises), ...rowsOf(pageOf('hostile.md'))];
 
-it.each([...shown, ['what is not promised', below]])('%s is shown by a test that exists', (_, shownBy) => {
+it('the lists and tables name what shows them', () => {
+  expect(itemsOf(promises).length).toBeGreaterThan(50);
+  expect(shown.length).toBeGreaterThan(80);
+});
+
+it.each([...shown, ['what is not guaranteed', below]])('%s is shown by a test that exists', (_, shownBy) => {
   const named = shownBy.matchAll(/`(test\/[^`]+)`((?:,? "[^"]+")*)/g);
   let tests = 0;
   for (const [, file = '', names = ''] of named) {
@@ -57,7 +70,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['ARCHITECTURE.md', 'What stays open for {}, raw bytes decide', time(SIGHTING_TIMES.tailMs)],
   ['ARCHITECTURE.md', 'for {} if the file looks shorter', time(SIGHTING_TIMES.staleMs)],
   ['guarantees.md', 'is decided after {} by the raw bytes of the whole file', time(SIGHTING_TIMES.tailMs)],
-  ['guarantees.md', 'has work left, and cannot do it for {}, has an error', time(SIGHTING_TIMES.stuckMs)],
+  ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(SIGHTING_TIMES.stuckMs)],
   ['guarantees.md', 'The first fill of a file longer than {} costs its raw bytes', size(LONG_BACKLOG_BYTES)],
   ['guarantees.md', '{} of it is granted at most', time(MAX_RETRY_AFTER_MS)],
   ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
