@@ -1,4 +1,4 @@
-/** Why a request gets nothing: what the page is told. */
+/** Refusals: why a request gets nothing, and how many requests of a kind there may be at a time. */
 import type { Refusal } from './contract/addresses.ts';
 
 export type RefusedStatus = 400 | 401 | 403 | 404 | 405 | 409 | 415 | 416 | 429 | 503;

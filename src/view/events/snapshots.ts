@@ -101,18 +101,11 @@ export class Snapshots {
       const { habits, jobInformation } = this.#store.get();
       const { address, protocol, concurrency, requestsPerMinute, tellsOfJobs } = service;
       const look = jobInformation.lastLook();
+      const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = look ?? {};
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
         learned: habits.all(),
-        jobService: tellsOfJobs
-          ? {
-              lookedAt: look?.lookedAt ?? null,
-              nextLookAt: look?.nextLookAt ?? null,
-              failures: look?.failures ?? 0,
-              error: look?.error ?? null,
-              listed: look?.listed ?? null,
-            }
-          : null,
+        jobService: tellsOfJobs ? { lookedAt, nextLookAt, failures, error, listed } : null,
         disks: disksOf(this.#store.settings).map(coarse),
         withinAgent: agentPid !== null,
       };

@@ -1,5 +1,5 @@
 /** Questions to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
-import type { ContentQuery, Place, Refusal } from '../contract/addresses.ts';
+import type { ContentQuery, LinesQuery, Place, Refusal } from '../contract/addresses.ts';
 
 /** What the server, or the way to it, said instead of an answer. */
 export class Refused extends Error {
@@ -18,7 +18,7 @@ export class Refused extends Error {
   }
 }
 
-export type Parameters = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+type Parameters = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 /** An address of the server. */
 export function address(name: string, parameters: object): string {
@@ -73,12 +73,9 @@ export interface Stretch {
   readonly bytes: Uint8Array;
 }
 
-export async function askStretch(
-  content: ContentQuery,
-  where: { readonly from?: number; readonly to?: number; readonly at?: number; readonly bytes: number },
-  signal: AbortSignal,
-): Promise<Stretch> {
-  const { headers, ...response } = await withBytes(await ask(address('lines', { ...content, ...where }), { signal }));
+export async function askStretch(content: ContentQuery, where: LinesQuery, signal: AbortSignal): Promise<Stretch> {
+  const response = await ask(address('lines', { ...content, ...where }), { signal });
+  const { headers } = response;
   const line = headers.get('view-line');
   return {
     version: headers.get('view-version') ?? '',
@@ -86,7 +83,7 @@ export async function askStretch(
     total: Number(headers.get('view-bytes')),
     beginsLine: headers.get('view-begins') === 'line',
     line: line === null ? undefined : Number(line),
-    bytes: response.bytes,
+    bytes: await bytesOf(response),
   };
 }
 
@@ -96,12 +93,10 @@ export async function askBytes(
   range: readonly [number, number],
   signal?: AbortSignal,
 ): Promise<Uint8Array> {
-  return (await withBytes(await ask(address('raw', content), { signal, range }))).bytes;
+  return bytesOf(await ask(address('raw', content), { signal, range }));
 }
 
-async function withBytes(response: Response): Promise<{ headers: Headers; bytes: Uint8Array }> {
-  return { headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
-}
+const bytesOf = async (response: Response) => new Uint8Array(await response.arrayBuffer());
 
 export function askPlace(content: ContentQuery, at: { line: number } | { byte: number }, signal?: AbortSignal) {
   return askJson<Place>(address('place', { ...content, ...at }), { signal });

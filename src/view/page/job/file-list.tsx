@@ -1,4 +1,4 @@
-/** The live files of a job, by task: how long they are, which of them grow, and what stands beside each other. */
+/** The live files of a job, by task: how long they are, which of them grow, and what stands beside each other, how far each task is. */
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';

@@ -218,14 +218,12 @@ function takeLooseKeys(pane: HTMLElement, opened: Opened): () => void {
     use();
     onPaneKey(event, opened, pane);
   };
-  pane.addEventListener('focusin', use);
-  pane.addEventListener('pointerdown', use);
-  document.addEventListener('keydown', onKey);
-  return () => {
-    pane.removeEventListener('focusin', use);
-    pane.removeEventListener('pointerdown', use);
-    document.removeEventListener('keydown', onKey);
-  };
+  const over = new AbortController();
+  const { signal } = over;
+  pane.addEventListener('focusin', use, { signal });
+  pane.addEventListener('pointerdown', use, { signal });
+  document.addEventListener('keydown', onKey, { signal });
+  return () => over.abort();
 }
 
 function onPaneKey(event: KeyboardEvent, opened: Opened, pane: HTMLElement | null): void {

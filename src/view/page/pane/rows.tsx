@@ -183,21 +183,16 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
       const isAtVeryEnd = list.isAtEnd(4) && file.window.end >= file.standing.value.bytes;
       if (isAtVeryEnd && !intent.isBack && performance.now() - intent.at < INTENT_MS) file.reachEnd();
     };
-    const passive = { passive: true };
+    const over = new AbortController();
+    const { signal } = over;
+    const passive = { passive: true, signal };
     element.addEventListener('pointerdown', leave, passive);
     element.addEventListener('wheel', onWheel, passive);
     element.addEventListener('touchstart', onTouchStart, passive);
     element.addEventListener('touchmove', onTouchMove, passive);
-    element.addEventListener('keydown', onKeyDown);
+    element.addEventListener('keydown', onKeyDown, { signal });
     element.addEventListener('scroll', onScroll, passive);
-    return () => {
-      element.removeEventListener('pointerdown', leave);
-      element.removeEventListener('wheel', onWheel);
-      element.removeEventListener('touchstart', onTouchStart);
-      element.removeEventListener('touchmove', onTouchMove);
-      element.removeEventListener('keydown', onKeyDown);
-      element.removeEventListener('scroll', onScroll);
-    };
+    return () => over.abort();
   }, [file, list, scroller, aim]);
 }
 

@@ -1,4 +1,5 @@
 /** Text from outside, states and failures, as they stand anywhere on the page. */
+import type { ComponentChildren } from 'preact';
 import { printable } from '../../../printable.ts';
 import type { Trouble } from '../../contract/addresses.ts';
 import type { JobSummary } from '../../contract/events.ts';
@@ -44,5 +45,15 @@ export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' |
       </span>
       {jobState !== null && state !== 'watched' && <span class="state plain">{state}</span>}
     </span>
+  );
+}
+
+/** A word and what is known of it, in a list of facts. */
+export function Fact({ word, children }: { word: ComponentChildren; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{word}</dt>
+      <dd>{children}</dd>
+    </div>
   );
 }

@@ -1,12 +1,11 @@
 /** One result: what is known of it, and what is in it. */
 import { useSignal } from '@preact/signals';
-import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { ResultFile } from '../../contract/addresses.ts';
 import { address } from '../api.ts';
 import { Pane } from '../pane/pane.tsx';
 import { Icon, IconButton } from '../parts/button.tsx';
-import { Failure, Outside } from '../parts/words.tsx';
+import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { hashOf } from '../route.ts';
 import { bytes, clock, grouped } from '../text/units.ts';
 import { CsvTable } from './csv-table.tsx';
@@ -55,15 +54,6 @@ export function ResultView({ jobId, file, onClose }: ResultViewProps) {
       {isHere && file.live === null && <Preview jobId={jobId} file={file} />}
       {!isHere && <p class="empty">It is not here yet.</p>}
     </section>
-  );
-}
-
-function Fact({ word, children }: { word: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{word}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

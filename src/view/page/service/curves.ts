@@ -18,25 +18,19 @@ export function rateCurves(figures: readonly Figure[]): Curves {
 }
 
 /** By operation. */
-export function callCurves(figures: readonly Figure[]): Curves {
-  const names = keysOf(figures, ({ agent }) => agent?.calls);
-  return curves(figures, names, ({ agent, seconds }, name) => perMinute(agent?.calls[name]?.calls ?? 0, seconds));
-}
+export const callCurves = (figures: readonly Figure[]): Curves =>
+  curves(figures, 'calls', ({ agent, seconds }, name) => perMinute(agent?.calls[name]?.calls ?? 0, seconds));
 
 /** The mean of each operation, in milliseconds. */
-export function latencyCurves(figures: readonly Figure[]): Curves {
-  const names = keysOf(figures, ({ agent }) => agent?.calls);
-  return curves(figures, names, ({ agent }, name) => {
+export const latencyCurves = (figures: readonly Figure[]): Curves =>
+  curves(figures, 'calls', ({ agent }, name) => {
     const { calls = 0, totalMs = 0 } = agent?.calls[name] ?? {};
     return calls === 0 ? null : totalMs / calls;
   });
-}
 
 /** By the code of the failure. */
-export function failureCurves(figures: readonly Figure[]): Curves {
-  const names = keysOf(figures, ({ agent }) => agent?.failures);
-  return curves(figures, names, ({ agent, seconds }, name) => perMinute(agent?.failures[name] ?? 0, seconds));
-}
+export const failureCurves = (figures: readonly Figure[]): Curves =>
+  curves(figures, 'failures', ({ agent, seconds }, name) => perMinute(agent?.failures[name] ?? 0, seconds));
 
 export function countCurves(figures: readonly Figure[]): Curves {
   return {
@@ -54,15 +48,13 @@ const times = (figures: readonly Figure[]) => figures.map(({ at }) => at / 1000)
 
 const perMinute = (count: number, seconds: number) => (seconds === 0 ? null : (count / seconds) * MINUTE_S);
 
-function keysOf(figures: readonly Figure[], of: (figure: Figure) => object | undefined): string[] {
-  return [...new Set(figures.flatMap((figure) => Object.keys(of(figure) ?? {})))].sort();
-}
-
+/** A curve for each name that the figures have of a kind. */
 function curves(
   figures: readonly Figure[],
-  names: readonly string[],
+  of: 'calls' | 'failures',
   value: (figure: Figure, name: string) => number | null,
 ): Curves {
+  const names = [...new Set(figures.flatMap(({ agent }) => Object.keys(agent?.[of] ?? {})))].sort();
   return {
     names: ['time', ...names],
     columns: [times(figures), ...names.map((name) => figures.map((figure) => value(figure, name)))],

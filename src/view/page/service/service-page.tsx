@@ -1,11 +1,10 @@
 /** The service behind the agent, and the agent: as figures over the time since its start. */
-import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import type { AgentState, Disk, Figure, ServiceState } from '../../contract/events.ts';
 import { useLive } from '../live.ts';
 import { Shares } from '../parts/bar.tsx';
 import { Plot } from '../parts/plot.tsx';
-import { Failure, Outside } from '../parts/words.tsx';
+import { Fact, Failure, Outside } from '../parts/words.tsx';
 import { ago, bytes, counted, duration, grouped } from '../text/units.ts';
 import { type Curves, callCurves, countCurves, failureCurves, latencyCurves, rateCurves } from './curves.ts';
 
@@ -162,15 +161,6 @@ function FreeDisk({ disk: { name, directory, freeBytes, totalBytes } }: { disk: 
       <span class="fine">
         <Outside text={directory} />
       </span>
-    </div>
-  );
-}
-
-function Fact({ word, children }: { word: ComponentChildren; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{word}</dt>
-      <dd>{children}</dd>
     </div>
   );
 }
