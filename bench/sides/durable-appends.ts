@@ -17,7 +17,7 @@ import { parseJobId, parseTaskId } from '../../src/job.ts';
 import { contentWriter } from '../../src/remote/content/held-texts.ts';
 import { Commits, Store } from '../../src/store/store.ts';
 import { systemClock } from '../../src/system/clock.ts';
-import { readBootId } from '../../src/system/flush.ts';
+import { readBootId } from '../../src/system/directories.ts';
 import { textOf } from '../growth.ts';
 
 export interface AppendsOrder {

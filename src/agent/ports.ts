@@ -2,10 +2,9 @@
  * What the heart of the agent needs from the world. `remote/` and `direct/` fulfil these; tests run one contract over
  * each implementation. Nothing in here knows SOAP, HTTP or YAML.
  */
-
 import type { JobId, LiveFileKey } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
-import type { FileDigest } from '../system/new-file.ts';
+import type { FileDigest } from '../system/files.ts';
 
 /**
  * The text of one live file as the service handed it out, as UTF-8 bytes (what could not be decoded by the service

@@ -4,8 +4,7 @@ import fs from 'node:fs';
 import { CommanderError } from 'commander';
 import { asJobtailError, EXIT } from '../errors.ts';
 import { printableLines } from '../printable.ts';
-import { packageFile } from '../system/package-file.ts';
-import { sourceStack } from '../system/source-stack.ts';
+import { packageFile, sourceStack } from '../system/package-file.ts';
 
 /**
  * Does what ends in order when its signal fires: at the first SIGTERM or SIGINT; a second one

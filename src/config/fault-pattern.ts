@@ -3,7 +3,7 @@
  * for ever for a text that somebody chose for it. So it is tried when it is read, and given little time when it is used.
  */
 import vm from 'node:vm';
-import { withinProcessorTime } from '../system/processor-time.ts';
+import { withinProcessorTime } from '../system/clock.ts';
 
 /** Of a fault so much is looked at (src/remote/soap/faults.ts). */
 const FAULT_CHARACTERS = 2048;

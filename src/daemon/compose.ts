@@ -24,7 +24,7 @@ import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { JobRow, ResultSyncRow } from '../store/rows.ts';
 import { Commits, type Store } from '../store/store.ts';
 import { type Clock, systemClock } from '../system/clock.ts';
-import { readBootId } from '../system/flush.ts';
+import { readBootId } from '../system/directories.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
 

@@ -15,7 +15,7 @@ import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
 import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
-import { DiskReserve } from '../system/disk-room.ts';
+import { DiskReserve } from '../system/files.ts';
 import { type Services, servicesOver } from './services.ts';
 import { spillDirectory } from './state.ts';
 

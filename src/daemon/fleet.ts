@@ -10,7 +10,7 @@ import { Secret } from '../remote/signin/read-secret.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
-import { readBootId } from '../system/flush.ts';
+import { readBootId } from '../system/directories.ts';
 import type { DaemonFleet } from './fleet-numbers.ts';
 import { mirrorIdentity } from './mirror-identity.ts';
 import type { Transfers } from './transfers.ts';

@@ -5,9 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import type { DirectArrival, DirectOrder } from '../agent/ports.ts';
-import { systemClock } from '../system/clock.ts';
-import { type FileDigest, writeNewFile } from '../system/new-file.ts';
-import { Throttle } from '../system/throttle.ts';
+import { systemClock, Throttle } from '../system/clock.ts';
+import { type FileDigest, writeNewFile } from '../system/files.ts';
 
 const MANY_FILES = 500;
 const MANY_BYTES = 32 * 1024 * 1024;

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FileDigest } from '../system/new-file.ts';
+import type { FileDigest } from '../system/files.ts';
 
 /** Smaller files are read when they are whole. */
 const LARGE_BYTES = 4 * 1024 * 1024;

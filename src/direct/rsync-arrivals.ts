@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DirectArrival, DirectFile, DirectOrder } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { inSlices } from '../slices.ts';
-import type { FileDigest } from '../system/new-file.ts';
+import type { FileDigest } from '../system/files.ts';
 import { unacceptable } from './failures.ts';
 import { GrowingDigests } from './growing-digests.ts';
 import { isPartialUnused } from './staging.ts';

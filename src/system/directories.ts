@@ -1,12 +1,13 @@
 /**
- * The directories of the mirrors: made as they are needed and on the disk before anything in them is promised. A link
- * in their place is never followed.
+ * Directories of the mirrors, and flushing. Directories are made as they are needed, and are on the disk before anything
+ * in them is promised. A link in their place is never followed.
  */
-import { constants, type Stats } from 'node:fs';
-import fs from 'node:fs/promises';
+import fs, { constants, type Stats } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { JobtailError } from '../errors.ts';
 import type { FileCalls } from './files.ts';
+import { runProgram } from './program.ts';
 
 /** Readable for the group, which may tail what is in them. */
 const DIRECTORY_MODE = 0o750;
@@ -20,7 +21,7 @@ export async function makeDirectories(
   root: string,
   directory: string,
 ): Promise<void> {
-  if ((await lstat(root)) === undefined) await fs.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
+  if ((await lstat(root)) === undefined) await fs.promises.mkdir(root, { recursive: true, mode: DIRECTORY_MODE });
   for (const at of directoriesBelow(root, directory)) {
     const found = (await lstat(at)) ?? (await makeDirectory(at));
     if (!found.isDirectory()) throw inTheWay(at, 'directory');
@@ -35,17 +36,17 @@ export function directoriesBelow(root: string, directory: string): string[] {
 
 async function makeDirectory(directory: string): Promise<Stats> {
   try {
-    await fs.mkdir(directory, { mode: DIRECTORY_MODE });
+    await fs.promises.mkdir(directory, { mode: DIRECTORY_MODE });
     await flushPath(path.dirname(directory));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  return fs.lstat(directory);
+  return fs.promises.lstat(directory);
 }
 
 /** Waits until a file's bytes, or a directory's names, are on the disk. */
 export async function flushPath(file: string): Promise<void> {
-  const handle = await fs.open(file, constants.O_RDONLY);
+  const handle = await fs.promises.open(file, constants.O_RDONLY);
   try {
     await handle.sync();
   } finally {
@@ -57,4 +58,56 @@ export function inTheWay(at: string, wanted: 'directory' | 'file' | 'socket'): J
   return new JobtailError('local-io', `${at} is not a ${wanted}, and is not followed or replaced`, {
     hint: `move ${at} out of the way`,
   });
+}
+
+/** So many are flushed with their whole file system: one commit of its journal costs less than one for each. */
+const MANY = 32;
+const AT_A_TIME = 8;
+/** Of gigabytes that a slow disk has not written yet. */
+const SYNC_MS = 10 * 60_000;
+
+/**
+ * Waits until the bytes of files, or the names in directories, are on the disk; they are all of one file system. On a
+ * network one each is flushed by itself: syncfs(2) does not reach the server of every such file system.
+ */
+export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Promise<void> {
+  const left = [...paths];
+  const [first] = left;
+  const together = left.length > MANY && !onNetwork && doesSyncfsTell();
+  if (together && first !== undefined && (await flushFileSystemOf(first))) return;
+  const work = async () => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) await flushPath(next);
+  };
+  await Promise.all(Array.from({ length: Math.min(AT_A_TIME, left.length) }, work));
+}
+
+/**
+ * The boot of the machine; null where the system does not tell. As long as it is the same, the system has every byte that
+ * was written to a local file, flushed or not, however the process that wrote it ended.
+ */
+export function readBootId(file = '/proc/sys/kernel/random/boot_id'): string | null {
+  try {
+    return fs.readFileSync(file, 'latin1').trim() || null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether syncfs(2) fails if bytes could not be written: before Linux 5.8 it did not. */
+function doesSyncfsTell(): boolean {
+  const [major = 0, minor = 0] = os.release().split('.').map(Number.parseFloat);
+  return os.platform() === 'linux' && (major > 5 || (major === 5 && minor >= 8));
+}
+
+/**
+ * Node.js has no syncfs, `sync -f` of coreutils is it. False if it is not there, failed, or said that it ignores `-f`:
+ * then each is flushed by itself.
+ */
+async function flushFileSystemOf(file: string): Promise<boolean> {
+  const { signal } = new AbortController();
+  const limit = { totalMs: SYNC_MS };
+  return runProgram({ command: 'sync', args: ['-f', '--', file], limit, signal }).then(
+    ({ code, said }) => code === 0 && said === '',
+    () => false,
+  );
 }

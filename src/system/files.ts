@@ -1,10 +1,14 @@
 /**
- * The calls on files. On a local file system those that the system answers at once are made at once: handing one to a
+ * Files: the calls on them, new ones that are written piece by piece, and the room that is left for them.
+ *
+ * On a local file system those that the system answers at once are made at once: handing one to a
  * thread and back costs ten times the call itself. On a network file system the answer may never come, so there a thread
  * waits for it, and nothing else does.
  */
-import fs, { type BigIntStats, type Stats } from 'node:fs';
+import { createHash } from 'node:crypto';
+import fs, { type BigIntStats, constants, type Stats } from 'node:fs';
 import { promisify } from 'node:util';
+import { asJobtailError, JobtailError } from '../errors.ts';
 
 type Soon<Value> = Value | Promise<Value>;
 
@@ -106,4 +110,140 @@ const byThread = {
 /** For a call that fails where nothing stands there. */
 function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
+}
+
+export interface FileWriterOptions {
+  /** The path of the file, for messages; one without a name has none. */
+  readonly path?: string;
+  /** So many at a time are flushed on the way, so that little is left to flush at the end; none if left out. */
+  readonly flushBytes?: number;
+}
+
+export class FileWriter {
+  readonly #file: Pick<OpenFile, 'write' | 'datasync'>;
+  readonly #options: FileWriterOptions;
+  #unflushedBytes = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #flushing: Promise<void> = Promise.resolve();
+
+  constructor(file: Pick<OpenFile, 'write' | 'datasync'>, options: FileWriterOptions) {
+    this.#file = file;
+    this.#options = options;
+  }
+
+  /** Begins to write, once all before is written; the bytes stay as they are until `written` resolves. */
+  begin(bytes: Buffer): void {
+    this.#writing = this.#try(() => writeAll(this.#file, bytes, null));
+    this.#unflushedBytes += bytes.length;
+  }
+
+  /**
+   * All is in the file.
+   * @throws JobtailError disk-full, permission, local-io: for the last bytes, or for flushing earlier ones
+   */
+  async written(): Promise<void> {
+    await this.#writing;
+    if (this.#unflushedBytes < (this.#options.flushBytes ?? Number.POSITIVE_INFINITY)) return;
+    this.#unflushedBytes = 0;
+    await this.#flushing;
+    this.#flushing = this.#try(() => this.#file.datasync());
+  }
+
+  /** Nothing is under way any more; flushed is only a part. @throws JobtailError disk-full, permission, local-io */
+  async finish(): Promise<void> {
+    await this.#writing;
+    await this.#flushing;
+  }
+
+  /** Nothing is under way any more, whatever came of it. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([this.#writing, this.#flushing]);
+  }
+
+  /** What fails is told to whoever awaits it next. */
+  #try(work: () => Promise<void>): Promise<void> {
+    const done = work().catch((error: unknown) => {
+      const { path } = this.#options;
+      if (error instanceof Error && path !== undefined) Object.assign(error, { path });
+      throw asJobtailError(error);
+    });
+    done.catch(() => {});
+    return done;
+  }
+}
+
+/** Length and sha256 (in hex) of a file. */
+export interface FileDigest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** So much at a time is flushed on the way. */
+const FLUSH_BYTES = 128 * 1024 * 1024;
+
+/** Resolves when the bytes are in the file; until then they stay as they are. */
+export type WritePiece = (bytes: Buffer) => Promise<void>;
+
+/**
+ * Makes a file, which must not exist, of the pieces that `fill` writes one after the other; one that is not whole is
+ * removed again. Not all of it is flushed at the end.
+ * @throws what `fill` throws; JobtailError disk-full, permission, local-io
+ */
+export async function writeNewFile(
+  file: string,
+  mode: number,
+  fill: (write: WritePiece) => Promise<unknown>,
+): Promise<FileDigest> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await fs.promises.open(file, flags, mode);
+  const hash = createHash('sha256');
+  const writer = new FileWriter(handle, { path: file, flushBytes: FLUSH_BYTES });
+  let bytes = 0;
+  try {
+    await fill((piece) => {
+      writer.begin(piece);
+      // Meanwhile: the writing is done by another thread.
+      hash.update(piece);
+      bytes += piece.length;
+      return writer.written();
+    });
+    await writer.finish();
+    await handle.close();
+    return { bytes, sha256: hash.digest('hex') };
+  } catch (error) {
+    // What fails in between does not wait for the last piece: the file is closed only after it was written.
+    await writer.settled();
+    await handle.close();
+    await fs.promises.rm(file, { force: true });
+    throw error;
+  }
+}
+
+/** Keeps some room on the disk of a directory free (`mirror.minFreeBytes`). */
+export class DiskReserve {
+  readonly #directory: string;
+  readonly #minFreeBytes: number;
+
+  constructor(directory: string, minFreeBytes: number) {
+    this.#directory = directory;
+    this.#minFreeBytes = minFreeBytes;
+  }
+
+  /** Whether so many bytes more can be written. */
+  async hasRoomFor(bytes: number): Promise<boolean> {
+    if (this.#minFreeBytes === 0) return true;
+    const { bavail, bsize } = await fs.promises.statfs(this.#directory);
+    return bavail * bsize - bytes >= this.#minFreeBytes;
+  }
+
+  /** The reserve begins. */
+  outOfRoom(): JobtailError {
+    return new JobtailError('disk-full', `less than mirror.minFreeBytes would stay free in ${this.#directory}`, {
+      hint: 'free some space, or lower mirror.minFreeBytes; the agent goes on by itself',
+    });
+  }
+
+  async require(bytes: number): Promise<void> {
+    if (!(await this.hasRoomFor(bytes))) throw this.outOfRoom();
+  }
 }

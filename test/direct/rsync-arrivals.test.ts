@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
 import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/staging.ts';
-import type { FileDigest } from '../../src/system/new-file.ts';
+import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import vm from 'node:vm';
 import { expect, it } from 'vitest';
-import { withinProcessorTime } from '../../src/system/processor-time.ts';
+import { withinProcessorTime } from '../../src/system/clock.ts';
 
 const run = (script: string) => (timeout: number) => vm.runInNewContext(script, {}, { timeout }) as unknown;
 

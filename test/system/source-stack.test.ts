@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
-import { sourceStack } from '../../src/system/source-stack.ts';
+import { sourceStack } from '../../src/system/package-file.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -11,7 +11,7 @@ import { expect, it, type TestContext } from 'vitest';
 import type { JobDescription } from '../../simulator/control.ts';
 import type { LiveFileName } from '../../src/job.ts';
 import { FILE_TYPE_OF } from '../../src/remote/soap/contract.ts';
-import { readBootId } from '../../src/system/flush.ts';
+import { readBootId } from '../../src/system/directories.ts';
 import { Place } from '../support/e2e-place.ts';
 import type { SandboxService } from '../support/e2e-sandbox.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';

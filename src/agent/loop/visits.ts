@@ -3,7 +3,7 @@ import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Clock } from '../../system/clock.ts';
-import { sourceStack } from '../../system/source-stack.ts';
+import { sourceStack } from '../../system/package-file.ts';
 import { type PollContext, troubleFrom } from '../poll/poll.ts';
 import type { Log } from '../ports.ts';
 import { DUE_TASKS, type DueTask } from './due-tasks.ts';

@@ -10,8 +10,8 @@ import type { UnkeptNames } from '../../store/results.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
-import { flushAll } from '../../system/flush.ts';
-import type { FileDigest } from '../../system/new-file.ts';
+import { flushAll } from '../../system/directories.ts';
+import type { FileDigest } from '../../system/files.ts';
 import { NO_STAMP, type Stamps } from './listing/stamps.ts';
 import type { Progress } from './progress.ts';
 

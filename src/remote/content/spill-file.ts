@@ -4,7 +4,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Reserve } from '../../agent/ports.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
-import { FileWriter } from '../../system/write-behind.ts';
+import { FileWriter } from '../../system/files.ts';
 
 /** Where a temporary file is made, if one is needed. */
 export interface SpillPlace {

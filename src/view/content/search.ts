@@ -8,7 +8,7 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
 import vm from 'node:vm';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
-import { withinProcessorTime } from '../../system/processor-time.ts';
+import { withinProcessorTime } from '../../system/clock.ts';
 import type { SearchLine, SearchQuery } from '../contract/addresses.ts';
 import { Refused } from '../refused.ts';
 import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';

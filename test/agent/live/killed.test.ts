@@ -8,7 +8,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { JobtailError } from '../../../src/errors.ts';
 import { keyText } from '../../../src/job.ts';
-import { readBootId } from '../../../src/system/flush.ts';
+import { readBootId } from '../../../src/system/directories.ts';
 import { Engine, type EngineOptions, JOB, STDOUT } from '../../support/engine.ts';
 import { memoryWriter } from '../../support/memory-content.ts';
 import { ModelDisk } from '../../support/model-disk.ts';

@@ -1,8 +1,8 @@
 /** One result file by DownloadFileFromCluster, within the limits. */
 import { JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
-import type { DiskReserve } from '../../../system/disk-room.ts';
-import type { Throttle } from '../../../system/throttle.ts';
+import type { Throttle } from '../../../system/clock.ts';
+import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports.ts';
 import { type Arrived, receive } from '../place/temporary-files.ts';
 

@@ -1,8 +1,7 @@
 /** Length and sha256 of files, and how they begin. */
 import { createHash, hash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { AT_ONCE_BYTES, EXACT, type FileCalls, type OpenFile } from '../../../system/files.ts';
-import type { FileDigest } from '../../../system/new-file.ts';
+import { AT_ONCE_BYTES, EXACT, type FileCalls, type FileDigest, type OpenFile } from '../../../system/files.ts';
 
 const PIECE_BYTES = 1024 * 1024;
 /** Of mirrors and results, to tell most of them apart. */

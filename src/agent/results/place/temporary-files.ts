@@ -3,8 +3,7 @@ import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isPartialName, partialName } from '../../../safe-names.ts';
-import type { FileDigest } from '../../../system/new-file.ts';
-import { type WritePiece, writeNewFile } from '../../../system/new-file.ts';
+import { type FileDigest, type WritePiece, writeNewFile } from '../../../system/files.ts';
 
 /** A whole file that arrived, under a temporary name. */
 export interface Arrived {
