@@ -9,7 +9,7 @@ const SOURCES = path.join(import.meta.dirname, '..', 'src');
 
 /** Files whose expressions of this kind read text of the operator or of the program alone. */
 const OWN_TEXT = [
-  'config/problems.ts: /\\/\\/.*@/',
+  'config/load.ts: /\\/\\/.*@/',
   'config/service-schema.ts: /\\/+$/',
   'cli/help/completion-scripts.ts: /[<[]([^\\]>]+)[\\]>]/',
   'cli/init/answers.ts: /\\/+$/',

@@ -12,7 +12,7 @@ import { LONGEST_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
 import { FIRST_LOOK_MS } from '../src/cli/commands/watch.ts';
 import { PACE } from '../src/cli/show/results-progress.ts';
-import * as metricsServer from '../src/daemon/metrics-server.ts';
+import * as metricsServer from '../src/daemon/metrics-port.ts';
 import * as readiness from '../src/fleet/readiness.ts';
 import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';
 import * as signIn from '../src/remote/signin/sign-in.ts';

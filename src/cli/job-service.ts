@@ -1,13 +1,11 @@
 /** The service that tells of jobs, for one command. */
 import type { JobService } from '../agent/ports.ts';
-import type { Config } from '../config/config.ts';
-import { tellsOfJobs } from '../config/service-address.ts';
-import { commandLog } from '../daemon/command-log.ts';
+import { type Config, tellsOfJobs } from '../config/config.ts';
 import { connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
-import { untilStopped } from './process.ts';
+import { commandLog, untilStopped } from './process.ts';
 
 /** Without an address, nobody tells which jobs there are. @throws JobtailError config */
 export function requireJobsUrl({ service, file }: Config): void {

@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import fs from 'node:fs';
 import { CommanderError } from 'commander';
+import type { Log } from '../agent/ports.ts';
 import { asJobtailError, EXIT } from '../errors.ts';
 import { printableLines } from '../printable.ts';
 import { packageFile, sourceStack } from '../system/package-file.ts';
@@ -54,4 +55,16 @@ export function reportError(thrown: unknown): number {
     process.stderr.write(`${printableLines(stack)}\n`);
   }
   return error.policy.exitCode;
+}
+
+/** Warnings and errors with their hints. Not by pino, which takes longer to load than many a command to end. */
+export function commandLog(): Log {
+  // A reader that has gone must not end the command.
+  process.stderr.on('error', () => {});
+  const quiet = () => {};
+  const say: Log['warn'] = ({ hint }, message) => {
+    const advice = hint === undefined ? '' : ` (${hint})`;
+    process.stderr.write(`agent: ${printableLines(`${message}${advice}`)}\n`);
+  };
+  return { debug: quiet, info: quiet, warn: say, error: say };
 }

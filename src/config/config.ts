@@ -21,3 +21,45 @@ export function hasFleet(config: Config): config is FleetConfig {
 type DeepReadonly<Value> = Value extends string | number | boolean | null
   ? Value
   : { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> };
+
+type Service = Config['service'];
+
+/** The addresses of the service and of its sign-in. */
+export function addressesOf(service: Service): string[] {
+  const urls = service.protocol === 'soap' ? [service.fileTransferUrl, service.baseUrl] : [service.baseUrl];
+  return urls.filter((url) => url !== null);
+}
+
+/** The address that the habits of a service are kept by. */
+export function serviceAddress(service: Service): string {
+  return service.protocol === 'soap' ? service.fileTransferUrl : `${service.baseUrl}${service.path}`;
+}
+
+/** Whether there is a service that tells of jobs: over REST it is part of the others. */
+export function tellsOfJobs(service: Service): boolean {
+  return service.protocol === 'rest' || service.jobsUrl !== null;
+}
+
+/** Origins that are neither encrypted nor on this machine, whatever proxy lies before them. */
+export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {
+  const urls = addressesOf(service).map((url) => new URL(url));
+  const plain = urls.filter(({ protocol, hostname }) => protocol !== 'https:' && !isHere(hostname));
+  return [...new Set(plain.map(({ origin }) => origin))];
+}
+
+/** What is wrong with such an origin, and what to do about it. */
+export const plainText = (origin: string) => `${origin} is not encrypted: passwords and session codes travel readably`;
+export const PLAIN_HINT = 'use https:// if the service has it';
+
+/** Says it where the agent follows jobs. */
+export function warnOfPlainHttp(
+  config: Pick<Config, 'service'>,
+  log: { warn(fields: object, text: string): void },
+): void {
+  for (const origin of plainOrigins(config)) {
+    log.warn({ scope: 'the service', code: 'config', hint: PLAIN_HINT }, plainText(origin));
+  }
+}
+
+const isHere = (hostname: string) =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);

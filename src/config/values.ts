@@ -1,6 +1,6 @@
 /**
  * The kinds of values a configuration can hold. Each says in words what it expects; the message of a zod issue is
- * always that expectation, and src/config/problems.ts makes the sentence of it.
+ * always that expectation, and src/config/load.ts makes the sentence of it.
  */
 import { isAbsolute, resolve } from 'node:path';
 import iconv from 'iconv-lite';

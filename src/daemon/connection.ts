@@ -1,22 +1,25 @@
 /** The way to the service, put together for one configuration: HTTP, the sign-in, and the service over them. */
-import type { Log, Session } from '../agent/ports.ts';
+import type { JobService, Log, Remote, Session } from '../agent/ports.ts';
 import type { DownloadKind } from '../agent/results/place/place-files.ts';
 import { ServerShare } from '../agent/server-share.ts';
-import type { Config } from '../config/config.ts';
-import { matchesInTime } from '../config/fault-pattern.ts';
+import { matchesInTime } from '../config/auth-schema.ts';
+import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
 import type { SpillPlace } from '../remote/content/spill-file.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
-import type { KeptHabits } from '../remote/rest/habits.ts';
-import type { CallEvent } from '../remote/session-calls.ts';
+import { RestRemote } from '../remote/rest/client.ts';
+import { type KeptHabits, RestHabits } from '../remote/rest/habits.ts';
+import { RestJobService } from '../remote/rest/job-service.ts';
+import type { CallEvent, SessionCallsOptions } from '../remote/session-calls.ts';
 import { SignIn, type SignInEvent } from '../remote/signin/sign-in.ts';
+import { SoapRemote } from '../remote/soap/client.ts';
+import { SoapJobService } from '../remote/soap/job-service.ts';
 import { hidingSecrets } from '../remote/told-jobs.ts';
 import type { FoundBy } from '../store/rows.ts';
 import { systemClock } from '../system/clock.ts';
 import { DiskReserve } from '../system/files.ts';
-import { type Services, servicesOver } from './services.ts';
 import { spillDirectory } from './state.ts';
 
 /** Name resolution, TCP and TLS together; a host that takes longer is as good as down. */
@@ -148,5 +151,42 @@ function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
     if (matches === undefined)
       log.warn({ code: 'config', hint }, 'auth.sessionFaultPattern takes too long for a fault');
     return matches === true;
+  };
+}
+
+const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
+
+export interface Services {
+  readonly remote: Remote;
+  /** Null where the configuration says nothing of it. */
+  readonly jobService: JobService | null;
+}
+
+interface ServicesOptions {
+  readonly calls: SessionCallsOptions & {
+    readonly http: HttpClient;
+    readonly isSessionFault: (words: string) => boolean;
+  };
+  readonly spill: SpillPlace;
+  readonly habits: KeptHabits;
+  readonly log: Log;
+}
+
+export function servicesOver(service: Config['service'], options: ServicesOptions): Services {
+  const { calls, spill, habits: kept, log } = options;
+  const ofFiles = { ...calls, spill, maxSmallAnswerBytes: SMALL_ANSWER_BYTES };
+  if (service.protocol === 'soap') {
+    const { namespace, soapVersion, fileTransferUrl, jobsUrl } = service;
+    return {
+      remote: new SoapRemote({ ...ofFiles, namespace, soapVersion, url: fileTransferUrl }),
+      jobService: jobsUrl === null ? null : new SoapJobService({ ...calls, namespace, soapVersion, url: jobsUrl }),
+    };
+  }
+  const url = serviceAddress(service);
+  const onChange = (what: string) => log.info({ what }, `the service is not as it was before: ${what}`);
+  const habits = new RestHabits({ kept, onChange, now: systemClock.monotonic });
+  return {
+    remote: new RestRemote({ ...ofFiles, url, habits }),
+    jobService: new RestJobService({ ...calls, url, habits }),
   };
 }

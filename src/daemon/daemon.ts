@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Agent } from '../agent/loop/agent.ts';
-import { type Config, hasFleet } from '../config/config.ts';
-import { warnOfPlainHttp } from '../config/plain-http.ts';
+import { type Config, hasFleet, warnOfPlainHttp } from '../config/config.ts';
 import { JobtailError } from '../errors.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { countOf } from '../numbers.ts';
@@ -12,18 +11,16 @@ import type { Secrets } from '../redact.ts';
 import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
-import { type DaemonFleet, numbersOf } from './fleet-numbers.ts';
+import { type DaemonFleet, fleetOf, numbersOf } from './fleet.ts';
 import type { AdjustableLog } from './log.ts';
 import { MetricsPort } from './metrics-port.ts';
 import { type Notifier, reloading } from './notify.ts';
-import { observing } from './observing.ts';
 import { type Prepared, Reload } from './reload.ts';
-import { Standing } from './standing.ts';
+import { observing, Standing } from './standing.ts';
 import { configuredJobs } from './state.ts';
 import type { Transfers } from './transfers.ts';
-import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from './view-settings.ts';
-import { ViewThread } from './view-thread.ts';
-import { WatchedFiles } from './watched-files.ts';
+import { PLAIN_VIEW_HINT, plainView, ViewThread, viewSettingsOf } from './view-thread.ts';
+import { WatchedFiles } from './watch-files.ts';
 
 export interface DaemonOptions {
   /** Of the program. */
@@ -210,7 +207,6 @@ export class Daemon {
         log.warn({ jobs: left.length }, `left the fleet: ${countOf(left.length, 'job')} of it are its others'`);
       return undefined;
     }
-    const { fleetOf } = await import('./fleet.ts');
     const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#standing.unready() });
     fleet.member.start();
     return fleet;

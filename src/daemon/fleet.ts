@@ -1,18 +1,21 @@
 /** The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded here. */
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs/promises';
 import os from 'node:os';
-import type { Log } from '../agent/ports.ts';
-import type { Config, FleetConfig } from '../config/config.ts';
-import { serviceAddress } from '../config/service-address.ts';
-import { JobtailError } from '../errors.ts';
+import path from 'node:path';
+import type { Log, Remote } from '../agent/ports.ts';
+import { type Config, type FleetConfig, serviceAddress } from '../config/config.ts';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { Budget } from '../fleet/budget.ts';
 import type { FleetAddress } from '../fleet/joined.ts';
+import type { FleetMember } from '../fleet/member.ts';
 import type { Secrets } from '../redact.ts';
 import { Secret } from '../remote/signin/read-secret.ts';
 import { isOnNetworkFileSystem } from '../store/database.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
-import { readBootId } from '../system/directories.ts';
-import type { DaemonFleet } from './fleet-numbers.ts';
-import { mirrorIdentity } from './mirror-identity.ts';
+import { flushPath, readBootId } from '../system/directories.ts';
+import type { FleetNumbers } from './metrics.ts';
 import type { Transfers } from './transfers.ts';
 
 /** pg-boss needs it. */
@@ -89,3 +92,57 @@ export async function fleetOf(options: DaemonFleetOptions): Promise<DaemonFleet>
 /** Who has one budget with whom: the service, and the user that it counts for. */
 const budgetNameOf = ({ service, auth }: Config) =>
   `${serviceAddress(service)} ${'username' in auth ? auth.username : 'session-code'}`;
+
+export interface DaemonFleet {
+  readonly member: FleetMember;
+  readonly budget: Budget;
+  /** How the service is reached now. */
+  remote: Remote | undefined;
+}
+
+/** What the metrics show of it. */
+export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budget'>): () => FleetNumbers {
+  return () => {
+    const { standing, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
+    const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = standing ?? {};
+    return {
+      ...{ isUp, notFollowed, leaseAgeSeconds, takeovers, lost, refusedWrites, agents: agents.length },
+      jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },
+      waitingSeconds: waitingMs / 1000,
+      budgetCalls: budget.calls,
+      budgetWaitSeconds: budget.waitedMs / 1000,
+    };
+  };
+}
+
+const FILE = '.jobtail-mirror';
+
+/** The first one to ask decides. @throws JobtailError */
+export async function mirrorIdentity(directory: string): Promise<string> {
+  const file = path.join(directory, FILE);
+  const own = `${file}.${randomUUID()}`;
+  try {
+    const found = await readIfThere(file);
+    if (found !== undefined) return found;
+    await fs.writeFile(own, `${randomUUID()}\n`, { mode: 0o640, flag: 'wx', flush: true });
+    // A link is made once, whoever else makes it at the same moment, on network file systems, too.
+    await fs.link(own, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    await flushPath(directory);
+    return (await readIfThere(file)) ?? '';
+  } catch (thrown) {
+    throw asJobtailError(thrown);
+  } finally {
+    await fs.rm(own, { force: true });
+  }
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return (await fs.readFile(file, 'utf8')).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

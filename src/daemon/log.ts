@@ -1,16 +1,18 @@
 /**
- * The agent's log: JSON lines for a journal; terminal-log.ts has readable lines for a terminal. Field names are fixed:
- * `jobId`, `file`, `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: what they carry besides may be large, and
- * is nobody's business.
+ * The agent's log: JSON lines for a journal, readable lines for a terminal. Field names are
+ * fixed: `jobId`, `file`, `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: their other fields
+ * may be large or private.
  *
  * Levels: error = data at risk, or the agent stops. warn = it retries by itself. info = start, stop, rewritten, settled.
  * debug = every call and chunk.
  */
-import { type LoggerOptions, pino } from 'pino';
+import fs from 'node:fs';
+import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
+import type PinoPretty from 'pino-pretty';
+import sonic from 'sonic-boom';
 import type { Log } from '../agent/ports.ts';
 import { printableLines } from '../printable.ts';
 import type { Secrets } from '../redact.ts';
-import type { LogStream } from './log-stream.ts';
 
 export interface LogOptions {
   readonly level: string;
@@ -42,9 +44,122 @@ export interface AdjustableLog extends Log {
   level: string;
 }
 
+/** Readable lines where the standard error is a terminal, JSON lines elsewhere. */
+export async function logFor(options: LogOptions): Promise<AdjustableLog> {
+  // Loaded only for a terminal: elsewhere it is not worth its time.
+  return process.stderr.isTTY ? terminalLog(options, (await import('pino-pretty')).default) : createLog(options);
+}
+
 /** JSON lines; their time is that of the process. */
 export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog {
   const formatters = { level: (label: string) => ({ level: label }) };
   const timestamp = pino.stdTimeFunctions.isoTime;
   return pino({ level, base: null, hooks: safeLines(secrets), formatters, timestamp }, stream);
+}
+
+/** What of a stream is used: `process.stderr`, or the stream of a test. */
+export interface LineOutput {
+  /** What it throws says that the text was not taken. */
+  write(text: string): unknown;
+  readonly writableLength: number;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** Bytes that wait for a reader. */
+const MOST_WAITING_BYTES = 1024 * 1024;
+
+/** Levels of syslog, which a line for the journal begins with (sd-daemon(3)). */
+const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' };
+
+export interface LogStreamOptions {
+  readonly output: LineOutput;
+  /** The journal reads them: lines get its priorities. */
+  readonly journal?: boolean;
+}
+
+export class LogStream {
+  readonly #output: LineOutput;
+  readonly #journal: boolean;
+  #lost = 0;
+  #unsaid = 0;
+
+  constructor({ output, journal = false }: LogStreamOptions) {
+    this.#output = output;
+    this.#journal = journal;
+    // A reader that has gone must not end the agent.
+    output.on('error', () => {});
+  }
+
+  /** Lines that were dropped since the start. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** Takes one line with its end. */
+  write(line: string): void {
+    if (this.#sayLost() && this.#put(line)) return;
+    this.#lost++;
+    this.#unsaid++;
+  }
+
+  /** Says how many lines were lost, if any; false if that is not taken either. */
+  #sayLost(): boolean {
+    const lines = this.#unsaid;
+    if (lines === 0) return true;
+    const msg = `${lines} log lines were lost: nobody took them`;
+    const said = { level: 'warn', time: new Date().toISOString(), lines, msg };
+    if (!this.#put(`${JSON.stringify(said)}\n`)) return false;
+    this.#unsaid = 0;
+    return true;
+  }
+
+  /** Whether a line was taken. */
+  #put(line: string): boolean {
+    if (this.#output.writableLength > MOST_WAITING_BYTES) return false;
+    const level = this.#journal ? /^\{"level":"(\w+)"/.exec(line)?.[1] : undefined;
+    try {
+      this.#output.write(level === undefined ? line : `${PRIORITIES[level] ?? '<7>'}${line}`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** The standard error of this process, made safe. */
+export function standardError(env: Readonly<Record<string, string | undefined>>): LogStream {
+  const { dev, ino } = fs.fstatSync(2);
+  const journal = env['JOURNAL_STREAM'] === `${dev}:${ino}`;
+  return new LogStream({ output: fs.fstatSync(2).isFile() ? fileOutput(2) : process.stderr, journal });
+}
+
+/**
+ * A file, as an output. Node.js would give it up for good after the first failure, of a full disk for example; here,
+ * lines wait in memory until the disk takes them.
+ */
+export function fileOutput(fd: number): LineOutput {
+  const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MOST_WAITING_BYTES });
+  let isDropped = false;
+  file.on('drop', () => {
+    isDropped = true;
+  });
+  return {
+    writableLength: 0,
+    on: (event, listener) => file.on(event, listener),
+    write(text) {
+      isDropped = false;
+      file.write(text);
+      if (isDropped) throw new Error('too many lines wait');
+    },
+  };
+}
+
+/** Readable lines on the standard error of the process. */
+function terminalLog({ level, secrets }: LogOptions, pretty: typeof PinoPretty): AdjustableLog {
+  const destination = process.stderr.on('error', () => {});
+  const messageFormat =
+    '{msg}{if hint} ({hint}){end}{if generation}: job {jobId}, task {taskId}, {file}: {reason}{end}';
+  const looks = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid', hideObject: true, messageFormat };
+  const options = { level, base: null, hooks: safeLines(secrets), timestamp: stdTimeFunctions.isoTime };
+  return pino(options, pretty({ destination, sync: true, ...looks }));
 }

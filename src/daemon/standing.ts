@@ -1,7 +1,10 @@
-/** How the agent and its service stand: for STATUS=, /healthz and /readyz. */
+/** How the agent and its service stand, for STATUS=, /healthz and /readyz; and the observer that counts what happens. */
 import { ERROR_POLICIES, type ErrorCode } from '../errors.ts';
 import { countOf, showAge } from '../numbers.ts';
 import type { Store } from '../store/store.ts';
+import type { AgentFigures } from '../view/events/figures.ts';
+import type { Observer } from './connection.ts';
+import type { Metrics } from './metrics.ts';
 
 /** The scheduler has not gone round for so long, and the agent is not healthy. */
 const UNHEALTHY_MS = 60_000;
@@ -74,4 +77,38 @@ export class Standing {
     if (this.view !== undefined) parts.push(this.view);
     return parts.join(', ');
   }
+}
+
+export interface ObservingOptions {
+  readonly standing: Standing;
+  readonly figures: AgentFigures;
+  readonly metrics: () => Metrics | undefined;
+}
+
+export function observing({ standing, figures, metrics }: ObservingOptions): Observer {
+  return {
+    call(event) {
+      standing.note(event.outcome);
+      metrics()?.call(event);
+      figures.call(event);
+    },
+    answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
+    signIn(event) {
+      const outcome = event.kind === 'failed' ? event.error.code : 'ok';
+      standing.note(outcome);
+      metrics()?.signIn(outcome);
+      figures.signIn(outcome);
+    },
+    appended(bytes) {
+      metrics()?.appended(bytes);
+      figures.mirrored(bytes);
+    },
+    fetched(bytes, kind) {
+      metrics()?.fetched(bytes, kind);
+      figures.fetched(bytes);
+    },
+    tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),
+    mismatch: (kind) => metrics()?.mismatch(kind),
+    jobLook: (outcome) => metrics()?.jobLook(outcome),
+  };
 }

@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Log } from '../agent/ports.ts';
-import type { Config } from '../config/config.ts';
-import { serviceAddress } from '../config/service-address.ts';
+import { type Config, serviceAddress } from '../config/config.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { Secrets } from '../redact.ts';

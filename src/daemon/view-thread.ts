@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
 import { BackOff } from '../back-off.ts';
+import { type Config, serviceAddress, tellsOfJobs } from '../config/config.ts';
 import { packageFile } from '../system/package-file.ts';
 import { AgentFigures } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
@@ -109,4 +110,42 @@ export class ViewThread {
     onState(`there is no view: ${this.#why}`);
     this.#again = setTimeout(() => this.#begin(settings), this.#pause.remainingMs);
   }
+}
+
+/** Of a view that stands in no configuration: what `view: {}` would say. */
+const USUAL: NonNullable<Config['view']> = {
+  listen: { host: '127.0.0.1', port: 9470 },
+  tokenFile: null,
+  publicUrl: null,
+};
+
+/** Whoever reaches it there reaches it over plain HTTP. */
+export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS before it (docs/view.md)';
+
+/** What is wrong with an address that others than this machine reach; undefined if nothing is. */
+export function plainView({ view }: Pick<Config, 'view'>): string | undefined {
+  if (view === null || 'path' in view.listen || /^(?:localhost|::1|127(?:\.\d+){3})$/.test(view.listen.host))
+    return undefined;
+  return `the view listens on ${view.listen.host} without encryption: its token and the output of jobs travel readably`;
+}
+
+export function viewSettingsOf(
+  config: Pick<Config, 'view' | 'mirror' | 'state' | 'service'>,
+  { program, agentPid }: Pick<ViewSettings, 'program' | 'agentPid'>,
+): ViewSettings {
+  const { mirror, state, service } = config;
+  const { listen, tokenFile, publicUrl } = config.view ?? USUAL;
+  return {
+    ...{ listen, tokenFile, program, agentPid },
+    publicUrl: publicUrl?.replace(/(?<!\/)\/*$/, '/') ?? null,
+    mirrorDirectory: mirror.directory,
+    stateDirectory: state.directory,
+    service: {
+      address: serviceAddress(service),
+      protocol: service.protocol,
+      tellsOfJobs: tellsOfJobs(service),
+      concurrency: service.concurrency,
+      requestsPerMinute: service.requestsPerMinute,
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Follower, Ownership } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
-import type { FleetSettings } from '../config/fleet-schema.ts';
+import type { FleetSettings } from '../config/schema.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { countOf } from '../numbers.ts';

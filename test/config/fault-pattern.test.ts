@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isQuickExpression, matchesInTime } from '../../src/config/fault-pattern.ts';
+import { isQuickExpression, matchesInTime } from '../../src/config/auth-schema.ts';
 
 const LONG = 'a session of words '.repeat(108);
 

@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type ConfigSearch, findConfig } from '../../src/config/find.ts';
+import { type ConfigSearch, findConfig } from '../../src/config/load.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { configDirectory } from './files.ts';
 

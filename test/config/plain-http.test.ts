@@ -1,6 +1,6 @@
 /** Addresses over which a password would travel readably. */
 import { expect, it } from 'vitest';
-import { plainOrigins } from '../../src/config/plain-http.ts';
+import { plainOrigins } from '../../src/config/config.ts';
 import { configDirectory } from './files.ts';
 
 const { load } = configDirectory();

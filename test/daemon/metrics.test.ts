@@ -5,7 +5,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Metrics, type StoreTotals } from '../../src/daemon/metrics.ts';
-import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-server.ts';
+import { type MetricsServer, serveMetrics } from '../../src/daemon/metrics-port.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { needs } from '../support/needs.ts';
 import { complaintsOf } from '../support/service-promtool.ts';

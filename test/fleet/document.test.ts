@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { connectTo } from '../../bench/fleet-query.ts';
-import { fleetSection } from '../../src/config/fleet-schema.ts';
+import { fleetSection } from '../../src/config/schema.ts';
 import { FleetClient, lookAtFleet } from '../../src/fleet/client.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';

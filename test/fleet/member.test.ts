@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Remote } from '../../src/agent/ports.ts';
 import { Leases } from '../../src/agent/results/download/leases.ts';
-import { commandLog } from '../../src/daemon/command-log.ts';
+import { commandLog } from '../../src/cli/process.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { systemClock } from '../../src/system/clock.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';

@@ -1,7 +1,6 @@
 /** `agent check`: the database of the fleet. Changes nothing. */
 import fs from 'node:fs';
 import type { FleetConfig } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { JobtailError } from '../../errors.ts';
 import type { FleetLook } from '../../fleet/client.ts';
@@ -9,6 +8,7 @@ import { countOf, showAge } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';
+import { commandLog } from '../process.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
 /** Leases do not go by it, but what `status` says of times does. */

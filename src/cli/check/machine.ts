@@ -1,9 +1,8 @@
 /** `agent check`: what this machine has to offer. Changes nothing. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { PLAIN_HINT, plainOrigins, plainText } from '../../config/plain-http.ts';
-import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-settings.ts';
+import { type Config, PLAIN_HINT, plainOrigins, plainText } from '../../config/config.ts';
+import { PLAIN_VIEW_HINT, plainView } from '../../daemon/view-thread.ts';
 import { JobtailError } from '../../errors.ts';
 import { showBytes } from '../../numbers.ts';
 import { isOnNetworkFileSystem } from '../../store/database.ts';

@@ -3,10 +3,10 @@
  * reports where it answers otherwise than all of them (docs/rest.md 8). The report has no secret, no name and no content.
  */
 import type { Config } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { connect, passingHabits, wayTo } from '../../daemon/connection.ts';
 import { JobtailError } from '../../errors.ts';
 import { REQUEST, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
+import { commandLog } from '../process.ts';
 import { answerOf } from './description.ts';
 
 interface Question {

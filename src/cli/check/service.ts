@@ -6,7 +6,6 @@ import { performance } from 'node:perf_hooks';
 import type { JobService, Part, PartRequest, Remote, Session } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';
 import type { Config } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { connect, passingHabits } from '../../daemon/connection.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES, type LiveFileKey, type TaskId } from '../../job.ts';
 import { showBytes } from '../../numbers.ts';
@@ -19,6 +18,7 @@ import {
   type HttpRequest,
 } from '../../remote/http/http-client.ts';
 import type { Store } from '../../store/store.ts';
+import { commandLog } from '../process.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { healthOf } from './health.ts';
 import { checkJobs, taskHabits } from './jobs.ts';

@@ -1,7 +1,7 @@
 /** `agent check`: what is wrong between the configuration and the service, and how to mend it. Changes nothing. */
 import { type Config, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
-import { viewSettingsOf } from '../../daemon/view-settings.ts';
+import { viewSettingsOf } from '../../daemon/view-thread.ts';
 import type { JobId, TaskId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
 import { Findings } from '../check/findings.ts';

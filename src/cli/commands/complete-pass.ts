@@ -3,14 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { type OwnedStore, requireOrdered, withStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import type { Store } from '../../store/store.ts';
 import { summaryOf } from '../pass-answer.ts';
-import { untilStopped } from '../process.ts';
+import { commandLog, untilStopped } from '../process.ts';
 import { type ResultsProgress, resultsProgress } from '../show/results-progress.ts';
 
 export interface PassOrder {

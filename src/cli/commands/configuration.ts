@@ -1,7 +1,6 @@
 /** The configuration a command was given. */
 import type { Config } from '../../config/config.ts';
-import { findConfig } from '../../config/find.ts';
-import { loadConfig } from '../../config/load.ts';
+import { findConfig, loadConfig } from '../../config/load.ts';
 import { printable } from '../../printable.ts';
 import { becomeOwnerOf } from '../state-owner.ts';
 

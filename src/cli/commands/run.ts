@@ -1,8 +1,7 @@
 /** `agent run`: the daemon. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
-import { type AdjustableLog, createLog, type LogOptions } from '../../daemon/log.ts';
-import { standardError } from '../../daemon/log-stream.ts';
+import { logFor, standardError } from '../../daemon/log.ts';
 import { createNotifier } from '../../daemon/notify.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { asJobtailError } from '../../errors.ts';
@@ -34,7 +33,7 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
   process.on('SIGHUP', ignore);
   const stream = standardError(process.env);
   const secrets = new Secrets();
-  const log = await logOf({ level: 'info', secrets, stream });
+  const log = await logFor({ level: 'info', secrets, stream });
   const onProblem = (message: string) => log.warn({ scope: 'systemd' }, message);
   const notifier = createNotifier({ env: process.env, pid: process.pid, onProblem });
   try {
@@ -52,12 +51,6 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
     process.off('SIGHUP', ignore);
     setTimeout(() => process.exit(), LAST_LINES_MS).unref();
   }
-}
-
-async function logOf(options: LogOptions): Promise<AdjustableLog> {
-  if (!process.stderr.isTTY) return createLog(options);
-  const { terminalLog } = await import('../../daemon/terminal-log.ts');
-  return terminalLog(options);
 }
 
 type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;

@@ -1,10 +1,10 @@
 /** `agent unwatch JOB`: the last complete pass, and the end of following. */
 import { type Config, hasFleet } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { requireOrdered, withStore } from '../../daemon/state.ts';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { isNoJob } from '../job-service.ts';
+import { commandLog } from '../process.ts';
 import { summaryIsWhole, summaryText } from '../show/pass-summary.ts';
 import { passOver } from './complete-pass.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';

@@ -7,7 +7,6 @@ import { proveFile } from '../../agent/pass/verification.ts';
 import type { Remote } from '../../agent/ports.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { connect, passingHabits } from '../../daemon/connection.ts';
 import { openSharedStore, requireWatched } from '../../daemon/state.ts';
 import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
@@ -18,7 +17,7 @@ import type { Secrets } from '../../redact.ts';
 import { resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { Store } from '../../store/store.ts';
-import { untilStopped } from '../process.ts';
+import { commandLog, untilStopped } from '../process.ts';
 import { asPeopleExpect } from '../show/status-report.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Config } from '../../config/config.ts';
 import { openSharedStore } from '../../daemon/state.ts';
-import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-settings.ts';
+import { PLAIN_VIEW_HINT, plainView, viewSettingsOf } from '../../daemon/view-thread.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { lockHolder } from '../../store/lock.ts';
 import { findView, linkTo, unprovenText } from '../../view/link.ts';

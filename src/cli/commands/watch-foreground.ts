@@ -2,16 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
-import type { Config } from '../../config/config.ts';
-import { warnOfPlainHttp } from '../../config/plain-http.ts';
-import { commandLog } from '../../daemon/command-log.ts';
+import { type Config, warnOfPlainHttp } from '../../config/config.ts';
 import { buildEngine, type EngineOptions } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { keyText } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { untilStopped } from '../process.ts';
+import { commandLog, untilStopped } from '../process.ts';
 import { BottomLines } from '../show/bottom-lines.ts';
 import { JobStateChanges } from '../show/job-state-changes.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';

@@ -1,7 +1,6 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
 import { choiceOf } from '../../agent/loop/mine.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import { countOf, showCount } from '../../numbers.ts';
@@ -9,6 +8,7 @@ import { printable } from '../../printable.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { listJobs, requireJobsUrl } from '../job-service.ts';
+import { commandLog } from '../process.ts';
 import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 interface WatchMineOptions extends ConfigOption {

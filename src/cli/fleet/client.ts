@@ -1,10 +1,9 @@
 /** The fleet of a configuration, for a command. */
-
 import type { FleetConfig } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import type { FleetClient } from '../../fleet/client.ts';
 import { Secrets } from '../../redact.ts';
+import { commandLog } from '../process.ts';
 
 /** For a command that gives orders. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {

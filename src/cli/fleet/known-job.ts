@@ -1,11 +1,11 @@
 /** What a fleet knows of a job. */
 import type { FleetConfig } from '../../config/config.ts';
-import { commandLog } from '../../daemon/command-log.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
 import { FleetClient } from '../../fleet/client.ts';
 import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
 import type { JobInformationRow, WatchState } from '../../store/rows.ts';
+import { commandLog } from '../process.ts';
 import type { KnownJob } from '../show/known-job.ts';
 import { withView } from './view.ts';
 

@@ -2,8 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { serviceAddress } from '../../config/service-address.ts';
+import { type Config, serviceAddress } from '../../config/config.ts';
 import type { FleetClient } from '../../fleet/client.ts';
 import type { JobId } from '../../job.ts';
 import type { PortableRow } from '../../store/portable-rows.ts';

@@ -2,8 +2,7 @@
 import path from 'node:path';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import type { Config } from '../../config/config.ts';
-import { tellsOfJobs } from '../../config/service-address.ts';
+import { type Config, tellsOfJobs } from '../../config/config.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
 import { lockHolder } from '../../store/lock.ts';
 import { bytesPerSecond } from '../../store/results.ts';

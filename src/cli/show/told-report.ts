@@ -1,6 +1,5 @@
 /** What the middleware tells of jobs, and how their tasks are found, as it is printed by `--json`. */
-import type { Config } from '../../config/config.ts';
-import { tellsOfJobs } from '../../config/service-address.ts';
+import { type Config, tellsOfJobs } from '../../config/config.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
