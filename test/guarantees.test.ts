@@ -93,7 +93,7 @@ const CONSTANTS: readonly (readonly [document: string, phrase: string, value: st
   ['fleet.md', 'After {} it tries one job', time(readiness.PAUSE_MS)],
   ['fleet.md', 'then after pauses that double up to {}, until', time(readiness.MAX_PAUSE_MS)],
   ['view.md', 'which opens the view once, within {}', time(TICKET_MS)],
-  ['view.md', 'a stream says something every {}', time(HEARTBEAT_MS)],
+  ['view.md', 'a stream sends something every {}', time(HEARTBEAT_MS)],
   ['commands.md', 'waits up to {} for the first ones', time(FIRST_LOOK_MS)],
 ];
 
