@@ -1,11 +1,12 @@
 /** How the jobs are spread over the agents: the share of each, and what this agent takes and gives to reach its own. */
+
 import { asJobtailError } from '../errors.ts';
 import { countOf } from '../numbers.ts';
 import type { TakenJob } from './claims.ts';
 import type { Following, Membership } from './following.ts';
 import type { Fulfilment } from './orders.ts';
 import type { Readiness } from './readiness.ts';
-import type { HeldJob, Standing, Taker } from './register.ts';
+import { type HeldJob, idsOf, type Standing, type Taker } from './register.ts';
 import type { Sql } from './tables.ts';
 
 /**
@@ -223,7 +224,7 @@ export class Giving {
         held.remove(jobId);
         this.#fulfilment.forgetJob(jobId);
       }
-      await handover.forgetAll(ended.map(({ jobId }) => jobId));
+      await handover.forgetAll(idsOf(ended));
       return ended;
     } catch (thrown) {
       held.move(jobs, 'keep');

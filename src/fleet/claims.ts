@@ -2,10 +2,11 @@
  * Who owns each job. The lease is the agent's: its row in `agents`, which each heartbeat renews. Each job has a fencing
  * token, `attempt`, which grows with each owner; both are compared before anything is written.
  */
+
 import type { JobId } from '../job.ts';
 import type { Database } from './database.ts';
 import type { Queue } from './orders.ts';
-import { type HeldJob, SILENT } from './register.ts';
+import { type HeldJob, idsOf, SILENT } from './register.ts';
 import type { Sql } from './tables.ts';
 
 /** A job that was taken. */
@@ -50,7 +51,7 @@ export class Claims {
     // A job without a job id leaves the queue: no agent can follow it.
     const waiting = this.#database.border.jobs(await this.#queue.take(sql, most));
     if (waiting.length === 0) return [];
-    const ids = waiting.map(({ jobId }) => jobId);
+    const ids = idsOf(waiting);
     const [there] = await sql.query<{ readonly count: number }>(
       'SELECT count(*)::int AS count FROM {s}.jobs WHERE job_id = ANY($1)',
       [ids],
@@ -69,7 +70,7 @@ export class Claims {
     await sql.query(
       `INSERT INTO {s}.attempts (job_id, attempt, agent, taken_at)
        SELECT job_id, attempt, owner, taken_at FROM {s}.jobs WHERE job_id = ANY($1)`,
-      [taken.map(({ jobId }) => jobId)],
+      [idsOf(taken)],
     );
     await sql.query('UPDATE {s}.agents SET took_at = now(), passed_over = 0, rests_until = NULL WHERE name = $1', [
       this.#owner,
@@ -97,9 +98,9 @@ export class Claims {
          JOIN unnest($2::text[], $3::int[]) AS held (job_id, attempt) ON jobs.job_id = held.job_id AND jobs.attempt = held.attempt
          WHERE owner = $1 AND NOT EXISTS (SELECT 1 FROM {s}.agents WHERE name = $1 AND instance <> $4)
          ORDER BY jobs.job_id FOR UPDATE OF jobs`,
-        [this.#owner, jobs.map(({ jobId }) => jobId), jobs.map(({ attempt }) => attempt), this.#instance],
+        [this.#owner, idsOf(jobs), jobs.map(({ attempt }) => attempt), this.#instance],
       );
-      const named = new Set(rows.map(({ jobId }) => jobId));
+      const named = new Set(idsOf(rows));
       const owned = jobs.filter(({ jobId }) => named.has(jobId));
       if (owned.length > 0) await work(sql, owned);
       return owned;
@@ -112,7 +113,7 @@ export class Claims {
 
   /** Within `fenced`: they have no owner from now on, and wait for one unless everything is done. */
   async end(sql: Sql, jobs: readonly HeldJob[], how: End): Promise<void> {
-    const ids = jobs.map(({ jobId }) => jobId);
+    const ids = idsOf(jobs);
     await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [ids]);
     await this.#ended(sql, ids, how);
     if (how === 'handed-over') for (const jobId of ids) await this.#queue.send(sql, jobId);

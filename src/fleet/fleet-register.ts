@@ -1,10 +1,13 @@
 /** The jobs of a whole fleet, for the agent that looks which of them go on, and which others the user has. */
+
 import type { JobRegister } from '../agent/job-register.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
+import { slicesOf } from '../slices.ts';
 import type { WatchOrder } from '../store/rows.ts';
 import type { Joined } from './joined.ts';
 import { ORDERS_AT_ONCE } from './orders.ts';
+import { idsOf } from './register.ts';
 
 interface SettledRow {
   readonly jobId: JobId;
@@ -47,8 +50,7 @@ export class FleetRegister implements JobRegister {
 
   async follow(orders: readonly WatchOrder[], most: number): Promise<number> {
     let followed = 0;
-    for (let start = 0; start < orders.length; start += ORDERS_AT_ONCE) {
-      const some = orders.slice(start, start + ORDERS_AT_ONCE);
+    for (const some of slicesOf(orders, ORDERS_AT_ONCE)) {
       const given = await this.#ask(NOTHING_GIVEN, (joined) => orderFresh(joined, some, most));
       followed += given.count;
       if (!given.isRoom) break;
@@ -82,7 +84,7 @@ function orderFresh({ database, orders: given }: Joined, orders: readonly WatchO
   return database.transaction(async (sql) => {
     // Agents that look at the same moment take turns, and find what the one before ordered.
     await sql.query(`SELECT pg_advisory_xact_lock(hashtextextended('jobtail {s} mine'::text, 0::bigint))`);
-    const ids = orders.map(({ jobId }) => jobId);
+    const ids = idsOf(orders);
     const known = await sql.query<{ readonly jobId: JobId }>(
       'SELECT job_id AS "jobId" FROM {s}.jobs WHERE job_id = ANY($1)',
       [ids],
@@ -90,7 +92,7 @@ function orderFresh({ database, orders: given }: Joined, orders: readonly WatchO
     const [{ count } = { count: 0 }] = await sql.query<{ readonly count: number }>(
       `SELECT count(*)::int AS count FROM {s}.jobs WHERE source = 'mine' AND state IN ('ordered', 'watched', 'ending')`,
     );
-    const isKnown = new Set(known.map(({ jobId }) => jobId));
+    const isKnown = new Set(idsOf(known));
     const fresh = orders.filter(({ jobId }) => !isKnown.has(jobId));
     const taken = fresh.slice(0, Math.max(0, most - count));
     if (taken.length > 0) {

@@ -13,7 +13,7 @@ import type { Clock } from '../system/clock.ts';
 import type { Handover } from './handover.ts';
 import type { Joined } from './joined.ts';
 import type { HeldJobs } from './lease.ts';
-import type { HeldJob, Member } from './register.ts';
+import { type HeldJob, idsOf, type Member } from './register.ts';
 
 /** The agent of this process, and the jobs that its configuration names. */
 export interface Attached {
@@ -139,5 +139,3 @@ export class Following {
     work.catch((thrown: unknown) => this.#membership.onFailure(asJobtailError(thrown)));
   }
 }
-
-const idsOf = (jobs: readonly HeldJob[]) => jobs.map(({ jobId }) => jobId);

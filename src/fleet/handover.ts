@@ -6,13 +6,14 @@
  * mirror has more than they say, and that is compared with the remote file.
  */
 import type { JobId } from '../job.ts';
+import { slicesOf } from '../slices.ts';
 import type { PortableRow, PortableTable, RowChange, RowChanges, RowKey } from '../store/portable-rows.ts';
 import type { LiveFileRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 import { type FoundRow, NOT_STORED } from './border.ts';
 import type { Claims, TakenJob } from './claims.ts';
 import type { Database } from './database.ts';
-import type { HeldJob } from './register.ts';
+import { type HeldJob, idsOf } from './register.ts';
 import type { Sql } from './tables.ts';
 
 export interface HandoverOptions {
@@ -67,10 +68,9 @@ export class Handover {
     const missing = jobs.filter(({ jobId, attempt }) => here.get(jobId) !== attempt);
     if (missing.length === 0) return;
     const same = new Set(missing.filter((job) => job.mirror === mirror).map(({ jobId }) => jobId));
-    await this.forgetAll(missing.map(({ jobId }) => jobId));
-    for await (const page of this.#kept.ofJobs(missing.map(({ jobId }) => jobId))) {
-      for (let start = 0; start < page.length; start += ROWS_AT_ONCE) {
-        const rows = page.slice(start, start + ROWS_AT_ONCE);
+    await this.forgetAll(idsOf(missing));
+    for await (const page of this.#kept.ofJobs(idsOf(missing))) {
+      for (const rows of slicesOf(page, ROWS_AT_ONCE)) {
         store.transaction(() => this.#take(rows, same));
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -132,9 +132,9 @@ export class Handover {
   /** Nothing of these jobs stays here: they are somebody else's, or nobody's. */
   async forgetAll(jobIds: readonly JobId[]): Promise<void> {
     const { store } = this.#options;
-    for (let start = 0; start < jobIds.length; start += JOBS_AT_ONCE) {
+    for (const slice of slicesOf(jobIds, JOBS_AT_ONCE)) {
       store.transaction(() => {
-        for (const jobId of jobIds.slice(start, start + JOBS_AT_ONCE)) {
+        for (const jobId of slice) {
           store.portableRows.forget(jobId);
           this.#changes.forget(jobId);
           for (const table of Object.keys(TIMES) as PortableTable[]) {
@@ -215,8 +215,7 @@ export class Handover {
     this.#timesWrittenAt = this.#options.monotonic();
     const late = new Set([...this.#late.values()].map(({ jobId }) => jobId));
     const waiting = jobs.filter(({ jobId }) => late.has(jobId));
-    for (let start = 0; start < waiting.length; start += ROWS_AT_ONCE)
-      await this.#writing(waiting.slice(start, start + ROWS_AT_ONCE), ALL_ROWS);
+    for (const slice of slicesOf(waiting, ROWS_AT_ONCE)) await this.#writing(slice, ALL_ROWS);
   }
 
   #lateOf(jobs: readonly HeldJob[]): RowKey[] {
@@ -245,7 +244,6 @@ function withoutTime({ table, row }: PortableRow): string | undefined {
   return JSON.stringify({ ...(JSON.parse(row) as object), [time]: null });
 }
 
-const idsOf = (jobs: readonly HeldJob[]) => jobs.map(({ jobId }) => jobId);
 const nameOf = ({ jobId, table, key }: Pick<PortableRow, 'jobId' | 'table' | 'key'>) => `${jobId} ${table} ${key}`;
 
 /** Read at a time: how many there are, the cluster decides. */
@@ -318,7 +316,7 @@ export class KeptRows {
       `UPDATE {s}.jobs SET state = kept.row ->> 'state', source = kept.row ->> 'source'
        FROM unnest($1::text[], $2::json[]) AS kept (job_id, row) WHERE jobs.job_id = kept.job_id
          AND (state, source) IS DISTINCT FROM (kept.row ->> 'state', kept.row ->> 'source')`,
-      [jobs.map(({ jobId }) => jobId), jobs.map(({ row }) => row)],
+      [idsOf(jobs), jobs.map(({ row }) => row)],
     );
   }
 
@@ -330,8 +328,4 @@ export class KeptRows {
   }
 }
 
-const keysOf = (rows: readonly RowKey[]) => [
-  rows.map(({ jobId }) => jobId),
-  rows.map(({ table }) => table),
-  rows.map(({ key }) => key),
-];
+const keysOf = (rows: readonly RowKey[]) => [idsOf(rows), rows.map(({ table }) => table), rows.map(({ key }) => key)];

@@ -36,24 +36,25 @@ export interface Joined {
  * called `command` and is no `instance`. @throws JobtailError fleet, config
  */
 export async function openFleet(address: FleetAddress, name: string, instance?: string): Promise<Joined> {
-  const database = await Database.open({ ...address, name });
-  try {
+  return await orClose(await Database.open({ ...address, name }), async (database) => {
     await new Queue(database).make();
     if (instance === undefined) return joinedBy(database, name);
     const heartbeats = await Database.connect({ ...address, name: `${name} heartbeats`, connections: 1 });
     return joinedBy(database, name, instance, heartbeats);
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  });
 }
 
-/** For a command that looks: nothing is made or migrated, and the right to SELECT is enough. @throws JobtailError fleet, config */
+/** For a command that only reads: it makes and migrates nothing, and needs only the right to SELECT. @throws JobtailError fleet, config */
 export async function openFleetToLook(address: FleetAddress): Promise<Joined> {
-  const database = await Database.connect({ ...address, name: 'command', connections: 1 });
-  try {
+  return await orClose(await Database.connect({ ...address, name: 'command', connections: 1 }), async (database) => {
     await requireCurrent(database);
     return joinedBy(database, 'command');
+  });
+}
+
+async function orClose(database: Database, join: (database: Database) => Promise<Joined>): Promise<Joined> {
+  try {
+    return await join(database);
   } catch (error) {
     await database.close();
     throw error;

@@ -1,5 +1,5 @@
 /**
- * The lease of this agent for the jobs that it owns, and the heartbeat that renews it (`Heartbeat.#beat`).
+ * The lease of this agent for the jobs that it owns, and the heartbeat that renews it (`Heartbeat.#renew`).
  *
  * Without a response of the database, the agent may write until the lease is over: it lasts from the moment before the
  * last heartbeat that went through was sent, less a margin. The database gives its jobs to
@@ -201,7 +201,7 @@ export class Heartbeat {
     if (now - this.#lookedAt > STANDSTILL_MS) this.#withhold();
     this.#lookedAt = now;
     if (this.#beating !== undefined || now < this.#nextAt) return;
-    this.#beating = this.#beatOnce().finally(() => {
+    this.#beating = this.#beat().finally(() => {
       this.#beating = undefined;
     });
   }
@@ -218,10 +218,10 @@ export class Heartbeat {
     onStanding(await joined.register.report(member, report()));
   }
 
-  async #beatOnce(): Promise<void> {
+  async #beat(): Promise<void> {
     const { monotonic, onFailure } = this.#options;
     try {
-      await this.#beat();
+      await this.#renew();
       this.isHeard = true;
     } catch (thrown) {
       this.isHeard = false;
@@ -231,8 +231,8 @@ export class Heartbeat {
     }
   }
 
-  /** Renews the lease. */
-  async #beat(): Promise<void> {
+  /** Renews the lease: in the database by `Register.report`, then here by `HeldJobs.prolong`. */
+  async #renew(): Promise<void> {
     const { joined, held, member, monotonic, report, onBeat, onLost, onStanding } = this.#options;
     const sentAt = held.moment();
     this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;

@@ -56,6 +56,8 @@ export const ORDERS_CHANNEL = 'orders';
 /** Given in one transaction: who takes these jobs, and who fulfils orders for them, waits for it. */
 export const ORDERS_AT_ONCE = 100;
 
+const COLUMNS = 'order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"';
+
 export class Orders {
   readonly #database: Database;
   readonly #queue: Queue;
@@ -109,15 +111,10 @@ export class Orders {
   /** Those without an answer for jobs of which nothing else is known, because nobody has had them yet. */
   async ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
     const orders = await this.#database.query<OpenOrder & { readonly madeAt: number }>(
-      `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied",
-         extract(epoch FROM made_at)::float * 1000 AS "madeAt"
+      `SELECT ${COLUMNS}, extract(epoch FROM made_at)::float * 1000 AS "madeAt"
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE state = 'ordered' AND answer IS NULL ORDER BY order_id`,
     );
-    const { border } = this.#database;
-    return border.jobs(orders).flatMap((order) => {
-      const sound = border.order(order);
-      return sound === undefined ? [] : [{ ...order, ...sound }];
-    });
+    return this.#understood(this.#database.border.jobs(orders));
   }
 
   /**
@@ -126,15 +123,12 @@ export class Orders {
    */
   async openOf(owner: string, known: readonly string[], most: number): Promise<OpenOrder[]> {
     const orders = await this.#database.query<OpenOrder>(
-      `SELECT order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"
+      `SELECT ${COLUMNS}
        FROM {s}.orders JOIN {s}.jobs USING (job_id) WHERE owner = $1 AND answer IS NULL AND order_id <> ALL($2::bigint[])
        ORDER BY order_id LIMIT ${most}`,
       [owner, known],
     );
-    const sound = orders.flatMap((order) => {
-      const parsed = this.#database.border.order(order);
-      return parsed === undefined ? [] : [{ ...order, ...parsed }];
-    });
+    const sound = this.#understood(orders);
     const understood = new Set(sound.map(({ orderId }) => orderId));
     const refused = orders.flatMap(({ orderId }) => (understood.has(orderId) ? [] : [orderId]));
     await this.settle(this.#database, refused, REFUSED);
@@ -148,6 +142,13 @@ export class Orders {
       orderIds,
       answer === null ? null : JSON.stringify(answer),
     ]);
+  }
+
+  #understood<Found extends OpenOrder>(orders: readonly Found[]): Found[] {
+    return orders.flatMap((order) => {
+      const parsed = this.#database.border.order(order);
+      return parsed === undefined ? [] : [{ ...order, ...parsed }];
+    });
   }
 
   /** Within a fenced transaction, in which the row of the job is held. */

@@ -16,6 +16,8 @@ export interface HeldJob {
   readonly attempt: number;
 }
 
+export const idsOf = (jobs: readonly Pick<HeldJob, 'jobId'>[]) => jobs.map(({ jobId }) => jobId);
+
 export interface Member {
   readonly name: string;
   /** Of its state directory: whoever holds the lock of that is the only one. */

@@ -1,10 +1,11 @@
 /** What an agent of a fleet does again and again: takes and gives jobs, fulfils orders, and writes what changed. */
+
 import type { LiveFileRow } from '../store/rows.ts';
 import { Giving, MOST_GIVEN, MOST_TAKEN, Taking } from './balance.ts';
 import { Following, type Membership } from './following.ts';
 import { DONE, Fulfilment, type Settled } from './orders.ts';
 import type { Readiness } from './readiness.ts';
-import type { HeldJob, Standing } from './register.ts';
+import { type HeldJob, idsOf, type Standing } from './register.ts';
 import type { Sql } from './tables.ts';
 import { Upkeep } from './upkeep.ts';
 
@@ -46,7 +47,7 @@ export class Rounds {
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
     // What is lent for a job of somebody else is given back first.
     const others = store.jobs.all().filter(({ jobId }) => held.get(jobId) === undefined && !open.has(jobId));
-    await handover.forgetAll(others.map(({ jobId }) => jobId));
+    await handover.forgetAll(idsOf(others));
     await this.#upkeep.begin();
   }
 
@@ -90,13 +91,13 @@ export class Rounds {
     const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MOST_ORDERS);
     // Of one whose rows are still to come, they would begin anew by it.
     const here = [...held.all('following'), ...brought.filter((job) => held.get(job.jobId) === job)];
-    const isHere = new Set(here.map(({ jobId }) => jobId));
+    const isHere = new Set(idsOf(here));
     const mine = open.filter(({ jobId }) => isHere.has(jobId));
     // The others are looked at again when their jobs are here: no notification comes for that.
     if (mine.length < open.length) this.#isNoticed = true;
     const settled = [...this.#fulfilment.apply(mine), ...this.#fulfilment.answered()];
     if (settled.length === 0) return;
-    const jobs = [...new Set(settled.map(({ jobId }) => jobId))].flatMap((jobId) => held.get(jobId) ?? []);
+    const jobs = [...new Set(idsOf(settled))].flatMap((jobId) => held.get(jobId) ?? []);
     if (jobs.length > 0) await handover.writeAnd(jobs, (sql, owned) => this.#settle(sql, settled, owned));
     this.#fulfilment.forget(settled.filter(({ answer }) => answer !== null));
     for (const job of jobs) handover.noteTaken(job);
@@ -105,11 +106,11 @@ export class Rounds {
 
   async #settle(sql: Sql, settled: readonly Settled[], owned: readonly HeldJob[]): Promise<void> {
     const { orders } = this.#membership.joined;
-    const names = new Set(owned.map(({ jobId }) => jobId));
+    const names = new Set(idsOf(owned));
     const mine = settled.filter(({ jobId }) => names.has(jobId));
-    const idsOf = (some: readonly Settled[]) => some.map(({ orderId }) => orderId);
-    await orders.settle(sql, idsOf(mine.filter(({ answer }) => answer === DONE)), DONE);
-    await orders.settle(sql, idsOf(mine.filter(({ answer }) => answer === null)), null);
+    const orderIds = (some: readonly Settled[]) => some.map(({ orderId }) => orderId);
+    await orders.settle(sql, orderIds(mine.filter(({ answer }) => answer === DONE)), DONE);
+    await orders.settle(sql, orderIds(mine.filter(({ answer }) => answer === null)), null);
     for (const { orderId, answer } of mine)
       if (answer !== DONE && answer !== null) await orders.settle(sql, [orderId], answer);
   }

@@ -1,4 +1,5 @@
 /** What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of them. */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
 import type { JobId } from '../job.ts';
@@ -7,6 +8,7 @@ import type { Store } from '../store/store.ts';
 import type { Order } from './border.ts';
 import type { Membership } from './following.ts';
 import { ORDERS_AT_ONCE, WAITING_ROWS } from './orders.ts';
+import { idsOf } from './register.ts';
 
 /** The rule comes with a notification; the rest is there in case that something went wrong. */
 const EVERY_MS = 30_000;
@@ -65,7 +67,7 @@ export class Upkeep {
 
   /** Orders what this configuration names and did not name before, some of it; nobody waits for a long one. */
   async #takeConfigured(configured: readonly WatchOrder[]): Promise<void> {
-    if (this.#ordering?.configured !== configured) await this.#dropOthers(configured.map(({ jobId }) => jobId));
+    if (this.#ordering?.configured !== configured) await this.#dropOthers(idsOf(configured));
     const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;
     const end = begin + ORDERS_AT_ONCE;
     await this.#order(configured.slice(begin, end));
@@ -85,9 +87,9 @@ export class Upkeep {
       if (gone.length === 0) return;
       const named = await sql.query<{ readonly jobId: JobId }>(
         'SELECT DISTINCT job_id AS "jobId" FROM {s}.configured WHERE job_id = ANY($1)',
-        [gone.map(({ jobId }) => jobId)],
+        [idsOf(gone)],
       );
-      const isNamed = new Set(named.map(({ jobId }) => jobId));
+      const isNamed = new Set(idsOf(named));
       const dropped = gone.filter(({ jobId }) => !isNamed.has(jobId));
       if (dropped.length > 0)
         await orders.giveWithin(
@@ -100,7 +102,7 @@ export class Upkeep {
   async #order(configured: readonly WatchOrder[]): Promise<void> {
     const { joined, member, log } = this.#membership;
     const { database, orders } = joined;
-    const ids = configured.map(({ jobId }) => jobId);
+    const ids = idsOf(configured);
     await database.transaction(async (sql) => {
       const before = await sql.query<{ readonly jobId: JobId; readonly text: string }>(
         'SELECT job_id AS "jobId", job_order::text AS text FROM {s}.configured WHERE agent = $1 AND job_id = ANY($2)',
