@@ -38,7 +38,7 @@ export function linkWith(ticket: string, { listen, publicUrl }: Place, port?: nu
 }
 
 /** What is found where a view should be. */
-export type FoundView =
+type FoundView =
   | { readonly kind: 'view'; readonly start: string }
   /** Nothing listens there. */
   | { readonly kind: 'nothing' }
@@ -149,7 +149,7 @@ async function removeStale(file: string): Promise<void> {
 }
 
 /** The user whose process listens there, if the system shows one: of a port by /proc/net/tcp. */
-export function userAt(listen: Listen): number | undefined {
+function userAt(listen: Listen): number | undefined {
   if ('path' in listen) return fs.lstatSync(listen.path, { throwIfNoEntry: false })?.uid;
   const users = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap((table) => listenersIn(table, listen.port)));
   const [user] = users;

@@ -80,7 +80,7 @@ export interface Hello {
   readonly proof: string;
 }
 
-export interface Challenge {
+interface Challenge {
   readonly nonce: string;
   /** Where the connection of the challenge ends: whoever passes it on to the view has another one. */
   readonly endpoint: string;

@@ -151,7 +151,7 @@ function inBytes(found: readonly number[], { start, text, encoding }: Piece): Ma
 }
 
 /** A slice that was looked through: up to `searched` (from the other side, down to it). */
-export interface Searched {
+interface Searched {
   readonly matches: readonly Match[];
   readonly searched: number;
 }

@@ -11,7 +11,7 @@ import type { OpenStore, ViewSettings } from '../settings.ts';
 export type AgentFigure = NonNullable<Figure['agent']>;
 
 /** A call or a sign-in that ended. */
-export interface CallEnd {
+interface CallEnd {
   readonly operation: string;
   readonly durationMs: number;
   /** `ok`, or the code of the failure. */
@@ -65,7 +65,7 @@ const newCounts = () => ({
   resultBytes: 0,
 });
 
-export const FIGURE_MS = 10_000;
+const FIGURE_MS = 10_000;
 const MOST_FIGURES = 1_440;
 
 /** When it is full, each two figures become one. */
@@ -134,7 +134,7 @@ function merged<T>(a: Readonly<Record<string, T>>, b: Readonly<Record<string, T>
 }
 
 /** Committed bytes at a moment, in milliseconds since 1970. */
-export type GrowthPoint = readonly [at: number, bytes: number];
+type GrowthPoint = readonly [at: number, bytes: number];
 
 const HOUR_MS = 3_600_000;
 const MOST_POINTS = 60;

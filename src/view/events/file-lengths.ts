@@ -12,7 +12,7 @@ import type { LineIndexes } from '../content/line-index.ts';
 import type { FileLength } from '../contract/events.ts';
 import { Refused } from '../refused.ts';
 
-export interface FileLengthsOptions {
+interface FileLengthsOptions {
   readonly mirrorDirectory: string;
   readonly onNetwork: boolean;
   readonly contents: Contents;
@@ -58,7 +58,7 @@ export class FileLengths {
   }
 }
 
-export class WatchedMirror {
+class WatchedMirror {
   lookers = 0;
   /** As the page names it. */
   readonly name: string;

@@ -10,7 +10,7 @@ type WithBindings = { Bindings: HttpBindings };
 export type ViewApp = Hono<WithBindings>;
 export type ViewContext = Context<WithBindings>;
 
-export interface StreamedOptions {
+interface StreamedOptions {
   readonly status?: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Called once, however it ends: also if the page goes before the first piece. */

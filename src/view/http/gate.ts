@@ -10,7 +10,7 @@ import { Refused } from '../refused.ts';
 import type { ViewSettings } from '../settings.ts';
 import { endpointOf, isNonce, type Sessions } from '../token.ts';
 
-export interface GateOptions {
+interface GateOptions {
   readonly server: http.Server;
   readonly settings: ViewSettings;
   readonly sessions: Sessions;

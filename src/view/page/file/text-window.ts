@@ -15,7 +15,7 @@ const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 const ESCAPE = 0x1b;
 
-export interface Begin {
+interface Begin {
   /** Where the bytes begin in the content. */
   readonly start: number;
   /** The number of the line there, from 0; undefined while nobody has counted so far. */

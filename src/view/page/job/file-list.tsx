@@ -17,7 +17,7 @@ const GROWING_MS = 6_000;
 /** So many stand side by side; more cannot be read. */
 const MOST_PANES = 6;
 
-export interface FileListProps {
+interface FileListProps {
   readonly job: JobDetail | undefined;
   readonly jobId: string;
   readonly files: readonly FileState[];
@@ -115,7 +115,7 @@ const TAIL_BYTES = 4_096;
 /** Of what is shown of the line. */
 const MOST_CHARACTERS = 120;
 
-export function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
+function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
   const progress = useSignal<Progress | undefined>(undefined);
   const { taskId, version, bytes = 0 } = file ?? {};
   useEffect(() => {

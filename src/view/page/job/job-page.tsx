@@ -8,7 +8,7 @@ import { Failure, JobState, Outside } from '../parts/words.tsx';
 import { hashOf, type Route } from '../route.ts';
 import { grouped } from '../text/units.ts';
 
-export interface JobPageProps {
+interface JobPageProps {
   readonly jobId: string;
   readonly tab: 'live' | 'results';
   readonly children: ComponentChildren;

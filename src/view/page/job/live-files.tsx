@@ -71,7 +71,7 @@ function firstOf(files: readonly FileState[]): OpenedFile | undefined {
   return last === undefined ? undefined : { taskId: last.taskId, file: last.file };
 }
 
-export interface LivePaneProps {
+interface LivePaneProps {
   readonly jobId: string;
   readonly opened: OpenedFile;
   readonly state: FileState | undefined;
@@ -80,7 +80,7 @@ export interface LivePaneProps {
   readonly onSelect: (byte: number) => void;
 }
 
-export function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
+function LivePane({ jobId, opened, state, onShow, onSelect }: LivePaneProps) {
   const live = useLive();
   const { taskId, file, version, at } = opened;
   const isWatched = version === undefined;

@@ -69,7 +69,7 @@ export function Results({ counts }: { counts: ResultCounts }) {
   );
 }
 
-export function Sparkline({ growth, now }: { growth: Growth; now: number }) {
+function Sparkline({ growth, now }: { growth: Growth; now: number }) {
   const { grown, since } = within(growth, now);
   const label = `${bytes(Math.max(0, grown))} in the last ${duration(now - since)}`;
   return (

@@ -13,7 +13,7 @@ import { Rows } from './rows.tsx';
 import { SearchBar } from './search-bar.tsx';
 import { Toolbar } from './toolbar.tsx';
 
-export interface PaneProps {
+interface PaneProps {
   /** Without a version; two panes of the same content have different keys. */
   readonly content: ContentQuery;
   readonly opening: Opening;

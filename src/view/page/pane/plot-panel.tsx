@@ -8,7 +8,7 @@ import { IconButton } from '../parts/button.tsx';
 import { Plot } from '../parts/plot.tsx';
 import { grouped } from '../text/units.ts';
 
-export interface PlotPanelProps {
+interface PlotPanelProps {
   readonly content: () => ContentQuery;
   readonly kinds: readonly Kind[];
   /** How long the content is. */

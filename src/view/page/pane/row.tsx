@@ -2,7 +2,7 @@
 import { Component } from 'preact';
 import { coloursOf, decode, type Look, pieces, type Run, shown } from '../text/terminal.ts';
 
-export interface RowProps {
+interface RowProps {
   /** Where it begins in the content. */
   readonly start: number;
   /** While it is the same, bytes of a row only ever grow. */

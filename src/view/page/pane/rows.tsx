@@ -19,7 +19,7 @@ const COLOURS_BYTES = 4_096;
 /** A move of the reader that leads to the end means: follow. */
 const INTENT_MS = 700;
 
-export interface RowsProps {
+interface RowsProps {
   readonly opened: Opened;
   readonly label: string;
   /** The byte of the match that is shown. */
@@ -201,7 +201,7 @@ const NAME = 'match';
 const MOST = 2_000;
 
 /** Paints in the rows below `element` what is to be marked in each; what is returned takes it away again. */
-export function highlight(element: HTMLElement | null, needleIn: (index: number) => RegExp | undefined): () => void {
+function highlight(element: HTMLElement | null, needleIn: (index: number) => RegExp | undefined): () => void {
   if (element === null || !('highlights' in CSS)) return () => undefined;
   const painted = CSS.highlights.get(NAME) ?? new Highlight();
   CSS.highlights.set(NAME, painted);

@@ -4,7 +4,7 @@ import type { Query, Search } from '../file/search.ts';
 import { IconButton } from '../parts/button.tsx';
 import { grouped } from '../text/units.ts';
 
-export interface SearchBarProps {
+interface SearchBarProps {
   readonly search: Search;
   /** The first byte on the screen. */
   readonly near: () => number;

@@ -5,7 +5,7 @@ import { address } from '../api.ts';
 import { Icon, IconButton } from '../parts/button.tsx';
 import type { Opened } from './opened.ts';
 
-export interface ToolbarProps {
+interface ToolbarProps {
   readonly opened: Opened;
   readonly title: ComponentChildren;
   readonly isWatched: boolean;

@@ -1,7 +1,7 @@
 /** A button that is a picture: its label is read out, and shown with the key that does the same. */
 import type { ComponentChildren } from 'preact';
 
-export interface IconButtonProps {
+interface IconButtonProps {
   readonly icon: IconName;
   readonly label: string;
   /** What a click does, if the label does not say it. */
@@ -55,7 +55,7 @@ const PATHS = {
   wrap: 'M2 4h12M2 8h9.5a2.25 2.25 0 0 1 0 4.5H8m0 0L9.5 11M8 12.5 9.5 14M2 12h3',
 } as const;
 
-export type IconName = keyof typeof PATHS;
+type IconName = keyof typeof PATHS;
 
 export function Icon({ name }: { name: IconName }) {
   return (

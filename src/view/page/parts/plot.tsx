@@ -4,7 +4,7 @@ import uPlot from 'uplot';
 import { clock } from '../text/units.ts';
 import { theme } from './theme.ts';
 
-export interface PlotProps {
+interface PlotProps {
   readonly label: string;
   /** The names of the curves; the first one is what they are drawn over. */
   readonly names: readonly string[];

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 
 const KEPT_AS = 'jobtail-theme';
-export type Theme = 'light' | 'dark';
+type Theme = 'light' | 'dark';
 
 export const theme = signal<Theme>('light');
 

@@ -7,7 +7,7 @@ import { Icon } from '../parts/button.tsx';
 import { Failure, Outside } from '../parts/words.tsx';
 import { bytes, counted, grouped } from '../text/units.ts';
 
-export interface DirectoryProps {
+interface DirectoryProps {
   readonly jobId: string;
   /** As `a/b/`, '' for the top. */
   readonly under: string;

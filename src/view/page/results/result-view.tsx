@@ -10,7 +10,7 @@ import { hashOf } from '../route.ts';
 import { bytes, clock, grouped } from '../text/units.ts';
 import { CsvTable } from './csv-table.tsx';
 
-export interface ResultViewProps {
+interface ResultViewProps {
   readonly jobId: string;
   readonly file: ResultFile;
   readonly onClose: () => void;

@@ -76,7 +76,7 @@ const MOST_WORDS = 80;
 /** A line is no line of numbers if it is longer. */
 const MOST_CHARACTERS = 4_000;
 
-export interface NumberLine {
+interface NumberLine {
   /** A name for all lines that are alike: `residual #`. */
   readonly words: string;
   /** Which one of the lines it is. */
@@ -107,7 +107,7 @@ export function numberLines(lines: readonly string[]): NumberLine[] {
 }
 
 /** Where somebody wants to go, as it is typed: `1200` a line, `@4096` a byte, `50%` of the content. */
-export type Destination = { readonly line: number } | { readonly byte: number };
+type Destination = { readonly line: number } | { readonly byte: number };
 
 /** Undefined if it is none of them. Lines are typed from 1, and counted from 0. */
 export function destination(typed: string, total: number): Destination | undefined {
