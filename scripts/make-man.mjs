@@ -1,7 +1,7 @@
 // Prints the man page, in roff, made of the commands of the program themselves:
 // `node --import ./scripts/typescript.mjs scripts/make-man.mjs > docs/agent.1`. A test holds the file against what this
 // prints.
-import { EXIT_CODES } from '../src/cli/help/exit-codes.ts';
+import { EXIT_CODES } from '../src/cli/help.ts';
 import { programOf } from '../src/cli/program.ts';
 
 const program = programOf();

@@ -11,7 +11,7 @@ const SOURCES = path.join(import.meta.dirname, '..', 'src');
 const OWN_TEXT = [
   'config/load.ts: /\\/\\/.*@/',
   'config/service-schema.ts: /\\/+$/',
-  'cli/help/completion-scripts.ts: /[<[]([^\\]>]+)[\\]>]/',
+  'cli/help.ts: /[<[]([^\\]>]+)[\\]>]/',
   'cli/init/answers.ts: /\\/+$/',
   'cli/init/service.ts: /\\/+$/',
   'remote/signin/operation.ts: /\\/+$/',

@@ -11,7 +11,7 @@ import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-looks.ts';
 import { LONGEST_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
 import { FIRST_LOOK_MS } from '../src/cli/commands/watch.ts';
-import { PACE } from '../src/cli/show/results-progress.ts';
+import { PACE } from '../src/cli/show/pass.ts';
 import * as metricsServer from '../src/daemon/metrics-port.ts';
 import * as readiness from '../src/fleet/readiness.ts';
 import { MAX_RETRY_AFTER_MS } from '../src/remote/http/http-client.ts';

@@ -2,7 +2,7 @@
 import path from 'node:path';
 import pc from 'picocolors';
 import stringWidth from 'string-width';
-import { cutToColumns } from '../../src/cli/show/terminal-text.ts';
+import { cutToColumns } from '../../src/cli/show/terminal.ts';
 import { showCount } from '../../src/numbers.ts';
 import { printable } from '../../src/printable.ts';
 import type { ComparedFile, Comparison } from './comparison.ts';

@@ -1,8 +1,7 @@
 /** What the demo shows: headings, lines, and bars that stay below them on a terminal; only lines where there is none. */
 import type { WriteStream } from 'node:tty';
 import pc from 'picocolors';
-import { BottomLines, bar } from '../../src/cli/show/bottom-lines.ts';
-import { wrapToColumns } from '../../src/cli/show/terminal-text.ts';
+import { BottomLines, bar, wrapToColumns } from '../../src/cli/show/terminal.ts';
 import { showBytes } from '../../src/numbers.ts';
 import type { Growth } from './sides.ts';
 

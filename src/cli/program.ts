@@ -21,8 +21,7 @@ import {
   sinceArgument,
   taskArgument,
 } from './arguments.ts';
-import { completionScript, SHELLS } from './help/completion-scripts.ts';
-import { exitCodesHelp } from './help/exit-codes.ts';
+import { completionScript, exitCodesHelp, SHELLS } from './help.ts';
 import { endWhenUnread, versionOfProgram } from './process.ts';
 
 export function programOf(): Command {
@@ -93,7 +92,7 @@ function addFollowing(program: Command): void {
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine'))
     .action(async (job, options) => {
       const jobId = jobUnlessMine(job, options);
-      if (jobId !== undefined) await (await loaded(import('./commands/unwatch.ts'))).unwatch(jobId, options);
+      if (jobId !== undefined) await (await loaded(import('./commands/sync.ts'))).unwatch(jobId, options);
       else await (await loaded(import('./commands/watch-mine.ts'))).unwatchMine(options);
     });
 }

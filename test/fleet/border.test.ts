@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { withView } from '../../src/cli/fleet/view.ts';
+import { withView } from '../../src/cli/fleet/client.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { Border, type FoundRow } from '../../src/fleet/border.ts';
 import { FleetClient } from '../../src/fleet/client.ts';

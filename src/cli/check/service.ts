@@ -20,9 +20,7 @@ import {
 import type { Store } from '../../store/store.ts';
 import { commandLog } from '../process.ts';
 import { type Finding, type Findings, note, ok, warning } from './findings.ts';
-import { healthOf } from './health.ts';
-import { checkJobs, taskHabits } from './jobs.ts';
-import { restHabitsOf } from './rest-habits.ts';
+import { checkJobs, healthOf, restHabitsOf, taskHabits } from './server.ts';
 
 /** Of a name. */
 const MOST_SHOWN = 200;

@@ -10,8 +10,8 @@ import { checkNamespace, checkWay } from '../check/network.ts';
 import { probe } from '../check/probe.ts';
 import { checkResultsWay } from '../check/results-way.ts';
 import { checkService } from '../check/service.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface CheckOptions extends ConfigOption {
   readonly job?: JobId;

@@ -1,14 +1,16 @@
-/** `agent jobs`: the user's jobs as the middleware tells them, and which of them are followed. */
+/** `agent jobs`: the user's jobs as the middleware reports them. */
+import pc from 'picocolors';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import { compareIds, type JobId } from '../../job.ts';
-import { printableJson } from '../../printable.ts';
+import { countOf } from '../../numbers.ts';
+import { printable, printableJson } from '../../printable.ts';
 import type { WatchState } from '../../store/rows.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { listJobs } from '../job-service.ts';
-import { jobsTable, type ListedJob } from '../show/jobs-table.ts';
-import { columnsOfTerminal } from '../show/table.ts';
-import { jobFields, taskFields } from '../show/told-report.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
+import { columnsOfTerminal, cutToColumns, fitted, pageText } from '../show/terminal.ts';
+import { hasMessage, showJobState, showTime, taskLine } from '../show/told-text.ts';
 
 export async function jobs(options: ConfigOption & { readonly json?: boolean }): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -40,4 +42,61 @@ async function statesInFleet(config: FleetConfig): Promise<Map<JobId, WatchState
   const { lookAtFleet } = await import('../fleet/client.ts');
   const owners = await lookAtFleet(config, (client) => client.owners());
   return new Map(owners.flatMap(({ jobId, state }) => (state === 'ordered' ? [] : [[jobId, state as WatchState]])));
+}
+
+/** A job of `agent jobs --json`. */
+export type ListedJob = ReturnType<typeof jobFields> & {
+  readonly jobId: JobId;
+  /** What it is to the agent; null if it was never watched. */
+  readonly watchState: WatchState | null;
+  readonly tasks: readonly TaskFields[];
+};
+
+const MOST_NAME_COLUMNS = 40;
+/** Tasks of a job that are named. */
+const MOST_TASKS = 4;
+/** Messages of one job. */
+const MOST_MESSAGES = 3;
+
+export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
+  if (jobs.length === 0) return 'the middleware tells of no job\n';
+  const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'tasks', 'followed'];
+  const narrow = () => jobs.flatMap(narrowLines);
+  const lines = [...fitted({ head, rows: jobs.map(rowOf), narrow }, columns)];
+  for (const job of jobs) lines.push(...messagesOf(job));
+  return pageText(lines, columns);
+}
+
+function rowOf(job: ListedJob): string[] {
+  const times = [job.submitTime, job.startTime, job.endTime].map((time) => (time === null ? '' : showTime(time)));
+  return [job.jobId, nameOf(job), showJobState(job.jobState), ...times, tasksOf(job), job.watchState ?? ''];
+}
+
+/** A job where there is no room for the table. */
+function narrowLines(job: ListedJob): string[] {
+  const { submitTime, startTime, endTime, watchState } = job;
+  const times = { submitted: submitTime, started: startTime, ended: endTime };
+  const shown = Object.entries(times).flatMap(([what, time]) => (time === null ? [] : [`${what} ${showTime(time)}`]));
+  return [
+    [pc.bold(job.jobId), showJobState(job.jobState), nameOf(job)].filter((text) => text !== '').join(' '),
+    ...shown.map((line) => `  ${line}`),
+    `  tasks ${tasksOf(job) || 'none'}${watchState === null ? '' : `; ${watchState}`}`,
+  ];
+}
+
+const nameOf = ({ name }: ListedJob) => cutToColumns(printable(name ?? ''), MOST_NAME_COLUMNS);
+
+function tasksOf({ tasks }: ListedJob): string {
+  const ids = tasks.map(({ taskId }) => taskId);
+  return ids.length <= MOST_TASKS ? ids.join(' ') : `${ids[0]} ... ${ids.at(-1)} (${ids.length})`;
+}
+
+/** Why tasks failed. */
+function messagesOf({ jobId, tasks }: ListedJob): string[] {
+  const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
+  const more = failed.length - MOST_MESSAGES;
+  return [
+    ...failed.slice(0, MOST_MESSAGES).map((task) => `  job ${jobId}, ${taskLine(task)}`),
+    ...(more > 0 ? [`  job ${jobId}: ${countOf(more, 'message')} more (agent jobs --json)`] : []),
+  ];
 }

@@ -14,10 +14,9 @@ import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { printableJson, printableLines } from '../../printable.ts';
 import { Secrets } from '../../redact.ts';
 import { answerOf } from '../check/description.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
-import { secretsOf } from '../report/secrets-of.ts';
-import { endOfFile, journalOf, printedByProgram } from '../report/sources.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+import { endOfFile, journalOf, printedByProgram, secretsOf } from '../report/sources.ts';
 import { versionReport } from './version.ts';
 
 export interface ReportOptions extends ConfigOption {

@@ -6,8 +6,8 @@ import { createNotifier } from '../../daemon/notify.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
+import { type ConfigOption, configurationAsOwner, configurationOf } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
-import { type ConfigOption, configurationAsOwner, configurationOf } from './configuration.ts';
 
 /** Log lines that nobody takes do not keep a process that has stopped. */
 const LAST_LINES_MS = 500;
@@ -21,7 +21,7 @@ export interface RunOptions extends ConfigOption {
 
 export async function run(options: RunOptions): Promise<void> {
   if (options.drain === true) {
-    const { drain } = await import('../fleet/drain.ts');
+    const { drain } = await import('../fleet/orders.ts');
     return await drain(await configurationAsOwner(options));
   }
   return await untilStopped((stop) => runUntil(stop, options));

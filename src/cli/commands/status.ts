@@ -6,12 +6,11 @@ import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { countOf } from '../../numbers.ts';
 import { printableJson } from '../../printable.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
-import { reportOf } from '../show/status-report.ts';
+import { reportOf, viewLine, viewReport } from '../show/status-report.ts';
 import { detail, overview, type ShownReport } from '../show/status-table.ts';
-import { columnsOfTerminal } from '../show/table.ts';
-import { viewLine, viewReport } from '../show/view-report.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+import { columnsOfTerminal } from '../show/terminal.ts';
 
 export interface StatusOptions extends ConfigOption {
   readonly json?: boolean;
@@ -47,7 +46,7 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
 async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
   const [{ lookAtFleet }, { fleetReport }] = await Promise.all([
     import('../fleet/client.ts'),
-    import('../fleet/status-report.ts'),
+    import('../fleet/client.ts'),
   ]);
   await lookAtFleet(config, async (client) => {
     const report = async () => {

@@ -1,14 +1,163 @@
-/** `agent sync JOB`: one complete pass, then exit. */
-import { EXIT } from '../../errors.ts';
+/** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process while none runs. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PassSummary } from '../../agent/pass/complete-pass.ts';
+import type { PassAnswer } from '../../agent/pass/job-end.ts';
+import { type Config, hasFleet } from '../../config/config.ts';
+import { type OwnedStore, requireOrdered, withStore } from '../../daemon/state.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { printableJson } from '../../printable.ts';
-import { summaryIsWhole, summaryText } from '../show/pass-summary.ts';
-import { passOver } from './complete-pass.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+import { lockHolder } from '../../store/lock.ts';
+import type { Store } from '../../store/store.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { commandLog, untilStopped } from '../process.ts';
+import { type ResultsProgress, resultsProgress, summaryIsWhole, summaryOf, summaryText } from '../show/pass.ts';
 
 export async function sync(jobId: JobId, options: ConfigOption & { readonly json?: boolean }): Promise<void> {
   const summary = await passOver(await configurationAsOwner(options), { jobId, kind: 'sync' });
   const json = () => `${printableJson({ version: 1, jobId, ...summary })}\n`;
   process.stdout.write(options.json === true ? json() : summaryText(jobId, summary));
   if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
+}
+
+export async function unwatch(jobId: JobId, options: ConfigOption & { readonly now?: boolean }): Promise<void> {
+  const config = await configurationAsOwner(options);
+  try {
+    if (options.now === true) await endNow(config, jobId);
+    else await endWithPass(config, jobId);
+  } catch (thrown) {
+    if (asJobtailError(thrown).code !== 'job-unknown') throw thrown;
+    process.stdout.write(`job ${jobId} is not watched\n`);
+    return;
+  }
+  process.stdout.write(`job ${jobId} is followed no longer; its files stay in ${config.mirror.directory}/${jobId}\n`);
+  if (config.watch.some(({ job }) => job === jobId)) {
+    process.stdout.write(`it still stands in ${config.file}: agent watch ${jobId} follows it again\n`);
+  }
+}
+
+async function endWithPass(config: Config, jobId: JobId): Promise<void> {
+  try {
+    const summary = await passOver(config, { jobId, kind: 'unwatch' });
+    process.stdout.write(summaryText(jobId, summary));
+    if (!summaryIsWhole(summary)) process.exitCode = EXIT.failed;
+  } catch (thrown) {
+    // A number of no job would stay, for its last pass is refused each time.
+    if (!asJobtailError(thrown).policy.isRefusal) throw thrown;
+    const { isNoJob } = await import('../job-service.ts');
+    if (!(await isNoJob(config, jobId))) throw thrown;
+    await endNow(config, jobId);
+    process.stdout.write(`the service has no job ${jobId}: there is no last pass\n`);
+  }
+}
+
+async function endNow(config: Config, jobId: JobId): Promise<void> {
+  if (hasFleet(config)) return (await import('../fleet/orders.ts')).endByFleet(config, jobId);
+  const log = commandLog();
+  await withStore(config, log, async (store, owned) => {
+    requireOrdered(store, config, jobId);
+    store.jobs.unwatch(jobId, 'ended');
+    store.wake();
+    // A running agent gives back what it lent by itself.
+    if (owned !== undefined && store.leases.allOpen().length > 0) {
+      const { connect } = await import('../../daemon/connection.ts');
+      const connection = await connect(config, log, { habits: owned.store.habits });
+      await owned.transfers.endAll(connection.remote, new AbortController().signal);
+      await connection.close();
+    }
+  });
+}
+
+export interface PassOrder {
+  readonly jobId: JobId;
+  readonly kind: 'sync' | 'unwatch';
+}
+
+interface Pass extends PassOrder {
+  readonly config: Config;
+  readonly store: Store;
+  readonly progress: ResultsProgress;
+  readonly signal: AbortSignal;
+}
+
+const LOOK_MS = 100;
+/** Every so many looks it is made sure that the agent lives, which opens a file. */
+const LOOKS_A_LIFE_SIGN = 10;
+/** So many in a row are missing if it has stopped: one that begins anew, with another configuration, lets go for a moment. */
+const MISSING_LIFE_SIGNS = 2;
+
+/** Has one complete pass done. The kind `unwatch` ends the job with it. */
+export async function passOver(config: Config, order: PassOrder): Promise<PassSummary> {
+  if (hasFleet(config)) {
+    const { passByFleet } = await import('../fleet/orders.ts');
+    return await passByFleet(config, order.jobId, order.kind);
+  }
+  const progress = resultsProgress(process.stderr);
+  try {
+    return await withStore(config, commandLog(), (store, owned) =>
+      untilStopped((signal) => {
+        const pass = { config, store, ...order, progress, signal };
+        return owned === undefined ? askAgent(pass) : passHere(pass, owned);
+      }),
+    );
+  } finally {
+    progress.close();
+  }
+}
+
+async function askAgent({ config, store, jobId, kind, progress, signal }: Pass): Promise<PassSummary> {
+  requireOrdered(store, config, jobId);
+  const askedAt = Date.now();
+  const requestId = store.transaction(() => {
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+    return store.requests.add(jobId, kind, askedAt);
+  });
+  store.wake();
+  for (let looks = 1, missing = 0; ; looks += 1) {
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {
+      throw new JobtailError('aborted', 'it was stopped');
+    });
+    // Before the answer is looked for: it may be the last thing that the agent does.
+    if (looks % LOOKS_A_LIFE_SIGN === 0) missing = lockHolder(config.state.directory) === undefined ? missing + 1 : 0;
+    const answer = store.requests.get(requestId)?.answer;
+    if (typeof answer === 'string') return summaryOf(JSON.parse(answer) as PassAnswer);
+    const pass = store.resultSyncs.get(jobId);
+    if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
+    if (missing >= MISSING_LIFE_SIGNS) {
+      throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
+    }
+  }
+}
+
+async function passHere(
+  { config, store, jobId, kind, progress, signal }: Pass,
+  { transfers }: OwnedStore,
+): Promise<PassSummary> {
+  requireOrdered(store, config, jobId);
+  // Who asks a running agent needs none of it.
+  const [{ buildEngine }, { connect }, { completePass }, { findTasks }] = await Promise.all([
+    import('../../daemon/compose.ts'),
+    import('../../daemon/connection.ts'),
+    import('../../agent/pass/complete-pass.ts'),
+    import('../job-service.ts'),
+  ]);
+  const log = commandLog();
+  if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ending');
+  const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
+  try {
+    await findTasks(jobId, { ...connection, store, log, signal });
+    const { polls, pass } = buildEngine({
+      ...{ config, store, transfers, log },
+      remote: connection.remote,
+      jobService: connection.jobService,
+      share: connection.share,
+      onProgress: (row) => progress.show(row),
+    });
+    const summary = await completePass(polls(jobId), { ...pass(signal), isLast: kind === 'unwatch' });
+    if (kind === 'unwatch') store.jobs.unwatch(jobId, 'ended');
+    return summary;
+  } finally {
+    await transfers.endAll(connection.remote, signal);
+    await connection.close();
+  }
 }

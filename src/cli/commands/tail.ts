@@ -16,13 +16,12 @@ import {
   type TaskId,
 } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
-import { JobStateChanges } from '../show/job-state-changes.ts';
 import { JobOfState, type KnownJob } from '../show/known-job.ts';
-import { alignedNames, LineTail } from '../show/line-tail.ts';
-import { startOfLastLines } from '../show/mirror-reader.ts';
-import { cutToColumns } from '../show/terminal-text.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
+import { alignedNames, LineTail, startOfLastLines } from '../show/line-tail.ts';
+import { cutToColumns } from '../show/terminal.ts';
+import { JobStateChanges } from '../show/told-text.ts';
 
 export interface TailOptions extends ConfigOption {
   readonly task: readonly TaskId[];
@@ -66,7 +65,7 @@ export async function tail(jobId: JobId, options: TailOptions): Promise<void> {
 
 async function knownJobOf(config: Config, jobId: JobId): Promise<KnownJob> {
   if (!hasFleet(config)) return new JobOfState(config, jobId);
-  const { JobOfFleet } = await import('../fleet/known-job.ts');
+  const { JobOfFleet } = await import('../fleet/client.ts');
   const known = new JobOfFleet(config, jobId);
   await known.look();
   return known;

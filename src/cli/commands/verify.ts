@@ -17,9 +17,9 @@ import type { Secrets } from '../../redact.ts';
 import { resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
 import type { Store } from '../../store/store.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { asPeopleExpect } from '../show/status-report.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 /** A file and its proof; missing: the server lists it, and it is not here. Exit code 0 allows to delete the original. */
 interface Verified {
@@ -36,7 +36,7 @@ export async function verify(jobId: JobId, options: VerifyOptions): Promise<void
   if (hasFleet(config)) {
     const [{ lookAtFleet }, { withView }] = await Promise.all([
       import('../fleet/client.ts'),
-      import('../fleet/view.ts'),
+      import('../fleet/client.ts'),
     ]);
     await lookAtFleet(config, (client) =>
       withView({ config, client, only: jobId, withResults: true }, (store) => verifyBy(store, config, jobId, options)),

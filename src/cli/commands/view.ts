@@ -14,8 +14,8 @@ import { findView, linkTo, unprovenText } from '../../view/link.ts';
 import { type RunningView, serveView } from '../../view/serve.ts';
 import type { ViewSettings } from '../../view/settings.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface ViewOptions extends ConfigOption {
   /** In a browser, where there is one. */

@@ -10,12 +10,11 @@ import { keyText } from '../../job.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { BottomLines } from '../show/bottom-lines.ts';
-import { JobStateChanges } from '../show/job-state-changes.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
 import { asPeopleExpect, reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
-import { searchLines } from '../show/told-text.ts';
+import { BottomLines } from '../show/terminal.ts';
+import { JobStateChanges, searchLines } from '../show/told-text.ts';
 
 /** Until the job is settled or ended, or it is stopped. */
 export function followHere(config: Config, order: WatchOrder): Promise<void> {

@@ -7,9 +7,9 @@ import { countOf, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { WatchMineRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { listJobs, requireJobsUrl } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 interface WatchMineOptions extends ConfigOption {
   readonly include: readonly string[];
@@ -110,7 +110,7 @@ async function withRules(config: Config, work: Work): Promise<void> {
 }
 
 async function withRulesOfFleet(config: FleetConfig, work: Work): Promise<void> {
-  const [{ withFleet }, { withView }] = await Promise.all([import('../fleet/client.ts'), import('../fleet/view.ts')]);
+  const [{ withFleet }, { withView }] = await Promise.all([import('../fleet/client.ts'), import('../fleet/client.ts')]);
   await withFleet(config, async (client) => {
     const isRunning = (await client.agents()).some(({ state }) => state !== 'gone');
     await withView({ config, client }, (store) => work(store, { save: (rule) => client.setRule(rule), isRunning }));

@@ -10,11 +10,11 @@ import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../
 import { printable } from '../../printable.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog } from '../process.ts';
 import { asPeopleExpect, reportOf } from '../show/status-report.ts';
 import { searchLines } from '../show/told-text.ts';
-import { type ConfigOption, configurationAsOwner } from './configuration.ts';
 
 export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];

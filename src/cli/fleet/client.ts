@@ -1,9 +1,20 @@
-/** The fleet of a configuration, for a command. */
-import type { FleetConfig } from '../../config/config.ts';
+/** The fleet of a configuration for a command: its client, its jobs as a store, its report, and one job of it. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { type Config, type FleetConfig, serviceAddress } from '../../config/config.ts';
 import { fleetAddress } from '../../daemon/fleet.ts';
-import type { FleetClient } from '../../fleet/client.ts';
+import { FleetClient } from '../../fleet/client.ts';
+import type { AgentRow } from '../../fleet/register.ts';
+import type { JobId } from '../../job.ts';
 import { Secrets } from '../../redact.ts';
+import type { PortableRow } from '../../store/portable-rows.ts';
+import type { JobInformationRow, WatchState } from '../../store/rows.ts';
+import { Store } from '../../store/store.ts';
+import { systemClock } from '../../system/clock.ts';
 import { commandLog } from '../process.ts';
+import type { KnownJob } from '../show/known-job.ts';
+import { reportOf } from '../show/status-report.ts';
 
 /** For a command that gives orders. @throws JobtailError */
 export async function withFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
@@ -23,12 +34,132 @@ async function withClient<T>(
   const secrets = new Secrets();
   const log = commandLog();
   const address = await fleetAddress(config, log, secrets);
-  const { FleetClient } = await import('../../fleet/client.ts');
   const onIgnored = (what: string) => log.warn({ hint: 'another program wrote it, or a newer agent' }, what);
   const client = await FleetClient[open]({ ...address, onIgnored });
   try {
     return await work(client);
   } finally {
     await client.close();
+  }
+}
+
+export interface ViewOptions {
+  readonly config: Config;
+  readonly client: FleetClient;
+  /** One job alone. */
+  readonly only?: JobId | undefined;
+  /** With its results one by one; else they are counted. */
+  readonly withResults?: boolean;
+}
+
+/** Does `work` on a store that holds what is known of all jobs, or of one. */
+export async function withView<T>(
+  { config, client, only, withResults = false }: ViewOptions,
+  work: (store: Store) => T | Promise<T>,
+): Promise<T> {
+  const rows = only !== undefined && withResults ? await client.allRows(only) : await client.rows(only);
+  const [rule, orders] = [await client.rule(), await client.newOrders()];
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-view-'));
+  try {
+    const store = new Store({ directory, service: serviceAddress(config.service), owner: true, now: systemClock.now });
+    try {
+      store.quickTransaction(() => {
+        take(store, rows, withResults).forEach((row) => void client.ignore(row));
+        for (const order of orders)
+          if (only === undefined || order.jobId === only) store.jobs.watch(order, Math.round(order.madeAt));
+        if (rule !== undefined) store.watchMine.save(rule);
+      });
+      return await work(store);
+    } finally {
+      store.close();
+    }
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function take(store: Store, rows: readonly PortableRow[], withResults: boolean): PortableRow[] {
+  // What others refer to may be missing for a job that is taken just now.
+  const known = new Set(rows.filter(({ table }) => table === 'jobs').map(({ jobId }) => jobId));
+  const sound = rows.filter(({ jobId }) => known.has(jobId));
+  return store.portableRows.take(sound, { isSameDirectory: true, hasResults: withResults });
+}
+
+export type FleetReport = Awaited<ReturnType<typeof fleetReport>>;
+
+/** The report of one agent, with whose each job is, and with the agents. */
+export async function fleetReport(config: Config, client: FleetClient, only: JobId | undefined) {
+  const [agents, owners] = [await client.agents(), await client.owners()];
+  const report = await withView({ config, client, only }, (store) => reportOf(config, store, only));
+  const byJob = new Map(owners.map((row) => [row.jobId, row]));
+  const waiting = owners.filter(
+    ({ jobId, owner, state }) => owner === null && isWork(state) && (only ?? jobId) === jobId,
+  );
+  return {
+    ...report,
+    agents: agents.map((agent) => agentReport(agent, config.service.requestsPerMinute)),
+    waitingJobs: waiting.length,
+    jobs: report.jobs.map((job) => {
+      const { owner = null, attempt = null } = byJob.get(job.jobId) ?? {};
+      return { ...job, owner, attempt };
+    }),
+  };
+}
+
+const isWork = (state: string) => state !== 'ended' && state !== 'settled';
+
+function agentReport(agent: AgentRow, callsPerMinute: number | null) {
+  const { lacks, notFollowed } = agent;
+  const { name, state, jobs, mostJobs, lagMs, callsLastMinute, startedAt, seenAt, host, pid, version } = agent;
+  return {
+    ...{ name, state, jobs, mostJobs, lagMs, callsLastMinute, lacks, notFollowed },
+    /** Of the calls a minute that all may make together; null without a fixed limit. */
+    budgetShare: callsPerMinute === null ? null : Math.round((callsLastMinute / callsPerMinute) * 1000) / 1000,
+    ...{ startedAt: Math.round(startedAt), seenAt: Math.round(seenAt), host, pid, version },
+  };
+}
+
+export class JobOfFleet implements KnownJob {
+  readonly #config: FleetConfig;
+  readonly #jobId: JobId;
+  /** Undefined where the database cannot be asked: then the mirrors are shown all the same. */
+  #client: FleetClient | undefined;
+  isKnowable = false;
+  state: WatchState | undefined;
+  information: JobInformationRow | undefined;
+  isFollowed = false;
+  elsewhere: string | undefined;
+
+  constructor(config: FleetConfig, jobId: JobId) {
+    this.#config = config;
+    this.#jobId = jobId;
+  }
+
+  async look(): Promise<void> {
+    const [config, only] = [this.#config, this.#jobId];
+    try {
+      this.#client ??= await this.#connect();
+      const client = this.#client;
+      const { name, separateMirrors } = config.fleet;
+      const owner = separateMirrors ? ((await client.owners(only))[0]?.owner ?? name) : name;
+      this.elsewhere = owner === name ? undefined : owner;
+      this.isFollowed = (await client.agents()).some(({ state }) => state !== 'gone');
+      await withView({ config, client, only }, (store) => {
+        this.state = store.jobs.get(only)?.state;
+        this.information = store.jobInformation.get(only);
+      });
+      this.isKnowable = true;
+    } catch {
+      this.isKnowable = false;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.close();
+  }
+
+  async #connect(): Promise<FleetClient> {
+    const address = await fleetAddress(this.#config, commandLog(), new Secrets());
+    return await FleetClient.look(address);
   }
 }

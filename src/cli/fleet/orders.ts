@@ -2,17 +2,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
-import type { FleetConfig } from '../../config/config.ts';
+import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { notWatched } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';
 import type { FleetClient } from '../../fleet/client.ts';
 import type { JobId } from '../../job.ts';
+import { lockHolder } from '../../store/lock.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { summaryOf } from '../pass-answer.ts';
 import { untilStopped } from '../process.ts';
-import { withFleet } from './client.ts';
-import { withView } from './view.ts';
+import { summaryOf } from '../show/pass.ts';
+import { withFleet, withView } from './client.ts';
 
 const LOOK_MS = 100;
 /** Every so many looks it is made sure that there is an agent to answer. */
@@ -121,3 +121,27 @@ export async function answerTo(orderId: string, client: FleetClient, signal: Abo
 
 /** The database answers, and names no agent. */
 class NoAgent extends JobtailError {}
+
+const DRAIN_LOOK_MS = 200;
+
+/** Resolves when it has ended. @throws JobtailError */
+export async function drain(config: Config): Promise<void> {
+  if (!hasFleet(config)) {
+    const hint = 'a stop of it loses nothing: it goes on where it was at its next start';
+    throw new JobtailError('usage', 'there is nobody to hand jobs over to: the configuration names no fleet', { hint });
+  }
+  const { name } = config.fleet;
+  await withFleet(config, async (client) => {
+    if (!(await client.askToDrain(name))) {
+      process.stdout.write(`no agent called ${name} is running\n`);
+      return;
+    }
+    const isThere = async () => (await client.agents()).some((agent) => agent.name === name && agent.state !== 'gone');
+    const isRunning = async () => (await isThere()) || lockHolder(config.state.directory) !== undefined;
+    await untilStopped(async (signal) => {
+      while (!signal.aborted && (await isRunning())) await sleep(DRAIN_LOOK_MS, undefined, { signal }).catch(() => {});
+      if (signal.aborted) throw new JobtailError('aborted', 'it goes on handing its jobs over');
+    });
+    process.stdout.write(`${name} has handed its jobs over and ended\n`);
+  });
+}

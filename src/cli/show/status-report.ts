@@ -1,14 +1,18 @@
 /** How everything that is followed stands: what `agent status --json` prints. */
 import path from 'node:path';
+import pc from 'picocolors';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, tellsOfJobs } from '../../config/config.ts';
+import { asJobtailError } from '../../errors.ts';
 import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
+import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
 import { lockHolder } from '../../store/lock.ts';
 import { bytesPerSecond } from '../../store/results.ts';
-import type { JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
+import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import { jobServiceReport, tasksReport, toldReport, watchMineReport } from './told-report.ts';
+import { addressOf, findView, unprovenText } from '../../view/link.ts';
+import { readToken, tokenFileOf } from '../../view/token.ts';
 
 /** Results with a reason that are reported; the others are counted. */
 const MOST_NOT_SYNCED = 1_000;
@@ -106,4 +110,122 @@ function fileReport(mirrorDirectory: string, row: LiveFileRow) {
     mismatches: row.mismatches,
     error: row.error,
   };
+}
+
+const DAY_MS = 86_400_000;
+
+/** What is told of a job itself. Texts are as they were told. */
+export function jobFields(information: JobInformation | undefined) {
+  return {
+    name: information?.name ?? null,
+    jobState: information?.state ?? null,
+    creationTime: information?.creationTime ?? null,
+    submitTime: information?.submitTime ?? null,
+    startTime: information?.startTime ?? null,
+    endTime: endOf(information?.state ?? null, information?.endTime ?? null),
+  };
+}
+
+export type TaskFields = ReturnType<typeof taskFields>;
+
+export function taskFields({ id, name, state, startTime, endTime, errorMessage }: TaskInformation) {
+  return { taskId: id, name, taskState: state, startTime, endTime: endOf(state, endTime), errorMessage };
+}
+
+/** What goes on has no end: a service may return its limit, or the year 1 (docs/servers.md 10.3). */
+const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
+
+/** What was last told of a followed job. */
+export function toldReport(row: JobInformationRow | undefined) {
+  return {
+    ...jobFields(row?.information),
+    /** When the state was first seen, and when it was last told. */
+    jobStateSince: row?.since ?? null,
+    toldAt: row?.toldAt ?? null,
+  };
+}
+
+interface FollowedTasks {
+  readonly job: JobRow;
+  /** Tasks whose live files are followed. */
+  readonly found: number;
+  readonly told: readonly TaskInformation[];
+  /** There is a service that tells of jobs. */
+  readonly tells: boolean;
+}
+
+/** How the tasks of a followed job are found, and what is told of them. */
+export function tasksReport(store: Store, { job, found, told, tells }: FollowedTasks) {
+  const search = store.taskSearches.get(job.jobId);
+  const isFollowed = job.state === 'watched' || job.state === 'ending';
+  const isSearched = isFollowed && search !== undefined;
+  // While no look of its own is planned, tasks come with what is told of all jobs.
+  const nextTold = tells ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
+  return {
+    found,
+    by: search === undefined ? ('named' as const) : search.foundBy,
+    lookingFor: isSearched && (found === 0 || search.nextLookAt !== null),
+    lookedAt: search?.lookedAt ?? null,
+    nextLookAt: isSearched ? (search.nextLookAt ?? nextTold) : null,
+    hint: isSearched ? search.hint : null,
+    told: told.map(taskFields),
+  };
+}
+
+/** How the last look at the service that tells of jobs went; null where there is none. */
+export function jobServiceReport({ service }: Config, store: Store) {
+  if (!tellsOfJobs(service)) return null;
+  const look = store.jobInformation.lastLook();
+  return {
+    lookedAt: look?.lookedAt ?? null,
+    nextLookAt: look?.nextLookAt ?? null,
+    failures: look?.failures ?? 0,
+    error: look?.error ?? null,
+    listed: look?.listed ?? null,
+  };
+}
+
+/** The rule by which all jobs of the user are followed; null if there is none. */
+export function watchMineReport(store: Store, jobs: readonly JobRow[]) {
+  const rule = store.watchMine.inForce();
+  if (rule === undefined) return null;
+  const { source, since, include, exclude, maxAgeMs, mostJobs } = rule;
+  const isFollowed = (job: JobRow) => job.source === 'mine' && (job.state === 'watched' || job.state === 'ending');
+  return {
+    ...{ source, since, include, exclude, mostJobs },
+    maxAgeDays: maxAgeMs / DAY_MS,
+    following: jobs.filter(isFollowed).length,
+    waiting: store.jobInformation.lastLook()?.waiting ?? 0,
+  };
+}
+
+export interface ViewReport {
+  readonly address: string;
+  /** It has proven that it knows the token. */
+  readonly answers: boolean;
+  /** Why no link leads there, if something else listens. */
+  readonly problem?: string;
+}
+
+/** Null where the configuration has none. */
+export async function viewReport({ view, state }: Pick<Config, 'view' | 'state'>): Promise<ViewReport | null> {
+  if (view === null) return null;
+  const { listen, tokenFile } = view;
+  const address = addressOf(listen);
+  try {
+    const token = readToken(tokenFileOf({ tokenFile, stateDirectory: state.directory }));
+    const found = await findView(listen, token);
+    if (found.kind !== 'unproven') return { address, answers: found.kind === 'view' };
+    return { address, answers: false, problem: unprovenText(listen, found.user) };
+  } catch (error) {
+    return { address, answers: false, problem: asJobtailError(error).message };
+  }
+}
+
+/** A line for people; none where there is no view, or no agent to serve it. */
+export function viewLine(view: ViewReport | null, agentRuns: boolean): string {
+  if (view === null || !agentRuns) return '';
+  if (view.answers) return `the view is at ${view.address} (agent view prints its link)\n`;
+  const problem = view.problem === undefined ? '' : `: ${view.problem}`;
+  return `${pc.red(`the view does not answer at ${view.address}${problem}`)} (the log of the agent has the reason)\n`;
 }

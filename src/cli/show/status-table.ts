@@ -1,13 +1,12 @@
-/** How everything that is followed stands, for people: wide and narrow terminals, with colours and without. */
+/** The pages of `agent status`, for people: everything that is followed, one job, and the agents of a fleet. */
 import pc from 'picocolors';
 import { compareIds } from '../../job.ts';
 import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
-import { type FleetPart, fleetLines, type OwnedJob, ownerText } from './fleet-lines.ts';
 import type { JobReport, Report } from './status-report.ts';
-import { fitted, pageText } from './table.ts';
+import { fitted, pageText } from './terminal.ts';
 import { agentLines, hintLines, searchLines, showJobState, toldLines } from './told-text.ts';
 
 /** Results with a reason that get a line. */
@@ -218,3 +217,74 @@ function resultsOf({ results }: JobReport): string {
 
 /** `soap` is kept for the service itself, whatever protocol it speaks (docs/transfers.md). */
 const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'nothing'));
+
+/** What the report of a fleet has besides. */
+export interface FleetPart {
+  readonly agents: readonly ShownAgent[];
+  /** Jobs that nobody owns. */
+  readonly waitingJobs: number;
+}
+
+export interface ShownAgent {
+  readonly name: string;
+  readonly state: 'alive' | 'draining' | 'gone';
+  readonly jobs: number;
+  readonly mostJobs: number;
+  /** How old what it shows may be, in milliseconds; null while it has nothing to show. */
+  readonly lagMs: number | null;
+  readonly callsLastMinute: number;
+  /** Of the calls a minute that all may make together, from 0 to 1; null without a fixed limit. */
+  readonly budgetShare: number | null;
+  /** Milliseconds since 1970. */
+  readonly seenAt: number;
+  /** Why it takes no jobs; null if it does. */
+  readonly lacks: string | null;
+  /** Jobs that it owns and does not follow. */
+  readonly notFollowed: number;
+}
+
+/** Whose a job is, where there is a fleet. */
+export type OwnedJob = JobReport & { readonly owner?: string | null; readonly attempt?: number | null };
+
+export function fleetLines({ agents, waitingJobs }: FleetPart, columns: number): string[] {
+  if (agents.length === 0) return [pc.yellow('no agent of the fleet is running (agent run)')];
+  const head = ['agent', 'state', 'jobs', 'lag', 'calls'];
+  const rows = agents.map((agent) => {
+    const { name, jobs, mostJobs, callsLastMinute, budgetShare } = agent;
+    const share =
+      budgetShare === null ? `${showCount(callsLastMinute)} a minute` : `${Math.round(budgetShare * 100)} %`;
+    return [
+      printable(name),
+      agentStateOf(agent),
+      `${showCount(jobs)} of ${showCount(mostJobs)}`,
+      agentLagOf(agent),
+      share,
+    ];
+  });
+  const narrow = () => rows.map(([name = '', state = '', jobs = '']) => `${pc.bold(name)} ${state}, ${jobs} jobs`);
+  const waiting = waitingJobs === 0 ? [] : [pc.yellow(`${countOf(waitingJobs, 'job')} without an owner`)];
+  return [...fitted({ head, rows, narrow }, columns), ...agents.flatMap(lackLines), ...waiting];
+}
+
+/** Why an agent that is there does not do its work. */
+function lackLines({ name, state, lacks, notFollowed }: ShownAgent): string[] {
+  if (state === 'gone') return [];
+  const lines: string[] = [];
+  if (lacks !== null) lines.push(pc.yellow(`${printable(name)} takes no jobs: ${printable(lacks)}`));
+  if (notFollowed > 0)
+    lines.push(pc.yellow(`${printable(name)} owns ${countOf(notFollowed, 'job')} that it does not follow`));
+  return lines;
+}
+
+function agentStateOf({ state, seenAt }: ShownAgent): string {
+  if (state === 'gone') return pc.red(`gone, seen ${showAge(Date.now() - seenAt)} ago`);
+  return state === 'alive' ? pc.green(state) : pc.yellow(state);
+}
+
+const agentLagOf = ({ lagMs, state }: ShownAgent) => (lagMs === null || state === 'gone' ? '' : showAge(lagMs));
+
+/** For the page of one job. */
+export function ownerText({ owner, attempt }: OwnedJob): string {
+  if (owner === undefined) return '';
+  return owner === null ? 'without an owner' : `with ${printable(owner)} (attempt ${attempt ?? 0})`;
+}

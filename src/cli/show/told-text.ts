@@ -1,11 +1,11 @@
 /** What the middleware tells of jobs, and how their tasks are found, for people. */
 import pc from 'picocolors';
-import { type JobTime, phaseOf } from '../../job-information.ts';
+import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
-import type { JobReport, Report } from './status-report.ts';
-import { cutToColumns } from './terminal-text.ts';
-import type { TaskFields } from './told-report.ts';
+import type { JobInformationRow } from '../../store/rows.ts';
+import { type JobReport, type Report, type TaskFields, taskFields } from './status-report.ts';
+import { cutToColumns } from './terminal.ts';
 
 /** A longer word is none that is known. */
 const MOST_STATE_COLUMNS = 32;
@@ -108,3 +108,30 @@ export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' 
 }
 
 const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Date.now())}`);
+
+/** Tasks whose messages are said. */
+const MOST_MESSAGES = 5;
+
+export class JobStateChanges {
+  #said: string | null = null;
+
+  /** Lines that say what is new since the last look; none if it is the same, or nothing was ever told. */
+  look(row: JobInformationRow | undefined): string {
+    const information = row?.information;
+    if (information === undefined || information.state === null || information.state === this.#said) return '';
+    this.#said = information.state;
+    return [lineOf(information), ...messagesOf(information)].map((line) => `${line}\n`).join('');
+  }
+}
+
+function lineOf({ id, state }: JobInformation): string {
+  const late = phaseOf(state) === 'over' ? '; what it wrote last may still come' : '';
+  return `job ${id} is ${printable(state ?? '')}${late}`;
+}
+
+/** Why its tasks failed, once it is over. */
+function messagesOf({ state, tasks }: JobInformation): string[] {
+  if (phaseOf(state) !== 'over') return [];
+  const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
+  return failed.slice(0, MOST_MESSAGES).map((task) => `  ${taskLine(taskFields(task))}`);
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BottomLines, bar } from '../../../src/cli/show/bottom-lines.ts';
+import { BottomLines, bar } from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 /** Up, erase below, return, next line, or text. */

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MirrorReader, startOfLastLines } from '../../../src/cli/show/mirror-reader.ts';
+import { MirrorReader, startOfLastLines } from '../../../src/cli/show/line-tail.ts';
 import { numRuns } from '../../support/property-runs.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';
 

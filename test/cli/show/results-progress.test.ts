@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { resultsProgress } from '../../../src/cli/show/results-progress.ts';
+import { resultsProgress } from '../../../src/cli/show/pass.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { ResultSyncRow } from '../../../src/store/rows.ts';
 

@@ -1,9 +1,8 @@
 /** The order of jobs on a screen, what a screen leaves out, and times of jobs that go on. */
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
-import type { JobReport } from '../../../src/cli/show/status-report.ts';
+import { type JobReport, jobFields, taskFields } from '../../../src/cli/show/status-report.ts';
 import { overview } from '../../../src/cli/show/status-table.ts';
-import { jobFields, taskFields } from '../../../src/cli/show/told-report.ts';
 import { showTime } from '../../../src/cli/show/told-text.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fitted } from '../../../src/cli/show/table.ts';
+import { fitted } from '../../../src/cli/show/terminal.ts';
 
 const head = ['task', 'file', 'bytes'];
 const numbers = ['bytes'];

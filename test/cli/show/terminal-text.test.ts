@@ -1,6 +1,6 @@
 import stringWidth from 'string-width';
 import { describe, expect, it } from 'vitest';
-import { cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal-text.ts';
+import { cutToColumns, terminalText, wrapToColumns } from '../../../src/cli/show/terminal.ts';
 
 const ESC = '\u001b';
 

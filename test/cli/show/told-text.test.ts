@@ -1,8 +1,7 @@
 /** What the middleware tells of jobs, in lines and tables for people. */
 import { describe, expect, it } from 'vitest';
-import { JobStateChanges } from '../../../src/cli/show/job-state-changes.ts';
-import { jobsTable, type ListedJob } from '../../../src/cli/show/jobs-table.ts';
-import { showJobState, showTime, taskLine } from '../../../src/cli/show/told-text.ts';
+import { jobsTable, type ListedJob } from '../../../src/cli/commands/jobs.ts';
+import { JobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/told-text.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
 

@@ -1,15 +1,31 @@
-/**
- * A command that root runs on the state of another user becomes that user first. Whatever that user has put in the way,
- * links, pipes or a crafted database, then leads to nothing that the user could not write anyway; and what the command
- * makes belongs to the user, not to root. It goes on reading what root may read: the secrets of the configuration, and
- * directories that only root can enter (systemd keeps the state of a dynamic user in one).
- */
+/** The configuration that a command was given, and the user who owns its state: as that user the command runs. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import type { Config } from '../config/config.ts';
+import { findConfig, loadConfig } from '../config/load.ts';
 import { JobtailError } from '../errors.ts';
+import { printable } from '../printable.ts';
+
+export interface ConfigOption {
+  readonly config?: string;
+  /** The command line that runs this command again as another user; the one of this process if left out. */
+  readonly commandLine?: readonly string[];
+}
+
+export function configurationOf({ config }: ConfigOption): Promise<Config> {
+  const onIgnored = (message: string) => void process.stderr.write(`agent: ${printable(message)}\n`);
+  return loadConfig(findConfig({ explicit: config, env: process.env, cwd: process.cwd(), onIgnored }));
+}
+
+/** The configuration, for commands beside the agent: from then on they run as the user who owns its state. */
+export async function configurationAsOwner(options: ConfigOption): Promise<Config> {
+  const config = await configurationOf(options);
+  await becomeOwnerOf(config.state.directory, options.commandLine ?? process.argv.slice(2));
+  return config;
+}
 
 interface Owner {
   readonly uid: number;

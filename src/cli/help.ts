@@ -1,8 +1,26 @@
-/**
- * Completion for bash, zsh and fish, made of the commands themselves. Ids of jobs are those that `agent status` knows;
- * where it knows none, nothing is offered.
- */
+/** What the help has besides the commands: exit codes, also for the man page, and the completion of shells. */
 import type { Command, Option } from 'commander';
+import { EXIT } from '../errors.ts';
+
+export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
+  [EXIT.ok, 'done'],
+  [EXIT.failed, 'a difference was found, or some failed'],
+  [EXIT.usage, 'wrong arguments'],
+  [EXIT.config, 'wrong configuration'],
+  [EXIT.locked, 'another agent uses the state directory'],
+  [EXIT.signIn, 'the sign-in failed'],
+  [EXIT.service, 'the service failed or cannot be reached'],
+  [EXIT.notFound, 'no such job, or it is not watched'],
+  [EXIT.local, 'this machine: rights, disk, state'],
+  [EXIT.internal, 'a defect of the program'],
+  [EXIT.interrupted, 'interrupted'],
+];
+
+/** As they stand below the help. */
+export function exitCodesHelp(): string {
+  const lines = EXIT_CODES.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`);
+  return `\nExit codes:\n${lines.join('\n')}`;
+}
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];

@@ -1,0 +1,128 @@
+/** `agent check`: what a server reveals of itself: its health, its release, and how it reports jobs and tasks. */
+import { performance } from 'node:perf_hooks';
+import * as z from 'zod';
+import type { JobService } from '../../agent/ports.ts';
+import type { Config } from '../../config/config.ts';
+import { wayTo } from '../../daemon/connection.ts';
+import { countOf } from '../../numbers.ts';
+import { type KeptHabits, RestHabits } from '../../remote/rest/habits.ts';
+import { byDecoder, type Decoder, formOfNames, releasesFitting, spansOf } from '../../remote/rest/releases-fitting.ts';
+import type { Store } from '../../store/store.ts';
+import { systemClock } from '../../system/clock.ts';
+import { answerOf, jobsUrlBeside } from './description.ts';
+import { type Finding, note, ok, warning } from './findings.ts';
+
+/** Characters of a text of the server that are shown. */
+const MAX_SHOWN = 60;
+
+const PART = z.looseObject({ IsHealthy: z.boolean() });
+const HEALTH = z.looseObject({
+  IsHealthy: z.boolean(),
+  Version: z.string().nullish(),
+  Component: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/** Releases before V6.0 have no such page: then there is nothing to show. */
+export async function healthOf(config: Config, signal: AbortSignal): Promise<Finding[]> {
+  const { service } = config;
+  if (service.protocol !== 'rest') return [];
+  const address = `${service.baseUrl}${service.path}/Health`;
+  const answer = await answerOf(address, signal, await wayTo(config));
+  const { success, data } = HEALTH.safeParse(answer && jsonOf(answer.text));
+  if (!success) return [note('not reported by this server (V6.0 and later have a page for it)')];
+  const version = (data.Version ?? '').slice(0, MAX_SHOWN);
+  const shown = version === '' ? [] : [note(`its operator names it ${JSON.stringify(version)}; this decides nothing`)];
+  if (data.IsHealthy) return [ok('the server reports that it is healthy'), ...shown];
+  const parts = Object.entries(data.Component ?? {}).filter(
+    ([, part]) => PART.safeParse(part).data?.IsHealthy === false,
+  );
+  const names = parts.map(([name]) => name.slice(0, MAX_SHOWN)).join(', ');
+  const what = names === '' ? '' : `: ${names}`;
+  return [warning(`the server reports that it is not healthy${what}`, 'ask its operator'), ...shown];
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const DECODERS: Readonly<Record<Decoder, string>> = {
+  blocks: 'in blocks of 1,024 bytes',
+  stream: 'by one decoder to its end',
+};
+
+const ASKED = {
+  listed: 'by their listed names',
+  'below the job': 'by their listed names below the id of the job',
+} as const;
+
+/** By what is kept of it, and the names that it has just listed. */
+export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Finding[] {
+  const habits = new RestHabits({ kept, onChange: () => {}, now: systemClock.monotonic });
+  const { addresses, pathForm, partsBytes } = habits.known;
+  const form = formOfNames(names);
+  const fitting = releasesFitting([...addresses, ...[pathForm, form].filter((habit) => habit !== undefined)]);
+  return [
+    fitting.length === 0
+      ? note('what was found fits no release that is known: the agent goes by the answers alone')
+      : ok(`what was found fits the releases ${spansOf(fitting)}`),
+    ...addresses.map((address) => note(address)),
+    note(
+      pathForm === undefined
+        ? 'how files are asked for is not known yet: none was fetched'
+        : `files are asked for ${ASKED[pathForm]}`,
+    ),
+    note(`requests for parts have at most ${partsBytes} bytes`),
+    note(decodingOf(fitting)),
+  ];
+}
+
+function decodingOf(releases: readonly string[]): string {
+  const decoders = byDecoder(releases);
+  const [only] = decoders;
+  if (only === undefined) return 'which decoder makes the text of live files, each answer shows';
+  if (decoders.length === 1) return `text of live files is decoded ${DECODERS[only[0]]}`;
+  const each = decoders.map(([decoder, those]) => `${DECODERS[decoder]} (${spansOf(those)})`);
+  return `text of live files is decoded ${each.join(', or ')}: each answer shows which it is`;
+}
+
+const BY_FILES = 'tasks are found by asking for their files, and job states are not told';
+const ENDS = 'a job ends by agent unwatch, or after settleAfterMinutes';
+
+/** Whether somebody tells of jobs. @throws JobtailError of a service that is configured, and does not answer */
+export async function checkJobs(
+  config: Config,
+  jobService: JobService | null,
+  signal: AbortSignal,
+): Promise<Finding[]> {
+  if (jobService !== null) {
+    const startedAt = performance.now();
+    const jobs = await jobService.listJobs(signal);
+    const running = jobs.filter(({ state }) => state === 'Running').length;
+    const took = `${Math.round(performance.now() - startedAt)} ms`;
+    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,'} tells of ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
+    return [ok(`${told}: tasks and job states come from it`)];
+  }
+  const { service } = config;
+  const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, await wayTo(config)) : undefined;
+  if (found !== undefined)
+    return [{ mark: 'note', text: BY_FILES, hint: `JobManagementWs answers: set service.jobsUrl to ${found}` }];
+  const hint = 'if there is a JobManagementWs elsewhere, set service.jobsUrl to its address';
+  return [{ mark: 'note', text: `${BY_FILES}: ${ENDS}`, hint }];
+}
+
+/** What was learned of the ids of tasks on this service. */
+export function taskHabits({ habits }: Pick<Store, 'habits'>): Finding[] {
+  const shift = habits.get('task-shift');
+  const found: Finding[] = [];
+  if (shift !== undefined) {
+    const by = shift === '0' ? 'equal those of their specifications' : `are those of their specifications and ${shift}`;
+    found.push(note(`ids of tasks ${by}`));
+  }
+  if (habits.get('strange-tasks') === 'fault')
+    found.push(note('an id that is no task fails its call: tasks are looked for one by one'));
+  return found;
+}

@@ -1,0 +1,84 @@
+/** A complete pass for people: how far it is, and what it found. */
+import type { PassSummary } from '../../agent/pass/complete-pass.ts';
+import type { PassAnswer } from '../../agent/pass/job-end.ts';
+import { ERROR_POLICIES, type ErrorCode, JobtailError } from '../../errors.ts';
+import type { JobId } from '../../job.ts';
+import { countOf, showAge, showBytes } from '../../numbers.ts';
+import { printable } from '../../printable.ts';
+import { bytesPerSecond } from '../../store/results.ts';
+import type { ResultSyncRow } from '../../store/rows.ts';
+import { BottomLines, bar, type Terminal } from './terminal.ts';
+
+export interface ResultsProgress {
+  show(row: ResultSyncRow): void;
+  /** Takes the bar away. */
+  close(): void;
+}
+
+/** When something is shown first, and how often then, in milliseconds. */
+export const PACE = { bar: { firstMs: 1_000, everyMs: 200 }, line: { firstMs: 10_000, everyMs: 10_000 } } as const;
+const BAR_COLUMNS = 24;
+
+export function resultsProgress(stream: Terminal): ResultsProgress {
+  const bottom = new BottomLines(stream);
+  const { firstMs, everyMs } = stream.isTTY === true ? PACE.bar : PACE.line;
+  let nextAt = 0;
+  return {
+    show(row) {
+      const { startedAt, updatedAt, done, wanted, bytes, wantedBytes } = row;
+      nextAt = Math.max(nextAt, startedAt + firstMs);
+      if (wanted === 0 || updatedAt < nextAt) return;
+      nextAt = updatedAt + everyMs;
+      const rate = `${showBytes(Math.round(bytesPerSecond(row)))}/s`;
+      const text = `${done} of ${wanted} files, ${showBytes(bytes)}${wantedBytes === null ? '' : ` of ${showBytes(wantedBytes)}`}, ${rate}, ${timeLeft(row)}`;
+      if (stream.isTTY === true) bottom.show([`results [${bar(shareOf(row), BAR_COLUMNS)}] ${text}`]);
+      else bottom.write(`results: ${text}\n`);
+    },
+    close: () => bottom.clear(),
+  };
+}
+
+/** How much of it is here, from 0 to 1. */
+const shareOf = ({ done, wanted, bytes, wantedBytes }: ResultSyncRow) =>
+  wantedBytes === null || wantedBytes === 0 ? done / wanted : bytes / wantedBytes;
+
+/** By bytes where the sizes are known; a first fetch has none from the listing, and goes by files. */
+function timeLeft({ startedAt, updatedAt, done, wanted, bytes, wantedBytes }: ResultSyncRow): string {
+  const [arrived, all] = wantedBytes === null ? [done, wanted] : [bytes, wantedBytes];
+  if (arrived === 0) return 'time left unknown';
+  const seconds = Math.round(((updatedAt - startedAt) / arrived) * Math.max(0, all - arrived)) / 1000;
+  return seconds < 90 ? `${Math.ceil(seconds)} s left` : `${Math.ceil(seconds / 60)} min left`;
+}
+
+export function summaryText(jobId: JobId, summary: PassSummary): string {
+  const { appended, liveFiles, verified, openEnds, results } = summary;
+  const live = `${countOf(liveFiles, 'live file')}, ${verified} verified against the raw bytes of the server`;
+  const lines = [`job ${jobId}: ${live}; ${showBytes(appended)} new`];
+  for (const { taskId, file, reason } of openEnds)
+    lines.push(`  task ${taskId} ${file}: not verified: ${printable(reason)}`);
+  if (results !== null) {
+    const { fetched, changed, failed, refused, leftOut, bytes, tookMs } = results;
+    const other = [
+      [failed, 'failed'],
+      [refused, 'refused by name'],
+      [leftOut, 'left out'],
+    ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
+    const why = other.length === 0 ? '' : `; ${other.join(', ')} (agent status ${jobId} says why)`;
+    const rate = bytes === 0 ? '' : ` in ${showAge(tookMs)} (${showBytes(Math.round((bytes * 1000) / tookMs))}/s)`;
+    const came = `${countOf(fetched, 'result')} looked at, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
+    lines.push(`job ${jobId}: ${came}${why}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** Everything is there and verified. */
+export function summaryIsWhole({ openEnds, results }: PassSummary): boolean {
+  return openEnds.length === 0 && (results === null || results.failed + results.refused === 0);
+}
+
+/** @throws JobtailError what the pass ended with */
+export function summaryOf(answer: PassAnswer): PassSummary {
+  if ('summary' in answer) return answer.summary;
+  const code = answer.code !== undefined && answer.code in ERROR_POLICIES ? (answer.code as ErrorCode) : 'job-unknown';
+  throw new JobtailError(code, answer.error, answer.hint === undefined ? {} : { hint: answer.hint });
+}
