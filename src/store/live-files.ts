@@ -1,5 +1,5 @@
 /** The committed state of the live mirrors. */
-import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
+import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey, type LiveFileName, type TaskId } from '../job.ts';
 import type { PortableRow } from './portable-rows.ts';
 import type { LiveFileRow, Trouble } from './rows.ts';
 import { jsonOf, type Sql, Table } from './sql.ts';
@@ -55,3 +55,24 @@ export class LiveFiles {
     this.#sql.run(set, jsonOf(error), jobId, taskId, file);
   }
 }
+
+/** Orders live files by task; standard output first. */
+export function byTaskAndFile(a: LiveFileKey, b: LiveFileKey): number {
+  return compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file);
+}
+
+/** A live file as reports and the view show it. */
+export function shownLiveFile(row: LiveFileRow) {
+  const { taskId, file, generation, position, verified, grownAt, error } = row;
+  return {
+    ...{ taskId, file, generation, grownAt, error },
+    bytes: position,
+    exact: row.inexact.length === 0,
+    inexactBytes: inexactBytesOf(row),
+    verified: verified === position,
+  };
+}
+
+/** The length of all inexact ranges of a mirror. */
+export const inexactBytesOf = ({ inexact }: Pick<LiveFileRow, 'inexact'>): number =>
+  inexact.reduce((sum, { length }) => sum + length, 0);

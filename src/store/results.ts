@@ -157,3 +157,10 @@ export interface LevelEntry {
 export function bytesPerSecond({ startedAt, updatedAt, bytes }: ResultSyncRow): number {
   return updatedAt > startedAt ? (bytes * 1000) / (updatedAt - startedAt) : 0;
 }
+
+/** A sync of results as reports and the view show it; null if there was none. */
+export function shownSync(row: ResultSyncRow | undefined) {
+  if (row === undefined) return null;
+  const { jobId: _, ...sync } = row;
+  return { ...sync, bytesPerSecond: Math.round(bytesPerSecond(row)) };
+}

@@ -44,10 +44,7 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
 }
 
 async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
-  const [{ lookAtFleet }, { fleetReport }] = await Promise.all([
-    import('../fleet/client.ts'),
-    import('../fleet/client.ts'),
-  ]);
+  const { lookAtFleet, fleetReport } = await import('../fleet/client.ts');
   await lookAtFleet(config, async (client) => {
     const report = async () => {
       const found = await fleetReport(config, client, jobId);

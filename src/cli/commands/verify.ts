@@ -16,10 +16,10 @@ import { printable, printableJson } from '../../printable.ts';
 import type { Secrets } from '../../redact.ts';
 import { resultPath } from '../../safe-names.ts';
 import { inSlices } from '../../slices.ts';
+import { byTaskAndFile } from '../../store/live-files.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { commandLog, untilStopped } from '../process.ts';
-import { asPeopleExpect } from '../show/status-report.ts';
 
 /** A file and its proof; missing: the server lists it, and it is not here. Exit code 0 allows to delete the original. */
 interface Verified {
@@ -34,10 +34,7 @@ interface VerifyOptions extends ConfigOption {
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   if (hasFleet(config)) {
-    const [{ lookAtFleet }, { withView }] = await Promise.all([
-      import('../fleet/client.ts'),
-      import('../fleet/client.ts'),
-    ]);
+    const { lookAtFleet, withView } = await import('../fleet/client.ts');
     await lookAtFleet(config, (client) =>
       withView({ config, client, only: jobId, withResults: true }, (store) => verifyBy(store, config, jobId, options)),
     );
@@ -90,7 +87,7 @@ interface ProofsOptions {
 async function* proofs({ config, store, jobId, remote, signal }: ProofsOptions): AsyncGenerator<Verified> {
   const { directory } = config.mirror;
   const listed = await remote.listChangedFiles(jobId, signal);
-  const rows = store.liveFiles.ofJob(jobId).sort(asPeopleExpect);
+  const rows = store.liveFiles.ofJob(jobId).sort(byTaskAndFile);
   const options = { remote, jobId, signal, mirrorDirectory: directory, listed, mayBe: () => true };
   const live = await proveMirrors(rows, options);
   const missing = new Set(listed);

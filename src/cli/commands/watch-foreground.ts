@@ -7,11 +7,12 @@ import { buildEngine, type EngineOptions } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { keyText } from '../../job.ts';
+import { byTaskAndFile } from '../../store/live-files.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
-import { asPeopleExpect, reportOf } from '../show/status-report.ts';
+import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
 import { JobStateChanges, searchLines } from '../show/told-text.ts';
@@ -105,7 +106,7 @@ class FollowedFiles {
   async add({ jobId }: WatchOrder): Promise<void> {
     const { directory } = this.#config.mirror;
     const rows = this.#store.liveFiles.ofJob(jobId).filter((row) => !this.#added.has(keyText(row)));
-    const names = alignedNames(rows.sort(asPeopleExpect));
+    const names = alignedNames(rows.sort(byTaskAndFile));
     for (const [index, row] of rows.entries()) {
       const file = mirrorPath(directory, jobId, row);
       await (await Mirror.open(directory, file)).close();

@@ -110,7 +110,7 @@ async function withRules(config: Config, work: Work): Promise<void> {
 }
 
 async function withRulesOfFleet(config: FleetConfig, work: Work): Promise<void> {
-  const [{ withFleet }, { withView }] = await Promise.all([import('../fleet/client.ts'), import('../fleet/client.ts')]);
+  const { withFleet, withView } = await import('../fleet/client.ts');
   await withFleet(config, async (client) => {
     const isRunning = (await client.agents()).some(({ state }) => state !== 'gone');
     await withView({ config, client }, (store) => work(store, { save: (rule) => client.setRule(rule), isRunning }));

@@ -8,12 +8,13 @@ import { makeDirectories, sharedStoreIfReadable, withStore } from '../../daemon/
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
 import { printable } from '../../printable.ts';
+import { byTaskAndFile } from '../../store/live-files.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog } from '../process.ts';
-import { asPeopleExpect, reportOf } from '../show/status-report.ts';
+import { reportOf } from '../show/status-report.ts';
 import { searchLines } from '../show/told-text.ts';
 
 export interface WatchOptions extends ConfigOption {
@@ -108,7 +109,7 @@ function pathsOf({ config, store, order }: Registered): string[] {
   const rows = store.liveFiles
     .ofJob(order.jobId)
     .filter(({ taskId, file }) => (tasks === null || tasks.includes(taskId)) && files.includes(file))
-    .sort(asPeopleExpect);
+    .sort(byTaskAndFile);
   return rows.map((row) => mirrorPath(config.mirror.directory, order.jobId, row));
 }
 

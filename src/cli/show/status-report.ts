@@ -5,11 +5,12 @@ import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, tellsOfJobs } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
-import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileKey } from '../../job.ts';
+import { compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
+import { byTaskAndFile, shownLiveFile } from '../../store/live-files.ts';
 import { lockHolder } from '../../store/lock.ts';
-import { bytesPerSecond } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
+import { shownSync } from '../../store/results.ts';
+import type { JobInformationRow, JobRow, LeaseRow, LiveFileRow, ResultRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
@@ -42,7 +43,7 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
 
 function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const { directory } = config.mirror;
-  const files = store.liveFiles.ofJob(job.jobId).sort(asPeopleExpect);
+  const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
   const told = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
   const followed = { job, found, told: told?.information.tasks ?? [], tells: tellsOfJobs(config.service) };
@@ -64,28 +65,17 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     results: {
       ...store.results.counts(job.jobId),
       directory: job.results ? resultsDirectory(directory, job.jobId) : null,
-      lastLook: syncReport(store.resultSyncs.get(job.jobId)),
+      lastLook: shownSync(store.resultSyncs.get(job.jobId)),
       transferMethod: leaseReport(store.leases.lastOf(job.jobId)),
       notSynced: troubled.map(({ name, state, reason }: ResultRow) => ({ name, state, reason })),
     },
   };
 }
 
-/** By task; standard output first. */
-export function asPeopleExpect(a: LiveFileKey, b: LiveFileKey): number {
-  return compareIds(a.taskId, b.taskId) || LIVE_FILE_NAMES.indexOf(a.file) - LIVE_FILE_NAMES.indexOf(b.file);
-}
-
 /** How old what the mirrors show may be: since the last visit, or since visits fail. */
 function lagOf({ state, error, polledAt }: JobRow): number | null {
   if (polledAt === null || state === 'ended' || state === 'settled') return null;
   return Math.max(0, Date.now() - Math.min(polledAt, error?.since ?? polledAt));
-}
-
-function syncReport(pass: ResultSyncRow | undefined) {
-  if (pass === undefined) return null;
-  const { jobId: _, ...rest } = pass;
-  return { ...rest, bytesPerSecond: Math.round(bytesPerSecond(pass)) };
 }
 
 /** Of the temporary key only that there is one. */
@@ -96,20 +86,9 @@ function leaseReport(lease: LeaseRow | undefined) {
 }
 
 function fileReport(mirrorDirectory: string, row: LiveFileRow) {
-  const { inexact } = row;
-  return {
-    taskId: row.taskId,
-    file: row.file,
-    path: path.resolve(mirrorPath(mirrorDirectory, row.jobId, row)),
-    bytes: row.position,
-    generation: row.generation,
-    exact: inexact.length === 0,
-    inexactBytes: inexact.reduce((sum, { length }) => sum + length, 0),
-    verified: row.verified !== null && row.verified === row.position,
-    grownAt: row.grownAt,
-    mismatches: row.mismatches,
-    error: row.error,
-  };
+  const { taskId, file, ...shown } = shownLiveFile(row);
+  const mirror = path.resolve(mirrorPath(mirrorDirectory, row.jobId, row));
+  return { taskId, file, path: mirror, ...shown, mismatches: row.mismatches };
 }
 
 const DAY_MS = 86_400_000;

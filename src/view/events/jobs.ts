@@ -1,8 +1,9 @@
 /** The jobs as the page shows them, in few queries for all of them. */
-import { compareIds, type JobId, LIVE_FILE_NAMES } from '../../job.ts';
+import type { JobId } from '../../job.ts';
 import { phaseOf } from '../../job-information.ts';
-import { bytesPerSecond } from '../../store/results.ts';
-import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts, ResultSyncRow } from '../../store/rows.ts';
+import { byTaskAndFile, inexactBytesOf, shownLiveFile } from '../../store/live-files.ts';
+import { shownSync } from '../../store/results.ts';
+import type { JobInformationRow, JobRow, LiveFileRow, ResultCounts } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { LiveSums } from '../../store/totals.ts';
 import type { FileState, JobDetail, JobSummary } from '../contract/events.ts';
@@ -69,14 +70,13 @@ export class JobsView {
       submitTime: submitTime?.text ?? null,
       startTime: startTime?.text ?? null,
       endTime: endTime?.text ?? null,
-      lastLook: lookOf(store.resultSyncs.get(jobId)),
+      lastLook: shownSync(store.resultSyncs.get(jobId)),
     };
   }
 
   files(jobId: JobId): FileState[] {
     const rows = this.#store().liveFiles.ofJob(jobId);
-    const order = (row: LiveFileRow) => LIVE_FILE_NAMES.indexOf(row.file);
-    return rows.sort((a, b) => compareIds(a.taskId, b.taskId) || order(a) - order(b)).map(stateOf);
+    return rows.sort(byTaskAndFile).map((row) => ({ ...shownLiveFile(row), version: `g${row.generation}` }));
   }
 
   #summaryOf(job: JobRow, { live, told, counts, isLooking }: Known): JobSummary {
@@ -121,26 +121,6 @@ function sumsOf(rows: readonly LiveFileRow[]): LiveSums {
     bytes: rows.reduce((sum, { position }) => sum + position, 0),
     failing: failing.length,
     error: failing[0]?.error ?? null,
-    inexactBytes: rows.reduce((sum, row) => sum + inexactOf(row), 0),
+    inexactBytes: rows.reduce((sum, row) => sum + inexactBytesOf(row), 0),
   };
-}
-
-const inexactOf = ({ inexact }: LiveFileRow) => inexact.reduce((sum, { length }) => sum + length, 0);
-
-function stateOf(row: LiveFileRow): FileState {
-  const { taskId, file, generation, position, verified, grownAt, error } = row;
-  const inexactBytes = inexactOf(row);
-  return {
-    ...{ taskId, file, generation, grownAt, error, inexactBytes },
-    version: `g${generation}`,
-    bytes: position,
-    exact: inexactBytes === 0,
-    verified: verified === position,
-  };
-}
-
-function lookOf(row: ResultSyncRow | undefined): JobDetail['lastLook'] {
-  if (row === undefined) return null;
-  const { jobId: _, ...look } = row;
-  return { ...look, bytesPerSecond: Math.round(bytesPerSecond(row)) };
 }
