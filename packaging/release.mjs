@@ -26,6 +26,8 @@ const isDryRun = process.argv.includes('--dry-run');
 
 const say = (text) => writeSync(1, `${text}\n`);
 const git = (...args) => read('git', args).trim();
+/** Whatever is committed meanwhile. */
+const commit = git('rev-parse', 'HEAD');
 
 const place = mkdtempSync(path.join(os.tmpdir(), 'jobtail-release-'));
 try {
@@ -69,9 +71,9 @@ function hasSection(changes) {
 /** A clone of the commit with its packages. */
 function build(name) {
   const clone = path.join(place, name);
-  say(`building ${git('rev-parse', '--short', 'HEAD')} in ${clone}`);
+  say(`building ${commit} in ${clone}`);
   run('git', ['clone', '--quiet', '--no-hardlinks', root, clone]);
-  run('git', ['checkout', '--quiet', git('rev-parse', 'HEAD')], { cwd: clone });
+  run('git', ['checkout', '--quiet', commit], { cwd: clone });
   run('npm', ['run', '--silent', 'package'], { cwd: clone });
   return clone;
 }
@@ -91,6 +93,6 @@ function release(clone) {
     cpSync(path.join(clone, 'packages', file), path.join(output, file));
   }
   cpSync(path.join(clone, 'packages', 'SHA256SUMS'), path.join(output, 'SHA256SUMS'));
-  run('git', ['tag', '--annotate', tag, '--message', `jobtail ${version}`]);
+  run('git', ['tag', '--annotate', tag, '--message', `jobtail ${version}`, commit]);
   say(`the tag ${tag} is set, the files are in ${output}: upload both`);
 }
