@@ -16,6 +16,8 @@ export interface MischiefParts {
   readonly random: (below: number) => number;
   /** The jobs that are to be followed. */
   readonly watched: Set<string>;
+  /** The commands that end a job and go on, by the job. No other command is given for it until they have ended. */
+  readonly ending: Map<string, Promise<void>>;
   /** What ends each harm that goes on, by what it was done to. */
   readonly mend: Map<string, () => Promise<void> | void>;
 }
@@ -102,10 +104,10 @@ export const MISCHIEFS: readonly Mischief[] = [
   {
     name: 'watch',
     weight: 2,
-    run: async ({ fleet, random, watched, mend }) => {
+    run: async ({ fleet, random, watched, ending, mend }) => {
       const agent = pick(reachableOf(fleet, mend), random);
       if (agent === undefined) return undefined;
-      const others = fleet.jobs.filter(({ jobId }) => !watched.has(jobId));
+      const others = fleet.jobs.filter(({ jobId }) => !watched.has(jobId) && !ending.has(jobId));
       const isNew = others.length === 0 || (fleet.jobs.length < MOST_JOBS && random(2) === 0);
       const job = isNew ? await fleet.submit() : (pick(others, random) ?? (await fleet.submit()));
       const { code, stderr } = await agent.command(...watchWords(job));
@@ -116,13 +118,16 @@ export const MISCHIEFS: readonly Mischief[] = [
   {
     name: 'unwatch',
     weight: 1,
-    run: async ({ fleet, random, watched, mend }) => {
+    run: async ({ fleet, random, watched, ending, mend }) => {
       const agent = pick(reachableOf(fleet, mend), random);
       const jobId = pick([...watched], random);
       if (agent === undefined || jobId === undefined || watched.size < 5) return undefined;
-      // Whether it is answered while its owner is dead, nobody waits for here: the order stands.
+      // Its owner may be dead: the rounds go on before it ends.
       watched.delete(jobId);
-      void agent.command('unwatch', jobId);
+      ending.set(
+        jobId,
+        endJob(agent, jobId).finally(() => ending.delete(jobId)),
+      );
       return `${jobId} by ${agent.name}`;
     },
   },
@@ -136,6 +141,15 @@ export const MISCHIEFS: readonly Mischief[] = [
     },
   },
 ];
+
+/** As a person does it: a command that a later harm broke off is given once more. */
+async function endJob(agent: FleetAgent, jobId: string): Promise<void> {
+  for (;;) {
+    const { code, stderr } = await agent.command('unwatch', jobId);
+    // Its database may have been away when the order was given, or after it was.
+    if (code === 0 || stderr.includes('is not watched')) return;
+  }
+}
 
 /** Those that nothing was done to. */
 const runningOf = (fleet: Fleet, mend: MischiefParts['mend']): FleetAgent[] =>

@@ -30,6 +30,7 @@ it(`${ROUNDS} rounds of mischief (JOBTAIL_SEED=${SEED})`, {
     fleet,
     random,
     watched: new Set(fleet.jobs.map(({ jobId }) => jobId)),
+    ending: new Map(),
     mend: new Map(),
   };
   const done: string[] = [];
@@ -55,11 +56,17 @@ it(`${ROUNDS} rounds of mischief (JOBTAIL_SEED=${SEED})`, {
 });
 
 /** All that is to be followed has an owner and is equal; nothing else is owned. */
-async function expectPeace({ fleet, watched }: MischiefParts): Promise<void> {
-  await until('each job to have an owner, and no other', async () => {
+async function expectPeace({ fleet, watched, ending }: MischiefParts): Promise<void> {
+  await Promise.all(ending.values());
+  const wrong = async () => {
     const owners = await fleet.owners();
-    return owners.size === watched.size && [...watched].every((jobId) => owners.has(jobId));
-  });
+    const without = [...watched].filter((jobId) => !owners.has(jobId));
+    const beyond = [...owners].filter(([jobId]) => !watched.has(jobId)).map((each) => each.join(' of '));
+    return [...without.map((jobId) => `${jobId} of none`), ...beyond];
+  };
+  await until('each job to have an owner, and no other', async () => (await wrong()).length === 0).catch(
+    async (error: Error) => expect.fail(`${error.message}: ${(await wrong()).join(', ')}`),
+  );
   for (const { program } of fleet.agents) expect(program.end).toBeUndefined();
   const jobs = fleet.jobs.filter(({ jobId }) => watched.has(jobId));
   const files = jobs.flatMap((job) => fleet.filesOf(job));
