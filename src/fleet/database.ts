@@ -170,7 +170,7 @@ const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
     'name the authority with sslrootcert= in the address',
   ],
 ];
-const USUAL_HINT = 'the agent goes on by itself when it is back; agent check looks at it';
+const USUAL_HINT = 'check it with agent check; the agent continues when it is back, a command must be run again';
 
 /** `where` names the database without secrets. */
 export function asFleetError(thrown: unknown, where: string, secrets: Secrets): JobtailError {
