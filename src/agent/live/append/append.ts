@@ -41,12 +41,12 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   await appendCertain(file, reading);
   if (reading.atEnd()) return 'current';
   if (reading instanceof EncodedReading) return yield* appendEncoded(file, reading, context);
-  const isFirstBlock = file.length - answer.offset < HALF_BLOCK_BYTES;
-  if (isFirstBlock || !(reading instanceof Utf8Reading))
+  // A block edge may have cut the character: a second reading, half a block apart, has it whole. It begins within the
+  // mirror: what it shows from behind the mirror may be what the service makes of a mark (docs/servers.md 1.4).
+  const secondOffset = await alignDown(file, answer.offset + HALF_BLOCK_BYTES);
+  if (secondOffset >= file.length || !(reading instanceof Utf8Reading))
     return yield* appendUndecodable(file, { ...answer, reading }, context);
-
-  // A block edge may have cut the character: a second reading, half a block apart, has it whole.
-  const second = answer.second ?? (yield await alignDown(file, answer.offset + HALF_BLOCK_BYTES));
+  const second = answer.second ?? (yield secondOffset);
   if (second === undefined) return 'absent';
   const other = new Utf8Reading(second.content);
   const found = await match(other, file, { from: second.offset, to: file.length });

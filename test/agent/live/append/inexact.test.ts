@@ -104,14 +104,20 @@ describe('undecodable bytes without raw bytes', () => {
     );
   });
 
-  test('are no characters because a service takes some of them for a mark of UTF-16, where it asks for them', async () => {
-    const bytes = Buffer.concat([Buffer.alloc(979, 'text '), Buffer.from('fffefffefffe', 'hex')]);
-    const { inexact } = await followInexact(bytes, { stream: true });
-    expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(
-      maskRegions(bytes.subarray(0, inexact.mirror.length), 0, inexact.regions),
-    );
-    expect(inexact.row?.generation).toBe(1);
-  });
+  test.each([509, 511, 512, 513, 979, 1_020, 1_024, 1_536])(
+    'are no characters because a service takes some of them for a mark of UTF-16, behind %i bytes',
+    async (length) => {
+      for (const undecodable of ['fffefffe', 'fffefffefffe', 'feff41', 'fffe410042']) {
+        const bytes = Buffer.concat([Buffer.alloc(length, 'text '), Buffer.from(undecodable, 'hex')]);
+        const { inexact, exact } = await followInexact(bytes, { stream: true });
+        expect(maskRegions(inexact.mirror, 0, inexact.regions)).toEqual(
+          maskRegions(bytes.subarray(0, inexact.mirror.length), 0, inexact.regions),
+        );
+        expect(inexact.row?.generation).toBe(1);
+        expect(exact).toMatchObject({ mirror: bytes, regions: [] });
+      }
+    },
+  );
 
   test('are not taken for others because a byte-order mark stands between them', async () => {
     const bytes = Buffer.from('41e282e282e282e282efbbbffeefbbbfefbbbfefbfbd41efbfbdefbfbd41', 'hex');
