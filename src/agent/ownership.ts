@@ -1,27 +1,29 @@
 /**
- * Which jobs of the store the agent follows, and whether it may still write what is below the mirror directory. Alone, it
- * owns all of them for ever. In a fleet it owns those whose lease it holds: another agent may have any job at another time.
+ * Which jobs of the store the agent follows, and whether it may write below the mirror directory. A single agent owns all
+ * jobs. In a fleet, an agent owns the jobs of its lease, and another agent may own any of them later.
  */
 import type { JobId } from '../job.ts';
-import type { LiveFileRow } from '../store/rows.ts';
+import type { LiveFileRow, WatchOrder } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
 
 export interface Ownership {
   owns(jobId: JobId): boolean;
-  /** Asked right before each write below the mirror directory. @throws JobtailError `superseded` */
+  /** Called right before each write below the mirror directory. @throws JobtailError `superseded` */
   requireLease(jobId: JobId): void;
   /**
-   * Resolves when the next owner of the job would go on from this row: asked before each step of a new generation, and at
-   * its end. Rejects with `superseded`, or with `fleet` if that cannot be found out now.
+   * Resolves when the next owner of the job would continue from this row: called before each step of a new generation, and
+   * after the last. Rejects with `superseded`, or with `fleet` if the database does not respond.
    */
   fence(row: LiveFileRow): Promise<void>;
   /**
-   * What distinguishes copies of this owner from those of others, for the name of a file: digits, of a greater number with
-   * each owner; null if nothing has to.
+   * Digits that distinguish the copies of this owner from those of other owners in file names; a greater number for each
+   * next owner. Null for a single agent.
    */
   copyMark(jobId: JobId): string | null;
 }
 
-/** Of an agent that shares its jobs with nobody. */
+/** The ownership of a single agent. */
 export const ALONE: Ownership = {
   owns: () => true,
   requireLease: () => {},
@@ -29,12 +31,63 @@ export const ALONE: Ownership = {
   copyMark: () => null,
 };
 
-/** The agent, for whoever says which jobs are its. */
+/** The agent, for the part of a fleet that assigns its jobs. */
 export interface Follower {
-  /** It owns these from now on, and they are in the store. */
+  /** Follows these jobs from now on; they are in the store. */
   take(jobIds: readonly JobId[]): void;
-  /** A job is, or may be, another's: resolves when nothing of it is written any more, and what was written is committed. */
+  /** Stops following a job that another agent may own; resolves when all that was written of it is committed. */
   release(jobId: JobId): Promise<void>;
-  /** The store was changed. */
+  /** Reads the changes of the store. */
   refresh(): void;
+}
+
+/** All jobs that are or were followed: those of the store, or of a whole fleet. */
+export interface JobRegister {
+  /** All jobs that were ever ordered. */
+  known(): Promise<ReadonlySet<JobId>>;
+  /** The settled jobs, with the start time that the middleware reported for them, if it did. */
+  settled(): Promise<ReadonlyMap<JobId, string | null>>;
+  /** Follows the settled ones of these jobs again. */
+  resume(jobs: readonly JobId[]): Promise<void>;
+  /**
+   * Orders the first of these, so that at most `max` jobs are followed by the rule for jobs of the user; returns how
+   * many it ordered.
+   */
+  follow(orders: readonly WatchOrder[], max: number): Promise<number>;
+}
+
+/** The jobs of one agent. */
+export class StoreRegister implements JobRegister {
+  readonly #store: Store;
+  readonly #clock: Pick<Clock, 'now'>;
+
+  constructor(store: Store, clock: Pick<Clock, 'now'>) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async known(): Promise<ReadonlySet<JobId>> {
+    return this.#store.jobs.known();
+  }
+
+  async settled(): Promise<ReadonlyMap<JobId, string | null>> {
+    const { jobs, jobInformation } = this.#store;
+    const startOf = (jobId: JobId) => jobInformation.get(jobId)?.information.startTime?.text ?? null;
+    return new Map(jobs.settled().map((jobId) => [jobId, startOf(jobId)]));
+  }
+
+  async resume(jobs: readonly JobId[]): Promise<void> {
+    this.#store.transaction(() => {
+      for (const jobId of jobs) this.#store.jobs.resume(jobId);
+    });
+  }
+
+  async follow(orders: readonly WatchOrder[], max: number): Promise<number> {
+    const { jobs } = this.#store;
+    const taken = orders.slice(0, Math.max(0, max - jobs.followedByRule()));
+    this.#store.transaction(() => {
+      for (const order of taken) jobs.watch(order, this.#clock.now());
+    });
+    return taken.length;
+  }
 }

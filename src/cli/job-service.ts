@@ -1,8 +1,7 @@
 /** The service that reports jobs, and the search for the tasks of one, for one command. */
 import { BatchLimit } from '../agent/poll/batch.ts';
 import type { JobService, Log } from '../agent/ports.ts';
-import { keepTold } from '../agent/tasks/found.ts';
-import { TaskSearch } from '../agent/tasks/task-search.ts';
+import { keepTold, TaskSearch } from '../agent/tasks/task-search.ts';
 import { type Config, tellsOfJobs } from '../config/config.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';

@@ -1,18 +1,17 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
 import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
-import type { JobRegister } from '../agent/job-register.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
 import { SIGHTING_TIMES, Sightings } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
-import { ALONE, type Ownership } from '../agent/ownership.ts';
+import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
 import type { CompletePassOptions } from '../agent/pass/complete-pass.ts';
 import { BatchLimit } from '../agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../agent/poll/poll.ts';
 import type { JobService, Log, Remote } from '../agent/ports.ts';
-import type { Refusals } from '../agent/results/listing/skipped-names.ts';
+import type { Refusals } from '../agent/results/listing.ts';
 import { Results } from '../agent/results/results.ts';
 import { ServerShare } from '../agent/server-share.ts';
 import type { Config } from '../config/config.ts';

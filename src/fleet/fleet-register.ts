@@ -1,6 +1,6 @@
 /** The jobs of a whole fleet, for the agent that looks which of them go on, and which others the user has. */
 
-import type { JobRegister } from '../agent/job-register.ts';
+import type { JobRegister } from '../agent/ownership.ts';
 import { asJobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';

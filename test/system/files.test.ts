@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { digestOf } from '../../src/agent/results/place/digest.ts';
+import { digestOf } from '../../src/agent/results/place/temporary-files.ts';
 import { AT_ONCE_BYTES, EXACT, fileCalls, writeAll } from '../../src/system/files.ts';
 import { directBy, JOB, ResultsPlace, Together } from '../agent/results/place.ts';
 import { temporaryDirectory } from '../support/temp-directory.ts';

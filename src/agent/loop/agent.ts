@@ -4,14 +4,13 @@ import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
 import type { Commits } from '../../store/store.ts';
 import { QueuedJobService, QueuedRemote } from '../calls.ts';
-import { type JobRegister, StoreRegister } from '../job-register.ts';
-import { ALONE, type Ownership } from '../ownership.ts';
+import { ALONE, type JobRegister, type Ownership, StoreRegister } from '../ownership.ts';
 import { RequestedPasses } from '../pass/job-end.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
-import { Failures, STATE } from './failure-log.ts';
 import { FollowedJob, type JobContext } from './followed-job.ts';
 import { JobLooks } from './job-looks.ts';
 import { Scheduler } from './scheduler.ts';
+import { Failures, STATE } from './visits.ts';
 
 export interface AgentOptions
   extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'isToldOfJobs' | 'onFollowed' | 'onOver'> {

@@ -11,18 +11,16 @@ import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, QueuedRemote } from '../calls.ts';
 import { wantsAnotherLook } from '../live/steps.ts';
-import { DELETED, isDeleted, saveDeleted } from '../pass/deleted-jobs.ts';
+import { DELETED, isDeleted, saveDeleted } from '../pass/complete-pass.ts';
 import type { RequestedPasses } from '../pass/job-end.ts';
 import { JobPolls, type Polled } from '../poll/poll.ts';
 import type { JobService } from '../ports.ts';
 import type { Results } from '../results/results.ts';
-import { DUE_TASKS, type DueTask, DueTasks } from './due-tasks.ts';
-import { STATE } from './failure-log.ts';
 import { JobSearch, type JobSearchContext } from './job-search.ts';
 import { Pace, restOf, withJitter } from './pace.ts';
-import type { Scheduler } from './scheduler.ts';
+import { DUE_TASKS, type DueTask, DueTasks, type Scheduler } from './scheduler.ts';
 import { Settling } from './settling.ts';
-import { Visits, type VisitsContext } from './visits.ts';
+import { STATE, Visits, type VisitsContext } from './visits.ts';
 
 /** What all jobs share. */
 export interface JobContext extends VisitsContext, JobSearchContext {

@@ -12,12 +12,12 @@ import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type Commit, troubleFrom } from '../poll/poll.ts';
 import type { JobService, Log } from '../ports.ts';
-import { type FoundTasksOptions, keepTold } from '../tasks/found.ts';
-import { type Failures, STATE } from './failure-log.ts';
+import { type FoundTasksOptions, keepTold } from '../tasks/task-search.ts';
+import { type MineOptions, takeMine } from './configured-jobs.ts';
 import type { FollowedJob } from './followed-job.ts';
-import { type MineOptions, takeMine } from './mine.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
+import { type Failures, STATE } from './visits.ts';
 
 interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
   readonly service: JobService;

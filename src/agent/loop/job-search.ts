@@ -4,8 +4,8 @@ import { type Calls, QueuedRemote } from '../calls.ts';
 import type { PollContext } from '../poll/poll.ts';
 import type { Remote } from '../ports.ts';
 import { type LookEnd, TaskSearch, type TaskSearchOptions } from '../tasks/task-search.ts';
-import type { DueTasks } from './due-tasks.ts';
 import { withJitter } from './pace.ts';
+import type { DueTasks } from './scheduler.ts';
 
 export interface JobSearchContext {
   readonly poll: PollContext;

@@ -5,7 +5,7 @@
 import { type JobPhase, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
-import { DELETED } from '../pass/deleted-jobs.ts';
+import { DELETED } from '../pass/complete-pass.ts';
 
 /** Files are flushed after the state says that the job is over (docs/servers.md 10.3). */
 const FLUSH_MS = 60_000;

@@ -1,53 +1,53 @@
-/** Local files held against the bytes of a listed file while they arrive: it is downloaded once for all of them. */
+/** Compares local files with a listed file while its bytes arrive: one download serves all of them. */
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import { commonLength } from '../../bytes.ts';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import { inSlices } from '../../slices.ts';
-import type { Remote, Sink } from '../ports.ts';
+import type { Remote } from '../ports.ts';
 
 /**
- * equal: the local bytes are the remote ones, or the beginning of them (`remoteBytes` says how many there are).
- * different: the first byte that is not the same is at `at`. unproven: the raw bytes could not be had, see `reason`.
+ * equal: the local bytes are the beginning of the remote ones, or all `remoteBytes` of them. different: the first byte
+ * that differs is at `at`. unproven: the files could not be compared, see `reason`.
  */
 export type Proof =
   | { readonly outcome: 'equal'; readonly bytes: number; readonly remoteBytes: number }
   | { readonly outcome: 'different'; readonly bytes: number; readonly remoteBytes: number; readonly at: number }
   | { readonly outcome: 'unproven'; readonly bytes: number; readonly reason: string };
 
-/** Files that are kept open at a time; others that begin like the listed one are opened for each piece of it. */
-const MOST_OPEN = 256;
+/** Local files kept open at a time; further ones are opened anew for each piece of the listed file. */
+const MAX_OPEN = 256;
 
-/** What was seen of a local file before it is compared. */
-export interface Looked {
-  /** Its length in bytes, and its first bytes. Most files that differ do so there, and are not opened for that. */
+/** What was read of a local file before the comparison. */
+export interface LocalFile {
+  /** Its length, and its first bytes: most files that differ do so there, and are not opened. */
   readonly bytes: number;
   readonly head: Buffer;
 }
 
-/** One local file in a comparison. What says that it is equal is read while the listed file arrives. */
+/** One local file in a comparison. It is read again while the listed file arrives. */
 export class Comparison {
   readonly #file: string;
   readonly #head: Buffer | undefined;
-  /** The first difference ends the comparison: how long the listed file is does not matter then. */
+  /** Whether the first difference ends the comparison; the length of the listed file stays unknown then. */
   readonly untilDifferent: boolean;
   #handle: fs.FileHandle | undefined;
   #inode: number | undefined;
   /** The length of the local file. */
   bytes: number;
-  /** The first byte that is not the same. */
+  /** The offset of the first byte that differs. */
   differsAt: number | undefined;
-  /** Why it cannot be compared: it is no regular file. */
+  /** Why it cannot be compared. */
   reason: string | undefined;
-  /** Why it could not be read. */
+  /** The error with which reading it failed. */
   failure: JobtailError | undefined;
 
-  constructor(file: string, untilDifferent: boolean, looked?: Looked) {
+  constructor(file: string, untilDifferent: boolean, local?: LocalFile) {
     this.#file = file;
     this.untilDifferent = untilDifferent;
-    this.#head = looked?.head;
-    this.bytes = looked?.bytes ?? 0;
+    this.#head = local?.head;
+    this.bytes = local?.bytes ?? 0;
   }
 
   async open(): Promise<void> {
@@ -57,13 +57,13 @@ export class Comparison {
       return;
     }
     const { size, ino } = await this.#handle.stat();
-    // What was there and is gone is missed when it is read.
+    // A file that became shorter differs where reading it ends.
     this.bytes = Math.max(this.bytes, size);
     this.#inode ??= ino;
     if (ino !== this.#inode) this.reason = `${this.#file} was replaced while it was compared`;
   }
 
-  /** Compares the bytes that stand at `from`; whether more of them are wanted. */
+  /** Compares the bytes at `from`; returns whether it needs the following ones. */
   async take(bytes: Buffer, from: number): Promise<boolean> {
     try {
       if (from === 0 && this.#head !== undefined) this.#compare(this.#head.subarray(0, bytes.length), bytes, from);
@@ -72,14 +72,14 @@ export class Comparison {
       const local = Buffer.allocUnsafe(Math.min(bytes.length, Math.max(0, this.bytes - from)));
       const { bytesRead } = await this.#handle.read(local, 0, local.length, from);
       this.#compare(local.subarray(0, bytesRead), bytes, from);
-      // It was cut meanwhile.
+      // It was truncated meanwhile.
       if (bytesRead < local.length) this.differsAt ??= from + bytesRead;
     } catch (thrown) {
       this.failure = asJobtailError(thrown);
     }
-    const isWanted = this.isEqualSoFar && this.bytes > from + bytes.length;
-    if (!isWanted) await this.close();
-    return isWanted;
+    const needsMore = this.isEqualSoFar && this.bytes > from + bytes.length;
+    if (!needsMore) await this.close();
+    return needsMore;
   }
 
   get isEqualSoFar(): boolean {
@@ -89,6 +89,16 @@ export class Comparison {
   #compare(local: Buffer, bytes: Buffer, from: number): void {
     const common = commonLength(local, bytes);
     if (common < local.length) this.differsAt = from + common;
+  }
+
+  /** The result of a comparison that no failure cut short. */
+  proof(compared: Compared): Proof {
+    const { bytes, differsAt, reason } = this;
+    if (reason !== undefined) return { outcome: 'unproven', bytes, reason };
+    if ('refusal' in compared) return { outcome: 'unproven', bytes, reason: compared.refusal };
+    const { remoteBytes } = compared;
+    if (differsAt === undefined) return { outcome: 'equal', bytes, remoteBytes };
+    return { outcome: 'different', bytes, remoteBytes, at: differsAt };
   }
 
   async close(): Promise<void> {
@@ -104,23 +114,14 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
 }
 
-/** What came of the listed file, or why the service hands it out to nobody. */
+/** The bytes that arrived of the listed file, or why the service refuses to send it. */
 export type Compared = { readonly remoteBytes: number } | { readonly refusal: string };
 
-/** What a comparison that was not cut short by a failure proves. */
-export function proofOf({ bytes, differsAt, reason }: Comparison, compared: Compared): Proof {
-  if (reason !== undefined) return { outcome: 'unproven', bytes, reason };
-  if ('refusal' in compared) return { outcome: 'unproven', bytes, reason: compared.refusal };
-  const { remoteBytes } = compared;
-  if (differsAt === undefined) return { outcome: 'equal', bytes, remoteBytes };
-  return { outcome: 'different', bytes, remoteBytes, at: differsAt };
-}
-
-/** Ends a download of which no more is needed. */
+/** Ends a download when no comparison needs more of it. */
 class Enough extends Error {}
 
 /**
- * Holds local files against the file the service lists as `name`, in one download. What is wrong with one of them is
+ * Compares local files with the file that the service lists as `name`, in one download. The failure of a local file is
  * kept in its comparison; rejects if the service fails.
  */
 export async function compareWith(
@@ -129,24 +130,20 @@ export async function compareWith(
   { remote, jobId, signal }: DownloadOptions,
 ): Promise<Compared> {
   let remoteBytes = 0;
-  let wanting = comparisons;
+  let reading = comparisons;
   const compare = async (bytes: Buffer) => {
     const still: Comparison[] = [];
-    for await (const one of inSlices(wanting)) {
+    for await (const one of inSlices(reading)) {
       if (await one.take(bytes, remoteBytes)) still.push(one);
-      if (still.length > MOST_OPEN) await one.close();
+      if (still.length > MAX_OPEN) await one.close();
     }
-    wanting = still;
+    reading = still;
     remoteBytes += bytes.length;
     if (still.length === 0 && comparisons.every(isOver)) throw new Enough();
   };
   let taken: Promise<void> = Promise.resolve();
-  const sink: Sink = (bytes) => {
-    taken = compare(bytes);
-    return taken;
-  };
   try {
-    await remote.downloadFile(jobId, name, sink, signal);
+    await remote.downloadFile(jobId, name, (bytes) => (taken = compare(bytes)), signal);
     for (const one of comparisons) if (one.isEqualSoFar && one.bytes > remoteBytes) one.differsAt = remoteBytes;
   } catch (thrown) {
     if (!(thrown instanceof Enough)) {
@@ -166,7 +163,7 @@ function isOver({ differsAt, untilDifferent, isEqualSoFar }: Comparison): boolea
   return differsAt === undefined ? !isEqualSoFar : untilDifferent;
 }
 
-/** Undefined if a link, a pipe or the like stands in its place. */
+/** Opens a file to read it; undefined if it is a link, a pipe or the like. */
 async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await fs.open(file, flags).catch((error: NodeJS.ErrnoException) => {
@@ -179,4 +176,14 @@ async function openRegular(file: string): Promise<fs.FileHandle | undefined> {
 
 export function notRegular(file: string): string {
   return `${file} is no regular file, and is not followed`;
+}
+
+/** Compares a local file with the file the service lists as `name`. */
+export async function proveFile(file: string, name: string, options: DownloadOptions): Promise<Proof> {
+  const comparison = new Comparison(file, false);
+  await comparison.open();
+  const nothing = { remoteBytes: 0 };
+  const compared = comparison.reason === undefined ? await compareWith(name, [comparison], options) : nothing;
+  if (comparison.failure !== undefined) throw comparison.failure;
+  return comparison.proof(compared);
 }

@@ -1,11 +1,12 @@
 /**
- * One complete pass over a job: its live files to their end, proof by raw bytes, then all results: what is proven to be
- * a live file is not fetched with them. The interface names no state of a job (docs/interface.md 3), so the end is
- * where two polls in a row, with a pause, brought nothing. Of a job that is followed further, the first of them may be
- * one before this pass: that nothing came since its mirrors were proven is known.
+ * One complete pass over a job: it polls the live files to their end, proves them by their raw bytes, then syncs all
+ * results; a result proven to be a live file is not downloaded again. The interface names no state of a job
+ * (docs/interface.md 3), so a file ends where two polls in a row, with a pause, bring nothing. While the job is followed
+ * further, the verified mirrors stand for the first of the two.
  */
-import { EXIT, JobtailError } from '../../errors.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText, type LiveFileKey } from '../../job.ts';
+import type { JobInformation } from '../../job-information.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
@@ -14,31 +15,23 @@ import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports.ts';
 import type { Results, ResultsEnd } from '../results/results.ts';
-import type { LiveProof } from './candidate.ts';
-import { isDeleted } from './deleted-jobs.ts';
-import { proveMirrors } from './mirror-proofs.ts';
+import { type LiveProof, proveMirrors } from './mirror-proofs.ts';
 
-export interface CompletePassOptions {
-  readonly store: Store;
+export interface CompletePassOptions extends DeletedJobsOptions {
   readonly results: Results;
   readonly mirrorDirectory: string;
   readonly remote: Remote;
-  /** Reports the state of the job; null if there is no such service. */
-  readonly jobService: JobService | null;
-  readonly clock: Clock;
-  /** The pause before the second look. */
+  /** The pause before the second poll. */
   readonly pauseMs: number;
-  /** Nobody looks again after this pass. */
+  /** Whether the job is not polled again after this pass. */
   readonly isLast: boolean;
-  readonly signal: AbortSignal;
 }
 
-/** A live file that the pass could not bring to its end, or not prove. */
+/** A live file whose end the pass did not reach or could not prove. */
 export interface OpenEnd extends LiveFileKey {
   readonly reason: string;
 }
 
-/** What a complete pass found. */
 export interface PassSummary {
   readonly appended: number;
   readonly liveFiles: number;
@@ -47,22 +40,22 @@ export interface PassSummary {
   readonly results: ResultsEnd | null;
 }
 
-const MOST_POLLS = 12;
-const MOST_PROOFS = 3;
-/** A file that looks shorter has to look so for five seconds: as many polls as there are must not be over before. */
+const MAX_POLLS = 12;
+const MAX_PROOFS = 3;
+/** A truncation must persist for five seconds: all polls of a pass together take longer. */
 const WITNESS_PAUSE_MS = 1_000;
 
-/** Why a mirror that has nothing yet is not at its end. */
+/** Why an empty mirror is not at its end. */
 const UNFINISHED: Partial<Record<FollowEnd, string>> = {
   tail: 'it ends inside a character',
-  raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not to be had',
+  raw: 'it begins with bytes that are not UTF-8, and its raw bytes are not available',
   different: 'it goes on changing',
   unclear: 'it goes on changing',
 };
 
 /**
- * Rejects if the service is not to be had, and, once everything else is done, if this machine could not take a file: an
- * end without it would be none.
+ * Rejects if the service fails, and, after everything else is done, if this machine could not store a file: the pass is
+ * not complete without it.
  */
 export async function completePass(polls: JobPolls, options: CompletePassOptions): Promise<PassSummary> {
   const { store } = options;
@@ -74,8 +67,8 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   let polled = await pollToEnd(polls, options);
   let { appended } = polled;
   let openEnds = await proveAll(jobId, polled.ends, options);
-  // A file that grew or was rewritten during the pass gets another chance; one that goes on growing has no end yet.
-  for (let proofs = 1; openEnds.length > 0 && proofs < MOST_PROOFS; proofs++) {
+  // A file that grew or was rewritten during the pass is polled again; one that keeps growing has no end yet.
+  for (let proofs = 1; openEnds.length > 0 && proofs < MAX_PROOFS; proofs++) {
     polled = await pollToEnd(polls, options);
     appended += polled.appended;
     if (polled.appended === 0 && proofs > 1) break;
@@ -90,32 +83,29 @@ export async function completePass(polls: JobPolls, options: CompletePassOptions
   return { appended, liveFiles, verified: liveFiles - openEnds.length, openEnds, results };
 }
 
-/** A deleted job: its files stay as they are, and nothing of them can be compared any more. */
+/** The summary of a deleted job: its files stay as they are, and can no longer be compared. */
 function summaryOfDeleted(jobId: JobId, store: Store): PassSummary {
   const rows = store.liveFiles.ofJob(jobId);
   const open = rows.filter(({ verified, position }) => verified !== position);
-  const openEnds = open.map(({ taskId, file }) => ({
-    taskId,
-    file,
-    reason: 'the job was deleted before it was verified',
-  }));
+  const reason = 'the job was deleted before it was verified';
+  const openEnds = open.map(({ taskId, file }) => ({ taskId, file, reason }));
   return { appended: 0, liveFiles: rows.length, verified: rows.length - open.length, openEnds, results: null };
 }
 
 /**
- * Polls until two polls in a row brought nothing; the bytes appended, and how each file stands in the end. Without live
- * files there is nothing to wait for.
+ * Polls until two polls in a row bring nothing; not at all without live files. Returns the bytes appended, and the end
+ * and the error of each file.
  */
 async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise<Omit<Polled, 'refused'>> {
   const { store, remote, signal, clock, isLast } = options;
   const rows = store.liveFiles.ofJob(polls.jobId);
-  const mostPolls = rows.length === 0 ? 0 : MOST_POLLS;
+  const maxPolls = rows.length === 0 ? 0 : MAX_POLLS;
   const quietBefore = !isLast && rows.every(({ verified, position }) => verified === position) ? 1 : 0;
   let { pauseMs } = options;
   let appended = 0;
   let ends: Polled['ends'] = new Map();
   let errors: Polled['errors'] = new Map();
-  for (let count = 0, quiet = quietBefore; count < mostPolls && quiet < 2; count++) {
+  for (let count = 0, quiet = quietBefore; count < maxPolls && quiet < 2; count++) {
     if (count > 0) await sleep(clock, pauseMs, signal);
     const polled = await polls.poll({ remote, final: true, signal });
     if (polled.failure !== undefined) throw polled.failure;
@@ -129,8 +119,8 @@ async function pollToEnd(polls: JobPolls, options: CompletePassOptions): Promise
 }
 
 /**
- * Proves each mirror; what is proven is kept as `verified`, what is not is returned with the reason. Rejects if the
- * service is not to be had, and, once all others are kept, if a mirror could not be compared.
+ * Proves each mirror: saves a proven one as `verified`, and returns the others with the reason. Rejects if the service
+ * fails, and, after the others are saved, if a mirror could not be compared.
  */
 async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePassOptions): Promise<OpenEnd[]> {
   const { store, remote, mirrorDirectory, signal } = options;
@@ -140,7 +130,7 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   const owners = new Map(rows.map((row) => [row.listedName, keyText(row)]));
   const reasons = new Map(rows.map((row) => [row, reasonAgainst(row, ends.get(keyText(row)))]));
   const whole = rows.filter((row) => reasons.get(row) === undefined);
-  // A listed file that is proven to be another live file is not this one.
+  // A listed file that is the source of one live file is not the source of another.
   const mayBe = (name: string, row: LiveFileRow) => [undefined, keyText(row)].includes(owners.get(name));
   const found = await proveMirrors(whole, { remote, jobId, signal, mirrorDirectory, listed, mayBe });
   store.transaction(() => {
@@ -157,27 +147,66 @@ async function proveAll(jobId: JobId, ends: Polled['ends'], options: CompletePas
   });
 }
 
-/** Why a mirror cannot be whole, before its bytes are compared. */
+/** Why a mirror is not complete, judged before its bytes are compared; undefined if it may be. */
 function reasonAgainst({ error, inexact, position }: LiveFileRow, end: FollowEnd | undefined): string | undefined {
   if (error !== null) return error.message;
   if (position === 0 && end !== undefined && end in UNFINISHED) return UNFINISHED[end];
   const bytes = inexact.reduce((sum, { length }) => sum + length, 0);
-  return bytes === 0 ? undefined : `${bytes} bytes are not those of the file: the service hands out no raw bytes`;
+  return bytes === 0 ? undefined : `${bytes} bytes are substituted: the service sends no raw bytes of the file`;
 }
 
-/** Keeps what a proof says of a mirror; why it is open, if it is. */
+/** Saves the proof of a mirror; returns why the mirror is open, if it is. */
 function concluded(row: LiveFileRow, { proof, listedName }: LiveProof, store: Store): string | undefined {
   switch (proof.outcome) {
     case 'unproven':
       return proof.reason;
     case 'different':
-      // Nobody touched the mirror, so the file was rewritten before its last bytes: compare all of it next time. What a
-      // kill left behind the position was never promised, and the next poll mends it.
+      // The committed bytes are intact, so the remote file was rewritten before its last bytes: the next poll compares
+      // all of it. An uncommitted tail was never promised, and the next poll repairs it.
       if (proof.at < row.position) store.liveFiles.save({ ...row, inode: null, modifiedNs: null, verified: null });
-      return `byte ${proof.at} is not the one of ${listedName}`;
+      return `byte ${proof.at} differs from ${listedName}`;
     case 'equal':
-      if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more by now`;
+      if (proof.remoteBytes > proof.bytes) return `it has ${proof.remoteBytes - proof.bytes} bytes more meanwhile`;
       store.liveFiles.save({ ...row, verified: proof.bytes, listedName: listedName ?? row.listedName });
       return undefined;
   }
+}
+
+/**
+ * The job state of a deleted job. Its files are final: older copies that the service may still return from an archive of
+ * logs (docs/rest.md 3.6) must never replace them.
+ */
+export const DELETED = 'Deleted';
+
+export interface DeletedJobsOptions {
+  readonly store: Store;
+  /** Reports the states of jobs; null if there is no such service. */
+  readonly jobService: JobService | null;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+/** Requests the state of the job, unless the store has it as deleted. A refusal of the service decides nothing. */
+export async function isDeleted(jobId: JobId, options: DeletedJobsOptions): Promise<boolean> {
+  const { store, jobService, clock, signal } = options;
+  if (store.jobInformation.get(jobId)?.information.state === DELETED) return true;
+  if (jobService === null) return false;
+  try {
+    const information = await jobService.getJob(jobId, signal);
+    if (information.state !== DELETED) return false;
+    saveDeleted(information, store, clock);
+    return true;
+  } catch (thrown) {
+    if (signal.aborted) throw asJobtailError(thrown);
+    return false;
+  }
+}
+
+/** Saves that a job was deleted. */
+export function saveDeleted(information: JobInformation, store: Store, clock: Clock): void {
+  const now = clock.now();
+  const deleted = { ...information, state: DELETED };
+  store.transaction(() =>
+    store.jobInformation.save({ jobId: information.id, information: deleted, since: now, toldAt: now }),
+  );
 }

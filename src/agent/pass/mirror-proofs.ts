@@ -1,68 +1,82 @@
-/** The proof of all mirrors of a job at a time: each listed file is downloaded once, for all mirrors that it may be. */
+/** The proof of all mirrors of a job: each listed file is downloaded once, for all mirrors whose source it may be. */
+import fs from 'node:fs/promises';
 import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
+import { fileCalls } from '../../system/files.ts';
 import { namesThatMayBe } from '../live/append/listed-files.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
-import { Candidate, type LiveProof } from './candidate.ts';
-import { compareWith, type DownloadOptions } from './comparison.ts';
+import { HEAD_BYTES, headOf } from '../results/place/temporary-files.ts';
+import {
+  type Compared,
+  Comparison,
+  compareWith,
+  type DownloadOptions,
+  type LocalFile,
+  notRegular,
+  type Proof,
+} from './comparison.ts';
+
+export interface LiveProof {
+  readonly proof: Proof;
+  /** The listed name of its source; null if several listed files have the bytes of the mirror. */
+  readonly listedName: string | null;
+}
 
 export interface MirrorProofOptions extends DownloadOptions {
   readonly mirrorDirectory: string;
   readonly listed: readonly string[];
-  /** Whether a listed name that fits may be this live file, as far as is known without its bytes. */
+  /** Whether a listed name with a fitting end may be this live file, judged without its bytes. */
   readonly mayBe: (name: string, row: LiveFileRow) => boolean;
 }
 
-/** So many downloads in a row that fail: it is the service. */
-const MOST_FAILURES = 3;
+/** After so many failed downloads in a row, the failure is one of the service. */
+const MAX_FAILURES = 3;
 
 /**
- * Compares live mirrors of a job with the listed files that are their sources: of each the one that is known to be it, or
- * those whose beginning it is. A listed file is downloaded once, for all mirrors that it may be. In the order of `rows`;
- * what kept one mirror from being proven stands in its place. Rejects if the service is not to be had.
+ * Compares live mirrors of a job with the listed files that are their sources: with the one recorded as its source, or
+ * with all whose names have the same end. Returns the results in the order of `rows`; a failure that left one mirror
+ * unproven is its result. Rejects if the service fails.
  */
 export async function proveMirrors(
   rows: readonly LiveFileRow[],
   options: MirrorProofOptions,
 ): Promise<(LiveProof | JobtailError)[]> {
-  const candidates: Candidate[] = [];
-  for (const row of rows) candidates.push(await Candidate.of(row, mirrorPath(options.mirrorDirectory, row.jobId, row)));
+  const opened: (Candidate | LiveProof | JobtailError)[] = [];
+  for (const row of rows) opened.push(await openMirror(row, mirrorPath(options.mirrorDirectory, row.jobId, row)));
+  const candidates = opened.filter((one) => one instanceof Candidate);
   const groups = await groupsByName(candidates, options);
   let failuresInARow = 0;
   for await (const name of inSlices(groups.keys())) {
-    const wanting = (groups.get(name) ?? []).flat().filter((one) => one.wants(name) && options.mayBe(name, one.row));
-    const held = wanting.map((candidate) => ({ candidate, comparison: candidate.comparison() }));
-    if (held.length === 0) continue;
-    const comparisons = held.map(({ comparison }) => comparison);
+    const compared = (groups.get(name) ?? []).flat().filter((one) => one.needs(name) && options.mayBe(name, one.row));
+    const pairs = compared.map((candidate) => ({ candidate, comparison: candidate.comparison() }));
+    if (pairs.length === 0) continue;
+    const comparisons = pairs.map(({ comparison }) => comparison);
     try {
-      const compared = await compareWith(name, comparisons, options);
-      for (const { candidate, comparison } of held) candidate.found(name, comparison, compared);
+      const result = await compareWith(name, comparisons, options);
+      for (const { candidate, comparison } of pairs) candidate.compared(name, comparison, result);
       failuresInARow = 0;
     } catch (thrown) {
       const error = asJobtailError(thrown);
       const { ofOneFile } = error.policy;
       failuresInARow += 1;
-      if (ofOneFile === 'no' || (ofOneFile === 'perhaps' && failuresInARow === MOST_FAILURES)) throw error;
-      for (const { candidate } of held) candidate.failed(error);
+      if (ofOneFile === 'no' || (ofOneFile === 'perhaps' && failuresInARow === MAX_FAILURES)) throw error;
+      for (const { candidate } of pairs) candidate.failed(error);
     }
   }
-  return candidates.map((candidate) => candidate.outcome());
+  return opened.map((one) => (one instanceof Candidate ? one.outcome() : one));
 }
 
-/** The mirrors that each listed name may be by its end; a mirror is told of what is known of its source. */
+/** Groups the mirrors by the listed names that they may be by their ends, in the order of the listing. */
 async function groupsByName(
   candidates: readonly Candidate[],
-  { listed, mayBe }: Pick<MirrorProofOptions, 'listed' | 'mayBe'>,
+  { listed, mayBe }: MirrorProofOptions,
 ): Promise<Map<string, Candidate[][]>> {
   const byPath = new Map<string, Candidate[]>();
   for (const candidate of candidates) {
     const relativePath = candidate.row.relativePath ?? '';
-    const group = byPath.get(relativePath) ?? [];
-    group.push(candidate);
-    byPath.set(relativePath, group);
+    byPath.set(relativePath, [...(byPath.get(relativePath) ?? []), candidate]);
   }
-  // In the order of the listing.
   const byName = new Map<string, Candidate[][]>(listed.map((name) => [name, []]));
   for (const [relativePath, group] of byPath) {
     const names = new Set(await namesThatMayBe(listed, relativePath));
@@ -70,4 +84,101 @@ async function groupsByName(
     for (const candidate of group) candidate.fits(names, mayBe);
   }
   return byName;
+}
+
+/** The mirror at `file`, to be compared; its result if that does not depend on the listed files. */
+async function openMirror(row: LiveFileRow, file: string): Promise<Candidate | LiveProof | JobtailError> {
+  try {
+    const bytes = await lengthOf(file);
+    if (bytes < row.position && row.rotation === null)
+      return unproven(bytes, `${row.position - bytes} of its bytes are gone: ${row.position} were mirrored`);
+    if (bytes === 0) return { proof: { outcome: 'equal', bytes, remoteBytes: 0 }, listedName: null };
+    const head = await headOf(fileCalls(true), file, HEAD_BYTES);
+    return head === undefined ? unproven(bytes, notRegular(file)) : new Candidate(row, file, { bytes, head });
+  } catch (thrown) {
+    return asJobtailError(thrown);
+  }
+}
+
+/** One mirror, and what the comparisons with listed files have proven of it so far. */
+class Candidate {
+  readonly row: LiveFileRow;
+  readonly #file: string;
+  readonly #local: LocalFile;
+  /** Its source, if that is recorded and listed. */
+  #source: string | undefined;
+  /** Whether at most one listed file may be it. */
+  #isOnly = false;
+  #first: LiveProof | undefined;
+  #equal: LiveProof | undefined;
+  /** Equal to its last byte. */
+  #whole: LiveProof | undefined;
+  #equals = 0;
+  #failure: JobtailError | undefined;
+
+  constructor(row: LiveFileRow, file: string, local: LocalFile) {
+    this.row = row;
+    this.#file = file;
+    this.#local = local;
+  }
+
+  /** Takes in the listed names with the same end as its path. */
+  fits(names: ReadonlySet<string>, mayBe: MirrorProofOptions['mayBe']): void {
+    const { listedName } = this.row;
+    if (listedName !== null && names.has(listedName) && mayBe(listedName, this.row)) this.#source = listedName;
+    this.#isOnly = names.size === 1 || this.#source !== undefined;
+  }
+
+  /** Whether a fitting name can still change the result: not after two equal files, one of them whole. */
+  needs(name: string): boolean {
+    if (this.#whole !== undefined && this.#equals > 1) return false;
+    return this.#source === undefined || this.#source === name;
+  }
+
+  comparison(): Comparison {
+    return new Comparison(this.#file, !this.#isOnly, this.#local);
+  }
+
+  /** Takes in the result of its comparison with a listed file. */
+  compared(listedName: string, comparison: Comparison, result: Compared): void {
+    if (comparison.failure !== undefined) {
+      this.failed(comparison.failure);
+      return;
+    }
+    const proof = comparison.proof(result);
+    const found = { proof, listedName };
+    this.#first ??= found;
+    if (proof.outcome !== 'equal') return;
+    this.#equals += 1;
+    this.#equal ??= found;
+    if (proof.remoteBytes === proof.bytes) this.#whole ??= found;
+  }
+
+  /** Takes in that its comparison with a listed file failed. */
+  failed(failure: JobtailError): void {
+    this.#failure ??= failure;
+  }
+
+  /** The proof, or the failure that left it open. */
+  outcome(): LiveProof | JobtailError {
+    if (this.#failure !== undefined && this.#whole === undefined) return this.#failure;
+    // Where several files begin like the mirror, one that also ends like it is the best proof.
+    const best = this.#whole ?? this.#equal;
+    if (best === undefined) return this.#first ?? unproven(this.#local.bytes, 'the service lists no file that fits');
+    return this.#failure === undefined && this.#equals === 1 ? best : { ...best, listedName: null };
+  }
+}
+
+function unproven(bytes: number, reason: string): LiveProof {
+  return { proof: { outcome: 'unproven', bytes, reason }, listedName: null };
+}
+
+/** The length of a file; 0 if there is none. */
+async function lengthOf(file: string): Promise<number> {
+  try {
+    return (await fs.lstat(file)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0;
+    throw error;
+  }
 }

@@ -1,4 +1,8 @@
-/** One live file on its way through a poll: what it asks, what it is told, and how it ends. */
+/**
+ * One live file in a poll: its requests, their responses, and how it ends. Of a quiet file, the same response to the same
+ * request means the same as last time, as long as its mirror is as the agent left it: no mirror is opened then, and
+ * nothing is compared.
+ */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
@@ -8,11 +12,11 @@ import { follow } from '../live/follow.ts';
 import type { FileMemory, QuietPoll } from '../live/memory.ts';
 import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';
 import { openLiveFile } from '../live/mirror/open-live-file.ts';
+import type { OpenMirrors } from '../live/mirror/open-mirrors.ts';
 import type { FollowContext, FollowEnd } from '../live/steps.ts';
 import { type Exchange, isUnfinished, stuckError } from '../live/stuck.ts';
 import type { Follow, Part, PartRequest } from '../ports.ts';
 import type { Batch } from './batch.ts';
-import { lastQuietPoll, quietPoll, saysTheSame } from './quiet-files.ts';
 
 /** What live files are polled with, whichever job they are of. */
 export interface FilePollContext extends Omit<FollowContext, 'final' | 'hasWholeFiles' | 'signal'> {
@@ -116,7 +120,7 @@ export class FilePoll {
       const isTooLong = part?.isBeginning === true && this.#exchanges.length === 1;
       if (error !== undefined && !isTooLong) throw error;
       if (this.#quiet === undefined) await this.#advance(part);
-      else if (await saysTheSame(this.#quiet, part, this.row)) this.#repeat(this.#quiet);
+      else if (await isSame(this.#quiet, part, this.row)) this.#repeat(this.#quiet);
       else await this.#wake(this.#quiet, part);
     });
   }
@@ -222,4 +226,35 @@ export class FilePoll {
     this.#error = await stuckError(end, this.#exchanges);
     this.#end = undefined;
   }
+}
+
+/** The response of a quiet poll is kept up to this length. */
+const MAX_TEXT_BYTES = 4 * 1024;
+
+/** The last poll of the file, if it was quiet and the mirror is as it was then. */
+async function lastQuietPoll(
+  row: LiveFileRow,
+  { quiet }: FileMemory,
+  mirrors: OpenMirrors,
+): Promise<QuietPoll | undefined> {
+  if (quiet === undefined || row.rotation !== null || row.inexact.length > 0) return undefined;
+  return (await mirrors.isAsLeft(row)) ? quiet : undefined;
+}
+
+/** What is kept of a poll of one request that changed nothing; undefined if its response is too long. */
+async function quietPoll({ offset, part }: Exchange, end: QuietPoll['end']): Promise<QuietPoll | undefined> {
+  if ((part?.content.length ?? 0) > MAX_TEXT_BYTES) return undefined;
+  return { offset, text: await textOf(part), end };
+}
+
+/** Whether a part is that of the quiet poll before. */
+async function isSame(quiet: QuietPoll, part: Part | undefined, row: LiveFileRow): Promise<boolean> {
+  if (part === undefined) return quiet.text === null;
+  if (part.isBeginning) return false;
+  if (part.content.length !== quiet.text?.length || part.relativePath !== row.relativePath) return false;
+  return (await textOf(part)) === quiet.text;
+}
+
+async function textOf(part: Part | undefined): Promise<string | null> {
+  return part === undefined ? null : (await part.content.read(0, part.content.length)).toString('latin1');
 }

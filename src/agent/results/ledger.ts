@@ -1,19 +1,17 @@
 /**
  * The ledger of one sync of a job's results: rows are saved many at a time, and only after the names of their files are
- * safely in their directories.
+ * safely in their directories. With it, the dates of the listing, and the progress that `status` shows.
  */
 import path from 'node:path';
 import { type JobId, keyText } from '../../job.ts';
 import { printable } from '../../printable.ts';
 import { inSlices } from '../../slices.ts';
 import type { UnkeptNames } from '../../store/results.ts';
-import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
+import type { LiveFileRow, ResultRow, ResultSyncRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
-import type { Clock } from '../../system/clock.ts';
+import { type Clock, sleep } from '../../system/clock.ts';
 import { flushAll } from '../../system/directories.ts';
 import type { FileDigest } from '../../system/files.ts';
-import { NO_STAMP, type Stamps } from './listing/stamps.ts';
-import type { Progress } from './progress.ts';
 
 /** Of one transaction, and so many are not kept waiting. */
 const MANY_ROWS = 500;
@@ -173,3 +171,128 @@ export class Ledger {
 }
 
 const longer = (intervalMs: number) => Math.min(LONGEST_INTERVAL_MS, intervalMs * 2);
+
+/** The date of a result in the listing, and whether the download proved it. */
+type Stamped = Pick<ResultRow, 'stamp' | 'stampProven'>;
+
+export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
+
+/** Minimum time from a listing to the downloads whose dates it proves. */
+const MIN_APART_MS = 2_000;
+
+/**
+ * The dates of change in one listing, where it has them (docs/rest.md 3.3). A file whose date is the same before and after
+ * a download is not downloaded again. Dates have whole seconds, so a download begins two seconds after its listing: a
+ * change in between has another date, which the next listing shows. The date is saved with the content, and its proof is
+ * withdrawn before the next download begins: after a kill, no date belongs to other content than is here.
+ */
+export class Stamps {
+  readonly #listed: ReadonlyMap<string, string>;
+  readonly #clock: Clock;
+  readonly #listedAt: number;
+  #areApart = false;
+
+  /** To be called when the listing has arrived. */
+  constructor(listed: ReadonlyMap<string, string> | undefined, clock: Clock) {
+    this.#listed = listed ?? new Map();
+    this.#clock = clock;
+    this.#listedAt = clock.monotonic();
+  }
+
+  /** Whether a download would bring the same content again. */
+  spares({ name, state, stamp, stampProven }: ResultRow): boolean {
+    const isWhole = state === 'synced' || state === 'in-flux';
+    return isWhole && stampProven && stamp !== null && stamp === this.#listed.get(name);
+  }
+
+  /** Waits until the dates of these files prove a download; does not wait for files without dates. */
+  async keepApart(rows: readonly Pick<ResultRow, 'name'>[], signal: AbortSignal): Promise<void> {
+    if (!rows.some(({ name }) => this.#listed.has(name))) return;
+    const waitMs = this.#listedAt + MIN_APART_MS - this.#clock.monotonic();
+    if (waitMs > 0) await sleep(this.#clock, waitMs, signal);
+    this.#areApart = true;
+  }
+
+  /** The date to save with a downloaded file. */
+  fetched(name: string): Stamped {
+    const stamp = this.#listed.get(name) ?? null;
+    return { stamp, stampProven: stamp !== null && this.#areApart };
+  }
+}
+
+export interface ProgressOptions {
+  readonly store: Store;
+  readonly jobId: JobId;
+  readonly clock: Clock;
+  /** Why direct transfers failed in the sync before. */
+  readonly fallback: string | null;
+  readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
+}
+
+/** How the sync of one file ended. */
+type Outcome = 'changed' | 'same' | 'linked' | 'failed' | 'left-out';
+
+const SAVED_EVERY_MS = 1_000;
+
+/** The progress of one sync: reported, and saved for `status`. */
+export class Progress {
+  /** Files downloaded, those of them that are new or changed, and files that failed. */
+  readonly tally = { fetched: 0, changed: 0, failed: 0 };
+  readonly #options: ProgressOptions;
+  #row: ResultSyncRow;
+  #savedAt = 0;
+
+  constructor(options: ProgressOptions) {
+    this.#options = options;
+    const { jobId, clock, fallback } = options;
+    const now = clock.now();
+    const nothing = { wanted: 0, wantedBytes: null, done: 0, bytes: 0, way: null };
+    this.#row = { jobId, startedAt: now, updatedAt: now, endedAt: null, ...nothing, fallback };
+  }
+
+  /** Takes in how many files are to be downloaded or linked, and their sizes; null for an unknown size. */
+  begin(wanted: number, sizes: readonly (number | null)[]): void {
+    const wantedBytes = sizes.reduce<number | null>(
+      (sum, size) => (sum === null || size === null ? null : sum + size),
+      0,
+    );
+    this.#change({ wanted, wantedBytes });
+  }
+
+  get bytes(): number {
+    return this.#row.bytes;
+  }
+
+  /** Takes in bytes that arrived, and the kind of transfer. */
+  arrived(bytes: number, way: string): void {
+    this.#change({ bytes: this.#row.bytes + bytes, way });
+  }
+
+  /** Takes in how a file ended. */
+  done(outcome: Outcome): void {
+    if (outcome === 'changed' || outcome === 'same') this.tally.fetched += 1;
+    if (outcome === 'changed' || outcome === 'failed') this.tally[outcome] += 1;
+    this.#change({ done: this.#row.done + 1 });
+  }
+
+  /** Takes in why direct transfers are replaced by downloads from the service; null if they work. */
+  fallback(reason: string | null): void {
+    this.#change({ fallback: reason });
+  }
+
+  end(): void {
+    this.#savedAt = 0;
+    this.#change({ endedAt: this.#options.clock.now() });
+  }
+
+  #change(changes: Partial<ResultSyncRow>): void {
+    const { store, clock, onProgress } = this.#options;
+    const updatedAt = clock.now();
+    this.#row = { ...this.#row, ...changes, updatedAt };
+    onProgress?.(this.#row);
+    // A sync with nothing due keeps the row of the last one that had something.
+    if (this.#row.wanted === 0 || (this.#savedAt !== 0 && updatedAt - this.#savedAt < SAVED_EVERY_MS)) return;
+    this.#savedAt = updatedAt;
+    store.transaction(() => store.resultSyncs.save(this.#row));
+  }
+}

@@ -7,10 +7,8 @@ import { keyText } from '../../job.ts';
 import { partsOf } from '../../path-parts.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../store/rows.ts';
-import type { Ledger } from './ledger.ts';
-import type { Judge } from './listing/selection.ts';
-import { type Refusals, SkippedNames } from './listing/skipped-names.ts';
-import { NO_STAMP, type Stamps } from './listing/stamps.ts';
+import { type Ledger, NO_STAMP, type Stamps } from './ledger.ts';
+import { type Judge, type Refusals, SkippedNames } from './listing.ts';
 import type { LiveLinks } from './place/live-links.ts';
 
 /** A result that is to be fetched. Little is kept of each, for there may be many. */

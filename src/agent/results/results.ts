@@ -17,18 +17,13 @@ import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
 import type { Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
-import { type DownloadLimits, Hangs } from './download/by-service.ts';
-import { Downloads } from './download/downloads.ts';
-import { Ledger } from './ledger.ts';
-import { ignoresCase, judgeOf } from './listing/selection.ts';
-import type { Refusals } from './listing/skipped-names.ts';
-import { Stamps } from './listing/stamps.ts';
-import { digestOf } from './place/digest.ts';
+import { type DownloadLimits, Downloads, Hangs } from './download/downloads.ts';
+import { Ledger, Progress, Stamps } from './ledger.ts';
+import { ignoresCase, judgeOf, type Refusals } from './listing.ts';
 import { LiveLinks } from './place/live-links.ts';
 import { type DownloadKind, Placement } from './place/place-files.ts';
-import { clearPartials } from './place/temporary-files.ts';
+import { clearPartials, digestOf } from './place/temporary-files.ts';
 import { DueResult, distinct, planSync } from './plan.ts';
-import { Progress } from './progress.ts';
 
 /** What the configuration says of results. */
 export interface ResultRules extends Patterns {

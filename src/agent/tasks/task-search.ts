@@ -1,15 +1,26 @@
 /**
- * The search for the tasks of one job by the file-transfer service alone. It is asked again, rarer and rarer, for a task
- * without a file yet does not show; and at once when the listing names other specifications.
+ * The search for the tasks of one job by the file-transfer service alone. A task without a file is not visible yet, so
+ * the search is repeated with growing pauses, and at once when the listing names other specifications. Tasks that were
+ * found are saved, and never removed.
  */
-import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
-import type { TaskSearchRow } from '../../store/rows.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { compareIds, type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
+import { countOf } from '../../numbers.ts';
+import type { FoundBy, TaskSearchRow } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import type { HabitStore } from '../live/text/encoding.ts';
-import type { Remote } from '../ports.ts';
-import { type Clues, candidatesOf, shiftBetween, specificationsIn } from './candidates.ts';
-import { type FoundTasksOptions, keepFound } from './found.ts';
-import { mostCandidates, type Probed, probe, strangersFail } from './probe.ts';
+import type { Log, Remote } from '../ports.ts';
+import {
+  type Clues,
+  candidatesOf,
+  mostCandidates,
+  type Probed,
+  probe,
+  shiftBetween,
+  specificationsIn,
+  strangersFail,
+} from './probe.ts';
 
 export interface TaskSearchOptions extends FoundTasksOptions {
   readonly clock: Clock;
@@ -174,6 +185,66 @@ const adviceFor = (reason: string, isToldOfJobs: boolean) =>
 const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
 function shiftOf(habits: HabitStore): bigint | undefined {
-  const text = habits.get(SHIFT_HABIT);
-  return text === undefined ? undefined : BigInt(text);
+  const shift = habits.get(SHIFT_HABIT);
+  return shift === undefined ? undefined : BigInt(shift);
+}
+
+export interface FoundTasksOptions {
+  readonly store: Store;
+  readonly log: Log;
+  /** Told how many were found, and how. */
+  readonly onFound?: ((tasks: number, by: FoundBy) => void) | undefined;
+}
+
+/** More tasks of one job are not followed. */
+const MOST_TASKS = 10_000;
+const MOST_NAMED = 5;
+/** Tasks that are added in one step: the process does nothing else meanwhile. */
+const AT_A_TIME = 500;
+
+/**
+ * Adds the live files of the tasks that are new, and returns how many these are. What a kill leaves out is found again.
+ */
+export async function keepFound(
+  search: TaskSearchRow,
+  tasks: readonly TaskId[],
+  { store, log, onFound }: FoundTasksOptions,
+): Promise<number> {
+  const { jobId, foundBy } = search;
+  const known = new Set(store.taskSearches.knownTasks(jobId));
+  const room = Math.max(0, MOST_TASKS - known.size);
+  const fresh = [...new Set(tasks)].filter((task) => !known.has(task)).sort(compareIds);
+  const taken = fresh.slice(0, room);
+  for (let start = 0; start < taken.length; start += AT_A_TIME) {
+    if (start > 0) await new Promise((resolve) => setImmediate(resolve));
+    store.transaction(() => store.taskSearches.addTasks(search, taken.slice(start, start + AT_A_TIME)));
+  }
+  if (taken.length === 0) return 0;
+  const named = taken.slice(0, MOST_NAMED).join(', ');
+  const more = taken.length > MOST_NAMED ? ', ...' : '';
+  const text = `found ${countOf(taken.length, 'task')} of job ${jobId}: ${named}${more}`;
+  log.info({ jobId, found: taken.length, by: foundBy }, text);
+  if (taken.length < fresh.length)
+    log.warn({ jobId, left: fresh.length - taken.length }, `job ${jobId} has too many tasks: ${room} are followed`);
+  onFound?.(taken.length, foundBy ?? 'probes');
+  return taken.length;
+}
+
+/**
+ * Keeps the tasks that the service that tells of jobs names, so that no other search is needed, and returns how many are
+ * new. Nothing where it names none, or the order of the job names its tasks.
+ */
+export async function keepTold(
+  jobId: JobId,
+  tasks: readonly TaskId[],
+  options: FoundTasksOptions & { readonly clock: Clock },
+): Promise<number> {
+  const { store, clock } = options;
+  const search = store.taskSearches.get(jobId);
+  if (search === undefined || tasks.length === 0) return 0;
+  const told = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
+  const found = await keepFound(told, tasks, options);
+  if (found > 0 || !isDeepStrictEqual(told, search))
+    store.transaction(() => store.taskSearches.save({ ...told, lookedAt: clock.now() }));
+  return found;
 }

@@ -1,9 +1,8 @@
 /** `agent verify JOB`: proof from outside that every mirror and result is what the server has. Changes nothing. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { Proof } from '../../agent/pass/comparison.ts';
+import { type Proof, proveFile } from '../../agent/pass/comparison.ts';
 import { proveMirrors } from '../../agent/pass/mirror-proofs.ts';
-import { proveFile } from '../../agent/pass/verification.ts';
 import type { Remote } from '../../agent/ports.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
 import { type Config, hasFleet } from '../../config/config.ts';

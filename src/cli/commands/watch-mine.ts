@@ -1,5 +1,5 @@
 /** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
-import { choiceOf } from '../../agent/loop/mine.ts';
+import { choiceOf } from '../../agent/loop/configured-jobs.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
 import { asJobtailError, JobtailError } from '../../errors.ts';

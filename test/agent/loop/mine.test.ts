@@ -1,6 +1,6 @@
 /** All jobs of the user: which are taken, how many at a time, and what becomes of them. */
 import { describe, expect, it } from 'vitest';
-import { chooseMine } from '../../../src/agent/loop/mine.ts';
+import { chooseMine } from '../../../src/agent/loop/configured-jobs.ts';
 import { keyText, type TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 import type { WatchMineRow } from '../../../src/store/rows.ts';

@@ -1,7 +1,7 @@
 /** Which ids are asked about, and in which order. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { candidatesOf, shiftBetween, specificationsIn } from '../../../src/agent/tasks/candidates.ts';
+import { candidatesOf, shiftBetween, specificationsIn } from '../../../src/agent/tasks/probe.ts';
 import { type JobId, parseTaskId, type TaskId } from '../../../src/job.ts';
 import { numRuns } from '../../support/property-runs.ts';
 

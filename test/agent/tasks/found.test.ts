@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { keepTold } from '../../../src/agent/tasks/found.ts';
+import { keepTold } from '../../../src/agent/tasks/task-search.ts';
 import { LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { Store } from '../../../src/store/store.ts';
 import { JOB } from '../../support/engine.ts';

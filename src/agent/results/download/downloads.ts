@@ -1,15 +1,16 @@
-/** The downloads of one sync: each file that is due comes by the way that suits it, and is put in its place. */
+/** The downloads of one sync: each due file comes by the transfer that suits it, within the limits, and is placed. */
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
 import { LinkedAbort } from '../../../linked-abort.ts';
+import type { Throttle } from '../../../system/clock.ts';
+import type { DiskReserve } from '../../../system/files.ts';
 import type { Remote } from '../../ports.ts';
-import type { Ledger } from '../ledger.ts';
+import type { Ledger, Progress } from '../ledger.ts';
 import type { Placement } from '../place/place-files.ts';
+import { type Arrived, receive } from '../place/temporary-files.ts';
 import type { DueResult } from '../plan.ts';
-import type { Progress } from '../progress.ts';
 import { clearStaging, type DirectResults, reasonOf } from './by-direct.ts';
-import { type DownloadLimits, downloadByService } from './by-service.ts';
 
 export interface DownloadsOptions {
   readonly jobId: JobId;
@@ -198,5 +199,98 @@ export class Downloads {
     if (ofOneFile === 'yes') return true;
     this.#failuresInARow += 1;
     return ofOneFile === 'perhaps' && this.#failuresInARow < MOST_IN_A_ROW;
+  }
+}
+
+/** The limits of downloads. */
+export interface DownloadLimits {
+  readonly maxFileBytes: number | null;
+  /** For direct transfers, which limit themselves; the throttle limits all others. */
+  readonly bytesPerSecond: number | null;
+  readonly throttle: Throttle;
+  readonly reserve: DiskReserve;
+  /** Files of a job at a time. */
+  readonly parallel: number;
+  /** How long the service may take until the first byte of a file. */
+  readonly silentMs: number;
+  readonly hangs: Hangs;
+}
+
+/** Whether the service responds. While it hangs on one file, it delays all calls of the same user. */
+export class Hangs {
+  #isAnswering = true;
+
+  /** A silent file is the cause only if the service responded before it. */
+  get isAnswering(): boolean {
+    return this.#isAnswering;
+  }
+
+  began(): void {
+    this.#isAnswering = false;
+  }
+
+  answered(): void {
+    this.#isAnswering = true;
+  }
+}
+
+export interface ServiceDownloadOptions {
+  readonly remote: Remote;
+  readonly jobId: JobId;
+  /** As listed. */
+  readonly name: string;
+  /** Where the temporary file goes. */
+  readonly directory: string;
+  readonly limits: DownloadLimits;
+  /** A larger file is left to a direct transfer. */
+  readonly directAboveBytes: number | null;
+  /** How long it may take until the first byte. */
+  readonly silentMs: number;
+  readonly onBytes: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** too-large: beyond `maxFileBytes`. for-direct: beyond `directAboveBytes`. no-room: the disk's reserve begins. */
+export type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
+
+/** How often it is asked whether there is room on the disk. */
+const ROOM_BYTES = 16 * 1024 * 1024;
+
+export async function downloadByService(options: ServiceDownloadOptions): Promise<Downloaded> {
+  const { remote, jobId, name, directory, directAboveBytes, limits, signal } = options;
+  const { maxFileBytes, reserve, throttle } = limits;
+  if (!(await reserve.hasRoomFor(0))) return 'no-room';
+  let stopped: Exclude<Downloaded, Arrived> | undefined;
+  let bytes = 0;
+  const stop = (why: typeof stopped) => {
+    stopped = why;
+    throw new JobtailError('aborted', 'the download is not wanted');
+  };
+  const take = async (chunk: Buffer) => {
+    const before = bytes;
+    bytes += chunk.length;
+    if (maxFileBytes !== null && bytes > maxFileBytes) stop('too-large');
+    if (directAboveBytes !== null && bytes > directAboveBytes) stop('for-direct');
+    const isTime = Math.floor(bytes / ROOM_BYTES) > Math.floor(before / ROOM_BYTES);
+    if (isTime && !(await reserve.hasRoomFor(ROOM_BYTES))) stop('no-room');
+  };
+  try {
+    return await receive(directory, (write) =>
+      remote.downloadFile(
+        jobId,
+        name,
+        async (chunk) => {
+          await take(chunk);
+          await write(chunk);
+          options.onBytes(chunk.length);
+          await throttle.pay(chunk.length, signal);
+        },
+        signal,
+        options.silentMs,
+      ),
+    );
+  } catch (error) {
+    if (stopped !== undefined) return stopped;
+    throw error;
   }
 }

@@ -11,8 +11,7 @@ import { inSlices } from '../../../slices.ts';
 import type { LiveFileRow, ResultRow } from '../../../store/rows.ts';
 import type { FileCalls } from '../../../system/files.ts';
 import { mirrorPath } from '../../live/mirror/mirror.ts';
-import { digestOf, HEAD_BYTES, headOf } from './digest.ts';
-import type { Arrived } from './temporary-files.ts';
+import { type Arrived, digestOf, HEAD_BYTES, headOf } from './temporary-files.ts';
 
 export interface LiveLinksOptions {
   readonly mirrorDirectory: string;

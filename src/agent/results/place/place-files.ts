@@ -3,6 +3,7 @@
  * and the others are flushed together before any of them takes its name: a target is at every moment a whole file of
  * the server or not there.
  */
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import { asJobtailError, JobtailError } from '../../../errors.ts';
 import type { JobId } from '../../../job.ts';
@@ -12,9 +13,8 @@ import { flushAll, inTheWay, makeDirectories } from '../../../system/directories
 import type { FileCalls, FileDigest } from '../../../system/files.ts';
 import type { Ledger } from '../ledger.ts';
 import type { DueResult } from '../plan.ts';
-import { digestOf } from './digest.ts';
 import type { LiveLinks } from './live-links.ts';
-import { type Arrived, discard, FILE_MODE, placeLink } from './temporary-files.ts';
+import { type Arrived, digestOf, discard, FILE_MODE, partialPath } from './temporary-files.ts';
 
 /** Of a result: its first download, one with new content, one that brought what was here already. */
 export type DownloadKind = 'first' | 'changed' | 'same';
@@ -148,7 +148,9 @@ export class Placement {
   async #putLink({ row, target }: DueResult, live: LiveFileRow): Promise<void> {
     const { links, ledger, requireRight } = this.#options;
     requireRight();
-    await placeLink(links.textOf(live, target), target);
+    const link = partialPath(path.dirname(target));
+    await fs.symlink(links.textOf(live, target), link);
+    await fs.rename(link, target);
     links.link(row.name, live);
     ledger.linked(row, live, target);
   }

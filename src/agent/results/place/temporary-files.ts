@@ -1,11 +1,20 @@
-/** Temporary files and links of results: they are made beside their target, and what a kill left of them is removed. */
-import { randomBytes } from 'node:crypto';
+/** Files of results on the disk: temporary files beside their targets, what a kill left of them, digests, first bytes. */
+import { createHash, hash, randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isPartialName, partialName } from '../../../safe-names.ts';
-import { type FileDigest, type WritePiece, writeNewFile } from '../../../system/files.ts';
+import {
+  AT_ONCE_BYTES,
+  EXACT,
+  type FileCalls,
+  type FileDigest,
+  type OpenFile,
+  type WritePiece,
+  writeNewFile,
+} from '../../../system/files.ts';
 
-/** A whole file that arrived, under a temporary name. */
+/** A complete download under a temporary name. */
 export interface Arrived {
   readonly path: string;
   readonly digest: FileDigest;
@@ -14,42 +23,107 @@ export interface Arrived {
 /** Readable for the group, as the mirrors are. */
 export const FILE_MODE = 0o640;
 
-/** Of a directory that is read. */
+/** Entries of a directory that are read together. */
 const ENTRIES_AT_ONCE = 512;
 
 /** A path for a temporary file in `directory`. */
-function partialPath(directory: string): string {
+export function partialPath(directory: string): string {
   return path.join(directory, partialName(randomBytes(8).toString('hex')));
 }
 
-/** Writes what `download` brings to a temporary file in `directory`; what is not whole is removed again. */
+/** Writes a download to a temporary file in `directory`; removes an incomplete one. */
 export async function receive(directory: string, download: (write: WritePiece) => Promise<unknown>): Promise<Arrived> {
   const file = partialPath(directory);
   return { path: file, digest: await writeNewFile(file, FILE_MODE, download) };
 }
 
-/** Removes a file that arrived and is not wanted. */
+/** Removes a temporary file that is not needed. */
 export async function discard(file: string): Promise<void> {
   await fs.rm(file, { force: true });
-}
-
-/** Puts a link at the target in one step; `text` is relative. */
-export async function placeLink(text: string, target: string): Promise<void> {
-  const link = partialPath(path.dirname(target));
-  await fs.symlink(text, link);
-  await fs.rename(link, target);
 }
 
 /** Removes the temporary files and links that a kill left below `directory`; follows no link. */
 export async function clearPartials(directory: string): Promise<void> {
   const left = [directory];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    // Entry by entry: there may be more than fit into the memory.
+    // Entry by entry: a directory may have more entries than fit into memory.
     const entries = await fs.opendir(next, { bufferSize: ENTRIES_AT_ONCE }).catch(() => []);
     for await (const entry of entries) {
       const file = path.join(next, entry.name);
       if (entry.isDirectory()) left.push(file);
       else if (isPartialName(entry.name)) await fs.rm(file, { force: true });
     }
+  }
+}
+
+const PIECE_BYTES = 1024 * 1024;
+/** Enough first bytes to distinguish most mirrors and results. */
+export const HEAD_BYTES = 1024;
+
+/** The digest of a file, or of its first `end` bytes; undefined if it is no regular file. Follows no link. */
+export async function digestOf(
+  calls: FileCalls,
+  file: string,
+  end = Number.POSITIVE_INFINITY,
+): Promise<FileDigest | undefined> {
+  const opened = await openToRead(calls, file);
+  if (opened === undefined) return undefined;
+  const buffer = spare ?? Buffer.allocUnsafeSlow(PIECE_BYTES);
+  spare = undefined;
+  try {
+    const stat = await opened.stat(EXACT);
+    if (!stat.isFile()) return undefined;
+    const small = stat.size < AT_ONCE_BYTES ? await readSmall(opened, Number(stat.size), buffer) : undefined;
+    if (small === undefined) return await readLarge(opened, end, buffer);
+    const wanted = small.subarray(0, end);
+    return { bytes: wanted.length, sha256: hash('sha256', wanted, 'hex') };
+  } finally {
+    spare = buffer;
+    await opened.close();
+  }
+}
+
+/** The first bytes of a file, at most `max`; undefined if it is no regular file. Follows no link. */
+export async function headOf(calls: FileCalls, file: string, max: number): Promise<Buffer | undefined> {
+  const opened = await openToRead(calls, file);
+  if (opened === undefined) return undefined;
+  try {
+    const stat = await opened.stat(EXACT);
+    if (!stat.isFile()) return undefined;
+    const head = Buffer.allocUnsafeSlow(Math.min(max, Number(stat.size)));
+    const { bytesRead } = await opened.read(head, 0, head.length, 0);
+    return head.subarray(0, bytesRead);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** The buffer of the last file, for the next one: allocating it would take longer than reading a small file. */
+let spare: Buffer | undefined;
+
+async function openToRead(calls: FileCalls, file: string): Promise<OpenFile | undefined> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  try {
+    return await calls.open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ELOOP') return undefined;
+    throw error;
+  }
+}
+
+/** Reads a whole file; undefined if its size has changed. */
+async function readSmall(file: OpenFile, size: number, buffer: Buffer): Promise<Buffer | undefined> {
+  const { bytesRead } = await file.read(buffer, 0, size + 1, 0);
+  return bytesRead === size ? buffer.subarray(0, size) : undefined;
+}
+
+async function readLarge(file: OpenFile, end: number, buffer: Buffer): Promise<FileDigest> {
+  const sha256 = createHash('sha256');
+  for (let at = 0; ; ) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, end - at), at);
+    if (bytesRead === 0) return { bytes: at, sha256: sha256.digest('hex') };
+    sha256.update(buffer.subarray(0, bytesRead));
+    at += bytesRead;
   }
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ignoresCase, type JudgeOptions, judgeOf } from '../../../../src/agent/results/listing/selection.ts';
+import { ignoresCase, type JudgeOptions, judgeOf } from '../../../../src/agent/results/listing.ts';
 import { printable } from '../../../../src/printable.ts';
 import { partialName, resultPath } from '../../../../src/safe-names.ts';
 import { fileCalls } from '../../../../src/system/files.ts';

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../../../src/agent/results/place/digest.ts';
 import { LiveLinks } from '../../../../src/agent/results/place/live-links.ts';
+import { digestOf } from '../../../../src/agent/results/place/temporary-files.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import type { TaskId } from '../../../../src/job.ts';
 import type { ResultRow } from '../../../../src/store/rows.ts';

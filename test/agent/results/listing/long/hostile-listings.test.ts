@@ -2,12 +2,10 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { namesThatMayBe } from '../../../../../src/agent/live/append/listed-files.ts';
 import type { Patterns } from '../../../../../src/agent/patterns.ts';
-import { Ledger } from '../../../../../src/agent/results/ledger.ts';
-import { judgeOf } from '../../../../../src/agent/results/listing/selection.ts';
-import { NO_STAMP, Stamps } from '../../../../../src/agent/results/listing/stamps.ts';
+import { Ledger, NO_STAMP, Progress, Stamps } from '../../../../../src/agent/results/ledger.ts';
+import { judgeOf } from '../../../../../src/agent/results/listing.ts';
 import { LiveLinks } from '../../../../../src/agent/results/place/live-links.ts';
 import { distinct, type Plan, planSync } from '../../../../../src/agent/results/plan.ts';
-import { Progress } from '../../../../../src/agent/results/progress.ts';
 import type { ResultRow } from '../../../../../src/store/rows.ts';
 import { systemClock } from '../../../../../src/system/clock.ts';
 import { fileCalls } from '../../../../../src/system/files.ts';

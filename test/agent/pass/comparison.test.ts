@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { proveFile } from '../../../src/agent/pass/verification.ts';
+import { proveFile } from '../../../src/agent/pass/comparison.ts';
 import type { JobId } from '../../../src/job.ts';
 import { ModelRemote } from '../../support/model-remote.ts';
 import { temporaryDirectory } from '../../support/temp-directory.ts';

@@ -1,0 +1,207 @@
+/** What is to be done with each listed name: downloaded to a path of its own, left out by a pattern, or refused. */
+import path from 'node:path';
+import { partsOf } from '../../path-parts.ts';
+import { printable } from '../../printable.ts';
+import { resultPath } from '../../safe-names.ts';
+import type { ResultRow } from '../../store/rows.ts';
+import type { FileCalls } from '../../system/files.ts';
+import { type Patterns, patterned } from '../patterns.ts';
+import type { Ledger } from './ledger.ts';
+
+/** Why a name is not downloaded. */
+export interface Skipped {
+  readonly kind: 'left-out' | 'refused';
+  readonly reason: string;
+}
+
+export type Verdict = { readonly kind: 'fetch'; readonly parts: readonly string[] } | Skipped;
+
+export interface JudgeOptions extends Patterns {
+  /** Why the service refuses a file of this name; undefined if it may send it. */
+  readonly reasonAgainst?: ((name: string) => string | undefined) | undefined;
+  /** Whether names that differ only by case are one file below the mirror directory. */
+  readonly foldsCase: boolean;
+}
+
+const NOT_INCLUDED = { kind: 'left-out', reason: 'results.include does not name it' } as const;
+const EXCLUDED = { kind: 'left-out', reason: 'results.exclude names it' } as const;
+
+export interface Judge {
+  /** Judges each name of one listing, once: of those that need the same path, the first one takes it. */
+  readonly verdictOn: (name: string) => Verdict;
+  /** Whether the path of this name was taken. */
+  readonly isTaken: (name: string) => boolean;
+}
+
+export function judgeOf(options: JudgeOptions): Judge {
+  const includes = patterned(options.include);
+  const excludes = patterned(options.exclude);
+  const taken = new TakenPaths(options.foldsCase);
+  const verdictOn = (name: string): Verdict => {
+    const found = resultPath(name);
+    if ('refused' in found) return { kind: 'refused', reason: found.refused };
+    const { parts } = found;
+    const relative = parts.join('/');
+    if (!includes(relative)) return NOT_INCLUDED;
+    if (excludes(relative)) return EXCLUDED;
+    const reason = options.reasonAgainst?.(name) ?? taken.take(parts);
+    return reason === undefined ? { kind: 'fetch', parts } : { kind: 'refused', reason };
+  };
+  return { verdictOn, isTaken: (name) => taken.has(partsOf(name)) };
+}
+
+/**
+ * Whether names that differ only by case are one file beside this directory, whose name has letters: as on SMB, macOS,
+ * and in some directories of ext4.
+ */
+export async function ignoresCase(calls: FileCalls, directory: string): Promise<boolean> {
+  const inodeOf = async (file: string) => (await calls.stat(file))?.ino;
+  const upper = path.join(path.dirname(directory), path.basename(directory).toUpperCase());
+  const inode = await inodeOf(directory);
+  return inode !== undefined && inode === (await inodeOf(upper));
+}
+
+/** Maximum results of a job, and maximum results and directories together: more would fill the memory. */
+const MAX_FILES = 200_000;
+const MAX_NODES = 500_000;
+
+const FILE = -1;
+const ROOT = 0;
+
+/**
+ * The paths of one listing that are taken, as a tree: each directory is in it once, however many names lead through it.
+ * Names that differ only by Unicode normalisation are one file on some file systems.
+ */
+class TakenPaths {
+  readonly #foldsCase: boolean;
+  /** By the number of the directory and the name in it: the number of another directory, or FILE. */
+  readonly #nodes = new Map<string, number>();
+  #files = 0;
+  #directories = 0;
+
+  constructor(foldsCase: boolean) {
+    this.#foldsCase = foldsCase;
+  }
+
+  /** Takes a path, or returns why it is not available. */
+  take(parts: readonly string[]): string | undefined {
+    const names = this.#normal(parts);
+    let directory = ROOT;
+    let at = 0;
+    for (; at < names.length; at++) {
+      const found = this.#nodes.get(`${directory}/${names[at]}`);
+      if (found === undefined) break;
+      if (found === FILE)
+        return at === names.length - 1
+          ? 'it names the same file as another result'
+          : 'another result is a file where this one needs a directory';
+      directory = found;
+    }
+    if (at === names.length) return 'another result needs a directory of this name';
+    if (this.#files >= MAX_FILES) return `the job has more than ${MAX_FILES} results`;
+    if (this.#nodes.size + names.length - at > MAX_NODES)
+      return `the results of the job have more than ${MAX_NODES} files and directories`;
+    for (; at < names.length - 1; at++) {
+      this.#directories += 1;
+      this.#nodes.set(`${directory}/${names[at]}`, this.#directories);
+      directory = this.#directories;
+    }
+    this.#nodes.set(`${directory}/${names[at]}`, FILE);
+    this.#files += 1;
+    return undefined;
+  }
+
+  /** Whether a path belongs to a file or a directory. */
+  has(parts: readonly string[]): boolean {
+    let node: number | undefined = ROOT;
+    for (const name of this.#normal(parts)) node = this.#nodes.get(`${node}/${name}`);
+    return node !== undefined;
+  }
+
+  #normal(parts: readonly string[]): readonly string[] {
+    const path = parts.join('/');
+    const normal = path.normalize('NFC');
+    if (this.#foldsCase) return partsOf(normal.toLowerCase().normalize('NFC'));
+    return normal === path ? parts : partsOf(normal);
+  }
+}
+
+/** Names of each reason that have a row. */
+const MAX_EXAMPLES = 100;
+/** Rows of an earlier sync that are compared with this one. */
+const MAX_FORMER = 10_000;
+const MAX_NAME_LENGTH = 3_000;
+const SHOWN_LENGTH = 200;
+
+/** The number of refused names, and the new ones among their examples. */
+export interface Refusals {
+  readonly count: number;
+  readonly fresh: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/**
+ * The listed names that are not downloaded. The cluster decides how many there are: some of each reason have rows in the
+ * ledger, as examples, and the others are only counted.
+ */
+export class SkippedNames {
+  readonly #ledger: Ledger;
+  readonly #examples = new Map<string, ResultRow>();
+  readonly #former = new Map<string, ResultRow>();
+  readonly #byReason = new Map<string, number>();
+  readonly #unkept = { refused: 0, 'left-out': 0 };
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  /** Takes in a row of the ledger; returns false if it is not that of a skipped name. */
+  takeFormer(row: ResultRow): boolean {
+    if (row.state !== 'refused' && row.reason !== NOT_INCLUDED.reason && row.reason !== EXCLUDED.reason) return false;
+    if (this.#former.size < MAX_FORMER) this.#former.set(row.name, row);
+    else this.#ledger.forget(row.name);
+    return true;
+  }
+
+  /** Returns the row of a name that is no longer skipped. */
+  admit(name: string): ResultRow | undefined {
+    const row = this.#former.get(name);
+    this.#former.delete(name);
+    return row;
+  }
+
+  /** Skips a name; returns whether it is an example, and its row is kept. */
+  add(row: ResultRow, { kind, reason }: Skipped): boolean {
+    const examples = this.#byReason.get(reason) ?? 0;
+    const name = shortened(row.name);
+    if (examples >= MAX_EXAMPLES || this.#examples.has(name)) {
+      this.#unkept[kind] += 1;
+      return false;
+    }
+    this.#byReason.set(reason, examples + 1);
+    this.#examples.set(name, { ...row, name, state: kind, reason });
+    return true;
+  }
+
+  /** Saves what changed. */
+  end(): Refusals {
+    const fresh: { name: string; reason: string }[] = [];
+    let count = this.#unkept.refused;
+    for (const [name, row] of this.#examples) {
+      const former = this.#former.get(name);
+      this.#former.delete(name);
+      const { state, reason } = row;
+      if (state === 'refused') count += 1;
+      if (former?.state === state && former.reason === reason) continue;
+      this.#ledger.add(row);
+      if (state === 'refused') fresh.push({ name: printable(shortened(name, SHOWN_LENGTH)), reason: reason ?? '' });
+    }
+    for (const row of this.#former.values()) this.#ledger.forget(row.name);
+    this.#ledger.setUnkept(this.#unkept);
+    return { count, fresh };
+  }
+}
+
+/** A shortened name ends with a slash, unlike any name of a file. */
+function shortened(name: string, maxLength = MAX_NAME_LENGTH): string {
+  return name.length > maxLength ? `${name.slice(0, SHOWN_LENGTH).toWellFormed()}.../` : name;
+}
