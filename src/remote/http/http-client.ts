@@ -186,8 +186,12 @@ export class HttpClient {
     const { url, target, stop, exchange } = sending;
     const { headersMs = this.#limits.headersMs } = request;
     let timer: NodeJS.Timeout | undefined;
+    // undici looks at the signal only once it has a connection.
+    const stopped = new Promise<never>((_, reject) => {
+      stop.signal.addEventListener('abort', () => reject(stop.signal.reason), { once: true });
+    });
     try {
-      return await dispatcher.compose(exchange.observe).request({
+      const answered = dispatcher.compose(exchange.observe).request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method: request.method,
@@ -201,6 +205,7 @@ export class HttpClient {
           timer ??= setTimeout(() => stop.stop(timeoutError(target, 'did not begin to answer in time')), headersMs);
         },
       });
+      return await Promise.race([answered, stopped]);
     } finally {
       clearTimeout(timer);
     }

@@ -209,6 +209,21 @@ describe('limits', () => {
 });
 
 describe('a signal', () => {
+  test('ends a call that waits for its connection, and so does the limit of the whole call', async () => {
+    const server = await serve(startTcpServer(() => undefined));
+    const url = server.url.replace('http:', 'https:');
+    const stop = new AbortController();
+    const http = client({ connectMs: 1_000_000 });
+    const stopped = expect(http.request(get(url, { signal: stop.signal }))).rejects.toMatchObject({ code: 'aborted' });
+    const limited = expect(http.request(get(url, { totalMs: 80 }))).rejects.toMatchObject({
+      code: 'timeout',
+      message: `127.0.0.1:${server.port} did not answer completely within 80 ms`,
+    });
+    await until(() => server.open() > 0);
+    stop.abort();
+    await Promise.all([stopped, limited]);
+  });
+
   test('that has fired already sends nothing', async () => {
     const server = await serve(startHttpServer((_, response) => answer(response, 200, '', 'x')));
     const signal = AbortSignal.abort();
