@@ -8,14 +8,27 @@ import { PATIENCE } from './test/support/e2e-until.ts';
 import { MissingPackages } from './test/support/missing-packages.ts';
 import { PROPERTY_TIMES } from './test/support/property-runs.ts';
 
-/** Files that look at their own process (its memory, its pauses, what an import does to it): nothing else runs in it. */
+/**
+ * Files with a process of their own. These measure it: its memory, its pauses, what an import does to it. A file that
+ * uses fake timers is one as well: a module that starts its timer meanwhile (undici has one for all connections) would
+ * wait for it for ever in the files after it.
+ */
 const ALONE = [
   'test/shared-modules.test.ts',
   'test/remote/soap/streaming.test.ts',
   'test/remote/soap/broken-answers.test.ts',
   'test/simulator/streaming.test.ts',
   'test/agent/results/listing/long/hostile-listings.test.ts',
+  ...testFilesWith('vi.useFakeTimers('),
 ];
+
+function testFilesWith(text: string): string[] {
+  const files = fs.readdirSync(path.join(import.meta.dirname, 'test'), { recursive: true, encoding: 'utf8' });
+  return files
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => `test/${file.replaceAll(path.sep, '/')}`)
+    .filter((file) => fs.readFileSync(path.join(import.meta.dirname, file), 'utf8').includes(text));
+}
 
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
 const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
