@@ -8,7 +8,7 @@ import { test } from 'vitest';
 import { actions, setting } from './model/actions.ts';
 import { World } from './model/world.ts';
 
-const RUNS = Number(process.env['JOBTAIL_MODEL_RUNS'] ?? 250);
+const RUNS = Number(process.env['JOBTAIL_MODEL_RUNS'] ?? 80);
 const SEED = Number(process.env['JOBTAIL_MODEL_SEED'] ?? Date.now() % 2 ** 31);
 /** The path that a failure names, to see it again; with the seed that stands beside it. */
 const PATH = process.env['JOBTAIL_MODEL_PATH'];
