@@ -20,7 +20,7 @@ it('a look makes no tables and brings none up to date', { ...needsFleet() }, asy
 });
 
 it('a role with SELECT alone sees agents, jobs and orders', { ...needsFleet() }, async () => {
-  const fleet = await FleetParts.make();
+  const fleet = await FleetParts.makeWithServer();
   const { orders } = await fleet.join('command');
   await orders.give([{ jobId: orderFor(1).jobId, kind: 'watch', body: orderFor(1) }]);
   await fleet.query('CREATE ROLE reader LOGIN PASSWORD $$password$$');

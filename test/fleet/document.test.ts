@@ -21,7 +21,7 @@ it('two agents share jobs with the role, the database and the rights of the docu
   ...PATIENCE,
   ...needsFleet(),
 }, async () => {
-  const fleet = await FleetParts.make();
+  const fleet = await FleetParts.makeWithServer();
   const commands = blockWith('createdb');
   const [, role] = /createuser --pwprompt (\S+)/.exec(named(commands)) ?? [];
   const [, owner, database] = /createdb --owner (\S+) (\S+)/.exec(named(commands)) ?? [];

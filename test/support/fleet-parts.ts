@@ -1,4 +1,4 @@
-/** Parts of a fleet within the process of a test, over a PostgreSQL of their own: real ones, but for what follows the jobs. */
+/** Parts of a fleet within the process of a test, over a database of their own: real ones, but for what follows the jobs. */
 import { onTestFinished } from 'vitest';
 import { FLEET_PLACE } from '../../bench/fleet-node.ts';
 import { connectTo, query } from '../../bench/fleet-query.ts';
@@ -51,30 +51,54 @@ export interface TestMemberOptions {
   readonly url?: string;
 }
 
-export class FleetParts {
-  readonly #database: TemporaryDatabase;
+/** The PostgreSQL of all tests of this process: starting one takes longer than most of them. It ends with the process. */
+let shared: Promise<TemporaryDatabase> | undefined;
+let databases = 0;
 
-  private constructor(database: TemporaryDatabase) {
-    this.#database = database;
+async function startServer(): Promise<TemporaryDatabase> {
+  const programs = findDatabasePrograms([FLEET_PLACE]);
+  if (programs === undefined) throw new Error('there is no PostgreSQL');
+  return TemporaryDatabase.start(programs);
+}
+
+export class FleetParts {
+  readonly #port: number;
+  readonly #url: string;
+
+  private constructor(port: number, url: string) {
+    this.#port = port;
+    this.#url = url;
   }
 
+  /** An empty database, which is dropped with the test. */
   static async make(): Promise<FleetParts> {
-    const programs = findDatabasePrograms([FLEET_PLACE]);
-    if (programs === undefined) throw new Error('there is no PostgreSQL');
-    const database = await TemporaryDatabase.start(programs);
-    onTestFinished(() => database.remove());
-    return new FleetParts(database);
+    shared ??= startServer();
+    const { port, url } = await shared;
+    databases += 1;
+    const name = `test_${databases}`;
+    await query(url, `CREATE DATABASE ${name}`);
+    onTestFinished(async () => void (await query(url, `DROP DATABASE ${name} WITH (FORCE)`)));
+    const own = new URL(url);
+    own.pathname = `/${name}`;
+    return new FleetParts(port, own.href);
+  }
+
+  /** The same on a server that ends with the test, which may create roles. */
+  static async makeWithServer(): Promise<FleetParts> {
+    const server = await startServer();
+    onTestFinished(() => server.remove());
+    return new FleetParts(server.port, server.url);
   }
 
   /** A way to the database that can fall silent. */
   async relay(): Promise<Relay> {
-    const relay = await Relay.start(this.#database.port);
+    const relay = await Relay.start(this.#port);
     onTestFinished(() => relay.close());
     return relay;
   }
 
   /** As an agent or a command, by its name; over a relay, if its port is given. */
-  async join(name: string, port = this.#database.port): Promise<Joined> {
+  async join(name: string, port = this.#port): Promise<Joined> {
     const joined = await openFleet(this.addressAt(port), name);
     onTestFinished(() => joined.close());
     return joined;
@@ -82,12 +106,12 @@ export class FleetParts {
 
   /** Past the fleet. */
   query<Row>(text: string, values?: readonly unknown[]): Promise<Row[]> {
-    return query<Row>(this.#database.url, text, values);
+    return query<Row>(this.#url, text, values);
   }
 
   /** A session of its own, past the fleet. */
   async session() {
-    const session = await connectTo(this.#database.url);
+    const session = await connectTo(this.#url);
     onTestFinished(() => session.end());
     return session;
   }
@@ -95,7 +119,7 @@ export class FleetParts {
   /** Starts an agent, which ends with the test. */
   start(name: string, options: TestMemberOptions): TestMember {
     const { mostJobs = 2_000, configured = [], onRelease = async () => {}, unready = () => undefined } = options;
-    const { mirror = 'shared', separateMirrors = false, port = this.#database.port } = options;
+    const { mirror = 'shared', separateMirrors = false, port = this.#port } = options;
     const directory = temporaryDirectory();
     const store = new Store({ directory, service: 'https://cluster.example', owner: true, now: Date.now });
     const log: Line[] = [];
@@ -130,12 +154,12 @@ export class FleetParts {
   }
 
   get address() {
-    return this.addressAt(this.#database.port);
+    return this.addressAt(this.#port);
   }
 
   /** Over a relay, by its port. */
   addressAt(port: number) {
-    const url = this.#database.url.replace(`:${this.#database.port}/`, `:${port}/`);
+    const url = this.#url.replace(`:${this.#port}/`, `:${port}/`);
     return { url, schema: SCHEMA, secrets: new Secrets() };
   }
 }
