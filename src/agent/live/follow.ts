@@ -1,102 +1,193 @@
 /**
- * One poll of one live file, as a recipe: ask from a little before the position, hold what comes back against the
- * mirror, append the rest.
+ * One poll of one live file: request from a little before the position, find how the response is decoded, compare it
+ * with the mirror, decide (decide.ts), and do what the decision says.
  */
-
 import { JobtailError } from '../../errors.ts';
+import type { InexactRegion } from '../../store/rows.ts';
 import type { Follow, Part } from '../ports.ts';
 import { appendFar, appendRest } from './append/append.ts';
+import { readBehind } from './append/inexact.ts';
 import type { Shown } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
-import { compare } from './compare/compare.ts';
+import { type Decision, decide, type Facts } from './decide.ts';
+import { type Difference, type Match, match } from './match.ts';
+import { overlaps } from './mirror/inexact-regions.ts';
 import type { LiveFile } from './mirror/live-file.ts';
-import { askFrom } from './offsets.ts';
-import { resolveByRawBytes, resolveDifference } from './resolve-difference.ts';
+import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
+import { alignDown, askFrom } from './offsets.ts';
 import type { FollowContext, FollowEnd } from './steps.ts';
 import { CodePage } from './text/code-page.ts';
 import { UnknownCodePage } from './text/encoding.ts';
-import { explain } from './text/explain.ts';
-import { EncodedReading, Utf8Reading } from './text/reading.ts';
+import { type Decode, explain } from './text/explain.ts';
+import { EncodedReading, type Reading, Utf8Reading } from './text/reading.ts';
 
-const MOST_ATTEMPTS = 4;
+const MAX_ATTEMPTS = 4;
 
+/** Follows a file by its text, and by its raw bytes where the text leaves open for long, or in the end, how it goes on. */
 export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   let end: FollowEnd;
   try {
     end = yield* followText(file, context);
   } catch (error) {
     if (!(error instanceof UnknownCodePage)) throw error;
-    end = yield* decide(file, context);
+    end = yield* followRawBytes(file, context);
     if (end === 'unclear') throw error;
   }
   if (end !== 'unclear') context.sightings.clear(file, 'unclear');
-  else if (context.sightings.longSeen(file, 'unclear') || context.final) return yield* decide(file, context);
+  else if (context.sightings.longSeen(file, 'unclear') || context.final) return yield* followRawBytes(file, context);
   return end;
 }
 
 async function* followText(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-    const from = await askFrom(file);
-    const part = yield from;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const offset = await askFrom(file);
+    const part = yield offset;
     if (part === undefined) return 'absent';
     if (!part.isBeginning || part.content.length === 0) file.note({ relativePath: part.relativePath });
     if (part.isBeginning && part.content.length === 0) return yield* fillRaw(file, context);
 
-    // Find out how it is to be read, and hold it against what is there.
-    const explained = yield* explain(from, part, file, context);
+    const explained = yield* explain(offset, part, file, context);
     if (explained === 'again') return 'unclear';
     const { reading, second, decode, identified } = explained;
-    const found = yield* compare(file, { offset: from, reading, second }, { decode, final: context.final });
-    if (found === 'again') return 'unclear';
+    const unshown: InexactRegion[] = [];
+    let isBehindInexact = false;
+    const shown = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
+      isBehindInexact ||= file.row.inexact.some((region) => overlaps(region, start, end));
+      const open = Math.max(start, file.undisputed);
+      if (open < end) unshown.push({ start: open, length: end - open });
+    });
+    const seen = { isBehindInexact, unshownFrom: unshown[0]?.start, goesOn: !reading.atEnd() };
+    const facts = await factsOf(file, shown, { by: 'text', ...seen });
+    let decision = yield* decideWith(facts, file, context, decode);
 
-    // A difference is mended, kept as a generation, or looked at twice.
-    if (found.kind !== 'same') {
-      if (yield* resolveDifference(found, file, { ...context, decode })) continue;
-      return 'different';
-    }
-    file.markCompared(found.undetermined);
-    if (file.row.inexact.length > 0) {
-      const differs = yield* context.rawBytes.mend(file, await shownBy(from, part, context), context);
-      if (differs !== undefined) {
-        await resolveByRawBytes(differs, file, context);
-        return 'different';
+    let response = { offset, reading, second };
+    if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes') {
+      const from = await shownBy(offset, part, context);
+      const end = yield* compareRawBytes(file, from, context);
+      if (end !== undefined) return end;
+      if (!context.rawBytes.areRefused(file, context.final)) return 'raw';
+      decision = yield* decideWith({ ...facts, hasRawBytes: false }, file, context, decode);
+      if (decision.kind === 'undetermined' && facts.isBehindInexact === true) return 'unclear';
+      if (shown.kind === 'same' && shown.open) {
+        const behind = yield* readBehind(reading, file.length, decode);
+        if (behind === 'again') return 'unclear';
+        response = { ...behind, second: undefined };
       }
     }
-    context.sightings.clear(file, 'difference');
-    if (part.isBeginning) return yield* appendFar(file, found.answer, context);
-    return yield* appendRest(file, found.answer, { ...context, decode, identified });
+    if (decision.kind === 'unchanged' || decision.kind === 'grown') {
+      file.markCompared(unshown);
+      if (file.row.inexact.length > 0) {
+        const differs = yield* context.rawBytes.mend(file, await shownBy(offset, part, context), context);
+        if (differs !== undefined) return yield* resolve(differs, file, context);
+      }
+      context.sightings.clear(file, 'difference');
+      if (part.isBeginning) return yield* appendFar(file, response, context);
+      return yield* appendRest(file, response, { ...context, decode, identified, first: { offset, part } });
+    }
+    if (!(await act(decision, file))) return 'different';
   }
   return 'unclear';
 }
 
+/** Decides, and finds out what the decision needs; what it needs of the raw bytes is left to its caller. */
+async function* decideWith(facts: Facts, file: LiveFile, context: FollowContext, decode?: Decode): Follow<Decision> {
+  const decision = decide(facts);
+  if (decision.kind !== 'undetermined') return decision;
+  switch (decision.needs) {
+    case 'its-end':
+      return yield* decideWith(
+        { ...facts, showsEnd: yield* showsEnd(decision.at, file, decode) },
+        file,
+        context,
+        decode,
+      );
+    case 'a-second-look': {
+      const kind = facts.shown.kind === 'shorter' ? 'shorter' : 'different';
+      return decide({ ...facts, isConfirmed: context.sightings.confirm(file, kind) });
+    }
+    default:
+      return decision;
+  }
+}
+
+/** Whether anything was done, so that the file can be requested anew. */
+async function act(decision: Decision, file: LiveFile): Promise<boolean> {
+  switch (decision.kind) {
+    case 'mirror-damaged':
+      await file.cut(decision.at, decision.reason);
+      return true;
+    case 'truncated':
+    case 'rewritten': {
+      const { kind, at, reason } = decision;
+      await file.startGeneration({ kind, at, reason });
+      return true;
+    }
+    case 'undetermined':
+      if (decision.needs !== 'all-of-the-mirror') return false;
+      file.markModified();
+      return true;
+    default:
+      return false;
+  }
+}
+
+async function factsOf(
+  file: LiveFile,
+  shown: Match,
+  rest: Pick<Facts, 'by' | 'unshownFrom' | 'isBehindInexact' | 'goesOn'>,
+): Promise<Facts> {
+  const { length, committed, integrity } = file;
+  const hasFingerprint = shown.kind === 'same' || (await file.hasItsFingerprint());
+  return { ...rest, shown, mirror: { length, committed, integrity, hasFingerprint } };
+}
+
+/** Whether the remote file still has the committed end of a mirror that was changed at `at`, before it. */
+async function* showsEnd(at: number, file: LiveFile, decode?: Decode): Follow<boolean> {
+  const start = Math.max(0, file.row.position - FINGERPRINT_BYTES);
+  if (at >= start || decode === undefined) return false;
+  const from = await alignDown(file, start);
+  const part = yield from;
+  if (part === undefined) return false;
+  return (await match(decode(part.content), file, { from, to: file.committed })).kind === 'same';
+}
+
+/** What the raw bytes show to be different. */
+async function* resolve(found: Difference, file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+  const facts = await factsOf(file, found, { by: 'raw bytes', goesOn: false });
+  await act(yield* decideWith(facts, file, context), file);
+  return 'different';
+}
+
 /** What the text leaves open, for it fits nothing that is known, the raw bytes of the file decide. */
-async function* decide(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+async function* followRawBytes(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   const from = await askFrom(file);
   const part = yield from;
   if (part === undefined) return 'absent';
-  return (yield* decideBy(await shownBy(from, part, context), file, context)) ?? 'unclear';
+  return (yield* compareRawBytes(file, await shownBy(from, part, context), context)) ?? 'unclear';
 }
 
 /** Brings what is longer than the service can send as text: its raw bytes, proven by the text of their end. */
 async function* fillRaw(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  const end = yield* decideBy(async (from, part) => await shownBy(from, part, context), file, context);
+  const end = yield* compareRawBytes(file, async (from, part) => await shownBy(from, part, context), context);
   if (end !== undefined) return end;
   throw new JobtailError('stuck', 'longer than this service can send in parts; it comes raw', {
     hint: 'its raw bytes are not to be had now: they are asked for again, and less often each time',
   });
 }
 
-async function* decideBy(shown: Shown, file: LiveFile, context: FollowContext): Follow<FollowEnd | undefined> {
+/** Undefined if the raw bytes are not to be had now. */
+async function* compareRawBytes(file: LiveFile, shown: Shown, context: FollowContext): Follow<FollowEnd | undefined> {
+  if (!context.hasWholeFiles) return undefined;
   const found = yield* context.rawBytes.compare(file, shown, context);
   if (found === undefined) return undefined;
   if (found === 'same') return 'current';
-  await resolveByRawBytes(found, file, context);
-  return 'different';
+  return yield* resolve(found, file, context);
 }
 
 /** The text of an answer, as either family of decoders may have made it. */
 async function shownBy(from: number, { content }: Part, { encoding }: FollowContext): Promise<ShownPart> {
   const text = new Utf8Reading(content);
   const codePages = new CodePage(encoding.codePagesShowing(Buffer.alloc(0), await text.text()));
-  return { from, texts: [text, new EncodedReading(content, codePages)] };
+  const texts: Reading[] = [text, new EncodedReading(content, codePages)];
+  return { from, texts };
 }

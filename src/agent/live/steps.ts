@@ -37,3 +37,9 @@ export interface Answer {
   /** Another answer that is at hand: from about half a block behind `offset` on. */
   readonly second?: Part | undefined;
 }
+
+/** The response from the overlap on, which is compared with the mirror. */
+export interface FirstResponse {
+  readonly offset: number;
+  readonly part: Part;
+}

@@ -5,10 +5,10 @@
  */
 
 import { BEHIND_EVERY_END, type Follow } from '../../ports.ts';
-import { match } from '../compare/match.ts';
+import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
-import type { Answer, FollowContext, FollowEnd } from '../steps.ts';
+import type { Answer, FirstResponse, FollowContext, FollowEnd } from '../steps.ts';
 import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/code-page.ts';
 import type { Decode } from '../text/explain.ts';
@@ -25,6 +25,8 @@ const MOST_FILLS = 8;
 interface AppendContext extends FollowContext {
   readonly decode: Decode;
   readonly identified: boolean;
+  /** The one that was compared with the mirror. */
+  readonly first: FirstResponse;
 }
 
 /** `answer` stands at the end of the mirror. */
@@ -50,7 +52,7 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   if (second === undefined) return 'absent';
   const other = new Utf8Reading(second.content);
   const found = await match(other, file, { from: second.offset, to: file.length });
-  if (found.kind !== 'same' || !found.aligned) return 'unclear';
+  if (found.kind !== 'same' || found.open) return 'unclear';
   for await (const bytes of ahead(merge(reading, other))) await file.append(bytes);
   // The second reading has what came in between.
   if (reading.atEnd()) await appendCertain(file, other);
@@ -119,7 +121,7 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
 
 /** The answer stands where the mirror ends, and nothing more can be told from it. */
 async function* appendUndecodable(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
-  const { decode, sightings, rawBytes, hasWholeFiles, final } = context;
+  const { decode, first, sightings, rawBytes, hasWholeFiles, final } = context;
   const { reading: text } = answer;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
@@ -133,14 +135,14 @@ async function* appendUndecodable(file: LiveFile, answer: Answer, context: Appen
   }
   if (!rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
 
-  // There is nothing but the text: what it cannot say is left open, at its width.
-  let rest = answer;
+  // There is nothing but the text: what it does not show is left open, at its width.
+  let rest = text;
   for (let fills = 0; fills < MOST_FILLS; fills++) {
-    const filled = yield* fillInexact(file, rest, decode);
+    const filled = yield* fillInexact(file, rest, { first, decode });
     if (typeof filled === 'string') return filled;
-    await appendCertain(file, filled.reading);
-    if (filled.reading.atEnd()) return 'current';
-    rest = filled;
+    rest = filled.reading;
+    await appendCertain(file, rest);
+    if (rest.atEnd()) return 'current';
   }
   return 'raw';
 }

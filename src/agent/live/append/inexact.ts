@@ -1,92 +1,88 @@
 /**
- * Undecodable bytes without access to raw bytes: what they are is not to be had, but how many there are is, so that the
- * mirror does not drift. Asked from further and further on, the service at last answers with what follows them.
+ * Undecodable bytes whose raw bytes cannot be had: what they are is unknown, but how many there are is not, so that the
+ * mirror does not drift. A response that begins with U+FFFD begins with undecodable bytes, at least one for each; it is
+ * requested from behind these, again and again, until it begins with text.
  */
-
-import type { Follow } from '../../ports.ts';
-import { goesOnLike } from '../compare/alike.ts';
-import { mayShowSameBytes } from '../compare/same-bytes.ts';
-import { isStillShown } from '../compare/still-shown.ts';
+import { REPLACEMENT, startsAlike, widthOfLead } from '../../../bytes.ts';
+import type { Content, Follow } from '../../ports.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Answer, FollowEnd } from '../steps.ts';
+import type { Answer, FirstResponse, FollowEnd } from '../steps.ts';
 import { findMark } from '../text/byte-order-mark.ts';
 import { type Decode, readMarked } from '../text/explain.ts';
+import type { Reading } from '../text/reading.ts';
 
-/** Questions for one stretch; each halves it at least, but for the longest ones. */
-const MOST_PROBES = 24;
-/** Marks of UTF-16 in a row. */
-const MOST_MARKS = 8;
-/** Bytes of an answer into which no block edge falls (docs/servers.md 1.2). */
-const UNCUT_BYTES = 1020;
+/** Requests for one stretch; each halves it at least, but for the longest ones. */
+const MAX_PROBES = 24;
+/** Bytes of a response into which no block edge falls (docs/servers.md 1.2). */
+const UNCUT_BYTES = 1_020;
+/** Text behind U+FFFD that is compared. */
+const FOLLOWING_BYTES = 64;
+/** Text that has to be the same before and after. */
+const COMPARED_BYTES = 64 * 1024;
 
 /**
- * Fills the mirror where `text`, which stands at its end, is uncertain. An answer that stands behind what was filled,
- * or the end of the poll: the stretch may still end in a character that is not complete, or the file changed.
+ * Fills the mirror where it ends before undecodable bytes, at which `text` stands. Returns a response that stands behind
+ * what was filled, or how the poll ends: the stretch may still end in a character that is not complete, or the file
+ * changed.
  */
-export async function* fillInexact(file: LiveFile, text: Answer, decode: Decode): Follow<Answer | FollowEnd> {
-  const measured = yield* measure(file, text, decode);
-  if (typeof measured === 'string') return measured;
-  const { width, next } = measured;
-  if (typeof next === 'string' && width === 0) return next;
-  if (!(yield* isStillShown(file, text.reading, decode))) return 'unclear';
+export async function* fillInexact(
+  file: LiveFile,
+  text: Reading,
+  { first, decode }: { readonly first: FirstResponse; readonly decode: Decode },
+): Follow<Answer | FollowEnd> {
+  let width = 0;
+  let next: Answer | FollowEnd = 'raw';
+  let before = text;
+  for (let probes = 0; probes < MAX_PROBES; probes++) {
+    const behind = yield* readBehind(before, file.length + width, decode);
+    if (behind === 'again') return 'unclear';
+    next = behind;
+    before = behind.reading;
+    const rest = behind.reading.fork();
+    const replaced = await rest.skipUncertain();
+    if (replaced === 0) break;
+    // The last one may stand for a character that is not complete yet.
+    const sure = rest.atEnd() ? replaced - 1 : replaced;
+    next = sure === 0 ? 'tail' : 'raw';
+    if (sure === 0) break;
+    width += Math.min(sure, UNCUT_BYTES);
+  }
+  if (width === 0 && typeof next === 'string') return next;
+  // The responses are of one content only if the first one would still be the same.
+  const again = yield first.offset;
+  if (again === undefined || !(await goesOnAs(first.part.content, again.content))) return 'unclear';
   if (width > 0) await file.appendInexact(width);
   return next;
 }
 
-interface Measured {
-  /** Bytes that are undecodable for sure. */
-  readonly width: number;
-  readonly next: Answer | FollowEnd;
+/**
+ * The response from `offset`, which is within the undecodable bytes at which `before` stands, or behind them. One that
+ * begins with text is right behind them if it goes on as that one does, or with a character that was cut there; else it
+ * has lost a byte-order mark.
+ */
+export async function* readBehind(before: Reading, offset: number, decode: Decode): Follow<Answer | 'again'> {
+  const part = yield offset;
+  if (part === undefined) return 'again';
+  const reading = decode(part.content);
+  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
+  if (begins.length === 0) return { offset, reading };
+  const follows = before.fork();
+  await follows.skipUncertain();
+  const followed = await follows.peek(FOLLOWING_BYTES);
+  const isSame = [begins, begins.subarray(widthOfLead(begins[0] ?? 0))].some(
+    (bytes) => bytes.length > 0 && followed.length > 0 && startsAlike(bytes, followed),
+  );
+  if (isSame) return { offset, reading };
+  const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
+  return mark === 'again' || mark === 'none' ? 'again' : { offset, reading: readMarked(part.content, mark) };
 }
 
-async function* measure(file: LiveFile, text: Answer, decode: Decode): Follow<Measured | FollowEnd> {
-  let behind = text;
-  let width = 0;
-  let misses = 0;
-  for (let probes = 0; probes < MOST_PROBES; probes++) {
-    const offset = file.length + width;
-    const part = yield offset;
-    if (part === undefined) return 'absent';
-    const reading = decode(part.content);
-    const here = { offset, reading };
-    let onward = await goesOnLike(reading, behind.reading);
-    if (onward === undefined) {
-      const earlier = { answer: behind, at: Math.max(file.length, behind.offset) };
-      if (await mayShowSameBytes({ answer: here, at: offset }, earlier)) onward = 'earlier';
-    }
-    if (onward === undefined || (await reading.peek(1)).length > 0) {
-      // What is undecodable may be taken for a mark, too, and then the text is no longer that of UTF-8.
-      const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
-      if (mark === 'again') onward = undefined;
-      else if (mark !== 'none') return { width, next: { offset, reading: readMarked(part.content, mark) } };
-    }
-    if (onward === undefined) {
-      // Only a mark explains what begins with a character, or ends within one, and is shown nowhere else; its bytes are
-      // undecodable for sure.
-      const rest = reading.fork();
-      const isMark = (await reading.peek(1)).length > 0 || ((await rest.skipUncertain()) > 0 && rest.atEnd());
-      if (!isMark || ++misses > MOST_MARKS) return 'unclear';
-      width++;
-      continue;
-    }
-    misses = 0;
-    const rest = reading.fork();
-    const replaced = onward === 'unmarked' ? 0 : await rest.skipUncertain();
-    // What a block edge had cut stands whole here.
-    if (replaced === 0 && onward === 'earlier') return { width, next: here };
-    if (replaced === 0) return { width, next: width > 0 ? await behindReplaced(behind) : 'unclear' };
-    // Each stands for one byte at least; the last one perhaps for a character that is not complete yet.
-    const sure = rest.atEnd() ? replaced - 1 : replaced;
-    if (sure === 0) return { width, next: 'tail' };
-    width += Math.min(sure, UNCUT_BYTES);
-    behind = here;
-  }
-  return { width, next: 'raw' };
-}
-
-/** The same answer, behind the replacement characters at which it stands. */
-async function behindReplaced({ offset, reading }: Answer): Promise<Answer> {
-  const behind = reading.fork();
-  await behind.skipUncertain();
-  return { offset, reading: behind };
+/** Whether the later text begins with the earlier one, but for a character at its end that was not complete. */
+async function goesOnAs(earlier: Content, later: Content): Promise<boolean> {
+  const before = await earlier.read(0, COMPARED_BYTES);
+  let end = before.length;
+  while (end >= REPLACEMENT.length && before.subarray(end - REPLACEMENT.length, end).equals(REPLACEMENT))
+    end -= REPLACEMENT.length;
+  const after = await later.read(0, COMPARED_BYTES);
+  return after.length >= end && startsAlike(after, before.subarray(0, end));
 }

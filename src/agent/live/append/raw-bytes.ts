@@ -6,7 +6,7 @@
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
 import type { Content, ContentWriter, Follow, Part, Remote, Sink } from '../../ports.ts';
-import type { Difference } from '../compare/match.ts';
+import type { Difference } from '../match.ts';
 import type { RawBytesTries } from '../memory.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Reading } from '../text/reading.ts';
@@ -108,6 +108,7 @@ export class RawBytes {
   async *compare(file: LiveFile, shown: Shown, pass: RawBytesPass): Follow<'same' | Difference | undefined> {
     if (!this.#isTime(file, 'all', pass)) return undefined;
     let only: Compared | undefined;
+    let isTold = false;
     try {
       for await (const name of this.#names(file, pass.signal)) {
         const compared = yield* this.#compareWith(file, name, shown, pass.signal);
@@ -125,8 +126,10 @@ export class RawBytes {
         file.markCompared([]);
         await this.#append(file, { ...only, common: only.rest.length });
       }
+      isTold = only !== undefined;
       return only?.found;
     } finally {
+      this.#count(file, isTold);
       await only?.rest.release();
       this.#wait(file, 'all', pauseAfter(file.length));
     }

@@ -7,7 +7,7 @@ import { JobtailError } from '../../../errors.ts';
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import type { InexactRegion } from '../../../store/rows.ts';
 import type { Sink } from '../../ports.ts';
-import { type Difference, match } from '../compare/match.ts';
+import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import { CodePage } from '../text/code-page.ts';

@@ -1,6 +1,7 @@
 /** The service decodes blocks of 1,024 bytes, counted from the offset asked for (docs/servers.md 1.2). */
 import { startsAlike } from '../../../bytes.ts';
 
+export const BLOCK_BYTES = 1024;
 /** A character that a block edge cuts in one answer is whole in another one that was asked for so much further on. */
 export const HALF_BLOCK_BYTES = 512;
 /** Less than a block, so that no block edge falls into the beginning of an answer. */

@@ -8,7 +8,6 @@ import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike } f
 import type { Content, Follow, Part } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import { MARKS, type Mark } from './marks.ts';
-import { tellByRepetition } from './repeated-text.ts';
 
 /** `again`: the file changed while it was looked at. `second` is an answer that is worth to be used again. */
 export interface MarkFound {
@@ -29,8 +28,6 @@ const SMALL_BYTES = 64 * 1024;
 const STEP_BYTES = 1024 * 1024;
 /** Where the service is asked; the first one tells nearly everything. */
 const OFFSETS = [1, 2, 3];
-/** Of one character of three bytes again and again, these tell something: where one cuts a character, the other does not. */
-const REPEATED_OFFSETS = [1, 3];
 
 /** `text` is the answer from `from` on, where the file has the bytes `known`, as far as they are known. */
 export async function* findMark(text: Content, from: number, known: Buffer): Follow<MarkFound> {
@@ -76,7 +73,8 @@ async function* askNear(before: Before): Follow<MarkFound> {
   let left: readonly Mark[] = before.marks;
   // Of the same few characters, what follows the last of them tells, if it is in sight.
   const isInSight = certain.length < head.length || head.length === text.length;
-  for (const at of isInSight ? [...OFFSETS, characterStart(certain, certain.length - 1)] : OFFSETS) {
+  const last = isInSight ? characterStart(certain, certain.length - 1) : 0;
+  for (const at of last > 0 ? [...OFFSETS, last] : OFFSETS) {
     const part = yield from + at;
     if (part === undefined) return AGAIN;
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
@@ -100,10 +98,6 @@ async function* askNear(before: Before): Follow<MarkFound> {
     if (mark === undefined || others.length > 0) continue;
     const isSure = ofNone < 0 && (!isBlind || mark.encoder !== undefined);
     if (isSure || (ofNone < most && !isBlind)) return isSure || (yield* isAsBefore(before)) ? { mark } : AGAIN;
-    if (!REPEATED_OFFSETS.includes(at) || mark.encoder !== undefined) continue;
-    const told = await tellByRepetition(text, part.content, at);
-    if (told === undefined || !(yield* isAsBefore(before))) continue;
-    return { mark: told === 'none' ? 'none' : mark };
   }
   return AGAIN;
 }

@@ -6,9 +6,9 @@
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
 import type { Content, Follow, Part } from '../../ports.ts';
-import { match } from '../compare/match.ts';
+import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Answer, FollowContext } from '../steps.ts';
+import type { FollowContext } from '../steps.ts';
 import { findMark } from './byte-order-mark.ts';
 import type { Family, TextEncoding } from './encoding.ts';
 import { tellFamily } from './family.ts';
@@ -62,16 +62,6 @@ export async function* explain(
   }
   if (family === 'utf-8') encoding.learnUtf8((reason) => file.reportDecoder(reason));
   return { reading: text, decode: decodeUtf8, identified: family === 'utf-8', second };
-}
-
-/** Reads an answer from an offset at which nothing is known of the file, but how it is decoded otherwise. */
-export async function* readUnknown(offset: number, decode: Decode): Follow<Answer | 'again'> {
-  const part = yield offset;
-  if (part === undefined) return 'again';
-  if (part.content.length === 0) return { offset, reading: decode(part.content) };
-  const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
-  if (mark === 'again') return mark;
-  return { offset, reading: mark === 'none' ? decode(part.content) : readMarked(part.content, mark) };
 }
 
 /** The text behind a mark that was swallowed, with it. */

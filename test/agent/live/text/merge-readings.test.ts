@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { match } from '../../../../src/agent/live/compare/match.ts';
+import { match } from '../../../../src/agent/live/match.ts';
 import { merge } from '../../../../src/agent/live/text/merge-readings.ts';
 import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
 import { characterStart } from '../../../../src/bytes.ts';

@@ -1,0 +1,108 @@
+/**
+ * What a response says of a mirror: one table. `decide` is given what was found out so far and asks nothing itself;
+ * where that is not enough, the decision names what is needed, and is made again with it.
+ *
+ *   the response                          the mirror                          decision
+ *   ----------------------------------------------------------------------------------------------------------------
+ *   shows all of it, and ends there       -                                   unchanged
+ *   shows all of it, and goes on          -                                   grown
+ *   shows all of it that can be shown     disputed bytes are not shown        undetermined: raw bytes
+ *   ends in bytes that it cannot show     the mirror ends there, too          undetermined: raw bytes
+ *   differs                               uncommitted bytes differ            mirror-damaged: cut to the committed bytes
+ *   differs, or ends before               lacks its committed bytes           undetermined: all of the mirror
+ *   differs                               changed; its end is shown as it is  mirror-damaged: cut to what is equal
+ *   differs, or ends, behind such bytes   -                                   undetermined: raw bytes
+ *   differs, seen once                    -                                   undetermined: a second look
+ *   ends before, seen for less than 5 s   -                                   undetermined: a second look
+ *   differs, seen twice                   uncommitted bytes                   mirror-damaged: cut to the committed bytes
+ *   differs, seen twice                   -                                   rewritten: a new generation
+ *   ends before, seen for 5 s             -                                   truncated: a new generation
+ *
+ * Raw bytes are authoritative: what they show of a mirror that another process changed needs no further proof. A
+ * response that another decoder made is not different: explain.ts finds the decoder first, and reports its change.
+ */
+import type { Difference, Match } from './match.ts';
+import type { Integrity } from './mirror/integrity.ts';
+
+/** What is known of a response and of the mirror. Undefined: not found out yet. */
+export interface Facts {
+  readonly shown: Match;
+  readonly by: 'text' | 'raw bytes';
+  /** The first byte of the mirror that is neither shown nor committed; undefined if there is none. */
+  readonly unshownFrom?: number | undefined;
+  /** The comparison went through an inexact range of the mirror. */
+  readonly isBehindInexact?: boolean;
+  /** False: the raw bytes cannot be had. */
+  readonly hasRawBytes?: boolean;
+  /** The response goes on behind the mirror. */
+  readonly goesOn: boolean;
+  readonly mirror: {
+    readonly length: number;
+    readonly committed: number;
+    readonly integrity: Integrity;
+    /** The bytes before the committed position are those that were committed. */
+    readonly hasFingerprint: boolean;
+  };
+  /** The remote file has the committed end of the mirror, where that was changed before it. */
+  readonly showsEnd?: boolean;
+  /** Seen in an earlier poll, too, long enough ago. */
+  readonly isConfirmed?: boolean;
+}
+
+export type Decision =
+  | { readonly kind: 'unchanged' | 'grown'; readonly at: number }
+  | { readonly kind: 'truncated' | 'rewritten' | 'mirror-damaged'; readonly at: number; readonly reason: string }
+  | { readonly kind: 'undetermined'; readonly at: number; readonly needs: Need };
+
+/** later: the next poll decides. */
+export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'a-second-look' | 'later';
+
+export function decide(facts: Facts): Decision {
+  const { shown, by, unshownFrom, goesOn, mirror, showsEnd, isConfirmed } = facts;
+  const { length, committed, integrity, hasFingerprint } = mirror;
+  if (shown.kind === 'same') {
+    const isOpen = shown.open || unshownFrom !== undefined;
+    // Without them, what the text does not show is inexact.
+    if (isOpen && facts.hasRawBytes !== false) return undetermined(unshownFrom ?? shown.at, 'raw-bytes');
+    return { kind: goesOn ? 'grown' : 'unchanged', at: length };
+  }
+  const at = Math.min(shown.at, unshownFrom ?? shown.at);
+  const isDifferent = shown.kind === 'different';
+  const uncommitted = length > committed && integrity !== 'unknown';
+  if (by === 'text') {
+    if (uncommitted && (isDifferent || integrity === 'modified')) return cutToCommitted(at, committed);
+    if (integrity === 'intact' && !hasFingerprint) return undetermined(0, 'all-of-the-mirror');
+    if (integrity === 'modified' && isDifferent && (!hasFingerprint || showsEnd === true)) return cutToEqual(at);
+    if (integrity === 'modified' && isDifferent && showsEnd === undefined) return undetermined(at, 'its-end');
+    // Behind bytes that the text does not show, a place in it is not certain.
+    const isUncertain = unshownFrom !== undefined || facts.isBehindInexact === true;
+    if (isUncertain && facts.hasRawBytes !== false) return undetermined(at, 'raw-bytes');
+    if (facts.isBehindInexact === true) return undetermined(at, 'later');
+  }
+  if (isConfirmed !== true) return undetermined(at, isConfirmed === undefined ? 'a-second-look' : 'later');
+  if (by === 'raw bytes' && integrity === 'modified') return cutToEqual(at);
+  if (uncommitted) return cutToCommitted(at, committed);
+  return begunAnew({ kind: shown.kind, at }, facts);
+}
+
+const undetermined = (at: number, needs: Need): Decision => ({ kind: 'undetermined', at, needs });
+
+function cutToEqual(at: number): Decision {
+  const reason = `another process changed it: from byte ${at} on it differs from the remote file`;
+  return { kind: 'mirror-damaged', at, reason };
+}
+
+/** What was never promised says nothing against what was: it is taken back first, for the remote file is right. */
+function cutToCommitted(differsAt: number, committed: number): Decision {
+  const at = Math.max(differsAt, committed);
+  return { kind: 'mirror-damaged', at, reason: `its uncommitted bytes differ from the remote file from byte ${at} on` };
+}
+
+function begunAnew({ kind, at }: Difference, { mirror, by }: Facts): Decision {
+  const seen = by === 'text' ? '' : ', as its raw bytes show';
+  const lost = mirror.integrity === 'unknown' ? '; the state of the mirror was lost' : '';
+  if (kind === 'different')
+    return { kind: 'rewritten', at, reason: `its byte ${at} differs from the mirror${seen}${lost}` };
+  const reason = `it has at most ${at} bytes, the mirror has ${mirror.length}${seen}${lost}`;
+  return { kind: 'truncated', at, reason };
+}

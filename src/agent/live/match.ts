@@ -1,0 +1,192 @@
+/**
+ * Compares the text of a response with bytes that are there already: a mirror, or raw bytes. Where the text has no
+ * U+FFFD, bytes are compared with bytes. Where it has some, the bytes predict how many (docs/servers.md 1.2), and so
+ * where the text goes on behind them:
+ *
+ *   an undecodable sequence (the longest beginning of a character)     one U+FFFD
+ *   a character that the edge of a block cuts                          one, and one for each byte behind the edge
+ *   a character that a short read cuts, another decoder's sequence     at least one, at most one for each byte
+ *   bytes of an inexact range                                          at least one for three, at most one for each
+ */
+import { commonLength, startsAlike, widthOfLead } from '../../bytes.ts';
+import { BLOCK_BYTES } from './text/blocks.ts';
+import type { Reading } from './text/reading.ts';
+
+/** Bytes with a position: a mirror, or raw bytes in memory. */
+export interface Bytes {
+  read(start: number, end: number): Promise<Buffer>;
+  /** Where the inexact range ends that covers a position; undefined if none does. */
+  unknownUntil?(position: number): number | undefined;
+}
+
+/**
+ * same: the text shows all of the bytes. It stands right behind them, unless `open`: then they end within what U+FFFD
+ * stand for, from `at` on, and how many of these are theirs is not certain. shorter: the text ends at `at`. different:
+ * the byte at `at` is another one.
+ */
+export type Match = { readonly kind: 'same'; readonly at: number; readonly open: boolean } | Difference;
+
+export interface Difference {
+  readonly kind: 'shorter' | 'different';
+  readonly at: number;
+}
+
+/** The bytes [from, to); the text was requested from `offset` on, which is `from` if it is left out. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+  readonly offset?: number;
+}
+
+const STEP_BYTES = 64 * 1024;
+/** Text behind U+FFFD that has to be that of the bytes. */
+const RESUME_BYTES = 64;
+const LONGEST_UNIT_BYTES = 4;
+const MOST_BYTES_A_REPLACEMENT = 3;
+const LAST_LEAD = 0xf4;
+/** What the second byte may be, where that is less than any continuation byte. */
+const SECOND_BYTES: ReadonlyMap<number, readonly [number, number]> = new Map([
+  [0xe0, [0xa0, 0xbf]],
+  [0xed, [0x80, 0x9f]],
+  [0xf0, [0x90, 0xbf]],
+  [0xf4, [0x80, 0x8f]],
+]);
+
+/** Calls `onUnshown` with each stretch of bytes that the text does not show. */
+export async function match(
+  reading: Reading,
+  bytes: Bytes,
+  { from, to, offset = from }: Stretch,
+  onUnshown: (start: number, end: number) => void = () => {},
+): Promise<Match> {
+  let at = from;
+  while (at < to) {
+    const read = await reading.peek(Math.min(STEP_BYTES, to - at));
+    if (read.length > 0) {
+      const there = await bytes.read(at, at + read.length);
+      const common = commonLength(read, there);
+      reading.advance(common);
+      at += common;
+      if (common === read.length) continue;
+      // The text may show by now what it did not when the bytes were put there.
+      const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
+      const rest = await reading.peek(until - at);
+      if (until === at || (rest.length < until - at && reading.uncertainBytes === undefined))
+        return { kind: 'different', at };
+      onUnshown(at, at + rest.length);
+      reading.advance(rest.length);
+      at += rest.length;
+      continue;
+    }
+    if (reading.atEnd()) return { kind: 'shorter', at };
+    const width = reading.uncertainBytes;
+    if (width !== undefined) {
+      const behind = at + width * (await reading.skipUncertain((to - at) / width));
+      // No character that is uncertain stands for a byte of ASCII.
+      if ((await bytes.read(at, behind)).some((byte) => byte < 0x80)) return { kind: 'different', at };
+      onUnshown(at, behind);
+      at = behind;
+      continue;
+    }
+    const end = await endOfReplaced(reading, bytes, { at, to, offset });
+    if (end === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    onUnshown(at, end.position);
+    if (end.open) return { kind: 'same', at, open: true };
+    at = end.position;
+  }
+  return { kind: 'same', at: to, open: false };
+}
+
+/** Where bytes end that U+FFFD stand for; `open`: the bytes end there, and how many of the U+FFFD are theirs is uncertain. */
+interface ReplacedEnd {
+  readonly position: number;
+  readonly open: boolean;
+}
+
+/**
+ * Moves the reading behind the U+FFFD at which it stands, as far as these stand for the bytes from `at` on; undefined if
+ * the bytes are shown otherwise. An end that is predicted comes first, then the first one that is possible.
+ */
+async function endOfReplaced(
+  reading: Reading,
+  bytes: Bytes,
+  { at, to, offset }: { readonly at: number; readonly to: number; readonly offset: number },
+): Promise<ReplacedEnd | undefined> {
+  const behind = reading.fork();
+  const count = await behind.skipUncertain();
+  const follows = Buffer.from(await behind.peek(RESUME_BYTES));
+  const mayResume = follows.length > 0 || behind.atEnd();
+  let [fewest, most, predicted] = [0, 0, 0];
+  let possible: ReplacedEnd | undefined;
+  let [window, windowAt] = [Buffer.alloc(0), at];
+  for (let position = at; fewest <= count; ) {
+    const windowEnd = windowAt + window.length;
+    if (position + LONGEST_UNIT_BYTES + RESUME_BYTES > windowEnd && windowEnd < to) {
+      window = Buffer.from(await bytes.read(position, Math.min(to, position + STEP_BYTES)));
+      windowAt = position;
+    }
+    const rest = window.subarray(position - windowAt);
+    if (position === to) {
+      // Those beyond the share of the bytes stand for what follows them.
+      if (fewest === most) await reading.skipUncertain(most);
+      return fewest === most ? { position, open: false } : (possible ?? { position, open: true });
+    }
+    if (position > at && most >= count && mayResume && startsAlike(rest, follows)) {
+      possible ??= { position, open: false };
+      if (predicted === count) possible = { position, open: false };
+      if (predicted === count) break;
+    }
+    const beforeEdge = BLOCK_BYTES - ((position - offset) % BLOCK_BYTES);
+    const unit = unitAt(rest, { isUnknown: bytes.unknownUntil?.(position) !== undefined, beforeEdge });
+    if (unit === undefined) break;
+    fewest += unit.fewest;
+    most += unit.most;
+    predicted += unit.predicted;
+    position += unit.width;
+  }
+  await reading.skipUncertain();
+  return possible;
+}
+
+/** Bytes of one sequence, and how many U+FFFD they are shown as. */
+interface Unit {
+  readonly width: number;
+  readonly fewest: number;
+  readonly most: number;
+  readonly predicted: number;
+}
+
+const UNKNOWN_UNIT: Unit = {
+  width: 1,
+  fewest: 1 / MOST_BYTES_A_REPLACEMENT,
+  most: 1,
+  predicted: Number.POSITIVE_INFINITY,
+};
+
+/** The sequence at the beginning of `bytes`; undefined if that is ASCII, which is never shown as U+FFFD. */
+function unitAt(
+  bytes: Buffer,
+  { isUnknown, beforeEdge }: { isUnknown: boolean; beforeEdge: number },
+): Unit | undefined {
+  if (isUnknown) return UNKNOWN_UNIT;
+  const lead = bytes[0] ?? 0;
+  if (lead < 0x80) return undefined;
+  const needed = lead <= LAST_LEAD ? widthOfLead(lead) : 1;
+  const [low, high] = SECOND_BYTES.get(lead) ?? [0x80, 0xbf];
+  let width = 1;
+  if (needed > 1 && isWithin(bytes[1], low, high)) width++;
+  while (width > 1 && width < needed && isWithin(bytes[width], 0x80, 0xbf)) width++;
+  const isCut = beforeEdge < width;
+  const asCut = 1 + width - Math.min(beforeEdge, width);
+  // What is begun at the end may go on, and be shown together with what follows.
+  if (width < needed && width === bytes.length) return { width, fewest: 1, most: width + 1, predicted: asCut };
+  if (width < needed || width === 1 || isReplacementLike(bytes))
+    return { width, fewest: 1, most: width, predicted: asCut };
+  // A character stands in the text as it is, unless it is cut.
+  return { width, fewest: 2, most: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
+}
+
+/** U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot hold. */
+const isReplacementLike = (bytes: Buffer) => bytes[0] === 0xef && bytes[1] === 0xbf && (bytes[2] ?? 0) >= 0xbd;
+
+const isWithin = (byte = 0, low = 0, high = 0) => byte >= low && byte <= high;
