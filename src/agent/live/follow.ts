@@ -15,7 +15,7 @@ import { overlaps } from './mirror/inexact-regions.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown, askFrom } from './offsets.ts';
-import type { FollowContext, FollowEnd } from './steps.ts';
+import type { FirstResponse, FollowContext, FollowEnd } from './steps.ts';
 import { CodePage } from './text/code-page.ts';
 import { UnknownCodePage } from './text/encoding.ts';
 import { type Decode, explain } from './text/explain.ts';
@@ -77,12 +77,14 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
       file.markCompared(unshown);
       if (file.row.inexact.length > 0) {
-        const differs = yield* context.rawBytes.mend(file, await shownBy(offset, part, context), context);
-        if (differs !== undefined) return yield* resolve(differs, file, context);
+        const found = yield* context.rawBytes.compare(file, await shownBy(offset, part, context), context, 'toMend');
+        if (found !== undefined && found !== 'same') return yield* resolve(found, file, context);
       }
       context.sightings.clear(file, 'difference');
       if (part.isBeginning) return yield* appendFar(file, response, context);
-      return yield* appendRest(file, response, { ...context, decode, identified, first: { offset, part } });
+      const first = { offset, part };
+      const extendRaw = () => extendByRawBytes(file, first, context);
+      return yield* appendRest(file, response, { ...context, decode, identified, first, extendRaw });
     }
     if (!(await act(decision, file))) return 'different';
   }
@@ -175,10 +177,26 @@ async function* fillRaw(file: LiveFile, context: FollowContext): Follow<FollowEn
   });
 }
 
+/** Undefined if the raw bytes have no more than the mirror, or are not to be had now. */
+async function* extendByRawBytes(
+  file: LiveFile,
+  { offset, part }: FirstResponse,
+  context: FollowContext,
+): Follow<FollowEnd | undefined> {
+  const before = file.length;
+  const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context, 'toExtend');
+  return end === 'current' && file.length === before ? undefined : end;
+}
+
 /** Undefined if the raw bytes are not to be had now. */
-async function* compareRawBytes(file: LiveFile, shown: Shown, context: FollowContext): Follow<FollowEnd | undefined> {
+async function* compareRawBytes(
+  file: LiveFile,
+  shown: Shown,
+  context: FollowContext,
+  purpose: 'toDecide' | 'toExtend' = 'toDecide',
+): Follow<FollowEnd | undefined> {
   if (!context.hasWholeFiles) return undefined;
-  const found = yield* context.rawBytes.compare(file, shown, context);
+  const found = yield* context.rawBytes.compare(file, shown, context, purpose);
   if (found === undefined) return undefined;
   if (found === 'same') return 'current';
   return yield* resolve(found, file, context);

@@ -44,11 +44,11 @@ export interface Sighting {
   readonly length: number;
 }
 
-/** When raw bytes may be asked for again, in milliseconds: those behind the mirror, of its inexact regions, or all. */
+/** When raw bytes may be requested again, in milliseconds, for each purpose. */
 export interface RawBytesTries {
-  behind: number;
-  inside: number;
-  all: number;
+  toExtend: number;
+  toDecide: number;
+  toMend: number;
   /** How often in a row they could not be had. */
   refusals: number;
 }

@@ -10,7 +10,7 @@ import type { JobInformation } from '../../job-information.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
-import { listedFiles } from '../live/append/listed-files.ts';
+import { listedFiles } from '../live/append/raw-bytes.ts';
 import { type FollowEnd, wantsAnotherLook } from '../live/steps.ts';
 import type { JobPolls, Polled } from '../poll/poll.ts';
 import type { JobService, Remote } from '../ports.ts';

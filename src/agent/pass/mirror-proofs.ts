@@ -4,7 +4,7 @@ import { asJobtailError, type JobtailError } from '../../errors.ts';
 import { inSlices } from '../../slices.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
 import { fileCalls } from '../../system/files.ts';
-import { namesThatMayBe } from '../live/append/listed-files.ts';
+import { namesThatMayBe } from '../live/append/raw-bytes.ts';
 import { mirrorPath } from '../live/mirror/mirror.ts';
 import { HEAD_BYTES, headOf } from '../results/place/temporary-files.ts';
 import {

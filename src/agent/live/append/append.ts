@@ -27,6 +27,8 @@ interface AppendContext extends FollowContext {
   readonly identified: boolean;
   /** The one that was compared with the mirror. */
   readonly first: FirstResponse;
+  /** Appends raw bytes; undefined if there are none now. */
+  readonly extendRaw: () => Follow<FollowEnd | undefined>;
 }
 
 /** `answer` stands at the end of the mirror. */
@@ -75,9 +77,9 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
     if (rest.atEnd()) return 'current';
     return yield* appendEncoded(file, rest as EncodedReading, context);
   }
-  if (!hasWholeFiles) return 'raw';
-  if (await rawBytes.extend(file, text, context)) return 'current';
-  if (rawBytes.areRefused(file, final)) throw encoding.undecided(left);
+  const end = yield* context.extendRaw();
+  if (end !== undefined) return end;
+  if (hasWholeFiles && rawBytes.areRefused(file, final)) throw encoding.undecided(left);
   return 'raw';
 }
 
@@ -95,7 +97,7 @@ export async function* appendFar(file: LiveFile, { reading }: Answer, context: F
     const names = context.encoding.codePagesShowing(Buffer.alloc(0), await reading.text());
     texts.push(reading.as(new CodePage(names)));
   }
-  return (await context.rawBytes.extendFar(file, texts, context)) ? 'current' : 'raw';
+  return (yield* context.rawBytes.extendFar(file, { from: file.length, texts }, context)) ? 'current' : 'raw';
 }
 
 /** The same, but the next one is asked for before the last one is used up. */
@@ -128,12 +130,10 @@ async function* appendUndecodable(file: LiveFile, answer: Answer, context: Appen
   const tail = probe.atEnd() && replaced < 4;
   // A character that is cut by the end of a growing file comes whole by itself, so there is time.
   if (tail && !final && !sightings.longSeen(file, 'tail')) return 'tail';
-  if (!hasWholeFiles) return tail ? 'tail' : 'raw';
-  if (await rawBytes.extend(file, text, context)) {
-    sightings.clear(file, 'tail');
-    return 'current';
-  }
-  if (!rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
+  const end = yield* context.extendRaw();
+  if (end !== undefined) sightings.clear(file, 'tail');
+  if (end !== undefined) return end;
+  if (!hasWholeFiles || !rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
 
   // There is nothing but the text: what it does not show is left open, at its width.
   let rest = text;

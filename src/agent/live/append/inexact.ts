@@ -3,7 +3,7 @@
  * mirror does not drift. A response that begins with U+FFFD begins with undecodable bytes, at least one for each; it is
  * requested from behind these, again and again, until it begins with text.
  */
-import { REPLACEMENT, startsAlike, widthOfLead } from '../../../bytes.ts';
+import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Follow } from '../../ports.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Answer, FirstResponse, FollowEnd } from '../steps.ts';
@@ -64,11 +64,18 @@ export async function* readBehind(before: Reading, offset: number, decode: Decod
   const part = yield offset;
   if (part === undefined) return 'again';
   const reading = decode(part.content);
-  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
-  if (begins.length === 0) return { offset, reading };
   const follows = before.fork();
   await follows.skipUncertain();
-  const followed = await follows.peek(FOLLOWING_BYTES);
+  const followed = Buffer.from(await follows.peek(FOLLOWING_BYTES));
+  if (standsAt(followed, 0, BYTE_ORDER_MARK)) {
+    // The response from the mark itself is what followed the mark, if it was swallowed.
+    follows.advance(BYTE_ORDER_MARK.length);
+    const isSwallowed =
+      follows.remaining() === reading.remaining() && (await follows.text()) === (await reading.text());
+    if (isSwallowed) return { offset, reading: readMarked(part.content, { bytes: BYTE_ORDER_MARK }) };
+  }
+  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
+  if (begins.length === 0) return { offset, reading };
   const isSame = [begins, begins.subarray(widthOfLead(begins[0] ?? 0))].some(
     (bytes) => bytes.length > 0 && followed.length > 0 && startsAlike(bytes, followed),
   );

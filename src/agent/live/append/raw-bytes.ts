@@ -1,17 +1,19 @@
 /**
- * The raw bytes of a live file, through DownloadFileFromCluster. A listed file is taken for the live file only if the
- * mirror is its beginning and its next bytes are what the service shows as text. Where that holds for several listed
- * files, only what they have in common is taken.
+ * The raw bytes of a live file, through DownloadFileFromCluster: the authority on what its text does not show. The
+ * listing names files by paths that say neither which task nor which live file they are (docs/servers.md 1.7, 4.2), so a
+ * listed file is taken for the live file only if what the service shows as text is its bytes (raw-download.ts). Where
+ * the mirror is the beginning of several of these, only what they have in common is taken.
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
+import type { JobId } from '../../../job.ts';
+import { endsWith, partsOf } from '../../../path-parts.ts';
+import { inSlices } from '../../../slices.ts';
 import type { Content, ContentWriter, Follow, Part, Remote, Sink } from '../../ports.ts';
 import type { Difference } from '../match.ts';
 import type { RawBytesTries } from '../memory.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import type { Reading } from '../text/reading.ts';
-import { listedFiles, namesThatMayBe } from './listed-files.ts';
-import { AnotherFile, type Arrival, RawArrival, type ShownPart, type ShownText, WholeArrival } from './raw-download.ts';
+import { AnotherFile, RawDownload, type ShownPart } from './raw-download.ts';
 
 export interface RawBytesOptions {
   readonly remote: Remote;
@@ -26,39 +28,35 @@ export interface RawBytesPass {
   readonly signal: AbortSignal;
 }
 
+/** What the service shows of the file: known before a raw download, or requested near the end of one. */
+export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart>);
+
+/**
+ * What they are wanted for: to go on behind a mirror whose text fits, to decide where the text does not tell, or to mend
+ * the inexact regions of a mirror that goes on without them.
+ */
+type Purpose = Exclude<keyof RawBytesTries, 'refusals'>;
+
 /** A file of this size is fetched raw again after a second at the soonest; a larger one accordingly later. */
 const BYTES_A_SECOND = 256 * 1024;
-const LONGEST_WAIT_MS = 10 * 60_000;
-/** Bytes after the mirror that are compared with the text. */
-const COMPARED_BYTES = 64 * 1024;
+const MAX_WAIT_MS = 10 * 60_000;
 /** So often raw bytes must have been refused, with time in between, before they are given up for now. */
 const REFUSALS = 2;
 const STEP_BYTES = 1024 * 1024;
+/** No system has a longer one. */
+const MAX_PATH_LENGTH = 4_096;
 
-/** Those behind a mirror, those of its inexact regions, or all to be compared. */
-type Which = Exclude<keyof RawBytesTries, 'refusals'>;
-
-/** What the service shows of the file: known before a raw download, or asked for near the end of one. */
-export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart>);
-
-/** What the listed files have that may be the live file. */
+/** A listed file that the service shows as it shows the live file. */
 interface Found {
-  /** The listed name; undefined if there is more than one. */
+  /** The listed name; undefined if the mirror is the beginning of more than one. */
   readonly listed: string | undefined;
-  /** The bytes behind the mirror, of which `common` are certain. */
+  readonly compared: 'same' | Difference;
+  /** What follows the mirror, if that is the beginning. */
   readonly rest: Content;
+  /** Bytes of it that all such files have. */
   readonly common: number;
   /** The bytes of the mirror's inexact regions; undefined if the listed files differ in them. */
   readonly pieces: readonly Buffer[] | undefined;
-}
-
-/** A listed file that the service shows as it shows the live file; `rest` is what it has behind the mirror. */
-interface Compared {
-  readonly listed: string;
-  readonly rest: Content;
-  /** The bytes of the mirror's inexact regions. */
-  readonly pieces: readonly Buffer[];
-  readonly found: 'same' | Difference;
 }
 
 export class RawBytes {
@@ -69,86 +67,51 @@ export class RawBytes {
   }
 
   /**
-   * Appends the raw bytes behind the mirror; `text` stands where the mirror ends. False if they are not to be had now:
-   * fetched a short while ago, not listed, or refused by the service.
+   * Compares all of the mirror with the raw bytes. If it is their beginning, its inexact regions are mended and what is
+   * behind it is appended; else the difference is returned. Undefined if they are not to be had now: fetched a short
+   * while ago, not listed, refused, or of several listed files.
    */
-  async extend(file: LiveFile, text: Reading, pass: RawBytesPass): Promise<boolean> {
-    return await this.#attempt(file, text, pass, async () => {
-      await this.#appendFound(file, { texts: [text], comparedBytes: COMPARED_BYTES }, pass.signal);
-    });
-  }
-
-  /**
-   * The same for so many bytes that they go into the mirror while they arrive, if only one listed file may be the live
-   * file: each of them is the right one, whether the rest comes or not.
-   */
-  async extendFar(file: LiveFile, texts: readonly Reading[], pass: RawBytesPass): Promise<boolean> {
-    return await this.#attempt(file, texts[0], pass, async () => {
-      const shown = { texts, comparedBytes: COMPARED_BYTES };
-      const stream = async (name: string) => {
-        const arrival = new RawArrival(file, shown, (bytes) => file.append(bytes));
-        if (!(await this.#receive(file, name, arrival, pass.signal))) return false;
-        if (arrival.pieces.length > 0) await file.mend(arrival.pieces);
-        file.note({ listedName: name });
-        return true;
-      };
-      const known = await knownName(file);
-      if (known !== undefined && (await stream(known))) return;
-      const [only, ...others] = await this.#listedNames(file, pass.signal);
-      if (only === undefined) return;
-      if (others.length > 0) await this.#appendFound(file, shown, pass.signal);
-      else if (only !== known) await stream(only);
-    });
-  }
-
-  /**
-   * Holds all of the mirror against the raw bytes, where the text does not tell: its inexact regions are mended and what
-   * is behind it appended, or the difference returned; undefined if they are not to be had now, or of several listed files.
-   */
-  async *compare(file: LiveFile, shown: Shown, pass: RawBytesPass): Follow<'same' | Difference | undefined> {
-    if (!this.#isTime(file, 'all', pass)) return undefined;
-    let only: Compared | undefined;
-    let isTold = false;
+  async *compare(
+    file: LiveFile,
+    shown: Shown,
+    pass: RawBytesPass,
+    purpose: Purpose,
+  ): Follow<'same' | Difference | undefined> {
+    if (!this.#isTime(file, purpose, pass)) return undefined;
+    const found = yield* this.#find(file, shown, purpose, pass.signal);
     try {
-      for await (const name of this.#names(file, pass.signal)) {
-        const compared = yield* this.#compareWith(file, name, shown, pass.signal);
-        if (compared === undefined) continue;
-        // Of two that are shown alike, it could be either.
-        const isAnother = only !== undefined;
-        await only?.rest.release();
-        only = compared;
-        if (isAnother) return undefined;
-        if (name === file.row.listedName) break;
-      }
-      if (only?.found === 'same') {
-        if (only.pieces.length > 0) await file.mend(only.pieces);
+      if (found?.compared === 'same') {
+        if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
         // All of the mirror was compared, not only what follows the text's offset.
-        file.markCompared([]);
-        await this.#append(file, { ...only, common: only.rest.length });
+        if (found.pieces !== undefined) file.markCompared([]);
+        await this.#append(file, found);
       }
-      isTold = only !== undefined;
-      return only?.found;
     } finally {
-      this.#count(file, isTold);
-      await only?.rest.release();
-      this.#wait(file, 'all', pauseAfter(file.length));
+      await found?.rest.release();
     }
+    this.#wait(file, purpose, purpose === 'toMend' && found === undefined ? MAX_WAIT_MS : pauseAfter(file.length));
+    if (purpose !== 'toMend') this.#count(file, found !== undefined);
+    return found?.compared;
   }
 
-  /** Puts the raw bytes into the inexact regions of the mirror, if they can be had by now; or says how they differ. */
-  async *mend(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Follow<Difference | undefined> {
-    if (!this.#isTime(file, 'inside', pass)) return undefined;
-    const found = await this.#find(file, undefined, pass.signal);
-    await found?.rest.release();
-    if (found?.pieces !== undefined) {
-      await file.mend(found.pieces);
-      this.#count(file, true);
-      return undefined;
+  /**
+   * Appends so many raw bytes that they go into the mirror while they arrive, if only one listed file may be the live
+   * file: each of them is the right one, whether the rest comes or not. False if none could be had now.
+   */
+  async *extendFar(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Follow<boolean> {
+    if (!this.#isTime(file, 'toExtend', pass)) return false;
+    const before = file.length;
+    const known = await knownName(file);
+    if (known === undefined || !(await this.#stream(file, known, shown, pass.signal))) {
+      const [only, ...others] = await this.#listedNames(file, pass.signal);
+      if (others.length > 0)
+        return (yield* this.compare(file, shown, pass, 'toExtend')) === 'same' && file.length > before;
+      if (only !== undefined && only !== known) await this.#stream(file, only, shown, pass.signal);
     }
-    const compared = found === undefined ? yield* this.compare(file, shown, pass) : undefined;
-    if (compared !== undefined && compared !== 'same') return compared;
-    this.#wait(file, 'inside', LONGEST_WAIT_MS);
-    return undefined;
+    const worked = file.length > before;
+    this.#wait(file, 'toExtend', pauseAfter(file.length + (worked ? 0 : (shown.texts[0]?.remaining() ?? 0))));
+    this.#count(file, worked);
+    return worked;
   }
 
   /** Whether they were asked for often enough to go on without them. */
@@ -156,12 +119,12 @@ export class RawBytes {
     return (file.memory.rawBytes?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
 
-  #isTime(file: LiveFile, which: Which, { final }: RawBytesPass): boolean {
-    return final || this.#options.now() >= (file.memory.rawBytes?.[which] ?? 0);
+  #isTime(file: LiveFile, purpose: Purpose, { final }: RawBytesPass): boolean {
+    return final || this.#options.now() >= (file.memory.rawBytes?.[purpose] ?? 0);
   }
 
-  #wait(file: LiveFile, which: Which, waitMs: number): void {
-    triesOf(file)[which] = this.#options.now() + waitMs;
+  #wait(file: LiveFile, purpose: Purpose, waitMs: number): void {
+    triesOf(file)[purpose] = this.#options.now() + waitMs;
   }
 
   #count(file: LiveFile, worked: boolean): void {
@@ -169,60 +132,36 @@ export class RawBytes {
     tries.refusals = worked ? 0 : tries.refusals + 1;
   }
 
-  /** Whether `append` could append anything; how that went decides when the next attempt is. */
-  async #attempt(
-    file: LiveFile,
-    text: Reading | undefined,
-    pass: RawBytesPass,
-    append: () => Promise<void>,
-  ): Promise<boolean> {
-    if (!this.#isTime(file, 'behind', pass)) return false;
-    const before = file.length;
-    await append();
-    const worked = file.length > before;
-    this.#wait(file, 'behind', pauseAfter(file.length + (worked ? 0 : (text?.remaining() ?? 0))));
-    this.#count(file, worked);
-    return worked;
-  }
-
-  async #appendFound(file: LiveFile, shown: ShownText, signal: AbortSignal): Promise<void> {
-    const found = await this.#find(file, shown, signal);
-    if (found === undefined) return;
-    try {
-      if (found.pieces !== undefined && found.pieces.length > 0) await file.mend(found.pieces);
-      await this.#append(file, found);
-    } finally {
-      await found.rest.release();
-    }
-  }
-
-  async #append(file: LiveFile, { listed, rest, common }: Pick<Found, 'listed' | 'rest' | 'common'>): Promise<void> {
+  async #append(file: LiveFile, { listed, rest, common }: Found): Promise<void> {
     for (let at = 0; at < common; at += STEP_BYTES)
       await file.append(await rest.read(at, Math.min(common, at + STEP_BYTES)));
     if (listed !== undefined) file.note({ listedName: listed });
   }
 
-  /** The one that was proven to be it; only if that is not enough, the service is asked for the others. */
-  async *#names(file: LiveFile, signal: AbortSignal): AsyncGenerator<string, void> {
-    const known = await knownName(file);
-    if (known !== undefined) yield known;
-    for (const name of await this.#listedNames(file, signal)) if (name !== known) yield name;
+  /** Whether the listed file is the live file, whose bytes behind the mirror were then appended. */
+  async #stream(file: LiveFile, listed: string, shown: ShownPart, signal: AbortSignal): Promise<boolean> {
+    const download = new RawDownload(file, shown, (bytes) => file.append(bytes));
+    if (!(await this.#receive(file, listed, download, signal)) || download.found !== 'same') return false;
+    if (download.pieces.length > 0) await file.mend(download.pieces);
+    file.note({ listedName: listed });
+    return true;
   }
 
-  async #listedNames(file: LiveFile, signal: AbortSignal): Promise<string[]> {
-    const listed = await listedFiles(this.#options.remote, file.row.jobId, signal);
-    return await namesThatMayBe(listed, file.row.relativePath);
-  }
-
-  /** Goes through the listed files that may be the live file; the one that is known to be it is enough. */
-  async #find(file: LiveFile, shown: ShownText | undefined, signal: AbortSignal): Promise<Found | undefined> {
+  /** Goes through the listed files that may be the live file; the one that was proven to be it is enough. */
+  async *#find(file: LiveFile, shown: Shown, purpose: Purpose, signal: AbortSignal): Follow<Found | undefined> {
     let found: Found | undefined;
+    const known = await knownName(file);
+    const seen = known === undefined ? undefined : yield* this.#compareWith(file, known, shown, signal);
+    if (seen !== undefined) return seen;
+    const names = (await this.#listedNames(file, signal)).filter((name) => name !== known);
     try {
-      for await (const name of this.#names(file, signal)) {
-        const another = await this.#hold(file, name, shown, signal);
+      for (const name of names) {
+        const another = yield* this.#compareWith(file, name, shown, signal);
         if (another === undefined) continue;
-        found = found === undefined ? another : await common(found, another);
-        if (name === file.row.listedName) return found;
+        // One that differs is the live file only if there is no other, and the text does not say otherwise.
+        const isIt = another.compared === 'same' || (names.length === 1 && purpose !== 'toExtend');
+        if (!isIt) await another.rest.release();
+        else found = found === undefined ? another : await common(found, another);
       }
       return found;
     } catch (error) {
@@ -232,61 +171,41 @@ export class RawBytes {
   }
 
   /** How the mirror compares with a listed file; undefined if that is shown in another way. */
-  async *#compareWith(file: LiveFile, listed: string, shown: Shown, signal: AbortSignal): Follow<Compared | undefined> {
-    const rest = this.#options.newContent();
-    const isPart = typeof shown !== 'function';
-    const arrival = new WholeArrival(file, isPart ? shown.from : undefined, (bytes) => rest.write(bytes));
-    const content = await this.#fill(rest, () => this.#receive(file, listed, arrival, signal));
-    if (content === undefined) return undefined;
-    let found: Compared['found'] | undefined;
+  async *#compareWith(file: LiveFile, listed: string, shown: Shown, signal: AbortSignal): Follow<Found | undefined> {
+    const writer = this.#options.newContent();
+    let isFinished = false;
     try {
-      if (isPart) found = await arrival.found(shown);
-      else {
-        const from = arrival.alignEnd();
+      const isPart = typeof shown !== 'function';
+      const download = new RawDownload(file, isPart ? shown : undefined, (bytes) => writer.write(bytes));
+      if (!(await this.#receive(file, listed, download, signal))) return undefined;
+      if (!isPart) {
+        const from = download.alignEnd();
         const part = yield from;
-        if (part !== undefined) found = await arrival.found(await shown(from, part));
+        if (part === undefined || !(await download.isShownBy(await shown(from, part)))) return undefined;
       }
+      const rest = await writer.finish();
+      isFinished = true;
+      return { listed, compared: download.found, rest, common: rest.length, pieces: download.pieces };
     } finally {
-      if (found === undefined) await content.release();
+      if (!isFinished) await writer.discard();
     }
-    return found && { listed, rest: content, pieces: arrival.pieces, found };
   }
 
-  /** The bytes of the listed file behind the mirror; undefined if it is another file. */
-  async #hold(
-    file: LiveFile,
-    listed: string,
-    shown: ShownText | undefined,
-    signal: AbortSignal,
-  ): Promise<Found | undefined> {
-    const rest = this.#options.newContent();
-    const arrival = new RawArrival(file, shown, (bytes) => rest.write(bytes));
-    const content = await this.#fill(rest, () => this.#receive(file, listed, arrival, signal));
-    return content && { listed, rest: content, common: content.length, pieces: arrival.pieces };
-  }
-
-  /** What was written, if it is wanted; else it is given back. */
-  async #fill(writer: ContentWriter, isWanted: () => Promise<boolean>): Promise<Content | undefined> {
-    try {
-      if (await isWanted()) return await writer.finish();
-    } catch (error) {
-      await writer.discard();
-      throw error;
-    }
-    await writer.discard();
-    return undefined;
+  async #listedNames(file: LiveFile, signal: AbortSignal): Promise<string[]> {
+    const listed = await listedFiles(this.#options.remote, file.row.jobId, signal);
+    return await namesThatMayBe(listed, file.row.relativePath);
   }
 
   /** Whether all bytes of the listed file came, and it may be the live file. */
-  async #receive(file: LiveFile, listed: string, arrival: Arrival, signal: AbortSignal): Promise<boolean> {
+  async #receive(file: LiveFile, listed: string, download: RawDownload, signal: AbortSignal): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
     const sink: Sink = (bytes) => {
-      taken = arrival.take(bytes);
+      taken = download.take(bytes);
       return taken;
     };
     try {
       await this.#options.remote.downloadFile(file.row.jobId, listed, sink, signal);
-      await arrival.end();
+      await download.end();
       return true;
     } catch (error) {
       if (error instanceof AnotherFile || asJobtailError(error).policy.isRefusal) return false;
@@ -298,6 +217,28 @@ export class RawBytes {
   }
 }
 
+/** The listing; a service that refuses it lists nothing. */
+export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
+  try {
+    return await remote.listChangedFiles(jobId, signal);
+  } catch (error) {
+    if (asJobtailError(error).policy.isRefusal) return [];
+    throw error;
+  }
+}
+
+/** The listed names that may be a live file: those that end in the path the service gave with its text. */
+export async function namesThatMayBe(listed: readonly string[], relativePath: string | null): Promise<string[]> {
+  const wanted = partsOf(relativePath ?? '');
+  const last = wanted.at(-1);
+  if (last === undefined) return [];
+  const fitting: string[] = [];
+  for await (const name of inSlices(listed)) {
+    if (name.length <= MAX_PATH_LENGTH && name.endsWith(last) && endsWith(partsOf(name), wanted)) fitting.push(name);
+  }
+  return fitting;
+}
+
 /** The listed name that was proven to hold the file's raw bytes, if the path from the service still fits it. */
 async function knownName({ row }: LiveFile): Promise<string | undefined> {
   const { listedName, relativePath } = row;
@@ -305,12 +246,12 @@ async function knownName({ row }: LiveFile): Promise<string | undefined> {
 }
 
 function triesOf({ memory }: LiveFile): RawBytesTries {
-  memory.rawBytes ??= { behind: 0, inside: 0, all: 0, refusals: 0 };
+  memory.rawBytes ??= { toExtend: 0, toDecide: 0, toMend: 0, refusals: 0 };
   return memory.rawBytes;
 }
 
 /** How long to wait before so many raw bytes are fetched again. */
-const pauseAfter = (bytes: number) => Math.min(LONGEST_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000);
+const pauseAfter = (bytes: number) => Math.min(MAX_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000);
 
 /** What two listed files have in common, either of which may be the live file; the second one is given back. */
 async function common(found: Found, another: Found): Promise<Found> {
@@ -326,5 +267,5 @@ async function common(found: Found, another: Found): Promise<Found> {
     await another.rest.release();
   }
   const same = found.pieces?.every((piece, index) => another.pieces?.[index]?.equals(piece));
-  return { listed: undefined, rest: found.rest, common: shared, pieces: same ? found.pieces : undefined };
+  return { ...found, listed: undefined, common: shared, pieces: same ? found.pieces : undefined };
 }

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { namesThatMayBe } from '../../../../src/agent/live/append/listed-files.ts';
+import { namesThatMayBe } from '../../../../src/agent/live/append/raw-bytes.ts';
 import { JobtailError } from '../../../../src/errors.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../../src/job.ts';
 import { Engine, JOB, STDOUT } from '../../../support/engine.ts';

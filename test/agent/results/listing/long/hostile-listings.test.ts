@@ -1,6 +1,6 @@
 /** Listings and ledgers that are as large as a job or a service likes: in slices, in bounded memory, and said in a line. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { namesThatMayBe } from '../../../../../src/agent/live/append/listed-files.ts';
+import { namesThatMayBe } from '../../../../../src/agent/live/append/raw-bytes.ts';
 import type { Patterns } from '../../../../../src/agent/patterns.ts';
 import { Ledger, NO_STAMP, Progress, Stamps } from '../../../../../src/agent/results/ledger.ts';
 import { judgeOf } from '../../../../../src/agent/results/listing.ts';
