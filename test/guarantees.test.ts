@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { LONG_BACKLOG_BYTES } from '../src/agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../src/agent/live/append/append.ts';
 import { SIGHTING_TIMES } from '../src/agent/live/sightings.ts';
 import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-looks.ts';
 import { LONGEST_INTERVAL_MS } from '../src/agent/results/ledger.ts';

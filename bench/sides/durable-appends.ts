@@ -5,7 +5,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
 import { Sightings } from '../../src/agent/live/sightings.ts';

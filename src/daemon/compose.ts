@@ -1,6 +1,6 @@
 /** The composition root: puts the parts of the heart together for one configuration. */
 import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
-import { LONG_BACKLOG_BYTES } from '../agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../agent/live/append/append.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
 import { SIGHTING_TIMES, Sightings } from '../agent/live/sightings.ts';

@@ -1,6 +1,6 @@
 /** The real engine over a model service: real SQLite, real files, a clock that the test holds. */
 import path from 'node:path';
-import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/long-backlog.ts';
+import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';

@@ -22,7 +22,7 @@
  * response that another decoder made is not different: explain.ts finds the decoder first, and reports its change.
  */
 import type { Difference, Match } from './match.ts';
-import type { Integrity } from './mirror/integrity.ts';
+import type { Integrity } from './mirror/live-file.ts';
 
 /** What is known of a response and of the mirror. Undefined: not found out yet. */
 export interface Facts {

@@ -16,7 +16,7 @@ import type { LiveFile } from './mirror/live-file.ts';
 import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown, askFrom } from './offsets.ts';
 import type { FirstResponse, FollowContext, FollowEnd } from './steps.ts';
-import { CodePage } from './text/code-page.ts';
+import { CodePage } from './text/encoders.ts';
 import { UnknownCodePage } from './text/encoding.ts';
 import { type Decode, explain } from './text/explain.ts';
 import { EncodedReading, type Reading, Utf8Reading } from './text/reading.ts';

@@ -7,7 +7,7 @@ import { BackOff } from '../../back-off.ts';
 import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
 import { keyText } from '../../job.ts';
 import type { LiveFileRow } from '../../store/rows.ts';
-import { enoughTextOf } from '../live/append/long-backlog.ts';
+import { enoughTextOf } from '../live/append/append.ts';
 import { follow } from '../live/follow.ts';
 import type { FileMemory, QuietPoll } from '../live/memory.ts';
 import type { LiveFile, LiveFileOptions } from '../live/mirror/live-file.ts';

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type CodePage, charactersOf } from '../../../simulator/operations/decoding.ts';
-import { codePagesWith } from '../../../src/agent/live/text/code-page.ts';
+import { codePagesWith } from '../../../src/agent/live/text/encoders.ts';
 import { TextEncoding } from '../../../src/agent/live/text/encoding.ts';
 import { keyText, type LiveFileKey, type TaskId } from '../../../src/job.ts';
 import type { DecodeBytesOptions } from '../../support/decode-bytes.ts';

@@ -10,9 +10,9 @@ import type { LiveFile } from '../mirror/live-file.ts';
 import { alignDown } from '../offsets.ts';
 import type { Answer, FirstResponse, FollowContext, FollowEnd } from '../steps.ts';
 import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
-import { CodePage } from '../text/code-page.ts';
+import { CodePage } from '../text/encoders.ts';
 import type { Decode } from '../text/explain.ts';
-import { skipAscii, tellFamily } from '../text/family.ts';
+import { skipAscii, tellFamily } from '../text/explain.ts';
 import { merge } from '../text/merge-readings.ts';
 import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
@@ -145,4 +145,20 @@ async function* appendUndecodable(file: LiveFile, answer: Answer, context: Appen
     if (rest.atEnd()) return 'current';
   }
   return 'raw';
+}
+
+/** Text beyond this length comes raw. A file of six times this length costs at most half as much again as its raw bytes. */
+export const LONG_BACKLOG_BYTES = 64 * 1024;
+/** A mirror of this part of it is next to nothing: a raw download begins with the file. */
+const MIRRORED_PART = 1 / 256;
+/** The part of it that is enough of later responses, once the text is known to be long. */
+const ENOUGH_PART = 1 / 16;
+
+/**
+ * Bytes of text that are enough for now, if `longBytes` of it are a long backlog; undefined if all of it is wanted.
+ * `isLong`: an earlier response of the poll was long.
+ */
+export function enoughTextOf(file: LiveFile, longBytes: number, isLong: boolean): number | undefined {
+  if (file.memory.wantsWholeText === true || file.length > MIRRORED_PART * longBytes) return undefined;
+  return isLong ? ENOUGH_PART * longBytes : longBytes;
 }

@@ -10,7 +10,7 @@ import type { Sink } from '../../ports.ts';
 import { type Difference, match } from '../match.ts';
 import { maskRegions, overlaps } from '../mirror/inexact-regions.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
-import { CodePage } from '../text/code-page.ts';
+import { CodePage } from '../text/encoders.ts';
 import { MARKS } from '../text/marks.ts';
 import { EncodedReading, type Reading } from '../text/reading.ts';
 

@@ -9,7 +9,6 @@ import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { beginGeneration, type GenerationOptions } from './generations.ts';
 import { maskRegions, overlaps, regionsBefore, withRegion } from './inexact-regions.ts';
-import type { Integrity } from './integrity.ts';
 import type { LiveRow, LiveRowOptions } from './live-row.ts';
 import type { Mirror } from './mirror.ts';
 import type { MirrorWriter } from './mirror-writer.ts';
@@ -24,6 +23,12 @@ export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
   /** Called with each mismatch that was acted upon, once. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
+
+/**
+ * intact: nothing speaks against the mirror. modified: it was changed by somebody else, so a difference is mended from
+ * the remote file. unknown: the state was lost, so nobody knows who is right, and the old bytes are kept.
+ */
+export type Integrity = 'intact' | 'modified' | 'unknown';
 
 /** What a live file consists of, as `openLiveFile` found it. */
 interface LiveFileParts {

@@ -3,9 +3,9 @@ import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
 import { regionsBefore } from './inexact-regions.ts';
-import { integrityOf, isAsCommitted } from './integrity.ts';
-import { LiveFile, type LiveFileOptions } from './live-file.ts';
+import { type Integrity, LiveFile, type LiveFileOptions } from './live-file.ts';
 import { LiveRow } from './live-row.ts';
+import type { MirrorLook } from './mirror.ts';
 import { MirrorWriter } from './mirror-writer.ts';
 
 /** Opens the mirror (made if it is missing), finishes a rotation that a kill interrupted, and looks for changes. */
@@ -41,3 +41,27 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     throw error;
   }
 }
+
+/**
+ * A mirror that is longer than committed is what a kill leaves behind, if bytes were being appended (`bootId`) and this
+ * process itself had not left it as it was committed (`leftIntact`). Where that is not known, because the state is an
+ * older copy, or the machine lost power, the checksum of the committed bytes decides (`hasCommittedBytes`). The bytes
+ * after the committed offset are compared with the remote file in any case.
+ */
+export async function integrityOf(
+  row: LiveFileRow,
+  look: MirrorLook,
+  leftIntact: boolean,
+  hasCommittedBytes: () => Promise<boolean>,
+): Promise<Integrity> {
+  if (row.inode === null) return look.length > 0 ? 'unknown' : 'intact';
+  if (row.modifiedNs === null || look.length < row.position) return 'modified';
+  if (isAsCommitted(row, look)) return 'intact';
+  const wasAppending = row.bootId !== null && !leftIntact && look.length > row.position;
+  if (wasAppending && look.inode === row.inode) return 'intact';
+  return (await hasCommittedBytes()) ? 'intact' : 'modified';
+}
+
+/** Whether the system shows the file that was committed, and no later write. */
+const isAsCommitted = (row: LiveFileRow, look: MirrorLook) =>
+  look.inode === row.inode && look.modifiedNs === row.modifiedNs;

@@ -5,7 +5,7 @@
  * others, until the agent ends or something says otherwise.
  */
 import { JobtailError } from '../../../errors.ts';
-import { CodePage, codePagesWith, showsAs } from './code-page.ts';
+import { CodePage, codePagesWith, showsAs } from './encoders.ts';
 
 /** What was learned about a service, kept from start to start. */
 export interface HabitStore {

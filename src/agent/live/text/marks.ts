@@ -1,7 +1,7 @@
 /** Byte-order marks that a service may take out of a text, and what they then make of it (docs/servers.md 1.2). */
 import { BYTE_ORDER_MARK, startsAlike } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
-import { Utf16 } from './encoder.ts';
+import { Utf16 } from './encoders.ts';
 
 /** A mark that was swallowed. */
 export interface Mark {

@@ -4,7 +4,7 @@
  */
 import { REPLACEMENT, standsAt } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
-import type { Encoder } from './encoder.ts';
+import type { Encoder } from './encoders.ts';
 
 /** Bytes of text that are read in one go, and how many are always in sight unless the text ends before. */
 const WINDOW_BYTES = 1024 * 1024;

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { integrityOf } from '../../../../src/agent/live/mirror/integrity.ts';
+import { integrityOf } from '../../../../src/agent/live/mirror/open-live-file.ts';
 import { LivePlace, NEW_ROW } from '../../../support/live-place.ts';
 import { ModelDisk } from '../../../support/model-disk.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { charactersOf, type CodePage as Name } from '../../../../simulator/operations/decoding.ts';
-import { CodePage } from '../../../../src/agent/live/text/code-page.ts';
+import { CodePage } from '../../../../src/agent/live/text/encoders.ts';
 import { TextEncoding } from '../../../../src/agent/live/text/encoding.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CodePage } from '../../../../simulator/operations/decoding.ts';
-import { tellFamily } from '../../../../src/agent/live/text/family.ts';
+import { tellFamily } from '../../../../src/agent/live/text/explain.ts';
 import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
 import { drive, textOf } from '../../../support/drive.ts';

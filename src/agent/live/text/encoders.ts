@@ -1,16 +1,47 @@
 /**
+ * Turns text back into the bytes that a decoder made it of, as far as these are certain.
+ *
  * Single-byte code pages, as older services decode them: every byte is one character (docs/servers.md 1.3). Which of
  * several a service uses cannot always be told from the text that came so far; as long as they agree on it, they do as
  * one.
  */
 import iconv from 'iconv-lite';
-import type { Encoder } from './encoder.ts';
+import { REPLACEMENT_CHARACTER } from '../../../bytes.ts';
 
 const BYTES = 256;
 const ASCII_BYTES = 128;
 /** Code units of UTF-16. */
 const UNITS = 65_536;
 const NO_BYTE = -1;
+
+export interface Encoder {
+  /** Bytes of one UTF-16 code unit of the text. */
+  readonly unitBytes: number;
+  /** The bytes of `text` up to the first character of which it is not certain. */
+  encode(text: string): Buffer;
+}
+
+/** The text of a decoder that was switched to UTF-16 by a byte-order mark (docs/servers.md 1.4). */
+export class Utf16 implements Encoder {
+  readonly unitBytes = 2;
+  readonly #bigEndian: boolean;
+
+  constructor({ bigEndian }: { readonly bigEndian: boolean }) {
+    this.#bigEndian = bigEndian;
+  }
+
+  encode(text: string): Buffer {
+    const end = text.indexOf(REPLACEMENT_CHARACTER);
+    const bytes = Buffer.from(end < 0 ? text : text.slice(0, end), 'utf16le');
+    return this.#bigEndian ? bytes.swap16() : bytes;
+  }
+
+  /** The text of `bytes`, as UTF-8; without what is cut at their end. */
+  decode(bytes: Buffer): Buffer {
+    const decoder = new TextDecoder(this.#bigEndian ? 'utf-16be' : 'utf-16le', { ignoreBOM: true });
+    return Buffer.from(decoder.decode(bytes, { stream: true }));
+  }
+}
 
 /** One code page, or several of which it is not known yet which it is. */
 export class CodePage implements Encoder {
