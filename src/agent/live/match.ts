@@ -129,12 +129,14 @@ async function endOfReplaced(
     if (position === to) {
       // Those beyond the share of the bytes stand for what follows them.
       if (fewest === most) await reading.skipUncertain(most);
-      return fewest === most ? { position, open: false } : (possible ?? { position, open: true });
+      if (fewest === most) return { position, open: false };
+      if (possible === undefined || behind.atEnd()) return { position, open: true };
+      break;
     }
     if (position > at && most >= count && mayResume && startsAlike(rest, follows)) {
       possible ??= { position, open: false };
       if (predicted === count) possible = { position, open: false };
-      if (predicted === count) break;
+      if (predicted === count && follows.length > 0) break;
     }
     const beforeEdge = BLOCK_BYTES - ((position - offset) % BLOCK_BYTES);
     const unit = unitAt(rest, { isUnknown: bytes.unknownUntil?.(position) !== undefined, beforeEdge });

@@ -35,7 +35,7 @@ describe('a byte-order mark that is swallowed', () => {
         const { mark, asked } = await find(bytes, { swallowBom });
         // Of one character of three bytes again and again, nothing tells: the raw bytes decide (src/agent/live/follow.ts).
         if (mark !== 'again') expect(mark).toBe(swallowBom && isMarked(bytes) ? 'efbbbf' : 'none');
-        if (!/^(\ufeff?)([^\0-\u07ff])\2/u.test(bytes.toString())) expect(mark).not.toBe('again');
+        if (!/^\ufeff?(.)(\1|\ufffd|$)/su.test(bytes.toString())) expect(mark).not.toBe('again');
         expect(asked.length).toBeLessThanOrEqual(6);
       }),
       numRuns(500),
