@@ -6,15 +6,16 @@
  *   ----------------------------------------------------------------------------------------------------------------
  *   shows all of it, and ends there       -                                   unchanged
  *   shows all of it, and goes on          -                                   grown
- *   shows all of it that can be shown     disputed bytes are not shown        undetermined: raw bytes
+ *   shows all of it that can be shown     disputed bytes are not shown        undetermined: a second response
+ *   neither response shows these          -                                   undetermined: raw bytes
  *   ends in bytes that it cannot show     the mirror ends there, too          undetermined: raw bytes
  *   differs                               uncommitted bytes differ            mirror-damaged: cut to the committed bytes
  *   differs, or ends before               lacks its committed bytes           undetermined: all of the mirror
  *   differs                               changed; its end is shown as it is  mirror-damaged: cut to what is equal
- *   differs, or ends, behind such bytes   -                                   undetermined: raw bytes
  *   differs, seen once                    -                                   undetermined: a second look
  *   ends before, seen for less than 5 s   -                                   undetermined: a second look
  *   differs, seen twice                   uncommitted bytes                   mirror-damaged: cut to the committed bytes
+ *   differs behind bytes it cannot show   -                                   undetermined: raw bytes
  *   differs, seen twice                   -                                   rewritten: a new generation
  *   ends before, seen for 5 s             -                                   truncated: a new generation
  *
@@ -30,6 +31,8 @@ export interface Facts {
   readonly by: 'text' | 'raw bytes';
   /** The first byte of the mirror that is neither shown nor committed; undefined if there is none. */
   readonly unshownFrom?: number | undefined;
+  /** A second response was compared, too, and does not show it either. */
+  readonly isSecond?: boolean;
   /** The comparison went through an inexact range of the mirror. */
   readonly isBehindInexact?: boolean;
   /** False: the raw bytes cannot be had. */
@@ -55,12 +58,14 @@ export type Decision =
   | { readonly kind: 'undetermined'; readonly at: number; readonly needs: Need };
 
 /** later: the next poll decides. */
-export type Need = 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'a-second-look' | 'later';
+export type Need = 'a-second-response' | 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'a-second-look' | 'later';
 
 export function decide(facts: Facts): Decision {
   const { shown, by, unshownFrom, goesOn, mirror, showsEnd, isConfirmed } = facts;
   const { length, committed, integrity, hasFingerprint } = mirror;
   if (shown.kind === 'same') {
+    // A character that the edge of a block cuts in this response is whole in another one.
+    if (unshownFrom !== undefined && facts.isSecond !== true) return undetermined(unshownFrom, 'a-second-response');
     const isOpen = shown.open || unshownFrom !== undefined;
     // Without them, what the text does not show is inexact.
     if (isOpen && facts.hasRawBytes !== false) return undetermined(unshownFrom ?? shown.at, 'raw-bytes');
@@ -74,14 +79,14 @@ export function decide(facts: Facts): Decision {
     if (integrity === 'intact' && !hasFingerprint) return undetermined(0, 'all-of-the-mirror');
     if (integrity === 'modified' && isDifferent && (!hasFingerprint || showsEnd === true)) return cutToEqual(at);
     if (integrity === 'modified' && isDifferent && showsEnd === undefined) return undetermined(at, 'its-end');
-    // Behind bytes that the text does not show, a place in it is not certain.
-    const isUncertain = unshownFrom !== undefined || facts.isBehindInexact === true;
-    if (isUncertain && facts.hasRawBytes !== false) return undetermined(at, 'raw-bytes');
-    if (facts.isBehindInexact === true) return undetermined(at, 'later');
   }
   if (isConfirmed !== true) return undetermined(at, isConfirmed === undefined ? 'a-second-look' : 'later');
   if (by === 'raw bytes' && integrity === 'modified') return cutToEqual(at);
   if (uncommitted) return cutToCommitted(at, committed);
+  // Behind bytes that the text does not show, a place in it is not certain.
+  const isUncertain = by === 'text' && (unshownFrom !== undefined || facts.isBehindInexact === true);
+  if (isUncertain && facts.hasRawBytes !== false) return undetermined(at, 'raw-bytes');
+  if (isUncertain && facts.isBehindInexact === true) return undetermined(at, 'later');
   return begunAnew({ kind: shown.kind, at }, facts);
 }
 

@@ -9,13 +9,14 @@ import { appendFar, appendRest } from './append/append.ts';
 import { readBehind } from './append/inexact.ts';
 import type { Shown } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
-import { type Decision, decide, type Facts } from './decide.ts';
+import { type Decision, decide, type Facts, type Need } from './decide.ts';
 import { type Difference, type Match, match } from './match.ts';
-import { overlaps } from './mirror/inexact-regions.ts';
+import { commonRegions, overlaps } from './mirror/inexact-regions.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 import { FINGERPRINT_BYTES } from './mirror/mirror.ts';
 import { alignDown, askFrom } from './offsets.ts';
-import type { FirstResponse, FollowContext, FollowEnd } from './steps.ts';
+import type { Answer, FirstResponse, FollowContext, FollowEnd } from './steps.ts';
+import { HALF_BLOCK_BYTES } from './text/blocks.ts';
 import { CodePage } from './text/encoders.ts';
 import { UnknownCodePage } from './text/encoding.ts';
 import { type Decode, explain } from './text/explain.ts';
@@ -48,34 +49,38 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
 
     const explained = yield* explain(offset, part, file, context);
     if (explained === 'again') return 'unclear';
-    const { reading, second, decode, identified } = explained;
-    const unshown: InexactRegion[] = [];
-    let isBehindInexact = false;
-    const shown = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
-      isBehindInexact ||= file.row.inexact.some((region) => overlaps(region, start, end));
-      const open = Math.max(start, file.undisputed);
-      if (open < end) unshown.push({ start: open, length: end - open });
-    });
-    const seen = { isBehindInexact, unshownFrom: unshown[0]?.start, goesOn: !reading.atEnd() };
-    const facts = await factsOf(file, shown, { by: 'text', ...seen });
+    const { second, decode, identified } = explained;
+    let response: Answer = { offset, reading: explained.reading, second };
+    let compared = await compareText(file, response);
+    let facts = await factsOf(file, compared, 'text', response.reading);
     let decision = yield* decideWith(facts, file, context, decode);
 
-    let response = { offset, reading, second };
-    if (decision.kind === 'undetermined' && decision.needs === 'raw-bytes') {
-      const from = await shownBy(offset, part, context);
-      const end = yield* compareRawBytes(file, from, context);
+    if (isNeeded(decision, 'a-second-response')) {
+      const again = yield* compareAgain(file, compared, response, decode);
+      if (again === undefined) return 'unclear';
+      ({ compared, response } = again);
+      facts = { ...(await factsOf(file, compared, 'text', response.reading)), isSecond: true };
+      decision = yield* decideWith(facts, file, context, decode);
+    }
+    if (isNeeded(decision, 'raw-bytes')) {
+      // A character that is cut by the end of a growing file comes whole by itself, so there is time.
+      const isTail = compared.shown.kind === 'same' && response.reading.atEnd();
+      if (isTail && !context.final && !context.sightings.longSeen(file, 'tail')) return 'tail';
+      const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context);
+      if (end === 'current') context.sightings.clear(file, 'tail');
       if (end !== undefined) return end;
       if (!context.rawBytes.areRefused(file, context.final)) return 'raw';
-      decision = yield* decideWith({ ...facts, hasRawBytes: false }, file, context, decode);
-      if (decision.kind === 'undetermined' && facts.isBehindInexact === true) return 'unclear';
-      if (shown.kind === 'same' && shown.open) {
-        const behind = yield* readBehind(reading, file.length, decode);
+      // There is nothing but the text, and what it shows is confirmed.
+      decision = decide({ ...facts, showsEnd: false, isConfirmed: true, hasRawBytes: false });
+      if (isNeeded(decision, 'later') && compared.isBehindInexact) return 'unclear';
+      if (compared.shown.kind === 'same' && compared.shown.open) {
+        const behind = yield* readBehind(response.reading, file.length, decode);
         if (behind === 'again') return 'unclear';
-        response = { ...behind, second: undefined };
+        response = behind;
       }
     }
     if (decision.kind === 'unchanged' || decision.kind === 'grown') {
-      file.markCompared(unshown);
+      file.markCompared(compared.unshown);
       if (file.row.inexact.length > 0) {
         const found = yield* context.rawBytes.compare(file, await shownBy(offset, part, context), context, 'toMend');
         if (found !== undefined && found !== 'same') return yield* resolve(found, file, context);
@@ -133,14 +138,62 @@ async function act(decision: Decision, file: LiveFile): Promise<boolean> {
   }
 }
 
+const isNeeded = (decision: Decision, need: Need) => decision.kind === 'undetermined' && decision.needs === need;
+
+/** How a text compares with the mirror. */
+interface Compared {
+  readonly shown: Match;
+  /** The disputed bytes of the mirror that the text does not show. */
+  readonly unshown: readonly InexactRegion[];
+  readonly isBehindInexact: boolean;
+}
+
+async function compareText(file: LiveFile, { offset, reading }: Answer): Promise<Compared> {
+  const unshown: InexactRegion[] = [];
+  let isBehindInexact = false;
+  const shown = await match(reading, file, { from: offset, to: file.length }, (start, end) => {
+    isBehindInexact ||= file.row.inexact.some((region) => overlaps(region, start, end));
+    const open = Math.max(start, file.undisputed);
+    if (open < end) unshown.push({ start: open, length: end - open });
+  });
+  return { shown, unshown, isBehindInexact };
+}
+
+/**
+ * The same with a second response, half a block on: only what neither shows is unshown. The response that stands right
+ * behind the mirror is returned with it; undefined if the file is gone.
+ */
+async function* compareAgain(
+  file: LiveFile,
+  first: Compared,
+  response: Answer,
+  decode: Decode,
+): Follow<{ readonly compared: Compared; readonly response: Answer } | undefined> {
+  const offset = await alignDown(file, response.offset + HALF_BLOCK_BYTES);
+  if (offset >= file.length || first.shown.kind !== 'same') return { compared: first, response };
+  const part = yield offset;
+  if (part === undefined) return undefined;
+  const other: Answer = { offset, reading: decode(part.content) };
+  const second = await compareText(file, other);
+  const unshown = commonRegions(first.unshown, [{ start: 0, length: offset }, ...second.unshown]);
+  const isBehindInexact = first.isBehindInexact || second.isBehindInexact;
+  const isOpen = second.shown.kind !== 'same' || first.shown.open;
+  return {
+    compared: { shown: isOpen ? second.shown : first.shown, unshown, isBehindInexact },
+    response: first.shown.open ? other : response,
+  };
+}
+
 async function factsOf(
   file: LiveFile,
-  shown: Match,
-  rest: Pick<Facts, 'by' | 'unshownFrom' | 'isBehindInexact' | 'goesOn'>,
+  { shown, unshown, isBehindInexact }: Compared,
+  by: Facts['by'],
+  behind?: Reading,
 ): Promise<Facts> {
   const { length, committed, integrity } = file;
   const hasFingerprint = shown.kind === 'same' || (await file.hasItsFingerprint());
-  return { ...rest, shown, mirror: { length, committed, integrity, hasFingerprint } };
+  const mirror = { length, committed, integrity, hasFingerprint };
+  return { shown, by, unshownFrom: unshown[0]?.start, isBehindInexact, goesOn: behind?.atEnd() === false, mirror };
 }
 
 /** Whether the remote file still has the committed end of a mirror that was changed at `at`, before it. */
@@ -155,7 +208,7 @@ async function* showsEnd(at: number, file: LiveFile, decode?: Decode): Follow<bo
 
 /** What the raw bytes show to be different. */
 async function* resolve(found: Difference, file: LiveFile, context: FollowContext): Follow<FollowEnd> {
-  const facts = await factsOf(file, found, { by: 'raw bytes', goesOn: false });
+  const facts = await factsOf(file, { shown: found, unshown: [], isBehindInexact: false }, 'raw bytes');
   await act(yield* decideWith(facts, file, context), file);
   return 'different';
 }

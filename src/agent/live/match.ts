@@ -105,7 +105,7 @@ interface ReplacedEnd {
 
 /**
  * Moves the reading behind the U+FFFD at which it stands, as far as these stand for the bytes from `at` on; undefined if
- * the bytes are shown otherwise. An end that is predicted comes first, then the first one that is possible.
+ * the bytes are shown otherwise. An end that is predicted comes first.
  */
 async function endOfReplaced(
   reading: Reading,
@@ -117,7 +117,8 @@ async function endOfReplaced(
   const follows = Buffer.from(await behind.peek(RESUME_BYTES));
   const mayResume = follows.length > 0 || behind.atEnd();
   let [fewest, most, predicted] = [0, 0, 0];
-  let possible: ReplacedEnd | undefined;
+  // Where the text goes on in as many bytes as are looked at; and where it may, for fewer are there, or none follow.
+  let [sure, possible]: (number | undefined)[] = [];
   let [window, windowAt] = [Buffer.alloc(0), at];
   for (let position = at; fewest <= count; ) {
     const windowEnd = windowAt + window.length;
@@ -130,13 +131,15 @@ async function endOfReplaced(
       // Those beyond the share of the bytes stand for what follows them.
       if (fewest === most) await reading.skipUncertain(most);
       if (fewest === most) return { position, open: false };
-      if (possible === undefined || behind.atEnd()) return { position, open: true };
+      if (sure === undefined) return { position, open: true };
       break;
     }
     if (position > at && most >= count && mayResume && startsAlike(rest, follows)) {
-      possible ??= { position, open: false };
-      if (predicted === count) possible = { position, open: false };
-      if (predicted === count && follows.length > 0) break;
+      const isPredicted = predicted === count;
+      if (follows.length > 0 && (isPredicted || rest.length >= follows.length)) sure ??= position;
+      if (follows.length > 0 && isPredicted) sure = position;
+      if (follows.length > 0 && isPredicted) break;
+      possible ??= position;
     }
     const beforeEdge = BLOCK_BYTES - ((position - offset) % BLOCK_BYTES);
     const unit = unitAt(rest, { isUnknown: bytes.unknownUntil?.(position) !== undefined, beforeEdge });
@@ -147,7 +150,8 @@ async function endOfReplaced(
     position += unit.width;
   }
   await reading.skipUncertain();
-  return possible;
+  const position = sure ?? possible;
+  return position === undefined ? undefined : { position, open: false };
 }
 
 /** Bytes of one sequence, and how many U+FFFD they are shown as. */

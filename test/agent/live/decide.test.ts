@@ -24,7 +24,12 @@ const reason = (words: RegExp) => expect.stringMatching(words);
 const ROWS: readonly Row[] = [
   ['shows all of it, and ends there', { shown: SAME, mirror: INTACT }, { kind: 'unchanged', at: 100 }],
   ['shows all of it, and goes on', { shown: SAME, mirror: INTACT, goesOn: true }, { kind: 'grown', at: 100 }],
-  ['does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'raw-bytes')],
+  ['does not show disputed bytes', { shown: SAME, mirror: LOST, unshownFrom: 7 }, undetermined(7, 'a-second-response')],
+  [
+    'does not show disputed bytes, nor does a second response',
+    { shown: SAME, mirror: LOST, unshownFrom: 7, isSecond: true },
+    undetermined(7, 'raw-bytes'),
+  ],
   ['ends in bytes that it cannot show', { shown: OPEN, mirror: INTACT }, undetermined(98, 'raw-bytes')],
   [
     'differs behind inexact bytes',
@@ -33,17 +38,17 @@ const ROWS: readonly Row[] = [
   ],
   [
     'differs behind inexact bytes, and raw bytes cannot be had',
-    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, hasRawBytes: false },
+    { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, hasRawBytes: false, isConfirmed: true },
     undetermined(90, 'later'),
   ],
   [
     'differs behind disputed bytes that it does not show',
-    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7 },
+    { shown: DIFFERENT, mirror: LOST, unshownFrom: 7, isConfirmed: true },
     undetermined(7, 'raw-bytes'),
   ],
   [
     'does not show disputed bytes, and raw bytes cannot be had',
-    { shown: SAME, mirror: LOST, unshownFrom: 7, hasRawBytes: false },
+    { shown: SAME, mirror: LOST, unshownFrom: 7, isSecond: true, hasRawBytes: false },
     { kind: 'unchanged', at: 100 },
   ],
   ['differs in uncommitted bytes', { shown: DIFFERENT, mirror: UNCOMMITTED }, damaged(90)],
