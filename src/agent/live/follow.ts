@@ -64,9 +64,12 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
     }
     if (isNeeded(decision, 'raw-bytes')) {
       // A character that is cut by the end of a growing file comes whole by itself, so there is time.
-      const isTail = compared.shown.kind === 'same' && response.reading.atEnd();
+      const rest = response.reading.fork();
+      await rest.skipUncertain();
+      const isTail = compared.shown.kind === 'same' && rest.atEnd();
       if (isTail && !context.final && !context.sightings.longSeen(file, 'tail')) return 'tail';
-      const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context);
+      const isConfirmed = compared.shown.kind !== 'same';
+      const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context, { isConfirmed });
       if (end === 'current') context.sightings.clear(file, 'tail');
       if (end !== undefined) return end;
       if (!context.rawBytes.areRefused(file, context.final)) return 'raw';
@@ -207,9 +210,14 @@ async function* showsEnd(at: number, file: LiveFile, decode?: Decode): Follow<bo
 }
 
 /** What the raw bytes show to be different. */
-async function* resolve(found: Difference, file: LiveFile, context: FollowContext): Follow<FollowEnd> {
+async function* resolve(
+  found: Difference,
+  file: LiveFile,
+  context: FollowContext,
+  isConfirmed = false,
+): Follow<FollowEnd> {
   const facts = await factsOf(file, { shown: found, unshown: [], isBehindInexact: false }, 'raw bytes');
-  await act(yield* decideWith(facts, file, context), file);
+  await act(isConfirmed ? decide({ ...facts, isConfirmed }) : yield* decideWith(facts, file, context), file);
   return 'different';
 }
 
@@ -237,7 +245,7 @@ async function* extendByRawBytes(
   context: FollowContext,
 ): Follow<FollowEnd | undefined> {
   const before = file.length;
-  const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context, 'toExtend');
+  const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context, { purpose: 'toExtend' });
   return end === 'current' && file.length === before ? undefined : end;
 }
 
@@ -246,13 +254,13 @@ async function* compareRawBytes(
   file: LiveFile,
   shown: Shown,
   context: FollowContext,
-  purpose: 'toDecide' | 'toExtend' = 'toDecide',
+  { purpose = 'toDecide', isConfirmed = false }: { purpose?: 'toDecide' | 'toExtend'; isConfirmed?: boolean } = {},
 ): Follow<FollowEnd | undefined> {
   if (!context.hasWholeFiles) return undefined;
   const found = yield* context.rawBytes.compare(file, shown, context, purpose);
   if (found === undefined) return undefined;
   if (found === 'same') return 'current';
-  return yield* resolve(found, file, context);
+  return yield* resolve(found, file, context, isConfirmed);
 }
 
 /** The text of an answer, as either family of decoders may have made it. */

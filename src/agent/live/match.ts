@@ -8,6 +8,7 @@
  *   a character that a short read cuts, another decoder's sequence     at least one, at most one for each byte
  *   bytes of an inexact range                                          at least one for three, at most one for each
  */
+import { isUtf8 } from 'node:buffer';
 import { commonLength, startsAlike, widthOfLead } from '../../bytes.ts';
 import { BLOCK_BYTES } from './text/blocks.ts';
 import type { Reading } from './text/reading.ts';
@@ -136,7 +137,7 @@ async function endOfReplaced(
     }
     if (position > at && most >= count && mayResume && startsAlike(rest, follows)) {
       const isPredicted = predicted === count;
-      if (follows.length > 0 && (isPredicted || rest.length >= follows.length)) sure ??= position;
+      if (follows.length > 0 && (isPredicted || beginsAlike(rest, follows))) sure ??= position;
       if (follows.length > 0 && isPredicted) sure = position;
       if (follows.length > 0 && isPredicted) break;
       possible ??= position;
@@ -152,6 +153,12 @@ async function endOfReplaced(
   await reading.skipUncertain();
   const position = sure ?? possible;
   return position === undefined ? undefined : { position, open: false };
+}
+
+/** Whether two begin with the same whole character, or are alike as far as they are looked at. */
+function beginsAlike(a: Buffer, b: Buffer): boolean {
+  const width = widthOfLead(a[0] ?? 0);
+  return Math.min(a.length, b.length) >= (isUtf8(a.subarray(0, width)) ? width : RESUME_BYTES);
 }
 
 /** Bytes of one sequence, and how many U+FFFD they are shown as. */
