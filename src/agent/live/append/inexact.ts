@@ -67,19 +67,19 @@ export async function* readBehind(before: Reading, offset: number, decode: Decod
   const follows = before.fork();
   await follows.skipUncertain();
   const followed = Buffer.from(await follows.peek(FOLLOWING_BYTES));
+  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
+  let isSame = [begins, begins.subarray(widthOfLead(begins[0] ?? 0))].some(
+    (bytes) => bytes.length > 0 && followed.length > 0 && startsAlike(bytes, followed),
+  );
   if (standsAt(followed, 0, BYTE_ORDER_MARK)) {
-    // The response from the mark itself is what followed the mark, if it was swallowed.
+    // The response from the mark itself is what follows the mark, if it was swallowed; of many marks, only the length tells.
+    isSame &&= reading.remaining() === follows.remaining();
     follows.advance(BYTE_ORDER_MARK.length);
     const isSwallowed =
       follows.remaining() === reading.remaining() && (await follows.text()) === (await reading.text());
     if (isSwallowed) return { offset, reading: readMarked(part.content, { bytes: BYTE_ORDER_MARK }) };
   }
-  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
-  if (begins.length === 0) return { offset, reading };
-  const isSame = [begins, begins.subarray(widthOfLead(begins[0] ?? 0))].some(
-    (bytes) => bytes.length > 0 && followed.length > 0 && startsAlike(bytes, followed),
-  );
-  if (isSame) return { offset, reading };
+  if (begins.length === 0 || isSame) return { offset, reading };
   const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
   return mark === 'again' || mark === 'none' ? 'again' : { offset, reading: readMarked(part.content, mark) };
 }
