@@ -86,7 +86,9 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       file.markCompared(compared.unshown);
       if (file.row.inexact.length > 0) {
         const found = yield* context.rawBytes.compare(file, await shownBy(offset, part, context), context, 'toMend');
-        if (found !== undefined && found !== 'same') return yield* resolve(found, file, context);
+        // They were appended, too.
+        if (found === 'same') return 'current';
+        if (found !== undefined) return yield* resolve(found, file, context);
       }
       context.sightings.clear(file, 'difference');
       if (part.isBeginning) return yield* appendFar(file, response, context);

@@ -90,8 +90,8 @@ export async function match(
       continue;
     }
     const end = await endOfReplaced(reading, bytes, { at, to, offset });
+    onUnshown(at, end?.position ?? to);
     if (end === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
-    onUnshown(at, end.position);
     if (end.open) return { kind: 'same', at, open: true };
     at = end.position;
   }

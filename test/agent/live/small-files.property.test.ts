@@ -71,6 +71,8 @@ const FOUND: readonly (readonly Change[])[] = [
     at(12, 'f09d849ef09d849ee697a5ef', { question: 2 }),
   ],
   [at(1000, 'efbb', { polls: 1 }), at(3, 'efbbbf', { question: 4, raw: true }), at(0, '', { question: 2 })],
+  // Raw bytes that mend `?` are followed by more than the mirror has.
+  [at(0, 'efbfbd'), at(2, '30', { polls: 2 }), at(1000, '30')],
   // Other bytes in the place of `?`, of which the text does not say how many they are.
   [at(1000, 'eda080efbfbd', { polls: 2 }), at(2, '30'), at(1000, '')],
 ];
