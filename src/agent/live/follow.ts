@@ -72,7 +72,8 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context, { isConfirmed });
       if (end === 'current') context.sightings.clear(file, 'tail');
       if (end !== undefined) return end;
-      if (!context.rawBytes.areRefused(file, context.final)) return 'raw';
+      const isUndisputed = compared.shown.kind === 'same' && compared.unshown.length === 0;
+      if (!context.rawBytes.areRefused(file, context.final)) return isUndisputed ? 'raw' : 'different';
       // There is nothing but the text, and what it shows is confirmed.
       decision = decide({ ...facts, showsEnd: false, isConfirmed: true, hasRawBytes: false });
       if (isNeeded(decision, 'later') && compared.isBehindInexact) return 'unclear';
@@ -270,5 +271,5 @@ async function shownBy(from: number, { content }: Part, { encoding }: FollowCont
   const text = new Utf8Reading(content);
   const codePages = new CodePage(encoding.codePagesShowing(Buffer.alloc(0), await text.text()));
   const texts: Reading[] = [text, new EncodedReading(content, codePages)];
-  return { from, texts };
+  return { from, offset: from, texts };
 }

@@ -10,7 +10,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { commonLength, startsAlike, widthOfLead } from '../../bytes.ts';
-import { BLOCK_BYTES } from './text/blocks.ts';
+import { BLOCK_BYTES, WITHIN_BLOCK_BYTES } from './text/blocks.ts';
 import type { Reading } from './text/reading.ts';
 
 /** Bytes with a position: a mirror, or raw bytes in memory. */
@@ -32,7 +32,7 @@ export interface Difference {
   readonly at: number;
 }
 
-/** The bytes [from, to); the text was requested from `offset` on, which is `from` if it is left out. */
+/** The bytes [from, to); the text was requested from `offset` on, at or before `from`, which it is if it is left out. */
 export interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -90,29 +90,33 @@ export async function match(
       continue;
     }
     const end = await endOfReplaced(reading, bytes, { at, to, offset });
-    onUnshown(at, end?.position ?? to);
-    if (end === undefined) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
+    if (end.position > at) onUnshown(at, end.position);
+    if (end.differs) return { kind: reading.atEnd() ? 'shorter' : 'different', at };
     if (end.open) return { kind: 'same', at, open: true };
     at = end.position;
   }
   return { kind: 'same', at: to, open: false };
 }
 
-/** Where bytes end that U+FFFD stand for; `open`: the bytes end there, and how many of the U+FFFD are theirs is uncertain. */
+/**
+ * Where bytes end that U+FFFD stand for. `open`: the bytes end there, and how many of the U+FFFD are theirs is uncertain.
+ * `differs`: behind that position they are shown otherwise.
+ */
 interface ReplacedEnd {
   readonly position: number;
-  readonly open: boolean;
+  readonly open?: boolean;
+  readonly differs?: boolean;
 }
 
 /**
- * Moves the reading behind the U+FFFD at which it stands, as far as these stand for the bytes from `at` on; undefined if
- * the bytes are shown otherwise. An end that is predicted comes first.
+ * Moves the reading behind the U+FFFD at which it stands, as far as these stand for the bytes from `at` on. An end that
+ * is predicted comes first.
  */
 async function endOfReplaced(
   reading: Reading,
   bytes: Bytes,
   { at, to, offset }: { readonly at: number; readonly to: number; readonly offset: number },
-): Promise<ReplacedEnd | undefined> {
+): Promise<ReplacedEnd> {
   const behind = reading.fork();
   const count = await behind.skipUncertain();
   const follows = Buffer.from(await behind.peek(RESUME_BYTES));
@@ -121,7 +125,8 @@ async function endOfReplaced(
   // Where the text goes on in as many bytes as are looked at; and where it may, for fewer are there, or none follow.
   let [sure, possible]: (number | undefined)[] = [];
   let [window, windowAt] = [Buffer.alloc(0), at];
-  for (let position = at; fewest <= count; ) {
+  let position = at;
+  while (fewest <= count) {
     const windowEnd = windowAt + window.length;
     if (position + LONGEST_UNIT_BYTES + RESUME_BYTES > windowEnd && windowEnd < to) {
       window = Buffer.from(await bytes.read(position, Math.min(to, position + STEP_BYTES)));
@@ -131,7 +136,7 @@ async function endOfReplaced(
     if (position === to) {
       // Those beyond the share of the bytes stand for what follows them.
       if (fewest === most) await reading.skipUncertain(most);
-      if (fewest === most) return { position, open: false };
+      if (fewest === most) return { position };
       if (sure === undefined) return { position, open: true };
       break;
     }
@@ -142,8 +147,8 @@ async function endOfReplaced(
       if (follows.length > 0 && isPredicted) break;
       possible ??= position;
     }
-    const beforeEdge = BLOCK_BYTES - ((position - offset) % BLOCK_BYTES);
-    const unit = unitAt(rest, { isUnknown: bytes.unknownUntil?.(position) !== undefined, beforeEdge });
+    const isUnknown = bytes.unknownUntil?.(position) !== undefined;
+    const unit = isUnknown ? UNKNOWN_UNIT : unitAt(rest, position - offset);
     if (unit === undefined) break;
     fewest += unit.fewest;
     most += unit.most;
@@ -151,8 +156,8 @@ async function endOfReplaced(
     position += unit.width;
   }
   await reading.skipUncertain();
-  const position = sure ?? possible;
-  return position === undefined ? undefined : { position, open: false };
+  const end = sure ?? possible;
+  return end === undefined ? { position, differs: true } : { position: end };
 }
 
 /** Whether two begin with the same whole character, or are alike as far as they are looked at. */
@@ -176,12 +181,11 @@ const UNKNOWN_UNIT: Unit = {
   predicted: Number.POSITIVE_INFINITY,
 };
 
-/** The sequence at the beginning of `bytes`; undefined if that is ASCII, which is never shown as U+FFFD. */
-function unitAt(
-  bytes: Buffer,
-  { isUnknown, beforeEdge }: { isUnknown: boolean; beforeEdge: number },
-): Unit | undefined {
-  if (isUnknown) return UNKNOWN_UNIT;
+/**
+ * The sequence at the beginning of `bytes`, which stand `at` bytes behind the requested offset; undefined if it is never
+ * shown as U+FFFD: ASCII, or a character that nothing cuts.
+ */
+function unitAt(bytes: Buffer, at: number): Unit | undefined {
   const lead = bytes[0] ?? 0;
   if (lead < 0x80) return undefined;
   const needed = lead <= LAST_LEAD ? widthOfLead(lead) : 1;
@@ -189,13 +193,15 @@ function unitAt(
   let width = 1;
   if (needed > 1 && isWithin(bytes[1], low, high)) width++;
   while (width > 1 && width < needed && isWithin(bytes[width], 0x80, 0xbf)) width++;
+  const beforeEdge = BLOCK_BYTES - (at % BLOCK_BYTES);
   const isCut = beforeEdge < width;
   const asCut = 1 + width - Math.min(beforeEdge, width);
   // What is begun at the end may go on, and be shown together with what follows.
   if (width < needed && width === bytes.length) return { width, fewest: 1, most: width + 1, predicted: asCut };
   if (width < needed || width === 1 || isReplacementLike(bytes))
     return { width, fewest: 1, most: width, predicted: asCut };
-  // A character stands in the text as it is, unless it is cut.
+  // A character stands in the text as it is, unless it is cut, by an edge or by a read that came up short.
+  if (at + width <= WITHIN_BLOCK_BYTES) return undefined;
   return { width, fewest: 2, most: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
 }
 

@@ -84,7 +84,11 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
 }
 
 /** The raw bytes of a long backlog; `answer` is only the beginning of its text, which stands at the end of the mirror. */
-export async function* appendFar(file: LiveFile, { reading }: Answer, context: FollowContext): Follow<FollowEnd> {
+export async function* appendFar(
+  file: LiveFile,
+  { offset, reading }: Answer,
+  context: FollowContext,
+): Follow<FollowEnd> {
   if (file.row.relativePath === null) {
     // From behind its end there is no text, so what comes with it is told.
     const named = yield BEHIND_EVERY_END;
@@ -97,7 +101,7 @@ export async function* appendFar(file: LiveFile, { reading }: Answer, context: F
     const names = context.encoding.codePagesShowing(Buffer.alloc(0), await reading.text());
     texts.push(reading.as(new CodePage(names)));
   }
-  return (yield* context.rawBytes.extendFar(file, { from: file.length, texts }, context)) ? 'current' : 'raw';
+  return (yield* context.rawBytes.extendFar(file, { from: file.length, offset, texts }, context)) ? 'current' : 'raw';
 }
 
 /** The same, but the next one is asked for before the last one is used up. */

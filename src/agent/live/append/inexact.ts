@@ -7,6 +7,7 @@ import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike, widthOfLead } from
 import type { Content, Follow } from '../../ports.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
 import type { Answer, FirstResponse, FollowEnd } from '../steps.ts';
+import { WITHIN_BLOCK_BYTES } from '../text/blocks.ts';
 import { findMark } from '../text/byte-order-mark.ts';
 import { type Decode, readMarked } from '../text/explain.ts';
 import type { Reading } from '../text/reading.ts';
@@ -64,22 +65,29 @@ export async function* readBehind(before: Reading, offset: number, decode: Decod
   const part = yield offset;
   if (part === undefined) return 'again';
   const reading = decode(part.content);
+  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
   const follows = before.fork();
   await follows.skipUncertain();
   const followed = Buffer.from(await follows.peek(FOLLOWING_BYTES));
-  const begins = Buffer.from(await reading.peek(FOLLOWING_BYTES));
-  let isSame = [begins, begins.subarray(widthOfLead(begins[0] ?? 0))].some(
-    (bytes) => bytes.length > 0 && followed.length > 0 && startsAlike(bytes, followed),
-  );
-  if (standsAt(followed, 0, BYTE_ORDER_MARK)) {
-    // The response from the mark itself is what follows the mark, if it was swallowed; of many marks, only the length tells.
-    isSame &&= reading.remaining() === follows.remaining();
-    follows.advance(BYTE_ORDER_MARK.length);
-    const isSwallowed =
-      follows.remaining() === reading.remaining() && (await follows.text()) === (await reading.text());
-    if (isSwallowed) return { offset, reading: readMarked(part.content, { bytes: BYTE_ORDER_MARK }) };
+  const isMark = standsAt(followed, 0, BYTE_ORDER_MARK);
+  // Of few bytes, and of one mark behind the other, the beginning is no evidence: the text has to be as long, too.
+  const isWeak = follows.remaining() < WITHIN_BLOCK_BYTES || (isMark && standsAt(followed, 3, BYTE_ORDER_MARK));
+  const isAlike = (bytes: Buffer, others: Buffer, moreBytes: number) =>
+    bytes.length > 0 &&
+    others.length > 0 &&
+    startsAlike(bytes, others) &&
+    (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
+  const width = widthOfLead(begins[0] ?? 0);
+  if (isAlike(begins, followed, 0) || isAlike(begins.subarray(width), followed, width)) return { offset, reading };
+  if (isMark) {
+    // The response from the mark itself is what follows the mark, if it was swallowed.
+    const behindMark = followed.subarray(BYTE_ORDER_MARK.length);
+    const isReplaced = begins.length === 0 && behindMark.length === 0;
+    const isAsLong = reading.remaining() === follows.remaining() - BYTE_ORDER_MARK.length;
+    if ((isReplaced && isAsLong) || isAlike(begins, behindMark, -BYTE_ORDER_MARK.length))
+      return { offset, reading: readMarked(part.content, { bytes: BYTE_ORDER_MARK }) };
   }
-  if (begins.length === 0 || isSame) return { offset, reading };
+  if (begins.length === 0) return { offset, reading };
   const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
   return mark === 'again' || mark === 'none' ? 'again' : { offset, reading: readMarked(part.content, mark) };
 }

@@ -26,9 +26,11 @@ export class AnotherFile extends JobtailError {
   }
 }
 
-/** What the service shows from an offset on, as each decoder that it may have would have shown it. */
+/** What the service shows from a position on, as each decoder that it may have would have shown it. */
 export interface ShownPart {
   readonly from: number;
+  /** The offset that was requested. */
+  readonly offset: number;
   readonly texts: readonly Reading[];
 }
 
@@ -91,8 +93,8 @@ export class RawDownload {
   }
 
   /** Whether a text from there shows them. */
-  async isShownBy({ texts }: ShownPart): Promise<boolean> {
-    return await this.#isShown(texts);
+  async isShownBy(shown: ShownPart): Promise<boolean> {
+    return await this.#isShown(shown);
   }
 
   /** How the mirror compares with the listed file. */
@@ -117,27 +119,27 @@ export class RawDownload {
     else this.#waiting.push(Buffer.from(rest));
   }
 
-  async #prove({ texts }: ShownPart): Promise<void> {
+  async #prove(shown: ShownPart): Promise<void> {
     if (this.#isProven) return;
-    if (!(await this.#isShown(texts))) throw new AnotherFile();
+    if (!(await this.#isShown(shown))) throw new AnotherFile();
     this.#isProven = true;
     for (const bytes of this.#waiting) if (this.#differsAt === undefined) await this.#sink(bytes);
     this.#waiting = [];
   }
 
-  async #isShown(texts: readonly Reading[]): Promise<boolean> {
+  async #isShown({ from, offset, texts }: ShownPart): Promise<boolean> {
     const window = this.#window.view();
     for (const text of texts) {
       // Of nothing, nothing is shown; but a text without any may be that of a mark.
       const isOther = text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0;
-      if (!isOther && (await isShownAs(text, window))) return true;
+      if (!isOther && (await isShownAs(text, window, offset - from))) return true;
     }
     return false;
   }
 }
 
-/** Whether the text is what a service shows of `bytes`, at whose beginning a mark may stand. */
-async function isShownAs(text: Reading, bytes: Buffer): Promise<boolean> {
+/** Whether the text is what a service shows of `bytes`, at whose beginning a mark may stand; requested `offset` from there. */
+async function isShownAs(text: Reading, bytes: Buffer, offset: number): Promise<boolean> {
   const mark = MARKS.find((each) => startsAlike(each.bytes, bytes.subarray(0, each.bytes.length)));
   const behindMark = bytes.subarray(mark?.bytes.length ?? 0);
   // A mark that was swallowed, or that made UTF-16 of what follows it.
@@ -146,7 +148,7 @@ async function isShownAs(text: Reading, bytes: Buffer): Promise<boolean> {
     const read = async (start: number, end: number) => shown.subarray(start, end);
     for (const reading of readingsOf(text)) {
       // The text may be older than the raw bytes, and then ends before them.
-      const found = await match(reading, { read }, { from: 0, to: shown.length });
+      const found = await match(reading, { read }, { from: 0, to: shown.length, offset });
       if (found.kind !== 'different') return true;
     }
   }
