@@ -35,7 +35,7 @@ export async function* fillInexact(
   let next: Answer | FollowEnd = 'raw';
   let before = text;
   for (let probes = 0; probes < MAX_PROBES; probes++) {
-    const behind = yield* readBehind(before, file.length + width, decode);
+    const behind = yield* readBehind(before, file.length + width, decode, width === 0);
     if (behind === 'again') return 'unclear';
     next = behind;
     before = behind.reading;
@@ -61,7 +61,12 @@ export async function* fillInexact(
  * begins with text is right behind them if it goes on as that one does, or with a character that was cut there; else it
  * has lost a byte-order mark.
  */
-export async function* readBehind(before: Reading, offset: number, decode: Decode): Follow<Answer | 'again'> {
+export async function* readBehind(
+  before: Reading,
+  offset: number,
+  decode: Decode,
+  isStart = false,
+): Follow<Answer | 'again'> {
   const part = yield offset;
   if (part === undefined) return 'again';
   const reading = decode(part.content);
@@ -78,7 +83,10 @@ export async function* readBehind(before: Reading, offset: number, decode: Decod
     startsAlike(bytes, others) &&
     (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
   const width = widthOfLead(begins[0] ?? 0);
-  if (isAlike(begins, followed, 0) || isAlike(begins.subarray(width), followed, width)) return { offset, reading };
+  // At the beginning of the undecodable bytes there is one at least: a response without it has lost a mark.
+  const isBehind = isAlike(begins, followed, 0);
+  if (isBehind && isStart) return { offset, reading: readMarked(part.content, { bytes: BYTE_ORDER_MARK }) };
+  if (isBehind || isAlike(begins.subarray(width), followed, width)) return { offset, reading };
   if (isMark) {
     // The response from the mark itself is what follows the mark, if it was swallowed.
     const behindMark = followed.subarray(BYTE_ORDER_MARK.length);
