@@ -83,10 +83,12 @@ export async function* readBehind(
     startsAlike(bytes, others) &&
     (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
   const width = widthOfLead(begins[0] ?? 0);
-  // At the beginning of the undecodable bytes there is one at least: a response without it has lost a mark.
   const isBehind = isAlike(begins, followed, 0);
-  if (isBehind && isStart) return { offset, reading: readMarked(part.content, { bytes: BYTE_ORDER_MARK }) };
-  if (isBehind || isAlike(begins.subarray(width), followed, width)) return { offset, reading };
+  const isCut = isAlike(begins.subarray(width), followed, width);
+  // At the beginning of the undecodable bytes there is one at least: a response without it has lost a mark.
+  const hasLostMark = isStart && isBehind;
+  if (hasLostMark !== isCut || (isBehind && !isStart))
+    return { offset, reading: hasLostMark && !isCut ? readMarked(part.content, { bytes: BYTE_ORDER_MARK }) : reading };
   if (isMark) {
     // The response from the mark itself is what follows the mark, if it was swallowed.
     const behindMark = followed.subarray(BYTE_ORDER_MARK.length);
@@ -97,6 +99,8 @@ export async function* readBehind(
   }
   if (begins.length === 0) return { offset, reading };
   const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
+  // Of one character again and again, either may be: then the text of other offsets decides.
+  if (mark === 'none' && hasLostMark && isCut) return { offset, reading };
   return mark === 'again' || mark === 'none' ? 'again' : { offset, reading: readMarked(part.content, mark) };
 }
 
