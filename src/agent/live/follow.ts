@@ -97,7 +97,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       const extendRaw = () => extendByRawBytes(file, first, context);
       return yield* appendRest(file, response, { ...context, decode, identified, first, extendRaw });
     }
-    if (!(await act(decision, file))) return 'different';
+    if (!(await act(decision, file, context))) return 'different';
   }
   return 'unclear';
 }
@@ -124,7 +124,8 @@ async function* decideWith(facts: Facts, file: LiveFile, context: FollowContext,
 }
 
 /** Whether anything was done, so that the file can be requested anew. */
-async function act(decision: Decision, file: LiveFile): Promise<boolean> {
+async function act(decision: Decision, file: LiveFile, { sightings }: FollowContext): Promise<boolean> {
+  if (decision.kind !== 'undetermined') sightings.clear(file, 'difference');
   switch (decision.kind) {
     case 'mirror-damaged':
       await file.cut(decision.at, decision.reason);
@@ -220,7 +221,7 @@ async function* resolve(
   isConfirmed = false,
 ): Follow<FollowEnd> {
   const facts = await factsOf(file, { shown: found, unshown: [], isBehindInexact: false }, 'raw bytes');
-  await act(isConfirmed ? decide({ ...facts, isConfirmed }) : yield* decideWith(facts, file, context), file);
+  await act(isConfirmed ? decide({ ...facts, isConfirmed }) : yield* decideWith(facts, file, context), file, context);
   return 'different';
 }
 

@@ -27,13 +27,11 @@ export class Sightings {
     this.#options = options;
   }
 
-  /** Says that a file differs from its mirror; true if an earlier poll said so too, long enough ago. */
+  /** Notes that a file differs from its mirror; true if an earlier poll saw it too, long enough ago. */
   confirm(file: LiveFile, kind: 'shorter' | 'different'): boolean {
     const seen = this.#look(file, 'difference');
     if (seen === undefined) return false;
-    if (kind === 'shorter' && this.#options.now() - seen.since < this.#options.staleMs) return false;
-    this.clear(file, 'difference');
-    return true;
+    return kind === 'different' || this.#options.now() - seen.since >= this.#options.staleMs;
   }
 
   /** Whether the mirror has had the same length for long while it ended inside a character, was unclear, or stuck. */

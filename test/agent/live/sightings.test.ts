@@ -20,7 +20,9 @@ describe('a difference', () => {
     setUp(async (sightings, file) => {
       expect(sightings.confirm(file, 'different')).toBe(false);
       expect(sightings.confirm(file, 'different')).toBe(true);
-      // What was acted upon is over.
+      // It stays until it is acted upon: raw bytes may be requested first.
+      expect(sightings.confirm(file, 'different')).toBe(true);
+      sightings.clear(file, 'difference');
       expect(sightings.confirm(file, 'different')).toBe(false);
     }));
 

@@ -230,7 +230,9 @@ export class World {
       const { openEnds, appended } = await this.#engine.pass(this.#clock());
       // Without raw bytes, each pass finds out about some of the undecodable stretches only.
       if (!this.#remote.rawAccess && appended > 0) passes = 0;
-      for (const subject of this.#subjects) if (this.#remote.files.has(subject.name)) subject.unsettled = false;
+      for (const subject of this.#subjects)
+        if (this.#remote.files.has(subject.name) && (this.#setting.rawAccess || !this.#isStuck(subject)))
+          subject.unsettled = false;
       this.check();
       reason = this.#subjects.map((subject) => this.#reasonAgainst(subject)).find((each) => each !== undefined);
       const open = openEnds.filter((end) => this.#setting.rawAccess && this.#remote.files.has(keyText(end)));
