@@ -6,7 +6,7 @@ import { JobtailError } from '../../errors.ts';
 import type { InexactRegion } from '../../store/rows.ts';
 import type { Follow, Part } from '../ports.ts';
 import { appendFar, appendRest } from './append/append.ts';
-import { readBehind } from './append/inexact.ts';
+import { isStillShown, readBehind } from './append/inexact.ts';
 import type { Shown } from './append/raw-bytes.ts';
 import type { ShownPart } from './append/raw-download.ts';
 import { type Decision, decide, type Facts, type Need } from './decide.ts';
@@ -79,7 +79,7 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       if (isNeeded(decision, 'later') && compared.isBehindInexact) return 'unclear';
       if (compared.shown.kind === 'same' && compared.shown.open) {
         const behind = yield* readBehind(response.reading, file.length, decode);
-        if (behind === 'again') return 'unclear';
+        if (behind === 'again' || !(yield* isStillShown({ offset, part }))) return 'unclear';
         response = behind;
       }
     }

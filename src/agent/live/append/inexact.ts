@@ -49,9 +49,7 @@ export async function* fillInexact(
     width += Math.min(sure, UNCUT_BYTES);
   }
   if (width === 0 && typeof next === 'string') return next;
-  // The responses are of one content only if the first one would still be the same.
-  const again = yield first.offset;
-  if (again === undefined || !(await goesOnAs(first.part.content, again.content))) return 'unclear';
+  if (!(yield* isStillShown(first))) return 'unclear';
   if (width > 0) await file.appendInexact(width);
   return next;
 }
@@ -77,11 +75,10 @@ export async function* readBehind(
   const isMark = standsAt(followed, 0, BYTE_ORDER_MARK);
   // Of few bytes, and of one mark behind the other, the beginning is no evidence: the text has to be as long, too.
   const isWeak = follows.remaining() < WITHIN_BLOCK_BYTES || (isMark && standsAt(followed, 3, BYTE_ORDER_MARK));
+  const beginsAlike = (bytes: Buffer, others: Buffer) =>
+    bytes.length > 0 && others.length > 0 && startsAlike(bytes, others);
   const isAlike = (bytes: Buffer, others: Buffer, moreBytes: number) =>
-    bytes.length > 0 &&
-    others.length > 0 &&
-    startsAlike(bytes, others) &&
-    (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
+    beginsAlike(bytes, others) && (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
   const width = widthOfLead(begins[0] ?? 0);
   const isBehind = isAlike(begins, followed, 0);
   const isCut = isAlike(begins.subarray(width), followed, width);
@@ -99,9 +96,18 @@ export async function* readBehind(
   }
   if (begins.length === 0) return { offset, reading };
   const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
-  // Of one character again and again, either may be: then the text of other offsets decides.
-  if (mark === 'none' && hasLostMark && isCut) return { offset, reading };
-  return mark === 'again' || mark === 'none' ? 'again' : { offset, reading: readMarked(part.content, mark) };
+  if (mark === 'again') return 'again';
+  if (mark !== 'none') return { offset, reading: readMarked(part.content, mark) };
+  // Of one character again and again, either may be; and an edge may cut another character in either response, which
+  // makes its text longer. The text of other offsets has decided.
+  const isNear = (!isStart && beginsAlike(begins, followed)) || beginsAlike(begins.subarray(width), followed);
+  return isNear ? { offset, reading } : 'again';
+}
+
+/** Whether a response would still be the same, or longer: only then were those since then of the same content. */
+export async function* isStillShown({ offset, part }: FirstResponse): Follow<boolean> {
+  const again = yield offset;
+  return again !== undefined && (await goesOnAs(part.content, again.content));
 }
 
 /** Whether the later text begins with the earlier one, but for a character at its end that was not complete. */
