@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { LONG_BACKLOG_BYTES } from '../src/agent/live/append/append.ts';
-import { SIGHTING_TIMES } from '../src/agent/live/sightings.ts';
+import { DEBOUNCE_TIMES } from '../src/agent/live/debounce.ts';
 import { IDLE_INTERVAL_MS, INTERVAL_MS } from '../src/agent/loop/job-looks.ts';
 import { LONGEST_INTERVAL_MS } from '../src/agent/results/ledger.ts';
 import * as share from '../src/agent/server-share.ts';
@@ -67,15 +67,15 @@ it.each([...shown, ['what is not guaranteed', below]])('%s is shown by a test th
 
 /** A document, a phrase with `{}` for a value of the program, and that value. */
 const CONSTANTS: readonly (readonly [document: string, phrase: string, value: string])[] = [
-  ['ARCHITECTURE.md', 'What stays open for {}, raw bytes decide', time(SIGHTING_TIMES.tailMs)],
-  ['ARCHITECTURE.md', 'for {} if the file looks shorter', time(SIGHTING_TIMES.staleMs)],
-  ['guarantees.md', 'is decided after {} by the raw bytes of the whole file', time(SIGHTING_TIMES.tailMs)],
-  ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(SIGHTING_TIMES.stuckMs)],
+  ['ARCHITECTURE.md', 'What stays open for {}, raw bytes decide', time(DEBOUNCE_TIMES.tailMs)],
+  ['ARCHITECTURE.md', 'for {} if the file looks shorter', time(DEBOUNCE_TIMES.staleMs)],
+  ['guarantees.md', 'is decided after {} by the raw bytes of the whole file', time(DEBOUNCE_TIMES.tailMs)],
+  ['guarantees.md', 'has a backlog, and makes no progress for {}, has an error', time(DEBOUNCE_TIMES.stuckMs)],
   ['guarantees.md', 'The first fill of a file longer than {} costs its raw bytes', size(LONG_BACKLOG_BYTES)],
   ['guarantees.md', '{} of it is granted at most', time(MAX_RETRY_AFTER_MS)],
   ['guarantees.md', 'Each attempt waits {} for the lock', time(BUSY_TIMEOUT_MS)],
   ['hostile.md', '{} at most; a date counts by the server', time(MAX_RETRY_AFTER_MS)],
-  ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(SIGHTING_TIMES.staleMs)],
+  ['servers.md', 'one that makes the file shorter has to be seen for {}.', time(DEBOUNCE_TIMES.staleMs)],
   ['servers.md', 'for its `Retry-After`, up to {}, otherwise', time(MAX_RETRY_AFTER_MS)],
   ['servers.md', 'otherwise for {}, doubling', time(share.FIRST_PAUSE_MS)],
   ['servers.md', 'doubling up to {}. `service.requestsPerMinute`', time(share.MAX_PAUSE_MS)],

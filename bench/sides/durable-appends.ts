@@ -7,8 +7,8 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
+import { Debounce } from '../../src/agent/live/debounce.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
-import { Sightings } from '../../src/agent/live/sightings.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
 import { JobPolls, type PollContext } from '../../src/agent/poll/poll.ts';
@@ -87,7 +87,7 @@ async function byAgent({ directory, files, rounds, bytes }: AppendsOrder): Promi
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding('auto', store.habits),
-    sightings: new Sightings({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
+    debounce: new Debounce({ now: systemClock.monotonic, staleMs: 5_000, tailMs: 30_000, stuckMs: 60_000 }),
     rawBytes: new RawBytes({
       remote,
       newContent: () => contentWriter({ directory, memoryBytes: 2 ** 20, reserve: { require: async () => {} } }),

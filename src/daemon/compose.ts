@@ -2,8 +2,8 @@
 import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/append.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
+import { DEBOUNCE_TIMES, Debounce } from '../agent/live/debounce.ts';
 import { OpenMirrors } from '../agent/live/mirror/open-mirrors.ts';
-import { SIGHTING_TIMES, Sightings } from '../agent/live/sightings.ts';
 import { TextEncoding } from '../agent/live/text/encoding.ts';
 import { Agent } from '../agent/loop/agent.ts';
 import { ALONE, type JobRegister, type Ownership } from '../agent/ownership.ts';
@@ -89,7 +89,7 @@ export function buildEngine(options: EngineOptions): Engine {
     store,
     commit: (write, withinMs) => commits.commit(write, withinMs),
     encoding: new TextEncoding(service.contentEncoding, store.habits),
-    sightings: new Sightings({ now: monotonic, ...SIGHTING_TIMES }),
+    debounce: new Debounce({ now: monotonic, ...DEBOUNCE_TIMES }),
     rawBytes: new RawBytes({
       remote: new QueuedRemote(remote, calls, 'raw'),
       newContent: () => contentWriter(spillPlace(config)),

@@ -2,9 +2,9 @@
 import path from 'node:path';
 import { LONG_BACKLOG_BYTES } from '../../src/agent/live/append/append.ts';
 import { RawBytes } from '../../src/agent/live/append/raw-bytes.ts';
+import { DEBOUNCE_TIMES, Debounce } from '../../src/agent/live/debounce.ts';
 import { mirrorPath } from '../../src/agent/live/mirror/mirror.ts';
 import { OpenMirrors } from '../../src/agent/live/mirror/open-mirrors.ts';
-import { SIGHTING_TIMES, Sightings } from '../../src/agent/live/sightings.ts';
 import { TextEncoding } from '../../src/agent/live/text/encoding.ts';
 import { completePass, type PassSummary } from '../../src/agent/pass/complete-pass.ts';
 import { BatchLimit } from '../../src/agent/poll/batch.ts';
@@ -73,7 +73,7 @@ export class Engine {
       store: this.store,
       commit: (write, withinMs) => commits.commit(write, withinMs),
       encoding: new TextEncoding(options.contentEncoding ?? 'auto', this.store.habits),
-      sightings: new Sightings({ now, ...SIGHTING_TIMES }),
+      debounce: new Debounce({ now, ...DEBOUNCE_TIMES }),
       rawBytes: new RawBytes({ remote, newContent: options.newContent ?? (() => memoryWriter()), now }),
       longBacklogBytes: options.longBacklogBytes ?? LONG_BACKLOG_BYTES,
       batchLimit: new BatchLimit(this.store.habits),

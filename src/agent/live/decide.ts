@@ -1,6 +1,6 @@
 /**
- * What a response says of a mirror: one table. `decide` is given what was found out so far and asks nothing itself;
- * where that is not enough, the decision names what is needed, and is made again with it.
+ * Decides what a response shows about a mirror: one table. `decide` receives the facts that are known so far and
+ * requests nothing itself. Where they do not suffice, the decision names what is needed, and is made again with it.
  *
  *   the response                          the mirror                          decision
  *   ----------------------------------------------------------------------------------------------------------------
@@ -9,12 +9,12 @@
  *   shows all of it that can be shown     disputed bytes are not shown        undetermined: a second response
  *   neither response shows these          -                                   undetermined: raw bytes
  *   ends in bytes that it cannot show     the mirror ends there, too          undetermined: raw bytes
- *   differs                               uncommitted bytes differ            mirror-damaged: cut to the committed bytes
+ *   differs                               uncommitted bytes differ            mirror-damaged: cut to committed bytes
  *   differs, or ends before               lacks its committed bytes           undetermined: all of the mirror
- *   differs                               changed; its end is shown as it is  mirror-damaged: cut to what is equal
- *   differs, seen once                    -                                   undetermined: a second look
- *   ends before, seen for less than 5 s   -                                   undetermined: a second look
- *   differs, seen twice                   uncommitted bytes                   mirror-damaged: cut to the committed bytes
+ *   differs                               changed; its end is shown as it is  mirror-damaged: cut to equal bytes
+ *   differs, seen once                    -                                   undetermined: another poll
+ *   ends before, seen for less than 5 s   -                                   undetermined: another poll
+ *   differs, seen twice                   uncommitted bytes                   mirror-damaged: cut to committed bytes
  *   differs behind bytes it cannot show   -                                   undetermined: raw bytes
  *   differs, seen twice                   -                                   rewritten: a new generation
  *   ends before, seen for 5 s             -                                   truncated: a new generation
@@ -25,7 +25,7 @@
 import type { Difference, Match } from './match.ts';
 import type { Integrity } from './mirror/live-file.ts';
 
-/** What is known of a response and of the mirror. Undefined: not found out yet. */
+/** What is known about a response and the mirror. Undefined: not determined yet. */
 export interface Facts {
   readonly shown: Match;
   readonly by: 'text' | 'raw bytes';
@@ -48,7 +48,7 @@ export interface Facts {
   };
   /** The remote file has the committed end of the mirror, where that was changed before it. */
   readonly showsEnd?: boolean;
-  /** Seen in an earlier poll, too, long enough ago. */
+  /** An earlier poll saw it too, long enough ago. */
   readonly isConfirmed?: boolean;
 }
 
@@ -57,8 +57,13 @@ export type Decision =
   | { readonly kind: 'truncated' | 'rewritten' | 'mirror-damaged'; readonly at: number; readonly reason: string }
   | { readonly kind: 'undetermined'; readonly at: number; readonly needs: Need };
 
-/** later: the next poll decides. */
-export type Need = 'a-second-response' | 'raw-bytes' | 'all-of-the-mirror' | 'its-end' | 'a-second-look' | 'later';
+export type Need =
+  | 'a-second-response'
+  | 'raw-bytes'
+  | 'all-of-the-mirror'
+  | 'its-end'
+  | 'confirmation'
+  | 'the-next-poll';
 
 export function decide(facts: Facts): Decision {
   const { shown, by, unshownFrom, goesOn, mirror, showsEnd, isConfirmed } = facts;
@@ -67,7 +72,7 @@ export function decide(facts: Facts): Decision {
     // A character that the edge of a block cuts in this response is whole in another one.
     if (unshownFrom !== undefined && facts.isSecond !== true) return undetermined(unshownFrom, 'a-second-response');
     const isOpen = shown.open || unshownFrom !== undefined;
-    // Without them, what the text does not show is inexact.
+    // Without raw bytes, an undecodable byte stays inexact.
     if (isOpen && facts.hasRawBytes !== false) return undetermined(unshownFrom ?? shown.at, 'raw-bytes');
     return { kind: goesOn ? 'grown' : 'unchanged', at: length };
   }
@@ -80,13 +85,13 @@ export function decide(facts: Facts): Decision {
     if (integrity === 'modified' && isDifferent && (!hasFingerprint || showsEnd === true)) return cutToEqual(at);
     if (integrity === 'modified' && isDifferent && showsEnd === undefined) return undetermined(at, 'its-end');
   }
-  if (isConfirmed !== true) return undetermined(at, isConfirmed === undefined ? 'a-second-look' : 'later');
+  if (isConfirmed !== true) return undetermined(at, isConfirmed === undefined ? 'confirmation' : 'the-next-poll');
   if (by === 'raw bytes' && integrity === 'modified') return cutToEqual(at);
   if (uncommitted) return cutToCommitted(at, committed);
-  // Behind bytes that the text does not show, a place in it is not certain.
+  // After undecodable bytes, an offset in the text is not certain.
   const isUncertain = by === 'text' && (unshownFrom !== undefined || facts.isBehindInexact === true);
   if (isUncertain && facts.hasRawBytes !== false) return undetermined(at, 'raw-bytes');
-  if (isUncertain && facts.isBehindInexact === true) return undetermined(at, 'later');
+  if (isUncertain && facts.isBehindInexact === true) return undetermined(at, 'the-next-poll');
   return begunAnew({ kind: shown.kind, at }, facts);
 }
 
@@ -97,7 +102,7 @@ function cutToEqual(at: number): Decision {
   return { kind: 'mirror-damaged', at, reason };
 }
 
-/** What was never promised says nothing against what was: it is taken back first, for the remote file is right. */
+/** Uncommitted bytes were never promised: they are removed before the committed ones are doubted. */
 function cutToCommitted(differsAt: number, committed: number): Decision {
   const at = Math.max(differsAt, committed);
   return { kind: 'mirror-damaged', at, reason: `its uncommitted bytes differ from the remote file from byte ${at} on` };

@@ -24,7 +24,7 @@ import { EncodedReading, type Reading, Utf8Reading } from './text/reading.ts';
 
 const MAX_ATTEMPTS = 4;
 
-/** Follows a file by its text, and by its raw bytes where the text leaves open for long, or in the end, how it goes on. */
+/** Follows a file by its decoded text; by its raw bytes where the text stays undetermined, or in the last pass. */
 export async function* follow(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   let end: FollowEnd;
   try {
@@ -34,8 +34,8 @@ export async function* follow(file: LiveFile, context: FollowContext): Follow<Fo
     end = yield* followRawBytes(file, context);
     if (end === 'unclear') throw error;
   }
-  if (end !== 'unclear') context.sightings.clear(file, 'unclear');
-  else if (context.sightings.longSeen(file, 'unclear') || context.final) return yield* followRawBytes(file, context);
+  if (end !== 'unclear') context.debounce.clear(file, 'unclear');
+  else if (context.debounce.hasPersisted(file, 'unclear') || context.final) return yield* followRawBytes(file, context);
   return end;
 }
 
@@ -63,20 +63,20 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       decision = yield* decideWith(facts, file, context, decode);
     }
     if (isNeeded(decision, 'raw-bytes')) {
-      // A character that is cut by the end of a growing file comes whole by itself, so there is time.
+      // A character that the end of a growing file cuts arrives with the next bytes.
       const rest = response.reading.fork();
       await rest.skipUncertain();
       const isTail = compared.shown.kind === 'same' && rest.atEnd();
-      if (isTail && !context.final && !context.sightings.longSeen(file, 'tail')) return 'tail';
+      if (isTail && !context.final && !context.debounce.hasPersisted(file, 'tail')) return 'tail';
       const isConfirmed = compared.shown.kind !== 'same';
       const end = yield* compareRawBytes(file, await shownBy(offset, part, context), context, { isConfirmed });
-      if (end === 'current') context.sightings.clear(file, 'tail');
+      if (end === 'current') context.debounce.clear(file, 'tail');
       if (end !== undefined) return end;
       const isUndisputed = compared.shown.kind === 'same' && compared.unshown.length === 0;
       if (!context.rawBytes.areRefused(file, context.final)) return isUndisputed ? 'raw' : 'different';
-      // There is nothing but the text, and what it shows is confirmed.
+      // Raw bytes are not available: the text alone decides.
       decision = decide({ ...facts, showsEnd: false, isConfirmed: true, hasRawBytes: false });
-      if (isNeeded(decision, 'later') && compared.isBehindInexact) return 'unclear';
+      if (isNeeded(decision, 'the-next-poll') && compared.isBehindInexact) return 'unclear';
       if (compared.shown.kind === 'same' && compared.shown.open) {
         const behind = yield* readBehind(response.reading, file.length, decode);
         if (behind === 'again' || !(yield* isStillShown({ offset, part }))) return 'unclear';
@@ -87,11 +87,11 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
       file.markCompared(compared.unshown);
       if (file.row.inexact.length > 0) {
         const found = yield* context.rawBytes.compare(file, await shownBy(offset, part, context), context, 'toMend');
-        // They were appended, too.
+        // What follows the mirror was appended, too.
         if (found === 'same') return 'current';
         if (found !== undefined) return yield* resolve(found, file, context);
       }
-      context.sightings.clear(file, 'difference');
+      context.debounce.clear(file, 'difference');
       if (part.isBeginning) return yield* appendFar(file, response, context);
       const first = { offset, part };
       const extendRaw = () => extendByRawBytes(file, first, context);
@@ -102,7 +102,9 @@ async function* followText(file: LiveFile, context: FollowContext): Follow<Follo
   return 'unclear';
 }
 
-/** Decides, and finds out what the decision needs; what it needs of the raw bytes is left to its caller. */
+/**
+ * Decides, and determines what the decision needs, except raw bytes and a second response: the caller requests them.
+ */
 async function* decideWith(facts: Facts, file: LiveFile, context: FollowContext, decode?: Decode): Follow<Decision> {
   const decision = decide(facts);
   if (decision.kind !== 'undetermined') return decision;
@@ -114,18 +116,18 @@ async function* decideWith(facts: Facts, file: LiveFile, context: FollowContext,
         context,
         decode,
       );
-    case 'a-second-look': {
+    case 'confirmation': {
       const kind = facts.shown.kind === 'shorter' ? 'shorter' : 'different';
-      return decide({ ...facts, isConfirmed: context.sightings.confirm(file, kind) });
+      return decide({ ...facts, isConfirmed: context.debounce.confirm(file, kind) });
     }
     default:
       return decision;
   }
 }
 
-/** Whether anything was done, so that the file can be requested anew. */
-async function act(decision: Decision, file: LiveFile, { sightings }: FollowContext): Promise<boolean> {
-  if (decision.kind !== 'undetermined') sightings.clear(file, 'difference');
+/** Executes a decision. Returns whether the mirror changed, so that the file can be requested again. */
+async function act(decision: Decision, file: LiveFile, { debounce }: FollowContext): Promise<boolean> {
+  if (decision.kind !== 'undetermined') debounce.clear(file, 'difference');
   switch (decision.kind) {
     case 'mirror-damaged':
       await file.cut(decision.at, decision.reason);
@@ -147,7 +149,7 @@ async function act(decision: Decision, file: LiveFile, { sightings }: FollowCont
 
 const isNeeded = (decision: Decision, need: Need) => decision.kind === 'undetermined' && decision.needs === need;
 
-/** How a text compares with the mirror. */
+/** The comparison of a text with the mirror. */
 interface Compared {
   readonly shown: Match;
   /** The disputed bytes of the mirror that the text does not show. */
@@ -167,8 +169,8 @@ async function compareText(file: LiveFile, { offset, reading }: Answer): Promise
 }
 
 /**
- * The same with a second response, half a block on: only what neither shows is unshown. The response that stands right
- * behind the mirror is returned with it; undefined if the file is gone.
+ * Compares a second response, requested half a block later: only bytes that neither response shows are unshown. Returns
+ * the response whose cursor is at the end of the mirror, too; undefined if the file does not exist any more.
  */
 async function* compareAgain(
   file: LiveFile,
@@ -213,7 +215,7 @@ async function* showsEnd(at: number, file: LiveFile, decode?: Decode): Follow<bo
   return (await match(decode(part.content), file, { from, to: file.committed })).kind === 'same';
 }
 
-/** What the raw bytes show to be different. */
+/** Decides and executes what raw bytes that differ require. */
 async function* resolve(
   found: Difference,
   file: LiveFile,
@@ -225,7 +227,7 @@ async function* resolve(
   return 'different';
 }
 
-/** What the text leaves open, for it fits nothing that is known, the raw bytes of the file decide. */
+/** Decides by the raw bytes, where the text matches no known decoder. */
 async function* followRawBytes(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   const from = await askFrom(file);
   const part = yield from;
@@ -233,16 +235,16 @@ async function* followRawBytes(file: LiveFile, context: FollowContext): Follow<F
   return (yield* compareRawBytes(file, await shownBy(from, part, context), context)) ?? 'unclear';
 }
 
-/** Brings what is longer than the service can send as text: its raw bytes, proven by the text of their end. */
+/** Appends raw bytes where the file is longer than the server can send as text; the text at their end proves them. */
 async function* fillRaw(file: LiveFile, context: FollowContext): Follow<FollowEnd> {
   const end = yield* compareRawBytes(file, async (from, part) => await shownBy(from, part, context), context);
   if (end !== undefined) return end;
-  throw new JobtailError('stuck', 'longer than this service can send in parts; it comes raw', {
-    hint: 'its raw bytes are not to be had now: they are asked for again, and less often each time',
+  throw new JobtailError('stuck', 'longer than this service can send as text', {
+    hint: 'the raw download failed; it is repeated with back-off',
   });
 }
 
-/** Undefined if the raw bytes have no more than the mirror, or are not to be had now. */
+/** Undefined if the raw bytes end with the mirror, or are not available now. */
 async function* extendByRawBytes(
   file: LiveFile,
   { offset, part }: FirstResponse,
@@ -253,7 +255,7 @@ async function* extendByRawBytes(
   return end === 'current' && file.length === before ? undefined : end;
 }
 
-/** Undefined if the raw bytes are not to be had now. */
+/** Undefined if the raw bytes are not available now. */
 async function* compareRawBytes(
   file: LiveFile,
   shown: Shown,
@@ -267,7 +269,7 @@ async function* compareRawBytes(
   return yield* resolve(found, file, context, isConfirmed);
 }
 
-/** The text of an answer, as either family of decoders may have made it. */
+/** The text of a response, read as UTF-8 and as a code page. */
 async function shownBy(from: number, { content }: Part, { encoding }: FollowContext): Promise<ShownPart> {
   const text = new Utf8Reading(content);
   const codePages = new CodePage(encoding.codePagesShowing(Buffer.alloc(0), await text.text()));

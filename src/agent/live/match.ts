@@ -1,7 +1,7 @@
 /**
- * Compares the text of a response with bytes that are there already: a mirror, or raw bytes. Where the text has no
- * U+FFFD, bytes are compared with bytes. Where it has some, the bytes predict how many (docs/servers.md 1.2), and so
- * where the text goes on behind them:
+ * Compares the text of a response with known bytes: a mirror, or raw bytes. Where the text has no U+FFFD, bytes are
+ * compared with bytes. Where it has some, the bytes predict how many (docs/servers.md 1.2), and so where the text goes
+ * on after them:
  *
  *   an undecodable sequence (the longest beginning of a character)     one U+FFFD
  *   a character that the edge of a block cuts                          one, and one for each byte behind the edge
@@ -21,8 +21,8 @@ export interface Bytes {
 }
 
 /**
- * same: the text shows all of the bytes. It stands right behind them, unless `open`: then they end within what U+FFFD
- * stand for, from `at` on, and how many of these are theirs is not certain. shorter: the text ends at `at`. different:
+ * same: the text shows all of the bytes, and the reading is at their end. If `open`, they end within U+FFFD from `at`
+ * on, and how many of the U+FFFD stand for them is not certain. shorter: the text ends at `at`. different:
  * the byte at `at` is another one.
  */
 export type Match = { readonly kind: 'same'; readonly at: number; readonly open: boolean } | Difference;
@@ -32,7 +32,7 @@ export interface Difference {
   readonly at: number;
 }
 
-/** The bytes [from, to); the text was requested from `offset` on, at or before `from`, which it is if it is left out. */
+/** The bytes [from, to); `offset` is the requested offset of the text, at or before `from` (default: `from`). */
 export interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -40,7 +40,7 @@ export interface Stretch {
 }
 
 const STEP_BYTES = 64 * 1024;
-/** Text behind U+FFFD that has to be that of the bytes. */
+/** Bytes after U+FFFD that must be equal. */
 const RESUME_BYTES = 64;
 const LONGEST_UNIT_BYTES = 4;
 const MOST_BYTES_A_REPLACEMENT = 3;
@@ -69,7 +69,7 @@ export async function match(
       reading.advance(common);
       at += common;
       if (common === read.length) continue;
-      // The text may show by now what it did not when the bytes were put there.
+      // The text may show bytes by now that were substituted when they were appended.
       const until = Math.min(to, bytes.unknownUntil?.(at) ?? at);
       const rest = await reading.peek(until - at);
       if (until === at || (rest.length < until - at && reading.uncertainBytes === undefined))
@@ -83,7 +83,7 @@ export async function match(
     const width = reading.uncertainBytes;
     if (width !== undefined) {
       const behind = at + width * (await reading.skipUncertain((to - at) / width));
-      // No character that is uncertain stands for a byte of ASCII.
+      // An uncertain character never stands for an ASCII byte.
       if ((await bytes.read(at, behind)).some((byte) => byte < 0x80)) return { kind: 'different', at };
       onUnshown(at, behind);
       at = behind;
@@ -99,8 +99,8 @@ export async function match(
 }
 
 /**
- * Where bytes end that U+FFFD stand for. `open`: the bytes end there, and how many of the U+FFFD are theirs is uncertain.
- * `differs`: behind that position they are shown otherwise.
+ * The end of the bytes that U+FFFD stand for. `open`: the bytes end there, and how many of the U+FFFD stand for them is
+ * uncertain. `differs`: the text shows other bytes after that position.
  */
 interface ReplacedEnd {
   readonly position: number;
@@ -109,8 +109,8 @@ interface ReplacedEnd {
 }
 
 /**
- * Moves the reading behind the U+FFFD at which it stands, as far as these stand for the bytes from `at` on. An end that
- * is predicted comes first.
+ * Moves the reading past the U+FFFD at its cursor, as far as they stand for the bytes from `at` on. An end that the
+ * bytes predict is preferred.
  */
 async function endOfReplaced(
   reading: Reading,
@@ -122,7 +122,7 @@ async function endOfReplaced(
   const follows = Buffer.from(await behind.peek(RESUME_BYTES));
   const mayResume = follows.length > 0 || behind.atEnd();
   let [fewest, most, predicted] = [0, 0, 0];
-  // Where the text goes on in as many bytes as are looked at; and where it may, for fewer are there, or none follow.
+  // Where the text goes on, by RESUME_BYTES equal bytes; and where it may, by fewer, or none.
   let [sure, possible]: (number | undefined)[] = [];
   let [window, windowAt] = [Buffer.alloc(0), at];
   let position = at;
@@ -134,7 +134,7 @@ async function endOfReplaced(
     }
     const rest = window.subarray(position - windowAt);
     if (position === to) {
-      // Those beyond the share of the bytes stand for what follows them.
+      // More U+FFFD stand for the bytes that follow.
       if (fewest === most) await reading.skipUncertain(most);
       if (fewest === most) return { position };
       if (sure === undefined) return { position, open: true };
@@ -160,13 +160,13 @@ async function endOfReplaced(
   return end === undefined ? { position, differs: true } : { position: end };
 }
 
-/** Whether two begin with the same whole character, or are alike as far as they are looked at. */
+/** Whether both begin with the same whole character, or have RESUME_BYTES; the caller compared the bytes. */
 function beginsAlike(a: Buffer, b: Buffer): boolean {
   const width = widthOfLead(a[0] ?? 0);
   return Math.min(a.length, b.length) >= (isUtf8(a.subarray(0, width)) ? width : RESUME_BYTES);
 }
 
-/** Bytes of one sequence, and how many U+FFFD they are shown as. */
+/** One sequence of bytes, and how many U+FFFD the server sends for it. */
 interface Unit {
   readonly width: number;
   readonly fewest: number;
@@ -182,8 +182,8 @@ const UNKNOWN_UNIT: Unit = {
 };
 
 /**
- * The sequence at the beginning of `bytes`, which stand `at` bytes behind the requested offset; undefined if it is never
- * shown as U+FFFD: ASCII, or a character that nothing cuts.
+ * The sequence at the start of `bytes`, which are `at` bytes after the requested offset; undefined if it is never shown
+ * as U+FFFD: ASCII, or a character that nothing cuts.
  */
 function unitAt(bytes: Buffer, at: number): Unit | undefined {
   const lead = bytes[0] ?? 0;
@@ -196,16 +196,16 @@ function unitAt(bytes: Buffer, at: number): Unit | undefined {
   const beforeEdge = BLOCK_BYTES - (at % BLOCK_BYTES);
   const isCut = beforeEdge < width;
   const asCut = 1 + width - Math.min(beforeEdge, width);
-  // What is begun at the end may go on, and be shown together with what follows.
+  // A sequence that the end cuts may continue in the bytes that follow.
   if (width < needed && width === bytes.length) return { width, fewest: 1, most: width + 1, predicted: asCut };
   if (width < needed || width === 1 || isReplacementLike(bytes))
     return { width, fewest: 1, most: width, predicted: asCut };
-  // A character stands in the text as it is, unless it is cut, by an edge or by a read that came up short.
+  // A whole character is shown, unless the edge of a block or a short read cuts it.
   if (at + width <= WITHIN_BLOCK_BYTES) return undefined;
   return { width, fewest: 2, most: width, predicted: isCut ? asCut : Number.POSITIVE_INFINITY };
 }
 
-/** U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot hold. */
+/** U+FFFD itself, and U+FFFE and U+FFFF, which XML cannot contain. */
 const isReplacementLike = (bytes: Buffer) => bytes[0] === 0xef && bytes[1] === 0xbf && (bytes[2] ?? 0) >= 0xbd;
 
 const isWithin = (byte = 0, low = 0, high = 0) => byte >= low && byte <= high;

@@ -2,45 +2,44 @@ import type { BackOff } from '../../back-off.ts';
 import type { JobtailError } from '../../errors.ts';
 
 /**
- * What is remembered of one live file from poll to poll, for as long as this process follows its job. It begins with
- * nothing, and each part is there once there is something to be remembered.
+ * The memory of one live file from poll to poll, for as long as this process follows its job. It starts empty.
  */
 export interface FileMemory {
-  /** This process has left the mirror as it was committed, so whoever else touches it is found out. */
+  /** This process left the mirror as it was committed, so a change by another process is detected. */
   leftIntact?: boolean;
-  /** How the last poll went, if it changed nothing. */
+  /** The last poll, if it changed nothing. */
   quiet?: QuietPoll | undefined;
-  /** What was seen and is not acted upon yet. */
-  sightings?: Map<Sight, Sighting>;
-  /** How it went when its raw bytes were asked for. */
+  /** Symptoms that are not acted upon yet. */
+  symptoms?: Map<SymptomKind, Symptom>;
+  /** Attempts to download raw bytes. */
   rawBytes?: RawBytesTries;
-  /** The beginning of its text, which is long, led to nothing, so all of it is wanted. */
+  /** The start of a long text did not suffice, so all of it is requested. */
   wantsWholeText?: boolean;
   /** The last poll failed for this file alone. */
   failed?: FailedPoll | undefined;
 }
 
-/** A failure of one file, and the pause before the service is asked for the file again. */
+/** A failure of one file, and the pause before the file is requested again. */
 export interface FailedPoll {
   readonly error: JobtailError;
   readonly pause: BackOff;
 }
 
-/** A poll that changed nothing: what was asked, and what came. */
+/** A poll that changed nothing: its request and its response. */
 export interface QuietPoll {
   readonly offset: number;
-  /** The answer's text, one character a byte; null if there was no such file. */
+  /** The text of the response, one character a byte; null if the file did not exist. */
   readonly text: string | null;
   readonly end: 'current' | 'absent';
 }
 
-/** stuck: work was left that could not be done; unclear: because what the service shows fits nothing. */
-export type Sight = 'difference' | 'tail' | 'unclear' | 'stuck';
+/** stuck: the poll left work undone; unclear: the responses contradict each other. */
+export type SymptomKind = 'difference' | 'tail' | 'unclear' | 'stuck';
 
-export interface Sighting {
+export interface Symptom {
   /** When it was first seen, in milliseconds. */
   readonly since: number;
-  /** That of the mirror then. */
+  /** Length of the mirror at that time. */
   readonly length: number;
 }
 
@@ -49,6 +48,6 @@ export interface RawBytesTries {
   toExtend: number;
   toDecide: number;
   toMend: number;
-  /** How often in a row they could not be had. */
+  /** Consecutive failures. */
   refusals: number;
 }

@@ -1,20 +1,19 @@
 /**
- * From where the service is asked for a file: from the beginning of a character of the mirror, so that the answer
- * begins with what is there, but behind byte-order marks, which some services swallow at the offset
- * (docs/servers.md 1.4).
+ * The offset of a request: at the start of a character of the mirror, so that the response starts with known bytes, and
+ * after byte-order marks, which some servers strip at the requested offset (docs/servers.md 1.4).
  */
 import { BYTE_ORDER_MARK, characterStart, standsAt } from '../../bytes.ts';
 import type { LiveFile } from './mirror/live-file.ts';
 
 const LONGEST_CHARACTER_BYTES = 4;
-/** So far back a place is looked for at which no mark stands. */
+/** How far back an offset without a byte-order mark is searched. */
 const REACH_BYTES = 64;
-/** So far before the overlap a character beyond ASCII is looked for that shows how the service decodes. */
+/** How far before the overlap a non-ASCII character is searched: it shows how the server decodes. */
 const PROOF_BYTES = 1024;
 
 /**
- * A little before the committed position, or before the last character beyond ASCII if that is not much further: it shows
- * how the service decodes. The beginning unless the mirror is intact.
+ * The offset of the overlap, or of the last non-ASCII character shortly before it, which shows how the server decodes.
+ * 0 unless the mirror is intact.
  */
 export async function askFrom(file: LiveFile): Promise<number> {
   if (file.integrity !== 'intact') return 0;
@@ -26,30 +25,30 @@ export async function askFrom(file: LiveFile): Promise<number> {
 }
 
 /**
- * The position at or before `position` where a character of the mirror begins, or behind the marks that stand there; but
- * none where a byte-order mark of UTF-16 stands, or could.
+ * The offset at or before `position` where a character of the mirror starts, or after the byte-order marks there; never
+ * one at which a byte-order mark of UTF-16 is or may be.
  */
 export async function alignDown(file: LiveFile, position: number): Promise<number> {
   const start = Math.max(0, position - REACH_BYTES);
   const around = await file.read(start, position + LONGEST_CHARACTER_BYTES);
   const aligned = characterStart(around, position - start);
   const clear = pastByteOrderMark(around, aligned);
-  // One mark may stand behind the other.
+  // A second mark may follow.
   if (clear > aligned && start + clear < file.length) return alignDown(file, start + clear);
   const least = start === 0 ? 0 : LONGEST_CHARACTER_BYTES - 1;
   return start + besideUtf16Mark(around, Math.min(file.length - start, clear), least);
 }
 
-/** Whether the bytes at `index` may be a byte-order mark of UTF-16; behind the last one there may be anything. */
+/** Whether the bytes at `index` may be a byte-order mark of UTF-16; after the last byte any byte may follow. */
 export function mayBeUtf16Mark(bytes: Buffer, index: number): boolean {
   const [first, second = 0xff] = bytes.subarray(index, index + 2);
-  // An unknown byte stands as 0xff.
+  // A substituted byte is 0xff.
   return (first === 0xff && second >= 0xfe) || (first === 0xfe && second === 0xff);
 }
 
 /**
- * `index`, or the nearest one before it, or else behind it, at which no mark of UTF-16 can stand; before `least`, the
- * bytes may begin within a character.
+ * `index`, or the nearest offset before it, or else after it, at which no mark of UTF-16 can be; before `least`, the
+ * bytes may start within a character.
  */
 function besideUtf16Mark(bytes: Buffer, index: number, least: number): number {
   if (!mayBeUtf16Mark(bytes, index)) return index;
@@ -62,7 +61,7 @@ function besideUtf16Mark(bytes: Buffer, index: number, least: number): number {
   return index;
 }
 
-/** Behind the byte-order mark that `index` is in; `index` itself if it is in none. */
+/** The end of the byte-order mark around `index`; `index` itself if there is none. */
 function pastByteOrderMark(bytes: Buffer, index: number): number {
   for (const back of [0, 1, 2]) {
     if (index - back >= 0 && standsAt(bytes, index - back, BYTE_ORDER_MARK))

@@ -1,12 +1,12 @@
 /**
- * What to say of a live file that did not go on for a while, though the service answers: what was asked, and what came,
- * so that whoever reads it can ask the service the same.
+ * The error for a live file without progress though the server responds. It lists requests and responses, so that the
+ * operator can repeat them.
  */
 import { JobtailError } from '../../errors.ts';
 import type { Part } from '../ports.ts';
 import type { FollowEnd } from './steps.ts';
 
-/** A question of a poll, and its answer; undefined if there is no such file. */
+/** One request of a poll and its response; undefined if the file does not exist. */
 export interface Exchange {
   readonly offset: number;
   readonly part: Part | undefined;
@@ -15,13 +15,13 @@ export interface Exchange {
 const MOST_SHOWN = 6;
 const SHOWN_BYTES = 8;
 
-/** Why a file that is stuck ended its polls. */
+/** Why the polls of a stuck file ended early. */
 const REASONS: Partial<Record<FollowEnd, string>> = {
-  raw: 'its next bytes are not UTF-8, and its raw bytes are not to be had',
-  unclear: 'what the service shows from one offset does not fit what it shows from another',
+  raw: 'the next bytes are not UTF-8, and the raw download failed',
+  unclear: 'responses from different offsets contradict each other',
 };
 
-/** Whether a poll that ends so has work left which it could not do. */
+/** Whether a poll with this end left work undone. */
 export function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
   return end !== undefined && end in REASONS;
 }
@@ -29,9 +29,9 @@ export function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
 export async function stuckError(end: FollowEnd, exchanges: readonly Exchange[]): Promise<JobtailError> {
   const shown: string[] = [];
   for (const { offset, part } of exchanges.slice(0, MOST_SHOWN)) shown.push(`from ${offset}: ${await shownOf(part)}`);
-  const message = `the mirror does not go on: ${REASONS[end]} (${shown.join('; ')})`;
+  const message = `no progress: ${REASONS[end]} (${shown.join('; ')})`;
   return new JobtailError('stuck', message, {
-    hint: '`agent verify` compares it with the raw bytes; if it differs, report what stands in the brackets',
+    hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',
   });
 }
 

@@ -218,11 +218,11 @@ export class FilePoll {
   /** A file that has work left poll after poll, and does not grow, says so. */
   async #noteStuck(): Promise<void> {
     const mirror = this.#mirror;
-    const { sightings } = this.#context;
+    const { debounce } = this.#context;
     const end = this.#end;
     if (mirror === undefined || this.#error !== undefined) return;
-    if (!isUnfinished(end)) return sightings.clear(mirror, 'stuck');
-    if (!sightings.longSeen(mirror, 'stuck')) return;
+    if (!isUnfinished(end)) return debounce.clear(mirror, 'stuck');
+    if (!debounce.hasPersisted(mirror, 'stuck')) return;
     this.#error = await stuckError(end, this.#exchanges);
     this.#end = undefined;
   }

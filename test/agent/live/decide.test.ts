@@ -39,7 +39,7 @@ const ROWS: readonly Row[] = [
   [
     'differs behind inexact bytes, and raw bytes cannot be had',
     { shown: DIFFERENT, mirror: INTACT, isBehindInexact: true, hasRawBytes: false, isConfirmed: true },
-    undetermined(90, 'later'),
+    undetermined(90, 'the-next-poll'),
   ],
   [
     'differs behind disputed bytes that it does not show',
@@ -91,14 +91,14 @@ const ROWS: readonly Row[] = [
   [
     'differs from a mirror that was changed, and shows another end',
     { shown: DIFFERENT, mirror: MODIFIED, showsEnd: false },
-    undetermined(90, 'a-second-look'),
+    undetermined(90, 'confirmation'),
   ],
-  ['differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'a-second-look')],
-  ['differs, seen once', { shown: DIFFERENT, mirror: INTACT, isConfirmed: false }, undetermined(90, 'later')],
+  ['differs', { shown: DIFFERENT, mirror: INTACT }, undetermined(90, 'confirmation')],
+  ['differs, seen once', { shown: DIFFERENT, mirror: INTACT, isConfirmed: false }, undetermined(90, 'the-next-poll')],
   [
     'ends before, seen for less than 5 s',
     { shown: SHORTER, mirror: INTACT, isConfirmed: false },
-    undetermined(90, 'later'),
+    undetermined(90, 'the-next-poll'),
   ],
   ['ends before, seen for 5 s, uncommitted', { shown: SHORTER, mirror: UNCOMMITTED, isConfirmed: true }, damaged(90)],
   [
@@ -119,7 +119,7 @@ const ROWS: readonly Row[] = [
   [
     'raw bytes differ, seen once',
     { shown: DIFFERENT, mirror: MODIFIED, by: 'raw bytes' },
-    undetermined(90, 'a-second-look'),
+    undetermined(90, 'confirmation'),
   ],
   [
     'raw bytes differ from a mirror that was changed',

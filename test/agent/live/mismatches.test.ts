@@ -123,12 +123,7 @@ test('a server whose decoder changes is reported with the file that shows it', a
   place.has('háj\na řeka\na ještě háj\n');
   await place.polls(2);
   expect(place.reported).toEqual([
-    [
-      'decoder-changed',
-      5,
-      1,
-      expect.stringMatching(/^the service decoded files as utf-8, and decodes them as .* now$/),
-    ],
+    ['decoder-changed', 5, 1, expect.stringMatching(/^the service decoded files as utf-8 before, and as .* now$/)],
   ]);
 
   // Over a start of the agent as well.

@@ -41,7 +41,7 @@ it(
 
     // What may pass by itself is asked again and again, and given a minute.
     await until('hundreds of questions', async () => ((await sandbox.faultsApplied())[0] ?? 0) > 20);
-    expect(await agent.says('failed: the mirror does not go on')).toMatchObject({
+    expect(await agent.says('failed: no progress')).toMatchObject({
       level: 'warn',
       code: 'stuck',
       scope: `job ${job.jobId} ${task.taskId}/stdout`,

@@ -1,9 +1,8 @@
 /**
- * Appends what the service has behind the mirror: the certain bytes of its text; where a block edge cut a character,
- * those of two readings; where the bytes are none of UTF-8, the raw bytes; and where these cannot be had either, bytes
- * of the same width that stand for them.
+ * Appends the bytes after the end of the mirror: the certain bytes of the text; where a block edge cut a character,
+ * those of two readings; undecodable bytes from a raw download; and where that is refused, substituted bytes of the
+ * same width.
  */
-
 import { BEHIND_EVERY_END, type Follow } from '../../ports.ts';
 import { match } from '../match.ts';
 import type { LiveFile } from '../mirror/live-file.ts';
@@ -12,32 +11,32 @@ import type { Answer, FirstResponse, FollowContext, FollowEnd } from '../steps.t
 import { HALF_BLOCK_BYTES } from '../text/blocks.ts';
 import { CodePage } from '../text/encoders.ts';
 import type { Decode } from '../text/explain.ts';
-import { skipAscii, tellFamily } from '../text/explain.ts';
+import { identifyFamily, skipAscii } from '../text/explain.ts';
 import { merge } from '../text/merge-readings.ts';
 import { EncodedReading, type Reading, Utf8Reading } from '../text/reading.ts';
 import { fillInexact } from './inexact.ts';
 
 const APPEND_BYTES = 1024 * 1024;
-/** Undecodable stretches that are filled in one poll: each costs some calls. */
-const MOST_FILLS = 8;
+/** Maximum ranges that are substituted in one poll: each costs some requests. */
+const MAX_FILLS = 8;
 
-/** How the text behind the mirror is read, and whether that was identified for what is beyond ASCII. */
+/** The decoder of the text after the mirror, and whether it was identified for non-ASCII characters. */
 interface AppendContext extends FollowContext {
   readonly decode: Decode;
   readonly identified: boolean;
-  /** The one that was compared with the mirror. */
+  /** The response that was compared with the mirror. */
   readonly first: FirstResponse;
-  /** Appends raw bytes; undefined if there are none now. */
+  /** Appends raw bytes; undefined if none are available now. */
   readonly extendRaw: () => Follow<FollowEnd | undefined>;
 }
 
-/** `answer` stands at the end of the mirror. */
+/** Appends what follows the cursor of `answer`, which is at the end of the mirror. */
 export async function* appendRest(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
   let { reading } = answer;
-  // Before anything beyond ASCII is appended, make sure that its bytes are counted as the service counts them.
+  // Before the first non-ASCII character, the decoder must be identified: offsets count its bytes.
   if (!context.identified) {
     await skipAscii(reading, (bytes) => file.append(bytes));
-    const family = yield* tellFamily(file.length, reading);
+    const family = yield* identifyFamily(file.length, reading);
     if (family === 'again') return 'unclear';
     if (family === 'code-page') reading = reading.as(context.encoding.codePagesOf(await reading.text()));
     if (family === 'utf-8') context.encoding.learnUtf8((reason) => file.reportDecoder(reason));
@@ -45,8 +44,8 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   await appendCertain(file, reading);
   if (reading.atEnd()) return 'current';
   if (reading instanceof EncodedReading) return yield* appendEncoded(file, reading, context);
-  // A block edge may have cut the character: a second reading, half a block apart, has it whole. It begins within the
-  // mirror: what it shows from behind the mirror may be what the service makes of a mark (docs/servers.md 1.4).
+  // A block edge may have cut the character: a second response, half a block later, has it whole. It starts within the
+  // mirror, because a byte-order mark at the requested offset may change the text (docs/servers.md 1.4).
   const secondOffset = await alignDown(file, answer.offset + HALF_BLOCK_BYTES);
   if (secondOffset >= file.length || !(reading instanceof Utf8Reading))
     return yield* appendUndecodable(file, { ...answer, reading }, context);
@@ -56,19 +55,19 @@ export async function* appendRest(file: LiveFile, answer: Answer, context: Appen
   const found = await match(other, file, { from: second.offset, to: file.length });
   if (found.kind !== 'same' || found.open) return 'unclear';
   for await (const bytes of ahead(merge(reading, other))) await file.append(bytes);
-  // The second reading has what came in between.
+  // The second response has the bytes that the server appended in between.
   if (reading.atEnd()) await appendCertain(file, other);
   if (other.atEnd()) return 'current';
   if ((await other.peek(1)).length > 0) return 'unclear';
   return yield* appendUndecodable(file, { offset: second.offset, reading: other }, context);
 }
 
-/** The text goes on with a character of which the code pages, or UTF-16, give no certain bytes. */
+/** Appends from a character whose bytes are not certain in the possible code pages, or in UTF-16. */
 async function* appendEncoded(file: LiveFile, text: EncodedReading, context: AppendContext): Follow<FollowEnd> {
   const { encoding, rawBytes, hasWholeFiles, final } = context;
-  // Behind what a mark had made UTF-16, it is asked for without the mark.
+  // After text that a byte-order mark turned into UTF-16, the next request starts after the mark.
   if (!(text.encoder instanceof CodePage)) return 'unclear';
-  // Fewer of those that had what came may have what comes.
+  // Fewer code pages may have the characters that follow.
   const { names } = text.encoder;
   const left = encoding.codePagesOf(await text.text(), names);
   if (left.names.length < names.length) {
@@ -83,20 +82,22 @@ async function* appendEncoded(file: LiveFile, text: EncodedReading, context: App
   return 'raw';
 }
 
-/** The raw bytes of a long backlog; `answer` is only the beginning of its text, which stands at the end of the mirror. */
+/**
+ * Appends the raw bytes of a long backlog; `answer` is the start of its text, with the cursor at the end of the mirror.
+ */
 export async function* appendFar(
   file: LiveFile,
   { offset, reading }: Answer,
   context: FollowContext,
 ): Follow<FollowEnd> {
   if (file.row.relativePath === null) {
-    // From behind its end there is no text, so what comes with it is told.
+    // A request after the end of the file returns its path without text.
     const named = yield BEHIND_EVERY_END;
     if (named === undefined) return 'absent';
     file.note({ relativePath: named.relativePath });
   }
   const texts = [reading];
-  // How the service decodes is perhaps not identified yet: the raw bytes show it.
+  // The decoder may not be identified yet: the raw bytes decide.
   if (reading instanceof Utf8Reading) {
     const names = context.encoding.codePagesShowing(Buffer.alloc(0), await reading.text());
     texts.push(reading.as(new CodePage(names)));
@@ -104,13 +105,13 @@ export async function* appendFar(
   return (yield* context.rawBytes.extendFar(file, { from: file.length, offset, texts }, context)) ? 'current' : 'raw';
 }
 
-/** The same, but the next one is asked for before the last one is used up. */
+/** Yields the same items, but requests the next one while the consumer uses the last one. */
 async function* ahead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
   for (let next = source.next(); ; ) {
     const { value, done } = await next;
     if (done) return;
     next = source.next();
-    // Whoever uses the last one may fail before anybody waits for this one.
+    // If the consumer fails, nothing awaits this promise.
     next.catch(() => {});
     yield value;
   }
@@ -125,23 +126,23 @@ async function appendCertain(file: LiveFile, reading: Reading): Promise<void> {
   }
 }
 
-/** The answer stands where the mirror ends, and nothing more can be told from it. */
+/** Appends undecodable bytes at the end of the mirror. */
 async function* appendUndecodable(file: LiveFile, answer: Answer, context: AppendContext): Follow<FollowEnd> {
-  const { decode, first, sightings, rawBytes, hasWholeFiles, final } = context;
+  const { decode, first, debounce, rawBytes, hasWholeFiles, final } = context;
   const { reading: text } = answer;
   const probe = text.fork();
   const replaced = await probe.skipUncertain();
   const tail = probe.atEnd() && replaced < 4;
-  // A character that is cut by the end of a growing file comes whole by itself, so there is time.
-  if (tail && !final && !sightings.longSeen(file, 'tail')) return 'tail';
+  // A character that the end of a growing file cuts arrives with the next bytes.
+  if (tail && !final && !debounce.hasPersisted(file, 'tail')) return 'tail';
   const end = yield* context.extendRaw();
-  if (end !== undefined) sightings.clear(file, 'tail');
+  if (end !== undefined) debounce.clear(file, 'tail');
   if (end !== undefined) return end;
   if (!hasWholeFiles || !rawBytes.areRefused(file, final)) return tail ? 'tail' : 'raw';
 
-  // There is nothing but the text: what it does not show is left open, at its width.
+  // Raw bytes are refused: substitute the same number of bytes.
   let rest = text;
-  for (let fills = 0; fills < MOST_FILLS; fills++) {
+  for (let fills = 0; fills < MAX_FILLS; fills++) {
     const filled = yield* fillInexact(file, rest, { first, decode });
     if (typeof filled === 'string') return filled;
     rest = filled.reading;
@@ -151,15 +152,15 @@ async function* appendUndecodable(file: LiveFile, answer: Answer, context: Appen
   return 'raw';
 }
 
-/** Text beyond this length comes raw. A file of six times this length costs at most half as much again as its raw bytes. */
+/** A longer text is downloaded raw. A file six times as long costs at most 1.5 times its raw bytes. */
 export const LONG_BACKLOG_BYTES = 64 * 1024;
-/** A mirror of this part of it is next to nothing: a raw download begins with the file. */
+/** A mirror up to this fraction of it is negligible: a raw download starts at the beginning of the file. */
 const MIRRORED_PART = 1 / 256;
 /** The part of it that is enough of later responses, once the text is known to be long. */
 const ENOUGH_PART = 1 / 16;
 
 /**
- * Bytes of text that are enough for now, if `longBytes` of it are a long backlog; undefined if all of it is wanted.
+ * Bytes of text that suffice for now, if `longBytes` of text are a long backlog; undefined if all of it is needed.
  * `isLong`: an earlier response of the poll was long.
  */
 export function enoughTextOf(file: LiveFile, longBytes: number, isLong: boolean): number | undefined {

@@ -1,7 +1,7 @@
 /**
- * Undecodable bytes whose raw bytes cannot be had: what they are is unknown, but how many there are is not, so that the
- * mirror does not drift. A response that begins with U+FFFD begins with undecodable bytes, at least one for each; it is
- * requested from behind these, again and again, until it begins with text.
+ * Substitutes undecodable bytes whose raw bytes are refused. Their number is determined, so that offsets stay right: a
+ * response that starts with U+FFFD starts with undecodable bytes, at least one for each U+FFFD. The next request starts
+ * after these, until a response starts with text.
  */
 import { BYTE_ORDER_MARK, REPLACEMENT, standsAt, startsAlike, widthOfLead } from '../../../bytes.ts';
 import type { Content, Follow } from '../../ports.ts';
@@ -12,19 +12,18 @@ import { findMark } from '../text/byte-order-mark.ts';
 import { type Decode, readMarked } from '../text/explain.ts';
 import type { Reading } from '../text/reading.ts';
 
-/** Requests for one stretch; each halves it at least, but for the longest ones. */
+/** Maximum requests for one range; each at least halves it, except the longest ranges. */
 const MAX_PROBES = 24;
-/** Bytes of a response into which no block edge falls (docs/servers.md 1.2). */
+/** Bytes of a response without a block edge (docs/servers.md 1.2). */
 const UNCUT_BYTES = 1_020;
-/** Text behind U+FFFD that is compared. */
+/** Bytes of text after U+FFFD that are compared. */
 const FOLLOWING_BYTES = 64;
-/** Text that has to be the same before and after. */
+/** Bytes of text that must be equal before and after. */
 const COMPARED_BYTES = 64 * 1024;
 
 /**
- * Fills the mirror where it ends before undecodable bytes, at which `text` stands. Returns a response that stands behind
- * what was filled, or how the poll ends: the stretch may still end in a character that is not complete, or the file
- * changed.
+ * Appends substituted bytes for the undecodable bytes at the cursor of `text`. Returns a response whose cursor is after
+ * them, or the end of the poll: the range may end in an incomplete character, or the file changed.
  */
 export async function* fillInexact(
   file: LiveFile,
@@ -42,7 +41,7 @@ export async function* fillInexact(
     const rest = behind.reading.fork();
     const replaced = await rest.skipUncertain();
     if (replaced === 0) break;
-    // The last one may stand for a character that is not complete yet.
+    // The last one may stand for an incomplete character.
     const sure = rest.atEnd() ? replaced - 1 : replaced;
     next = sure === 0 ? 'tail' : 'raw';
     if (sure === 0) break;
@@ -55,9 +54,9 @@ export async function* fillInexact(
 }
 
 /**
- * The response from `offset`, which is within the undecodable bytes at which `before` stands, or behind them. One that
- * begins with text is right behind them if it goes on as that one does, or with a character that was cut there; else it
- * has lost a byte-order mark.
+ * Requests `offset`, which is within the undecodable bytes at the cursor of `before`, or after them. A response that
+ * starts with text is directly after them if it continues like `before`, or with a character that an edge cut there.
+ * Otherwise the server stripped a byte-order mark from it.
  */
 export async function* readBehind(
   before: Reading,
@@ -73,7 +72,7 @@ export async function* readBehind(
   await follows.skipUncertain();
   const followed = Buffer.from(await follows.peek(FOLLOWING_BYTES));
   const isMark = standsAt(followed, 0, BYTE_ORDER_MARK);
-  // Of few bytes, and of one mark behind the other, the beginning is no evidence: the text has to be as long, too.
+  // For few bytes, and for a mark after a mark, an equal start proves nothing: the length must be equal, too.
   const isWeak = follows.remaining() < WITHIN_BLOCK_BYTES || (isMark && standsAt(followed, 3, BYTE_ORDER_MARK));
   const beginsAlike = (bytes: Buffer, others: Buffer) =>
     bytes.length > 0 && others.length > 0 && startsAlike(bytes, others);
@@ -82,12 +81,12 @@ export async function* readBehind(
   const width = widthOfLead(begins[0] ?? 0);
   const isBehind = isAlike(begins, followed, 0);
   const isCut = isAlike(begins.subarray(width), followed, width);
-  // At the beginning of the undecodable bytes there is one at least: a response without it has lost a mark.
+  // The first byte is undecodable: a response without U+FFFD lost a byte-order mark.
   const hasLostMark = isStart && isBehind;
   if (hasLostMark !== isCut || (isBehind && !isStart))
     return { offset, reading: hasLostMark && !isCut ? readMarked(part.content, { bytes: BYTE_ORDER_MARK }) : reading };
   if (isMark) {
-    // The response from the mark itself is what follows the mark, if it was swallowed.
+    // If the server stripped the mark, the response from the mark shows what follows it.
     const behindMark = followed.subarray(BYTE_ORDER_MARK.length);
     const isReplaced = begins.length === 0 && behindMark.length === 0;
     const isAsLong = reading.remaining() === follows.remaining() - BYTE_ORDER_MARK.length;
@@ -98,19 +97,19 @@ export async function* readBehind(
   const { mark } = yield* findMark(part.content, offset, Buffer.alloc(0));
   if (mark === 'again') return 'again';
   if (mark !== 'none') return { offset, reading: readMarked(part.content, mark) };
-  // Of one character again and again, either may be; and an edge may cut another character in either response, which
-  // makes its text longer. The text of other offsets has decided.
+  // A repeated character fits both ways, and an edge that cuts another character makes a text longer. Other offsets
+  // have shown that there is no mark.
   const isNear = (!isStart && beginsAlike(begins, followed)) || beginsAlike(begins.subarray(width), followed);
   return isNear ? { offset, reading } : 'again';
 }
 
-/** Whether a response would still be the same, or longer: only then were those since then of the same content. */
+/** Whether a repeated request returns the same text, or more: only then are the responses in between of one content. */
 export async function* isStillShown({ offset, part }: FirstResponse): Follow<boolean> {
   const again = yield offset;
   return again !== undefined && (await goesOnAs(part.content, again.content));
 }
 
-/** Whether the later text begins with the earlier one, but for a character at its end that was not complete. */
+/** Whether the later text starts with the earlier one, except an incomplete character at its end. */
 async function goesOnAs(earlier: Content, later: Content): Promise<boolean> {
   const before = await earlier.read(0, COMPARED_BYTES);
   let end = before.length;

@@ -1,8 +1,8 @@
 /**
- * The raw bytes of a live file, through DownloadFileFromCluster: the authority on what its text does not show. The
- * listing names files by paths that say neither which task nor which live file they are (docs/servers.md 1.7, 4.2), so a
- * listed file is taken for the live file only if what the service shows as text is its bytes (raw-download.ts). Where
- * the mirror is the beginning of several of these, only what they have in common is taken.
+ * Raw downloads of a live file (DownloadFileFromCluster): the authority on bytes that the text does not show. The paths
+ * of the listing name neither the task nor the kind of live file (docs/servers.md 1.7, 4.2). So a listed file counts as
+ * the live file only if the text of the server shows its bytes (raw-download.ts). If several listed files qualify, only
+ * their common beginning counts.
  */
 import { commonLength } from '../../../bytes.ts';
 import { asJobtailError } from '../../../errors.ts';
@@ -18,42 +18,42 @@ import { AnotherFile, RawDownload, type ShownPart } from './raw-download.ts';
 export interface RawBytesOptions {
   readonly remote: Remote;
   readonly newContent: () => ContentWriter;
-  /** A clock that only goes forward, in milliseconds. */
+  /** Monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
-/** How it is asked for: in a final pass without waiting for the time to come. */
+/** The pass that requests raw bytes: the final one does not wait for the back-off. */
 export interface RawBytesPass {
   readonly final: boolean;
   readonly signal: AbortSignal;
 }
 
-/** What the service shows of the file: known before a raw download, or requested near the end of one. */
+/** The text of the file: known before a raw download, or requested near its end. */
 export type Shown = ShownPart | ((from: number, part: Part) => Promise<ShownPart>);
 
 /**
- * What they are wanted for: to go on behind a mirror whose text fits, to decide where the text does not tell, or to mend
- * the inexact regions of a mirror that goes on without them.
+ * The purpose: to extend a mirror whose text matches, to decide where the text is ambiguous, or to mend the inexact
+ * ranges of a mirror that grows without them.
  */
 type Purpose = Exclude<keyof RawBytesTries, 'refusals'>;
 
-/** A file of this size is fetched raw again after a second at the soonest; a larger one accordingly later. */
+/** A file of this size is downloaded again after one second at the earliest, a larger one proportionally later. */
 const BYTES_A_SECOND = 256 * 1024;
 const MAX_WAIT_MS = 10 * 60_000;
-/** So often raw bytes must have been refused, with time in between, before they are given up for now. */
+/** Refusals, with pauses in between, after which the poll goes on without raw bytes. */
 const REFUSALS = 2;
 const STEP_BYTES = 1024 * 1024;
-/** No system has a longer one. */
+/** PATH_MAX of Linux. */
 const MAX_PATH_LENGTH = 4_096;
 
-/** A listed file that the service shows as it shows the live file. */
+/** A listed file that the text of the live file matches. */
 interface Found {
   /** The listed name; undefined if the mirror is the beginning of more than one. */
   readonly listed: string | undefined;
   readonly compared: 'same' | Difference;
-  /** What follows the mirror, if that is the beginning. */
+  /** The bytes after the mirror, if the mirror is the beginning of the file. */
   readonly rest: Content;
-  /** Bytes of it that all such files have. */
+  /** Number of bytes of `rest` that all such files share. */
   readonly common: number;
   /** The bytes of the mirror's inexact regions; undefined if the listed files differ in them. */
   readonly pieces: readonly Buffer[] | undefined;
@@ -67,9 +67,9 @@ export class RawBytes {
   }
 
   /**
-   * Compares all of the mirror with the raw bytes. If it is their beginning, its inexact regions are mended and what is
-   * behind it is appended; else the difference is returned. Undefined if they are not to be had now: fetched a short
-   * while ago, not listed, refused, or of several listed files.
+   * Compares all of the mirror with the raw bytes. If it is their beginning, mends its inexact ranges and appends the
+   * bytes after it; otherwise returns the difference. Undefined if raw bytes are not available now: requested recently,
+   * not listed, refused, or several listed files qualify.
    */
   async *compare(
     file: LiveFile,
@@ -95,8 +95,8 @@ export class RawBytes {
   }
 
   /**
-   * Appends so many raw bytes that they go into the mirror while they arrive, if only one listed file may be the live
-   * file: each of them is the right one, whether the rest comes or not. False if none could be had now.
+   * Appends raw bytes while they arrive, if only one listed file may be the live file: each byte counts, whether the
+   * download completes or not. False if none are available now.
    */
   async *extendFar(file: LiveFile, shown: ShownPart, pass: RawBytesPass): Follow<boolean> {
     if (!this.#isTime(file, 'toExtend', pass)) return false;
@@ -114,7 +114,7 @@ export class RawBytes {
     return worked;
   }
 
-  /** Whether they were asked for often enough to go on without them. */
+  /** Whether raw bytes were refused often enough to go on without them. */
   areRefused(file: LiveFile, final: boolean): boolean {
     return (file.memory.rawBytes?.refusals ?? 0) >= (final ? 1 : REFUSALS);
   }
@@ -138,7 +138,7 @@ export class RawBytes {
     if (listed !== undefined) file.note({ listedName: listed });
   }
 
-  /** Whether the listed file is the live file, whose bytes behind the mirror were then appended. */
+  /** Appends the bytes after the mirror if the listed file is the live file; returns whether it is. */
   async #stream(file: LiveFile, listed: string, shown: ShownPart, signal: AbortSignal): Promise<boolean> {
     const download = new RawDownload(file, shown, (bytes) => file.append(bytes));
     if (!(await this.#receive(file, listed, download, signal)) || download.found !== 'same') return false;
@@ -147,7 +147,7 @@ export class RawBytes {
     return true;
   }
 
-  /** Goes through the listed files that may be the live file; the one that was proven to be it is enough. */
+  /** Tries the listed files that may be the live file; one that was proven before suffices. */
   async *#find(file: LiveFile, shown: Shown, purpose: Purpose, signal: AbortSignal): Follow<Found | undefined> {
     let found: Found | undefined;
     const known = await knownName(file);
@@ -158,7 +158,7 @@ export class RawBytes {
       for (const name of names) {
         const another = yield* this.#compareWith(file, name, shown, signal);
         if (another === undefined) continue;
-        // One that differs is the live file only if there is no other, and the text does not say otherwise.
+        // A file that differs counts only if it is the single candidate, and the text does not contradict it.
         const isIt = another.compared === 'same' || (names.length === 1 && purpose !== 'toExtend');
         if (!isIt) await another.rest.release();
         else found = found === undefined ? another : await common(found, another);
@@ -170,7 +170,7 @@ export class RawBytes {
     }
   }
 
-  /** How the mirror compares with a listed file; undefined if that is shown in another way. */
+  /** Compares the mirror with a listed file; undefined if the text does not match that file. */
   async *#compareWith(file: LiveFile, listed: string, shown: Shown, signal: AbortSignal): Follow<Found | undefined> {
     const writer = this.#options.newContent();
     let isFinished = false;
@@ -196,7 +196,7 @@ export class RawBytes {
     return await namesThatMayBe(listed, file.row.relativePath);
   }
 
-  /** Whether all bytes of the listed file came, and it may be the live file. */
+  /** Downloads a listed file; returns whether it arrived completely and may be the live file. */
   async #receive(file: LiveFile, listed: string, download: RawDownload, signal: AbortSignal): Promise<boolean> {
     let taken: Promise<void> = Promise.resolve();
     const sink: Sink = (bytes) => {
@@ -211,13 +211,13 @@ export class RawBytes {
       if (error instanceof AnotherFile || asJobtailError(error).policy.isRefusal) return false;
       throw error;
     } finally {
-      // A download that breaks does not wait for its sink.
+      // A download that fails does not await its sink.
       await taken.catch(() => undefined);
     }
   }
 }
 
-/** The listing; a service that refuses it lists nothing. */
+/** Requests the listing; a refused listing counts as empty. */
 export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSignal): Promise<readonly string[]> {
   try {
     return await remote.listChangedFiles(jobId, signal);
@@ -227,7 +227,7 @@ export async function listedFiles(remote: Remote, jobId: JobId, signal: AbortSig
   }
 }
 
-/** The listed names that may be a live file: those that end in the path the service gave with its text. */
+/** The listed names that may be a live file: they end in the path that the server sent with the text. */
 export async function namesThatMayBe(listed: readonly string[], relativePath: string | null): Promise<string[]> {
   const wanted = partsOf(relativePath ?? '');
   const last = wanted.at(-1);
@@ -239,7 +239,7 @@ export async function namesThatMayBe(listed: readonly string[], relativePath: st
   return fitting;
 }
 
-/** The listed name that was proven to hold the file's raw bytes, if the path from the service still fits it. */
+/** The listed name that was proven to be the live file, if the path from the server still matches it. */
 async function knownName({ row }: LiveFile): Promise<string | undefined> {
   const { listedName, relativePath } = row;
   return listedName === null ? undefined : (await namesThatMayBe([listedName], relativePath))[0];
@@ -250,10 +250,10 @@ function triesOf({ memory }: LiveFile): RawBytesTries {
   return memory.rawBytes;
 }
 
-/** How long to wait before so many raw bytes are fetched again. */
+/** Pause before a file of this size is downloaded again, in milliseconds. */
 const pauseAfter = (bytes: number) => Math.min(MAX_WAIT_MS, (1 + bytes / BYTES_A_SECOND) * 1_000);
 
-/** What two listed files have in common, either of which may be the live file; the second one is given back. */
+/** The common beginning of two listed files that may both be the live file; releases the second one. */
 async function common(found: Found, another: Found): Promise<Found> {
   let shared = 0;
   try {

@@ -1,6 +1,6 @@
 /**
- * The raw bytes of a listed file while they arrive, compared with the mirror and with what the service shows of the live
- * file as text. Nothing of them is handed on before that proves that it is the live file.
+ * One raw download of a listed file. Compares its bytes, while they arrive, with the mirror and with the text of the
+ * live file. Passes none of them on before the text proves that it is the live file.
  */
 import { characterStart, commonLength, startsAlike } from '../../../bytes.ts';
 import { JobtailError } from '../../../errors.ts';
@@ -14,19 +14,19 @@ import { CodePage } from '../text/encoders.ts';
 import { MARKS } from '../text/marks.ts';
 import { EncodedReading, type Reading } from '../text/reading.ts';
 
-/** Bytes that are compared with the text; fewer near the end of a file that has no text otherwise. */
+/** Bytes that are compared with the text; fewer at the end of a file that is too long for text. */
 const COMPARED_BYTES = 64 * 1024;
 const END_BYTES = 16 * 1024;
 const LONGEST_CHARACTER_BYTES = 4;
 
-/** The listed file is not the one that is looked for: the download is broken off, and nothing failed. */
+/** The listed file is not the live file: the download is cancelled; this is no failure. */
 export class AnotherFile extends JobtailError {
   constructor() {
     super('aborted', 'the listed file is another one');
   }
 }
 
-/** What the service shows from a position on, as each decoder that it may have would have shown it. */
+/** The text from an offset on, read with each decoder that the server may have. */
 export interface ShownPart {
   readonly from: number;
   /** The offset that was requested. */
@@ -38,24 +38,24 @@ export class RawDownload {
   readonly #file: LiveFile;
   readonly #shown: ShownPart | undefined;
   readonly #sink: Sink;
-  /** Of the mirror as it was at the beginning: the sink may append to it. */
+  /** Length of the mirror at the start: the sink may append to it. */
   readonly #length: number;
   readonly #regions: readonly InexactRegion[];
-  /** What the listed file has in the inexact regions of the mirror. */
+  /** The bytes of the listed file in the inexact ranges of the mirror. */
   readonly pieces: Buffer[];
-  /** The bytes that are compared with the text. */
+  /** Bytes that are compared with the text. */
   readonly #window = new GrowingBuffer();
-  /** Those behind the mirror that wait for the proof. */
+  /** Bytes after the mirror that wait for the proof. */
   #waiting: Buffer[] = [];
   #isProven = false;
-  /** The last bytes so far, where these are compared with a text. */
+  /** The last bytes so far, if the text is requested near the end. */
   #end: Buffer = Buffer.alloc(0);
   #differsAt: number | undefined;
   #at = 0;
 
   /**
-   * `sink` is given what follows the mirror, if that is the beginning of the listed file. Without `shown`, the last bytes
-   * are compared with a text that is requested when they are here.
+   * `sink` receives the bytes after the mirror, if the mirror is the beginning of the listed file. Without `shown`, the
+   * last bytes are compared with a text that the caller requests after the download.
    */
   constructor(file: LiveFile, shown: ShownPart | undefined, sink: Sink) {
     this.#file = file;
@@ -79,12 +79,12 @@ export class RawDownload {
     if (this.#shown !== undefined && this.#window.length >= COMPARED_BYTES) await this.#prove(this.#shown);
   }
 
-  /** All bytes are there. @throws AnotherFile; what the sink throws */
+  /** The download is complete. @throws AnotherFile; what the sink throws */
   async end(): Promise<void> {
     if (this.#shown !== undefined) await this.#prove(this.#shown);
   }
 
-  /** An offset near the end of the bytes, from which a text is to be compared with them. */
+  /** An offset near the end of the bytes from which the caller requests a text. */
   alignEnd(): number {
     const isWhole = this.#end.length === this.#at;
     const skipped = isWhole ? 0 : characterStart(this.#end, LONGEST_CHARACTER_BYTES);
@@ -92,12 +92,12 @@ export class RawDownload {
     return this.#at - this.#end.length + skipped;
   }
 
-  /** Whether a text from there shows them. */
+  /** Whether a text from that offset shows the bytes. */
   async isShownBy(shown: ShownPart): Promise<boolean> {
     return await this.#isShown(shown);
   }
 
-  /** How the mirror compares with the listed file. */
+  /** The comparison of the mirror with the listed file. */
   get found(): 'same' | Difference {
     if (this.#differsAt !== undefined) return { kind: 'different', at: this.#differsAt };
     return this.#at < this.#length ? { kind: 'shorter', at: this.#at } : 'same';
@@ -130,7 +130,7 @@ export class RawDownload {
   async #isShown({ from, offset, texts }: ShownPart): Promise<boolean> {
     const window = this.#window.view();
     for (const text of texts) {
-      // Of nothing, nothing is shown; but a text without any may be that of a mark.
+      // No bytes have no text; but an empty text may be a stripped byte-order mark.
       const isOther = text.atEnd() ? window.length > 0 && this.#file.row.listedName === null : window.length === 0;
       if (!isOther && (await isShownAs(text, window, offset - from))) return true;
     }
@@ -138,16 +138,16 @@ export class RawDownload {
   }
 }
 
-/** Whether the text is what a service shows of `bytes`, at whose beginning a mark may stand; requested `offset` from there. */
+/** Whether a server sends `text` for `bytes`, which may start with a byte-order mark; `offset`: of the request. */
 async function isShownAs(text: Reading, bytes: Buffer, offset: number): Promise<boolean> {
   const mark = MARKS.find((each) => startsAlike(each.bytes, bytes.subarray(0, each.bytes.length)));
   const behindMark = bytes.subarray(mark?.bytes.length ?? 0);
-  // A mark that was swallowed, or that made UTF-16 of what follows it.
+  // The server may strip the mark, or decode what follows as UTF-16.
   const marked = mark === undefined ? [] : [mark.encoder?.decode(behindMark) ?? behindMark];
   for (const shown of [bytes, ...marked]) {
     const read = async (start: number, end: number) => shown.subarray(start, end);
     for (const reading of readingsOf(text)) {
-      // The text may be older than the raw bytes, and then ends before them.
+      // A text that is older than the raw bytes ends before them.
       const found = await match(reading, { read }, { from: 0, to: shown.length, offset });
       if (found.kind !== 'different') return true;
     }
@@ -155,7 +155,7 @@ async function isShownAs(text: Reading, bytes: Buffer, offset: number): Promise<
   return false;
 }
 
-/** Of several code pages, one has to show all of it. */
+/** One reading per possible code page: one of them must match all bytes. */
 function readingsOf(text: Reading): Reading[] {
   if (!(text instanceof EncodedReading && text.encoder instanceof CodePage)) return [text.fork()];
   return text.encoder.names.map((name) => text.as(new CodePage([name])));

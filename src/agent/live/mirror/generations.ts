@@ -1,14 +1,15 @@
 /**
- * Keeps the old generation of a mirror when its remote file was truncated or rewritten: the bytes are copied to
- * `stdout.log.1` (older ones move up), then the mirror is cut to nothing in place, for `tail -f` follows the inode.
+ * Rotates a mirror when its remote file was truncated or rewritten: copies the bytes to `stdout.log.1` (older ones move
+ * up), then truncates the mirror in place, because `tail -f` follows the inode.
  *
- * Each step can be the last one before a kill; `finishRotation` goes on from the committed `rotation`:
- *   null     nothing was begun
- *   copying  the copy may be missing or torn: it is made again, for the mirror still has the bytes
- *   copied   the copy is whole; if its file is gone, it already has its number; the mirror may or may not be cut
+ * A kill can follow each step; `finishRotation` continues from the committed `rotation`:
+ *   null     no rotation
+ *   copying  the copy may be missing or incomplete: it is made again from the mirror
+ *   copied   the copy is complete; if its file does not exist, it has its number; the mirror may be truncated or not
  *
- * Where agents hand jobs over, each step is known to the next owner before it is taken (`Ownership.fence`), and the copy
- * bears a mark of the owner who made it: one who lost the job in the middle of a step touches no copy of the next one.
+ * In a fleet, each step is reported to the database before it is taken (`Ownership.fence`), and the name of the copy
+ * has the fencing token of its owner: an owner that lost the job in the middle of a step touches no copy of the next
+ * owner.
  */
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
@@ -19,16 +20,16 @@ import { ALONE, type Ownership } from '../../ownership.ts';
 import type { Mirror } from './mirror.ts';
 
 export interface GenerationOptions {
-  /** Old generations that are kept of a rewritten file; 0 keeps none. */
+  /** Number of old generations that are kept; 0 keeps none. */
   readonly keepGenerations: number;
   /** Commits the row durably. */
   readonly commit: (row: LiveFileRow) => void;
   readonly ownership?: Ownership;
-  /** Called at each point where a kill could matter, by its name; tests end the work there. */
+  /** Called with its name at each point where a kill matters; tests stop there. */
   readonly checkpoint: (step: string) => void | Promise<void>;
 }
 
-/** Begins a new generation; the returned row stands at position 0 of it. */
+/** Starts a new generation; returns its row with offset 0. */
 export async function beginGeneration(
   row: LiveFileRow,
   mirror: Mirror,
@@ -41,7 +42,7 @@ export async function beginGeneration(
   return finishRotation(begun, mirror, options);
 }
 
-/** Goes on with what a kill interrupted; returns the row unchanged if there is nothing to finish. */
+/** Finishes a rotation that a kill interrupted; returns the row unchanged if there is none. */
 export async function finishRotation(
   row: LiveFileRow,
   mirror: Mirror,
@@ -52,7 +53,7 @@ export async function finishRotation(
   const keep = keptOf(row, options);
   let at = row;
   if (at.rotation === 'copying') {
-    // What another owner began, this one begins anew.
+    // A rotation of another owner is started again.
     const copyMark = ownership.copyMark(at.jobId);
     if (copyMark !== at.copyMark) {
       at = { ...at, copyMark };
@@ -61,7 +62,7 @@ export async function finishRotation(
     await ownership.fence(at);
     await checkpoint('rotation:copy');
     if (keep > 0) await copyDurably(mirror.path, copyOf(at, mirror));
-    // What was promised of the mirror is now promised by the copy.
+    // The copy has the committed bytes from now on.
     at = { ...at, rotation: 'copied', position: 0, fingerprint: null, checksum: null, inexact: [] };
     await checkpoint('rotation:copied');
     options.commit(at);
@@ -83,19 +84,19 @@ export async function finishRotation(
     modifiedNs: look.modifiedNs,
   };
   await checkpoint('rotation:end');
-  // Known to the next owner first: for one who knew of the copy only, there would be nothing in the mirror to be kept.
+  // Reported before the commit: a next owner that knows only of the copy would rotate an empty mirror.
   await ownership.fence(fresh);
   options.commit(fresh);
   if (at.copyMark !== null) await removeCopies(mirror, Number(at.copyMark));
   return fresh;
 }
 
-/** A progress file is rewritten again and again by design: its last state before is enough. */
+/** A progress file is rewritten by design: one old generation suffices. */
 const keptOf = ({ file }: LiveFileRow, { keepGenerations }: GenerationOptions) =>
   file === 'progress' ? Math.min(1, keepGenerations) : keepGenerations;
 
 const COPY = '.keeping';
-/** Where a generation is copied to until it has its number. */
+/** The path of a copy until it has its number. */
 const copyOf = ({ copyMark }: LiveFileRow, mirror: Mirror) =>
   `${mirror.path}${COPY}${copyMark === null ? '' : `-${copyMark}`}`;
 
@@ -106,7 +107,7 @@ async function copyDurably(from: string, to: string): Promise<void> {
   await flushPath(path.dirname(to));
 }
 
-/** Moves the older ones up, as far as the first free number, and gives the copy number 1. */
+/** Renames older generations up to the first free number, and gives the copy number 1. */
 async function numberCopy(row: LiveFileRow, mirror: Mirror, options: GenerationOptions): Promise<void> {
   const { checkpoint, ownership = ALONE } = options;
   const keep = keptOf(row, options);
@@ -126,8 +127,8 @@ async function numberCopy(row: LiveFileRow, mirror: Mirror, options: GenerationO
 }
 
 /**
- * Removes what owners up to this one copied and gave no number. The next one may have a copy by now, where this one was
- * stopped for a while: that is all there is of a generation.
+ * Removes copies without a number of this owner and earlier ones. A copy of a later owner may be the only one of its
+ * generation.
  */
 async function removeCopies(mirror: Mirror, ownMark: number): Promise<void> {
   const directory = path.dirname(mirror.path);

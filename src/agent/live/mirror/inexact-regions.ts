@@ -1,13 +1,13 @@
 /**
- * Stretches of a mirror whose width is right but whose bytes could not be had: the service shows them as U+FFFD and
- * hands out no raw bytes. They are kept in order and do not overlap.
+ * Inexact ranges of a mirror: their length is right, but their bytes are substituted, because the server sends U+FFFD
+ * and refuses raw downloads. They are in order and do not overlap.
  */
 import type { InexactRegion } from '../../../store/rows.ts';
 
-/** What a byte stands for in a comparison while it is not known: no byte that can be read from UTF-8. */
+/** Replaces a substituted byte in comparisons: no byte of valid UTF-8. */
 export const UNKNOWN = 0xff;
 
-/** `bytes`, which stand at `at`, with the regions made unknown. */
+/** `bytes`, which are at offset `at`, with UNKNOWN in the regions. */
 export function maskRegions(bytes: Buffer, at: number, regions: readonly InexactRegion[]): Buffer {
   const inside = regions.filter((region) => overlaps(region, at, at + bytes.length));
   if (inside.length === 0) return bytes;
@@ -24,14 +24,14 @@ export function regionsBefore(regions: readonly InexactRegion[], end: number): I
     .map(({ start, length }) => ({ start, length: Math.min(length, end - start) }));
 }
 
-/** The regions with one more behind them; one that continues the last is joined with it. */
+/** Appends a region; joins it with the last one if it continues that. */
 export function withRegion(regions: readonly InexactRegion[], added: InexactRegion): InexactRegion[] {
   const last = regions.at(-1);
   if (last === undefined || last.start + last.length !== added.start) return [...regions, added];
   return [...regions.slice(0, -1), { start: last.start, length: last.length + added.length }];
 }
 
-/** What two lists of regions have in common. */
+/** The intersection of two lists of regions. */
 export function commonRegions(a: readonly InexactRegion[], b: readonly InexactRegion[]): InexactRegion[] {
   const common: InexactRegion[] = [];
   let next = 0;
@@ -42,7 +42,7 @@ export function commonRegions(a: readonly InexactRegion[], b: readonly InexactRe
       const from = Math.max(start, other.start);
       const to = Math.min(end, other.start + other.length);
       if (from < to) common.push({ start: from, length: to - from });
-      // The one that ends later may reach into what comes next of the other list.
+      // The region that ends later may overlap the next one of the other list.
       if (other.start + other.length > end) break;
     }
   }

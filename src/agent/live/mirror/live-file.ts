@@ -1,8 +1,8 @@
 /**
  * One live file while it is polled: its committed row, its mirror, and how much of the mirror is undisputed.
  *
- * Bytes are appended, flushed, then committed. `length` is that of the mirror and may be ahead of the committed
- * position. What is ahead was never promised, and is compared with the remote file like everything else.
+ * Bytes are appended, flushed, then committed. `length` of the mirror may exceed the committed offset. The uncommitted
+ * tail was never promised, and is compared with the remote file like all other bytes.
  */
 import { type KeptMismatch, type Mismatch, type MismatchKind, withMismatch } from '../../../mismatch.ts';
 import type { InexactRegion, LiveFileRow } from '../../../store/rows.ts';
@@ -16,21 +16,21 @@ import type { OpenMirrors } from './open-mirrors.ts';
 
 export interface LiveFileOptions extends LiveRowOptions, GenerationOptions {
   readonly mirrors: OpenMirrors;
-  /** Bytes already mirrored that each poll asks for again. */
+  /** Bytes before the committed offset that each poll requests again. */
   readonly overlapBytes: number;
   /** Wall clock, in milliseconds. */
   readonly now: () => number;
-  /** Called with each mismatch that was acted upon, once. */
+  /** Called once for each mismatch that was acted upon. */
   readonly onMismatch?: ((row: LiveFileRow, found: KeptMismatch) => void) | undefined;
 }
 
 /**
- * intact: nothing speaks against the mirror. modified: it was changed by somebody else, so a difference is mended from
- * the remote file. unknown: the state was lost, so nobody knows who is right, and the old bytes are kept.
+ * intact: the mirror is as committed. modified: another process changed it, so a mismatch is mended from the remote
+ * file. unknown: the state was lost, so either side may be right, and the old bytes are rotated.
  */
 export type Integrity = 'intact' | 'modified' | 'unknown';
 
-/** What a live file consists of, as `openLiveFile` found it. */
+/** The parts of a live file, as `openLiveFile` makes them. */
 interface LiveFileParts {
   readonly row: LiveRow;
   readonly mirror: Mirror;
@@ -45,7 +45,7 @@ export class LiveFile {
   readonly #writer: MirrorWriter;
   readonly #reported = new Set<MismatchKind>();
   #integrity: Integrity;
-  /** How far the mirror was committed, compared or appended by this agent. */
+  /** The end of the bytes that this agent committed, compared or appended. */
   #compared: number;
 
   constructor({ row, mirror, writer, integrity }: LiveFileParts, options: LiveFileOptions) {
@@ -70,7 +70,7 @@ export class LiveFile {
     return this.#row.changed;
   }
 
-  /** Length of the mirror: the position in the remote file behind the last byte that is there. */
+  /** Length of the mirror, in bytes: the next offset of the remote file. */
   get length(): number {
     return this.#writer.length;
   }
@@ -94,35 +94,35 @@ export class LiveFile {
     return this.#integrity;
   }
 
-  /** Bytes already mirrored that are asked for again. */
+  /** Bytes before the committed offset that are requested again. */
   get overlapBytes(): number {
     return this.#options.overlapBytes;
   }
 
-  /** The bytes [start, end) of the mirror; those of inexact regions are made unknown. */
+  /** The bytes [start, end) of the mirror; UNKNOWN in inexact ranges. */
   async read(start: number, end: number): Promise<Buffer> {
     const bytes = await this.#mirror.read(start, Math.max(start, Math.min(end, this.length)));
     return maskRegions(bytes, start, this.row.inexact);
   }
 
-  /** Where the inexact region ends that covers a position; undefined if none does. */
+  /** The end of the inexact range at a position; undefined if there is none. */
   unknownUntil(position: number): number | undefined {
     const region = this.row.inexact.find((each) => overlaps(each, position, position + 1));
     return region && region.start + region.length;
   }
 
-  /** Whether the bytes before the committed position are still those that were committed. */
+  /** Whether the last bytes before the committed offset are those that were committed. */
   async hasItsFingerprint(): Promise<boolean> {
     const { fingerprint, position } = this.row;
     return fingerprint === null || (await this.#mirror.fingerprint(position)) === fingerprint;
   }
 
-  /** Somebody changed the mirror: it is asked for from the beginning until all of it was compared. */
+  /** Records that another process changed the mirror: polls start at 0 until all of it is compared. */
   markModified(): void {
     this.#integrity = 'modified';
   }
 
-  /** The mirror was held against the remote file, and is its beginning, except perhaps for the bytes `undetermined`. */
+  /** Records that the mirror is the beginning of the remote file, except perhaps the ranges `undetermined`. */
   markCompared(undetermined: readonly InexactRegion[]): void {
     if (this.length < this.row.position) {
       const reason = `the mirror had ${this.length} of the ${this.row.position} bytes that were committed`;
@@ -135,13 +135,13 @@ export class LiveFile {
     this.#compared = this.length;
   }
 
-  /** Remembers where the service says the file is. */
+  /** Records the paths of the file on the server. */
   note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName'>>): void {
     this.#row.note(facts);
   }
 
   async append(bytes: Buffer): Promise<void> {
-    // Before anything is appended, the row says so: nothing stands behind its position that was not compared.
+    // The mark is committed before the first byte, while all bytes after the committed offset are compared.
     if (this.#row.wantsMark) {
       await this.flushToRow();
       await this.#options.checkpoint('append:mark');
@@ -160,16 +160,16 @@ export class LiveFile {
     } else this.#writer.flushAhead();
   }
 
-  /** Appends `width` bytes that stand for ones that cannot be had; says so before they are there. */
+  /** Appends `width` substituted bytes; commits the range before it writes them. */
   async appendInexact(width: number): Promise<void> {
     this.#row.commit({ inexact: withRegion(this.row.inexact, { start: this.length, length: width }) });
     await this.append(Buffer.alloc(width, '?'));
   }
 
-  /** Puts the raw bytes into the inexact regions, in their order. */
+  /** Writes the raw bytes into the inexact ranges, in order. */
   async mend(pieces: readonly Buffer[]): Promise<void> {
     this.#row.beginWriting();
-    // A kill may leave some of them there: then the bytes are others than those that were committed, and no edit.
+    // A kill may leave some of them written: the fingerprint must not report that as a change by another process.
     this.#row.commit({ fingerprint: null, checksum: null });
     for (const [index, { start }] of this.row.inexact.entries())
       await this.#mirror.write(start, pieces[index] ?? Buffer.alloc(0));
@@ -178,7 +178,7 @@ export class LiveFile {
     this.#row.set({ inexact: [] });
   }
 
-  /** Keeps a mismatch with the row and reports it; a second one of its kind in the same poll is part of the first. */
+  /** Stores and reports a mismatch, once for each kind and poll. */
   report(found: Mismatch): void {
     if (this.#reported.has(found.kind)) return;
     this.#reported.add(found.kind);
@@ -192,11 +192,11 @@ export class LiveFile {
     this.report({ kind: 'decoder-changed', at: this.length, reason });
   }
 
-  /** Removes what stands behind `length`; only for bytes that the remote file does not have. */
+  /** Truncates the mirror to `length`; only for bytes that the remote file does not have. */
   async cut(length: number, reason: string): Promise<void> {
     this.report({ kind: 'mirror-damaged', at: length, reason });
     this.#row.beginWriting();
-    // A promise that goes back is taken back first; until the rest is compared, the mirror counts as modified.
+    // A smaller offset is committed before the cut; until the rest is compared, the mirror counts as modified.
     if (length < this.row.position) {
       const fingerprint = await this.#mirror.fingerprint(length);
       const inexact = regionsBefore(this.row.inexact, length);
@@ -206,13 +206,13 @@ export class LiveFile {
     this.#compared = Math.min(this.#compared, length);
   }
 
-  /** Keeps what is there as an old generation and starts the next one at 0. */
+  /** Rotates the mirror to `.1` and starts the next generation at 0. */
   async startGeneration(found: Mismatch): Promise<void> {
     this.#row.beginWriting();
     const flushed = await this.flushToRow();
     const kept = this.#kept(found, flushed.generation + 1);
     const row = { ...flushed, mismatches: withMismatch(flushed.mismatches, kept) };
-    // Should a step of it fail, the row is as the steps before left it, and nothing is promised of the mirror.
+    // If a step fails, the row is as the last step left it, and nothing is promised about the mirror.
     this.#integrity = 'modified';
     const commit = (begun: LiveFileRow) => this.#row.commit(begun);
     this.#row.set(await beginGeneration(row, this.#mirror, { ...this.#options, commit }));
@@ -222,7 +222,7 @@ export class LiveFile {
     this.#options.onMismatch?.(this.row, kept);
   }
 
-  /** A kill left bytes behind the position that were appended on this boot: the system has them as they were written. */
+  /** Commits the uncommitted tail that a kill left on this boot: the kernel has it as it was written. */
   async promiseWritten(): Promise<void> {
     const ahead = this.length - this.row.position;
     if (this.#integrity !== 'intact' || ahead <= 0 || !(await this.hasItsFingerprint())) return;
@@ -233,8 +233,8 @@ export class LiveFile {
   }
 
   /**
-   * Flushes the mirror and brings the row to it. Unless the mirror is intact the position stays: nothing is promised of
-   * bytes that were not compared.
+   * Flushes the mirror and advances the row to it. The offset stays unless the mirror is intact: nothing is promised
+   * about bytes that were not compared.
    */
   async flushToRow(): Promise<LiveFileRow> {
     if (!this.changed || this.#integrity !== 'intact') return this.row;
@@ -253,27 +253,27 @@ export class LiveFile {
     return { ...found, generation, seenAt: this.#options.now() };
   }
 
-  /** The checksum of the bytes before `position`: that of the committed ones, continued. */
+  /** The checksum of the bytes before `position`, continued from that of the committed bytes. */
   async #checksum(position: number): Promise<number> {
     const { checksum: value, position: committed } = this.row;
     const known = value === null || committed > position ? undefined : { position: committed, value };
     return await this.#mirror.checksum(position, known);
   }
 
-  /** The row was committed: from now on, whoever else touches the mirror is found out. */
+  /** Records that the row was committed: from now on, changes by other processes are detected. */
   noteCommitted(): void {
     if (this.#integrity === 'intact' && this.row.position === this.length) this.#row.noteLeftIntact();
   }
 
-  /** Gives the mirror back; `mayStayOpen` if nothing failed, and it is likely to grow again. */
+  /** Releases the mirror; `mayStayOpen` if nothing failed and it will probably grow again. */
   async close(mayStayOpen = false): Promise<void> {
     await this.#writer.end();
     await this.#options.mirrors.giveBack(this.#mirror, { grew: mayStayOpen && this.appended > 0 });
   }
 
   /**
-   * The system may hold bytes for clean whose flush failed, so a second flush would prove nothing: what was not
-   * promised is taken back, and written anew when it comes again.
+   * After a failed flush, the kernel may mark lost bytes as clean, and a second flush would prove nothing. So
+   * uncommitted bytes are removed, and requested again.
    */
   async #flush(): Promise<void> {
     try {

@@ -1,19 +1,19 @@
 /**
- * The row of one live file while it is polled: what is promised of its mirror. Some of it has to be committed before
- * the mirror is written, the rest by the caller once the poll is over.
+ * The row of one live file while it is polled: what is promised about its mirror. Some columns are committed before the
+ * mirror is written, the others by the caller after the poll.
  *
- * Before the first bytes are appended, it is marked with the boot of the machine, so that the next start on the same
- * boot knows what a kill left for as it was written, and promises it.
+ * Before the first bytes are appended, the row is marked with the boot id. After a kill, a start on the same boot can
+ * trust the uncommitted tail: the kernel has it as it was written.
  */
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 
 export interface LiveRowOptions {
-  /** The boot of the machine; null if it is not known, or what was written on it need not be there. */
+  /** The boot id; null if unknown, or if written bytes may be lost without a reboot (network file system). */
   readonly bootId: string | null;
   /** Commits a row durably. */
   readonly commit: (row: LiveFileRow) => void;
-  /** Commits a row so that a kill does not take it back, though a power loss may. */
+  /** Commits a row so that it survives a kill, though not a power loss. */
   readonly mark: (row: LiveFileRow) => void;
 }
 
@@ -42,18 +42,18 @@ export class LiveRow {
     this.#changed = true;
   }
 
-  /** The mirror is going to be written: until that is committed, another length of it need not be of somebody else. */
+  /** Announces a write: until the next commit, a changed length does not prove a change by another process. */
   beginWriting(): void {
     this.#changed = true;
     this.memory.leftIntact = false;
   }
 
-  /** It was committed, and the mirror is as it says: from now on, whoever else touches the mirror is found out. */
+  /** Records that the mirror matches the committed row: from now on, changes by other processes are detected. */
   noteLeftIntact(): void {
     this.memory.leftIntact = true;
   }
 
-  /** For the next commit. */
+  /** Sets columns for the next commit. */
   set(columns: Partial<LiveFileRow>): void {
     this.#row = { ...this.#row, ...columns };
   }
@@ -63,20 +63,20 @@ export class LiveRow {
     this.#options.commit(this.#row);
   }
 
-  /** Whether it does not say yet that the bytes behind its position were appended on this boot. */
+  /** Whether the row lacks the mark that its uncommitted tail was appended on this boot. */
   get wantsMark(): boolean {
     const { bootId } = this.#options;
     return bootId !== null && this.#row.bootId !== bootId;
   }
 
-  /** Says so; only while nothing stands behind its position that was not compared. */
+  /** Sets that mark; only while all bytes after the committed offset are compared. */
   mark(): void {
     const { bootId, mark } = this.#options;
     mark({ ...this.#row, bootId });
     this.set({ bootId });
   }
 
-  /** Remembers where the service says the file is. */
+  /** Records the paths of the file on the server. */
   note(facts: Partial<Pick<LiveFileRow, 'relativePath' | 'listedName'>>): void {
     const { relativePath, listedName } = this.#row;
     this.set(facts);

@@ -1,7 +1,7 @@
-/** Writes a mirror: how long it is, and which of its bytes were appended and are not flushed yet. */
+/** Writes a mirror: tracks its length and the appended bytes that are not flushed yet. */
 import type { Mirror, MirrorLook } from './mirror.ts';
 
-/** So many at a time are flushed while more are appended, so that little is left to wait for. */
+/** Unflushed bytes that start a flush in the background. */
 const AHEAD_BYTES = 8 * 1024 * 1024;
 /** Bytes appended before they are flushed and committed within one long append. */
 const COMMIT_BYTES = 32 * 1024 * 1024;
@@ -12,11 +12,11 @@ export class MirrorWriter {
   #length: number;
   #appended = 0;
   #unflushed = 0;
-  /** The part of the unflushed bytes that is being flushed, or was. */
+  /** Unflushed bytes that the background flush covers. */
   #ahead = 0;
   #flushingAhead: Promise<void> = Promise.resolve();
 
-  /** `onFlushFailure` is called as soon as any flush fails: from then on, unflushed bytes may be lost. */
+  /** `onFlushFailure` is called when a flush fails: from then on, unflushed bytes may be lost. */
   constructor(mirror: Mirror, length: number, onFlushFailure: () => void) {
     this.#mirror = mirror;
     this.#length = length;
@@ -33,17 +33,17 @@ export class MirrorWriter {
     return this.#appended;
   }
 
-  /** Bytes of the mirror that were not appended after the last flush. */
+  /** Length of the mirror without unflushed bytes. */
   get flushedLength(): number {
     return Math.max(0, this.#length - this.#unflushed);
   }
 
-  /** Whether so much is not flushed that it should be, and be committed. */
+  /** Whether enough bytes are unflushed that the caller should flush and commit. */
   get wantsCommit(): boolean {
     return this.#unflushed >= COMMIT_BYTES;
   }
 
-  /** Appends all of `bytes`; what fitted before a failure is there to stay, and counts. */
+  /** Appends all of `bytes`; bytes that were written before a failure stay and count. */
   async append(bytes: Buffer): Promise<void> {
     try {
       await this.#mirror.write(this.#length, bytes);
@@ -55,25 +55,25 @@ export class MirrorWriter {
     this.#count(bytes.length);
   }
 
-  /** Removes what stands behind `length`. */
+  /** Truncates the mirror to `length`. */
   async cut(length: number): Promise<void> {
     await this.#mirror.cut(length);
     this.#unflushed = Math.max(0, this.#unflushed - (this.#length - length));
     this.#length = length;
   }
 
-  /** Bytes that an earlier process appended, which is not known to have flushed them. */
+  /** Counts bytes that an earlier process appended and may not have flushed. */
   foundUnflushed(bytes: number): void {
     this.#unflushed += bytes;
   }
 
-  /** A new generation has nothing yet. */
+  /** Resets the counts for a new generation. */
   emptied(): void {
     this.#length = 0;
     this.#unflushed = 0;
   }
 
-  /** Flushes if that is much, and does not wait; whether it failed is told by the flush that is waited for. */
+  /** Starts a flush in the background if enough is unflushed; `flush` reports its failure. */
   flushAhead(): void {
     if (this.#unflushed - this.#ahead < AHEAD_BYTES) return;
     this.#ahead = this.#unflushed;
@@ -90,7 +90,7 @@ export class MirrorWriter {
     this.#unflushed = 0;
   }
 
-  /** After a flush that failed: cuts the mirror to `length`, behind which nothing may be flushed, and looks at it. */
+  /** Truncates the mirror after a failed flush to `length`, the bytes known to be flushed; returns its status. */
   async takeBack(length: number): Promise<MirrorLook> {
     await this.#mirror.cut(length);
     const look = await this.#mirror.look();
@@ -99,7 +99,7 @@ export class MirrorWriter {
     return look;
   }
 
-  /** Nothing is being flushed any more. */
+  /** Waits for the background flush. */
   async end(): Promise<void> {
     await this.#flushingAhead.catch(() => {});
   }

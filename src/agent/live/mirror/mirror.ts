@@ -1,6 +1,6 @@
 /**
- * One live mirror on disk. It is written only at a position that is known, and never through a link: the file is opened
- * with O_NOFOLLOW, and every directory on the way to it is looked at first.
+ * One live mirror on disk. It is never written through a symbolic link: the file is opened with O_NOFOLLOW, and each
+ * directory of its path is checked first.
  */
 import { createHash } from 'node:crypto';
 import fs, { type BigIntStats, constants } from 'node:fs';
@@ -12,36 +12,36 @@ import { liveParts } from '../../../mirror-paths.ts';
 import { directoriesBelow, flushPath, inTheWay, makeDirectories } from '../../../system/directories.ts';
 import { EXACT, type FileCalls, fileCalls, type Opener, type OpenFile, writeAll } from '../../../system/files.ts';
 
-/** Bytes before the position that the fingerprint is made of. */
+/** Bytes before the committed offset that the fingerprint covers. */
 export const FINGERPRINT_BYTES = 1024;
 
 const CHECKSUM_STEP_BYTES = 1024 * 1024;
 
-/** That of the bytes before `position`. */
+/** The checksum of the bytes before `position`. */
 interface Checksum {
   readonly position: number;
   readonly value: number;
 }
 
-/** How a mirror stands on disk. */
+/** Status of a mirror on disk. */
 export interface MirrorLook {
   readonly length: number;
   readonly inode: string;
   readonly modifiedNs: string;
 }
 
-/** The path of a live mirror; a contract with those who tail it. */
+/** The path of a live mirror: a contract with programs that tail it. */
 export function mirrorPath(mirrorDirectory: string, jobId: JobId, key: LiveFileKey): string {
   return path.join(mirrorDirectory, ...liveParts(jobId, key));
 }
 
-/** Readable for the group, which may tail it. */
+/** Readable for the group. */
 const FILE_MODE = 0o640;
 
-/** How a mirror, and the directories above it, are reached. */
+/** System calls for a mirror and its directories. */
 export type MirrorCalls = Pick<FileCalls, 'lstat' | 'open'>;
 
-/** Asked right before each write. @throws JobtailError */
+/** Called directly before each write. @throws JobtailError if the agent may not write */
 export type RequireRight = () => void;
 
 export class Mirror {
@@ -49,7 +49,7 @@ export class Mirror {
   readonly #file: OpenFile;
   readonly #directories: readonly string[];
   readonly #requireRight: RequireRight;
-  /** What the system knows the file by while it is open. */
+  /** Device and inode. */
   #identity = '';
 
   private constructor(at: string, file: OpenFile, directories: readonly string[], requireRight: RequireRight) {
@@ -59,7 +59,7 @@ export class Mirror {
     this.#requireRight = requireRight;
   }
 
-  /** Opens the mirror, and makes it if it is not there. */
+  /** Opens the mirror; creates it if it does not exist. */
   static async open(
     root: string,
     file: string,
@@ -82,15 +82,15 @@ export class Mirror {
   }
 
   /**
-   * Whether its path still leads to it, and not through a link: nobody moved, removed or replaced it, or a directory on
-   * the way. Only for a local file system.
+   * Whether its path still leads to this file, without a symbolic link: no process moved, removed or replaced it, or
+   * one of its directories. Only for a local file system.
    */
   isInPlace(): boolean {
     try {
       if (!this.#directories.every((directory) => fs.lstatSync(directory).isDirectory())) return false;
       return identityOf(fs.lstatSync(this.path, EXACT)) === this.#identity;
     } catch {
-      // Whoever opens it anew says what is wrong.
+      // The next open reports the error.
       return false;
     }
   }
@@ -114,7 +114,7 @@ export class Mirror {
     return bytes.subarray(0, filled);
   }
 
-  /** Writes all of `bytes` at `position`; what a failure leaves behind is the right beginning of them. */
+  /** Writes all of `bytes` at `position`; a failure leaves a prefix of them. */
   async write(position: number, bytes: Buffer): Promise<void> {
     const write: OpenFile['write'] = (...piece) => {
       this.#requireRight();
@@ -128,7 +128,7 @@ export class Mirror {
     await this.#named(() => this.#file.truncate(length));
   }
 
-  /** Waits until what was written is on the disk. */
+  /** Flushes written bytes to the disk. */
   async flush(): Promise<void> {
     await this.#named(() => this.#file.datasync());
   }
@@ -156,7 +156,7 @@ export class Mirror {
     return this.#named(() => this.#file.stat(EXACT));
   }
 
-  /** Errors of a handle do not say which file it was. */
+  /** Adds the path to an error: those of a handle have none. */
   async #named<T>(call: () => T | Promise<T>): Promise<T> {
     try {
       return await call();

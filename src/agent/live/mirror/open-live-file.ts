@@ -1,4 +1,6 @@
-/** Opens a live file: what a kill interrupted goes on, and what it left is promised, before anything is compared. */
+/**
+ * Opens a live file: finishes an interrupted rotation, and commits an uncommitted tail, before anything is compared.
+ */
 import type { LiveFileRow } from '../../../store/rows.ts';
 import type { FileMemory } from '../memory.ts';
 import { finishRotation } from './generations.ts';
@@ -8,7 +10,7 @@ import { LiveRow } from './live-row.ts';
 import type { MirrorLook } from './mirror.ts';
 import { MirrorWriter } from './mirror-writer.ts';
 
-/** Opens the mirror (made if it is missing), finishes a rotation that a kill interrupted, and looks for changes. */
+/** Opens the mirror (created if missing), finishes a rotation that a kill interrupted, and detects changes. */
 export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options: LiveFileOptions): Promise<LiveFile> {
   const mirror = await options.mirrors.take(row.jobId, row);
   try {
@@ -18,20 +20,20 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
     const look = await mirror.look();
     const { inode, modifiedNs, length } = look;
     if (found.inode === null && length === 0) {
-      // The first bytes of a new mirror have to be known as its own, should a kill come before they are committed.
+      // The inode is committed before the first bytes: otherwise a kill makes the file look foreign.
       found = { ...found, inode, modifiedNs };
       options.commit(found);
     }
-    // Behind the position, what stands for bytes that cannot be had is only there if what was written is.
+    // Inexact ranges after the committed offset exist only if the written bytes do.
     const isWritten = found.bootId !== null && found.bootId === options.bootId;
     const inexact = regionsBefore(found.inexact, isWritten ? length : Math.min(length, found.position));
     const liveRow = new LiveRow({ ...found, bootId: null, inexact }, memory, options);
-    // A flush failed: no start may take what is not promised for right, whatever the system still shows of it.
+    // After a failed flush, no later start may trust the uncommitted tail.
     const writer = new MirrorWriter(mirror, length, () => liveRow.commit({ bootId: null }));
     const hasCommittedBytes = async () =>
       found.checksum !== null && (await mirror.checksum(found.position)) === found.checksum;
     const integrity = await integrityOf(found, look, memory.leftIntact === true, hasCommittedBytes);
-    // The checksum need not be computed again at the next poll.
+    // Avoids the checksum at the next poll.
     if (integrity === 'intact' && !isAsCommitted(found, look)) liveRow.markChanged();
     const file = new LiveFile({ row: liveRow, mirror, writer, integrity }, options);
     if (isWritten) await file.promiseWritten();
@@ -43,10 +45,9 @@ export async function openLiveFile(row: LiveFileRow, memory: FileMemory, options
 }
 
 /**
- * A mirror that is longer than committed is what a kill leaves behind, if bytes were being appended (`bootId`) and this
- * process itself had not left it as it was committed (`leftIntact`). Where that is not known, because the state is an
- * older copy, or the machine lost power, the checksum of the committed bytes decides (`hasCommittedBytes`). The bytes
- * after the committed offset are compared with the remote file in any case.
+ * A mirror that is longer than committed has the uncommitted tail of a kill, if the row has a `bootId` and this process
+ * did not leave it as committed (`leftIntact`). After a restored state or a power loss, the checksum of the committed
+ * bytes decides (`hasCommittedBytes`). The uncommitted tail is compared with the remote file in any case.
  */
 export async function integrityOf(
   row: LiveFileRow,
@@ -62,6 +63,6 @@ export async function integrityOf(
   return (await hasCommittedBytes()) ? 'intact' : 'modified';
 }
 
-/** Whether the system shows the file that was committed, and no later write. */
+/** Whether inode and modification time are those that were committed. */
 const isAsCommitted = (row: LiveFileRow, look: MirrorLook) =>
   look.inode === row.inode && look.modifiedNs === row.modifiedNs;

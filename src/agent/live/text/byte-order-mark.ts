@@ -1,7 +1,7 @@
 /**
- * Some services swallow a byte-order mark at the offset they are asked for, and one of UTF-16 there makes UTF-16 of all
- * that follows (docs/servers.md 1.4). An answer whose first bytes are not known yet may be any of these: each says what
- * the service would show from another offset, so it is asked from there, and what does not fit is dropped.
+ * Some servers strip a byte-order mark at the requested offset; one of UTF-16 makes them decode all that follows as
+ * UTF-16 (docs/servers.md 1.4). A response whose first bytes are unknown may be any of these. Each possibility predicts
+ * the text from other offsets; requests from there exclude those that do not match.
  */
 import { StringDecoder } from 'node:string_decoder';
 import { BYTE_ORDER_MARK, characterStart, REPLACEMENT, standsAt, startsAlike } from '../../../bytes.ts';
@@ -9,7 +9,7 @@ import type { Content, Follow, Part } from '../../ports.ts';
 import { HALF_BLOCK_BYTES, shows, WITHIN_BLOCK_BYTES } from './blocks.ts';
 import { MARKS, type Mark } from './marks.ts';
 
-/** `again`: the file changed while it was looked at. `second` is an answer that is worth to be used again. */
+/** `again`: the file changed between the requests. `second`: a response that the caller can use, too. */
 export interface MarkFound {
   readonly mark: Mark | 'none' | 'again';
   readonly second?: Part;
@@ -18,24 +18,24 @@ export interface MarkFound {
 const NONE: MarkFound = { mark: 'none' };
 const AGAIN: MarkFound = { mark: 'again' };
 
-/** Text that is looked at from its beginning: less than a block. */
+/** Bytes at the start of the text that are examined: less than a block. */
 const HEAD_BYTES = 1_020;
-/** What there has to be of it, to be asked for from the middle of its first block. */
+/** Minimum text for a request from the middle of its first block. */
 const FEWEST_HALF_BLOCK_BYTES = 1_000;
-/** Beyond this much text, asking for nearly all of it once more would cost too much. */
+/** A longer text is too expensive to request again from its start. */
 const SMALL_BYTES = 64 * 1024;
-/** Text that is looked through in one go. */
+/** Bytes of text that are searched at a time. */
 const STEP_BYTES = 1024 * 1024;
-/** Where the service is asked; the first one tells nearly everything. */
+/** Offsets of the requests; the first one nearly always suffices. */
 const OFFSETS = [1, 2, 3];
 
-/** `text` is the answer from `from` on, where the file has the bytes `known`, as far as they are known. */
+/** Finds the mark that was stripped from `text`, the response from `from` on, where the file starts with `known`. */
 export async function* findMark(text: Content, from: number, known: Buffer): Follow<MarkFound> {
   const head = wholeCharacters(await text.read(0, HEAD_BYTES));
   const cut = head.indexOf(REPLACEMENT);
   const certain = cut < 0 ? head : head.subarray(0, cut);
   if (head.length === 0) return yield* askBehindNothing(from);
-  // Of undecodable bytes nothing is certain: whoever finds out what they are finds the mark, too.
+  // Undecodable bytes predict nothing: the raw download, or readBehind, finds the mark.
   if (certain.length === 0) return NONE;
   const marks = MARKS.filter((mark) => startsAlike(beginning(mark, certain), known));
   if (marks.length === 0) return NONE;
@@ -43,7 +43,7 @@ export async function* findMark(text: Content, from: number, known: Buffer): Fol
   return (yield* askCheaply(before)) ?? (yield* askNear(before));
 }
 
-/** A file that shows nothing may hold a mark and nothing else; it must not have grown in between. */
+/** An empty text may be a mark alone; the file must not have grown between the requests. */
 async function* askBehindNothing(from: number): Follow<MarkFound> {
   const part = yield from + 1;
   if (part === undefined) return AGAIN;
@@ -57,13 +57,13 @@ async function* askBehindNothing(from: number): Follow<MarkFound> {
 interface Before {
   readonly text: Content;
   readonly from: number;
-  /** The beginning of the text, and of that what stands before its first U+FFFD. */
+  /** The start of the text, and its part before the first U+FFFD. */
   readonly head: Buffer;
   readonly certain: Buffer;
   readonly marks: readonly Mark[];
 }
 
-/** The bytes of the file if the mark stands before the text. */
+/** The bytes of the file if the mark precedes the text. */
 function beginning({ bytes, encoder }: Mark, certain: Buffer): Buffer {
   return Buffer.concat([bytes, encoder === undefined ? certain : encoder.encode(certain.toString())]);
 }
@@ -71,7 +71,7 @@ function beginning({ bytes, encoder }: Mark, certain: Buffer): Buffer {
 async function* askNear(before: Before): Follow<MarkFound> {
   const { text, from, head, certain } = before;
   let left: readonly Mark[] = before.marks;
-  // Of the same few characters, what follows the last of them tells, if it is in sight.
+  // In a text that repeats few characters, only the text after the last of them distinguishes the possibilities.
   const isInSight = certain.length < head.length || head.length === text.length;
   const last = isInSight ? characterStart(certain, certain.length - 1) : 0;
   for (const at of last > 0 ? [...OFFSETS, last] : OFFSETS) {
@@ -80,7 +80,7 @@ async function* askNear(before: Before): Follow<MarkFound> {
     const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
     const behind = { at, found, rest: head.subarray(certain.length), isAll: certain.length === text.length };
     const ofNone = Math.max(evidenceFor(certain, behind), evidenceOfCodePage(head, behind));
-    // Where undecodable bytes stand, a mark may, too, so nothing is known of what is shown there.
+    // A mark may be among undecodable bytes, so the text there predicts nothing.
     const isBlind = at >= certain.length && head.length > certain.length;
     const ofMarks = left.map((mark) => evidenceFor(beginning(mark, certain), behind));
     const most = Math.max(...ofMarks);
@@ -88,7 +88,7 @@ async function* askNear(before: Before): Follow<MarkFound> {
       if (ofNone > 0) return NONE;
       return (isBlind || ofNone === 0) && (yield* isAsBefore(before)) ? NONE : AGAIN;
     }
-    // Of the two of UTF-16, only what contradicts one drops it: the bytes of one may say more than those of the other.
+    // Of the two marks of UTF-16, only a contradiction excludes one: their evidence is not comparable.
     const mayBeUtf16 = left.some(({ encoder }, index) => encoder !== undefined && ofMarks[index] === most);
     left = left.filter(({ encoder }, index) => {
       const evidence = ofMarks[index] ?? -1;
@@ -102,22 +102,22 @@ async function* askNear(before: Before): Follow<MarkFound> {
   return AGAIN;
 }
 
-/** Where little was shown, the file must not have been truncated, or have grown, meanwhile. */
+/** Whether the file is unchanged since the first request: weak evidence is void if it was truncated, or grew. */
 async function* isAsBefore({ text, from, head }: Before): Follow<boolean> {
   const part = yield from;
   return part?.content.length === text.length && shows(await part.content.read(0, HEAD_BYTES), head);
 }
 
-/** What was found `at` bytes behind the beginning; and what was shown behind the certain bytes, if these were UTF-8. */
+/** The text found `at` bytes after the start, and the text after the certain bytes, if these are UTF-8. */
 interface Found {
   readonly at: number;
   readonly found: Buffer;
   readonly rest: Buffer;
-  /** The certain bytes are all there is. */
+  /** Whether all of the text is certain. */
   readonly isAll: boolean;
 }
 
-/** How much of what a service that decodes UTF-8 shows was found, if the file begins with `bytes`; -1 if it was not. */
+/** Matching bytes, if the file starts with `bytes` and the server decodes UTF-8; -1 for a mismatch. */
 function evidenceFor(bytes: Buffer, { at, found, rest, isAll }: Found): number {
   const shownOf = isAll ? (all: Buffer) => Buffer.from(all.toString()) : wholeCharacters;
   if (at > bytes.length) return -1;
@@ -128,24 +128,24 @@ function evidenceFor(bytes: Buffer, { at, found, rest, isAll }: Found): number {
   const asItIs = evidence(found, Buffer.concat([shownOf(behind), follows]), goesOn);
   const mark = MARKS.find((each) => each.bytes.equals(behind.subarray(0, each.bytes.length)));
   if (mark === undefined) return asItIs;
-  // It may be swallowed.
+  // The server may strip it.
   const marked = behind.subarray(mark.bytes.length);
   const shown = mark.encoder?.decode(marked) ?? Buffer.concat([shownOf(marked), follows]);
   return Math.max(asItIs, evidence(found, shown, goesOn));
 }
 
-/** The same of one with a code page. */
+/** The same for a server with a code page. */
 function evidenceOfCodePage(head: Buffer, { at, found }: Pick<Found, 'at' | 'found'>): number {
   return evidence(found, Buffer.from([...head.toString()].slice(at).join('')));
 }
 
-/** `goesOn`: there is more behind what is shown. */
+/** `goesOn`: more text follows the shown one. */
 function evidence(found: Buffer, shown: Buffer, goesOn = false): number {
   if (!shows(found, shown) || (goesOn && found.length <= shown.length)) return -1;
   return Math.min(shown.length, WITHIN_BLOCK_BYTES);
 }
 
-/** Asks where the answer serves as the second reading of a text full of cut characters, or where little is sent again. */
+/** Requests an offset whose response is useful anyway, as the second one for cut characters, or short. */
 async function* askCheaply(before: Before): Follow<MarkFound | undefined> {
   const { text, from, head, certain, marks } = before;
   const [mark] = marks;
@@ -168,7 +168,7 @@ async function* askCheaply(before: Before): Follow<MarkFound | undefined> {
   const found = await part.content.read(0, WITHIN_BLOCK_BYTES);
   const straight = shows(found, stretch.subarray(at));
   const shifted = isShifted(stretch, at, found);
-  // Neither: perhaps it is UTF-16, or a code page; both: the text repeats itself.
+  // Neither: perhaps UTF-16, or a code page; both: the text repeats itself.
   if (straight === shifted) return undefined;
   if (straight) return { mark: 'none', ...second };
   return (yield* isAsBefore(before)) ? { mark, ...second } : AGAIN;
@@ -180,18 +180,18 @@ async function hasUncertain(text: Content): Promise<boolean> {
   return false;
 }
 
-/** Whether the service, asked for `index` or three bytes before, would be asked at a mark, which it may swallow, too. */
+/** Whether a request for `index`, or for three bytes before, is at a mark that the server may strip, too. */
 function isNearMark(text: Buffer, index: number): boolean {
   return standsAt(text, index, BYTE_ORDER_MARK) || standsAt(text, index - BYTE_ORDER_MARK.length, BYTE_ORDER_MARK);
 }
 
-/** Whether `found` goes on three bytes before `index` of the text; that may be within a character. */
+/** Whether `found` matches the text three bytes before `index`, which may be within a character. */
 function isShifted(text: Buffer, index: number, found: Buffer): boolean {
   const shifted = text.subarray(index - BYTE_ORDER_MARK.length);
   return shows(found, wholeCharacters(shifted));
 }
 
-/** The text of bytes that may be cut within a character. */
+/** The text of the whole characters in `bytes`. */
 function wholeCharacters(bytes: Buffer): Buffer {
   return Buffer.from(new StringDecoder('utf8').write(bytes));
 }

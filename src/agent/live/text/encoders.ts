@@ -1,9 +1,8 @@
 /**
- * Turns text back into the bytes that a decoder made it of, as far as these are certain.
+ * Encodes decoded text back into the bytes of the file, as far as these are certain.
  *
- * Single-byte code pages, as older services decode them: every byte is one character (docs/servers.md 1.3). Which of
- * several a service uses cannot always be told from the text that came so far; as long as they agree on it, they do as
- * one.
+ * Older servers decode a single-byte code page: every byte is one character (docs/servers.md 1.3). If several code
+ * pages are possible, a character is certain where all of them have the same byte for it.
  */
 import iconv from 'iconv-lite';
 import { REPLACEMENT_CHARACTER } from '../../../bytes.ts';
@@ -17,11 +16,11 @@ const NO_BYTE = -1;
 export interface Encoder {
   /** Bytes of one UTF-16 code unit of the text. */
   readonly unitBytes: number;
-  /** The bytes of `text` up to the first character of which it is not certain. */
+  /** The bytes of `text` up to the first uncertain character. */
   encode(text: string): Buffer;
 }
 
-/** The text of a decoder that was switched to UTF-16 by a byte-order mark (docs/servers.md 1.4). */
+/** Text that a byte-order mark made the server decode as UTF-16 (docs/servers.md 1.4). */
 export class Utf16 implements Encoder {
   readonly unitBytes = 2;
   readonly #bigEndian: boolean;
@@ -36,21 +35,21 @@ export class Utf16 implements Encoder {
     return this.#bigEndian ? bytes.swap16() : bytes;
   }
 
-  /** The text of `bytes`, as UTF-8; without what is cut at their end. */
+  /** The text of `bytes`, as UTF-8, without a character that their end cuts. */
   decode(bytes: Buffer): Buffer {
     const decoder = new TextDecoder(this.#bigEndian ? 'utf-16be' : 'utf-16le', { ignoreBOM: true });
     return Buffer.from(decoder.decode(bytes, { stream: true }));
   }
 }
 
-/** One code page, or several of which it is not known yet which it is. */
+/** The possible code pages: one, or several as long as the text does not distinguish them. */
 export class CodePage implements Encoder {
   readonly names: readonly string[];
   readonly unitBytes = 1;
-  /** The byte of each character, where all of them have it and agree. */
+  /** The byte of each character on which all code pages agree. */
   readonly #byteOf = new Int16Array(UNITS).fill(NO_BYTE);
 
-  /** Throws RangeError if one of `names` is not that of a single-byte encoding. */
+  /** @throws RangeError if one of `names` is no single-byte encoding */
   constructor(names: readonly string[]) {
     this.names = names;
     for (let byte = 0; byte < ASCII_BYTES; byte++) this.#byteOf[byte] = byte;
@@ -70,7 +69,7 @@ export class CodePage implements Encoder {
   }
 }
 
-/** Those of `names` that have all characters of `text`. */
+/** The code pages among `names` that have all characters of `text`. */
 export function codePagesWith(text: string, names: readonly string[]): string[] {
   const units = new Set<number>();
   for (let index = 0; index < text.length; index++) {
@@ -83,7 +82,7 @@ export function codePagesWith(text: string, names: readonly string[]): string[] 
   });
 }
 
-/** Whether the code page shows `bytes` as `text`, as far as both go. */
+/** Whether the code page decodes `bytes` to `text`, compared over the shorter length. */
 export function showsAs(name: string, bytes: Buffer, text: string): boolean {
   const table = tableOf(name);
   const length = Math.min(bytes.length, text.length);
@@ -96,7 +95,7 @@ export function showsAs(name: string, bytes: Buffer, text: string): boolean {
 
 const tables = new Map<string, ReadonlyMap<number, number>>();
 
-/** The bytes of the characters beyond ASCII. */
+/** The byte of each non-ASCII character. */
 function tableOf(name: string): ReadonlyMap<number, number> {
   const known = tables.get(name);
   if (known !== undefined) return known;

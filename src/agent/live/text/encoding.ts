@@ -1,43 +1,43 @@
 /**
- * How a service turns the bytes of a file into text: most decode UTF-8, older ones a single-byte code page
- * (docs/servers.md 1.3). Which of both is identified anew for each file, by what its mirror has or by a question; which
- * code page, no question can tell: only bytes of a mirror can, or the configuration. What one file showed holds for the
- * others, until the agent ends or something says otherwise.
+ * How a server decodes the bytes of a file: most decode UTF-8, older ones a single-byte code page (docs/servers.md
+ * 1.3). The family is identified for each file anew, by its mirror or by a request (explain.ts). The code page can only
+ * be identified by bytes of a mirror, or set in the configuration. It counts for the other files, until the agent exits
+ * or a response contradicts it.
  */
 import { JobtailError } from '../../../errors.ts';
 import { CodePage, codePagesWith, showsAs } from './encoders.ts';
 
-/** What was learned about a service, kept from start to start. */
+/** Capabilities and quirks of a server, stored across restarts. */
 export interface HabitStore {
   get(name: string): string | undefined;
   set(name: string, value: string): void;
 }
 
-/** Called with the reason if the service is found to decode files in another way than before. */
+/** Called with the reason when the server decodes files in another way than before. */
 type OnDecoderChanged = (reason: string) => void;
 
-/** How characters beyond ASCII are decoded. */
+/** The family of decoders for non-ASCII characters. */
 export type Family = 'utf-8' | 'code-page';
 
 const ENCODING_HABIT = 'text-encoding';
 const AUTO = 'auto';
 const UTF8 = 'utf-8';
-/** Between the code pages of a habit that were not told apart yet. */
+/** Separates the possible code pages in the stored value. */
 const OR = ' or ';
-/** The code pages that a service may use if nothing else is known of it. */
+/** The code pages that a server may use by default. */
 const KNOWN_CODE_PAGES: readonly string[] = [
   ...[1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258].map((number) => `windows-${number}`),
   ...[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16].map((number) => `iso-8859-${number}`),
 ];
 
-/** No code page that is known has the characters of a text; its raw bytes may still be had. */
+/** No known code page has all characters of a text; a raw download may still succeed. */
 export class UnknownCodePage extends JobtailError {}
 
 export class TextEncoding {
   readonly #setting: string;
   readonly #habits: HabitStore;
   readonly #known: readonly string[];
-  /** What was identified since this agent started: what was learned before may hold no longer. */
+  /** Identified since this agent started: a stored value may be outdated. */
   #identified: readonly string[] = [];
 
   /** `setting` is service.contentEncoding: auto, utf-8, or the name of a single-byte code page. */
@@ -48,45 +48,45 @@ export class TextEncoding {
     this.#known = isAnother ? [...KNOWN_CODE_PAGES, setting] : KNOWN_CODE_PAGES;
   }
 
-  /** How the last text beyond ASCII was decoded; undefined if none came since the agent started. */
+  /** The family of the last non-ASCII text; undefined if there was none since the agent started. */
   get family(): Family | undefined {
     const [name] = this.#identified;
     return name === undefined ? undefined : name === UTF8 ? UTF8 : 'code-page';
   }
 
-  /** UTF-8 was identified. @throws JobtailError if the configuration says something else */
+  /** Records that UTF-8 was identified. @throws JobtailError if the configuration sets another encoding */
   learnUtf8(onChanged?: OnDecoderChanged): void {
     this.#learn([UTF8], onChanged);
   }
 
-  /** The code pages that show `bytes` as the beginning of `text`. */
+  /** The code pages that decode `bytes` to the start of `text`. */
   codePagesShowing(bytes: Buffer, text: string): string[] {
     return this.#known.filter((name) => showsAs(name, bytes, text));
   }
 
-  /** One of `names` was identified. @throws JobtailError if the configuration says something else */
+  /** Records that one of `names` was identified. @throws JobtailError if the configuration sets another encoding */
   learnCodePages(names: readonly string[], onChanged?: OnDecoderChanged): void {
     const still = names.filter((name) => this.#identified.includes(name));
     this.#learn(still.length > 0 ? still : names, onChanged);
   }
 
   /**
-   * The code pages that `text` can be of, less those that are known not to be in use; only some of `among`, where it is
-   * the rest of a text. @throws JobtailError if there is none, or the configuration says something else
+   * The possible code pages of `text`, without those that were excluded before; a subset of `among`, for the rest of a
+   * text. @throws JobtailError if there is none, or the configuration sets another encoding
    */
   codePagesOf(text: string, among: readonly string[] = this.#known): CodePage {
     const able = codePagesWith(text, among);
-    // What was identified says nothing any more where the text cannot be of it.
+    // A text without a match among the identified code pages disproves these.
     const inUse = able.filter((name) => this.#identified.includes(name));
     const names = inUse.length > 0 ? inUse : able;
-    if (names.length === 0) throw cannotBeTold(names, UnknownCodePage);
+    if (names.length === 0) throw unidentified(names, UnknownCodePage);
     this.#holdAgainstSetting(names);
     return new CodePage(names.includes(this.#setting) ? [this.#setting] : names);
   }
 
-  /** What to say where code pages are left that would give different bytes. */
+  /** The error for code pages that give different bytes. */
   undecided({ names }: CodePage): JobtailError {
-    return cannotBeTold(names);
+    return unidentified(names);
   }
 
   #learn(names: readonly string[], onChanged: OnDecoderChanged = () => {}): void {
@@ -94,12 +94,12 @@ export class TextEncoding {
     const before = this.#identified.length > 0 ? this.#identified : this.#learnedBefore;
     this.#identified = names;
     if (before.length > 0 && !names.some((name) => before.includes(name)))
-      onChanged(`the service decoded files as ${shownNames(before)}, and decodes them as ${shownNames(names)} now`);
+      onChanged(`the service decoded files as ${shownNames(before)} before, and as ${shownNames(names)} now`);
     const habit = names.join(OR);
     if (this.#habits.get(ENCODING_HABIT) !== habit) this.#habits.set(ENCODING_HABIT, habit);
   }
 
-  /** What an earlier start identified. */
+  /** Identified before this start. */
   get #learnedBefore(): readonly string[] {
     return this.#habits.get(ENCODING_HABIT)?.split(OR) ?? [];
   }
@@ -116,8 +116,8 @@ export class TextEncoding {
 const shownNames = ([first = '', ...more]: readonly string[]) =>
   more.length === 0 ? first : 'a single-byte code page';
 
-function cannotBeTold(names: readonly string[], Kind = JobtailError): JobtailError {
-  const which = names.length === 0 ? 'that is none of those known' : `that cannot be told: ${names.join(OR)}`;
+function unidentified(names: readonly string[], Kind = JobtailError): JobtailError {
+  const which = names.length === 0 ? 'that is unknown' : `that is ambiguous: ${names.join(OR)}`;
   return new Kind('unexpected-answer', `the service decodes files with a single-byte code page ${which}`, {
     hint: `set service.contentEncoding to the code page of the server, for example ${names[0] ?? 'windows-1250'}`,
   });

@@ -1,11 +1,11 @@
 /**
- * How an answer is to be read: which bytes stand behind its text. What is sure of the mirror shows how they were decoded;
- * where that says nothing, the service is asked from where the explanations that are left would show something else.
- * Nothing is taken over from earlier polls, so a service that decodes in another way by now is found out by itself.
+ * Identifies the decoder of a response: which bytes its text stands for. The undisputed bytes of the mirror show it.
+ * Where they do not, a request from another offset distinguishes the possible decoders. Earlier polls do not count, so
+ * a server that changes its decoder is detected.
  *
- * UTF-8 or a single-byte code page: offsets count bytes, so a wrong guess would let the mirror drift. Before a character
- * beyond ASCII is appended, either bytes of the mirror were shown as such, or the service is asked from within it. Of
- * UTF-8, the rest of the character comes back as U+FFFD; of a code page there is no rest, and the text goes on behind it.
+ * UTF-8 or a single-byte code page: offsets count bytes, so a wrong guess would shift the mirror. Before a non-ASCII
+ * character is appended, the mirror must show the decoder, or a request from within the character does: UTF-8 returns
+ * U+FFFD for its rest; a code page has no rest, and returns the next character.
  */
 import { isAscii } from 'node:buffer';
 import { StringDecoder } from 'node:string_decoder';
@@ -20,27 +20,27 @@ import type { Family, TextEncoding } from './encoding.ts';
 import { type Mark, Marked, mayBeMark } from './marks.ts';
 import { EncodedReading, type Reading, Utf8Reading } from './reading.ts';
 
-/** How texts of a file are to be read. */
+/** Makes a reading with the identified decoder. */
 export type Decode = (text: Content) => Reading;
 
 export interface Explained {
-  /** All of the answer, with a mark that the service swallowed. */
+  /** The whole response, with a byte-order mark that the server stripped. */
   readonly reading: Reading;
-  /** For other answers of the file. */
+  /** For other responses for this file. */
   readonly decode: Decode;
-  /** Whether characters beyond ASCII are known to be read rightly. */
+  /** Whether the decoder of non-ASCII characters is identified. */
   readonly identified: boolean;
-  /** Another answer that is at hand: from about half a block behind this one on. */
+  /** A second response, about half a block after this one. */
   readonly second?: Part | undefined;
 }
 
 const KNOWN_BYTES = 64 * 1024;
 const ASCII_WINDOW_BYTES = 64 * 1024;
-/** No code page has a character that takes so many bytes in UTF-8. */
+/** No code page has a character with this many bytes in UTF-8. */
 const WIDEST_BYTES = 4;
 const decodeUtf8: Decode = (text) => new Utf8Reading(text);
 
-/** `again`: the file changed while it was looked at. */
+/** `again`: the file changed between the requests. */
 export async function* explain(
   from: number,
   { content }: Part,
@@ -48,7 +48,7 @@ export async function* explain(
   { encoding, final }: Pick<FollowContext, 'encoding' | 'final'>,
 ): Follow<Explained | 'again'> {
   const known = await file.read(from, knownEnd(file, from));
-  // That an empty file is none, but a mark alone, is asked for in the end only: most empty files stay empty for long.
+  // Most empty files stay empty for long: only the last pass checks for a file that is a byte-order mark alone.
   const mayBeMarked = (content.length > 0 || final) && mayBeMark(known);
   const marked = mayBeMarked ? yield* findMark(content, from, known) : undefined;
   if (marked?.mark === 'again') return 'again';
@@ -72,13 +72,13 @@ export async function* explain(
   return { reading: text, decode: decodeUtf8, identified: family === 'utf-8', second };
 }
 
-/** The text behind a mark that was swallowed, with it. */
+/** The text after a stripped byte-order mark, with the mark. */
 export function readMarked(content: Content, { encoder }: Mark): Reading {
   const text = new Marked(content);
   return encoder === undefined ? new Utf8Reading(text) : new EncodedReading(text, encoder);
 }
 
-/** As far as the bytes of the mirror are sure. */
+/** The end of the bytes of the mirror that are certain. */
 function knownEnd({ undisputed, row }: LiveFile, from: number): number {
   const unknown = row.inexact.find(({ start, length }) => start + length > from);
   return Math.min(undisputed, from + KNOWN_BYTES, Math.max(from, unknown?.start ?? undisputed));
@@ -90,7 +90,9 @@ interface Asked {
   readonly encoding: TextEncoding;
 }
 
-/** How characters beyond ASCII were decoded in a text from `from` on, where the file has `known`; `ascii` if nothing tells. */
+/**
+ * The decoder of non-ASCII characters in a text from `from` on, where the file has `known`; `ascii` if all are ASCII.
+ */
 async function* familyOf(
   from: number,
   known: Buffer,
@@ -98,13 +100,13 @@ async function* familyOf(
 ): Follow<Family | 'ascii' | 'again'> {
   const showing = await familyShowing(known, { text, encoding });
   if (showing === 'ascii' && file.length === from + known.length) return showing;
-  // A file that was rewritten may look like one that is decoded in another way by now.
+  // A rewritten file may look like one that the server decodes in another way.
   if (showing !== undefined && showing !== 'ascii' && showing === (encoding.family ?? showing)) return showing;
-  const told = yield* tellFamily(from, text);
-  return told === 'ascii' ? (showing ?? told) : told;
+  const identified = yield* identifyFamily(from, text);
+  return identified === 'ascii' ? (showing ?? identified) : identified;
 }
 
-/** The one that shows what is known; undefined if none does for sure. */
+/** The decoder that matches the known bytes; undefined if none does with certainty. */
 async function familyShowing(
   known: Buffer,
   { text, encoding }: Pick<Asked, 'text' | 'encoding'>,
@@ -114,19 +116,19 @@ async function familyShowing(
   if (found.kind !== 'different') {
     const shown = found.kind === 'same' ? known : known.subarray(0, found.at);
     if (isAscii(shown)) return 'ascii';
-    // A byte in which it ends may be the beginning of a character, or all of one.
+    // The last byte may be a whole character, or the start of one.
     return isAscii(Buffer.from(new StringDecoder('utf8').write(shown))) ? undefined : 'utf-8';
   }
   return encoding.codePagesShowing(known, await text.text()).length > 0 ? 'code-page' : undefined;
 }
 
 /**
- * How the text was decoded that `text` has from `position` on, taken as UTF-8; `ascii` if nothing in it tells, `again`
- * if the file changed while it was looked at, or it fits neither.
+ * Identifies the decoder of `text`, read as UTF-8 from `position` on. `ascii`: all of it is ASCII. `again`: the file
+ * changed between the requests, or the text matches no decoder.
  */
-export async function* tellFamily(position: number, text: Reading): Follow<Family | 'ascii' | 'again'> {
+export async function* identifyFamily(position: number, text: Reading): Follow<Family | 'ascii' | 'again'> {
   const probe = text.fork();
-  // What a kill left of the mirror may end inside a character: its rest is known by what is there.
+  // The mirror may end inside a character after a kill: skip its rest.
   const start = await probe.peek(WIDEST_BYTES);
   let begun = 0;
   while (((start[begun] ?? 0) & 0xc0) === 0x80) begun++;
@@ -135,19 +137,19 @@ export async function* tellFamily(position: number, text: Reading): Follow<Famil
   if (probe.atEnd()) return 'ascii';
   const seen = Buffer.from(await probe.text());
   const width = widthOfLead(seen[0] ?? 0);
-  // No code page brings about a U+FFFD.
+  // No code page decodes a byte to U+FFFD.
   if (width === WIDEST_BYTES || seen.includes(REPLACEMENT)) return 'utf-8';
 
   const found = yield* textFrom(at + 1);
   if (found === undefined) return 'again';
   if (standsAt(found, 0, REPLACEMENT)) return 'utf-8';
-  // Only text that is there proves anything: an empty answer may be that of a file that was truncated meanwhile.
+  // An empty response proves nothing: the file may have been truncated meanwhile.
   const still = yield* textFrom(at);
   if (still === undefined || !shows(still, seen)) return 'again';
   return shows(found, seen.subarray(width)) ? 'code-page' : 'again';
 }
 
-/** Moves a reading to where it has something else than ASCII, and says how far that was. */
+/** Moves a reading to its next non-ASCII character; returns the number of bytes skipped. */
 export async function skipAscii(
   reading: Reading,
   onAscii: (bytes: Buffer) => void | Promise<void> = () => {},

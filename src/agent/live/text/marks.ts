@@ -1,12 +1,12 @@
-/** Byte-order marks that a service may take out of a text, and what they then make of it (docs/servers.md 1.2). */
+/** Byte-order marks that a server may strip from a text, and how it then decodes the rest (docs/servers.md 1.4). */
 import { BYTE_ORDER_MARK, startsAlike } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
 import { Utf16 } from './encoders.ts';
 
-/** A mark that was swallowed. */
+/** A byte-order mark that the server stripped. */
 export interface Mark {
   readonly bytes: Buffer;
-  /** What makes bytes of the text behind it; without one, these are those of UTF-8. */
+  /** Encodes the text after it; undefined for UTF-8. */
   readonly encoder?: Utf16;
 }
 
@@ -16,12 +16,12 @@ export const MARKS: readonly Mark[] = [
   { bytes: Buffer.from([0xfe, 0xff]), encoder: new Utf16({ bigEndian: true }) },
 ];
 
-/** Whether bytes of which only the first ones are known may begin with a mark. */
+/** Whether bytes that start with `known` may start with a mark. */
 export function mayBeMark(known: Buffer): boolean {
   return MARKS.some(({ bytes }) => startsAlike(bytes, known));
 }
 
-/** A text with the byte-order mark that the service swallowed. */
+/** A text with the byte-order mark that the server stripped. */
 export class Marked implements Content {
   readonly length: number;
   readonly #content: Content;
@@ -38,6 +38,6 @@ export class Marked implements Content {
     return mark.length === 0 ? rest : Buffer.concat([mark, rest]);
   }
 
-  /** The text itself is given back by whoever received it. */
+  /** The caller that received the text releases it. */
   async release(): Promise<void> {}
 }

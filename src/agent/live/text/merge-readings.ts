@@ -1,18 +1,18 @@
 /**
- * Two readings of one file, asked from offsets half a block apart. The service decodes independent blocks counted from
- * the offset asked for (docs/servers.md 1.2), so a character that a block edge cuts in one reading is whole in the
- * other: together they are certain over all of the text, for twice its bytes, however many characters were cut.
+ * Merges two readings of one file, requested half a block apart. The server decodes independent blocks counted from the
+ * requested offset (docs/servers.md 1.2), so a character that a block edge cuts in one reading is whole in the other.
+ * Together they are certain over all of the text, for twice its bytes.
  */
 import { commonLength, REPLACEMENT, standsAt, widthOfLead } from '../../../bytes.ts';
 import type { TextWindow, Utf8Reading } from './reading.ts';
 
-/** Text beyond the end of what is merged of a window: a cut character, and what follows it. */
+/** Bytes at the end of a window that are not merged: room for a cut character and the text after it. */
 const SIGHT_BYTES = 64;
 
 /**
- * The certain bytes of both, in order; both stand at the same position of the file at first. Ends where one of them
- * ends, where neither is certain, or where the two contradict each other (the file was rewritten in between). What it
- * hands out holds until the bytes after the next ones are asked for.
+ * Yields the certain bytes of both, in order; both start at the same position of the file. Ends where one of them ends,
+ * where neither is certain, or where they contradict each other (the file was rewritten in between). A buffer is valid
+ * until the second request after it.
  */
 export async function* merge(left: Utf8Reading, right: Utf8Reading): AsyncGenerator<Buffer, void> {
   let [next, last] = [Buffer.alloc(0), Buffer.alloc(0)];
@@ -27,7 +27,7 @@ export async function* merge(left: Utf8Reading, right: Utf8Reading): AsyncGenera
     right.advance(b.at);
     if (length > 0) yield next.subarray(0, length);
     [next, last] = [last, next];
-    // Both are in the midst of what is in sight, or one of them ends there: no other window would help.
+    // Both stopped inside their windows, or one of them ended: another window does not help.
     if ((a.at < a.limit && b.at < b.limit) || left.atEnd() || right.atEnd()) return;
   }
 }
@@ -46,7 +46,7 @@ class Side {
     this.limit = whole ? bytes.length : bytes.length - SIGHT_BYTES;
   }
 
-  /** Where the certain bytes end that stand at `index`, which is not before those asked for last. */
+  /** End of the certain bytes from `index` on; `index` never decreases. */
   certainEnd(index: number): number {
     if (this.#certainEnd < index) {
       const found = this.bytes.indexOf(REPLACEMENT, index);
@@ -56,7 +56,7 @@ class Side {
     return this.#certainEnd;
   }
 
-  /** Behind the replacement characters that stand here. */
+  /** The position after the replacement characters at the cursor. */
   behindReplaced(): number {
     let index = this.at;
     while (standsAt(this.bytes, index, REPLACEMENT)) index += REPLACEMENT.length;
@@ -64,7 +64,7 @@ class Side {
   }
 }
 
-/** Moves both sides as far as they are certain together, and says how many bytes that are. */
+/** Moves both sides as far as they are certain together; returns the number of bytes. */
 function mergeInto(out: Buffer, left: Side, right: Side): number {
   let length = 0;
   while (left.at < left.limit && right.at < right.limit) {
@@ -89,7 +89,7 @@ function mergeInto(out: Buffer, left: Side, right: Side): number {
   return length;
 }
 
-/** In how many bytes from where they stand two sides agree, at most `run`. */
+/** The number of equal bytes at both cursors, at most `run`. */
 function agreement(left: Side, right: Side, run: number): number {
   const [a, b] = [left.at, right.at];
   if (left.bytes.compare(right.bytes, b, b + run, a, a + run) === 0) return run;
@@ -97,8 +97,8 @@ function agreement(left: Side, right: Side, run: number): number {
 }
 
 /**
- * The bytes of the first character of `other` if it is the one that `cut` has replaced: if behind it, both go on alike.
- * Else, or if nothing follows that could show it, 0.
+ * The width of the first character of `other` if `cut` shows it as U+FFFD: both continue equally after it. 0 otherwise,
+ * or if nothing follows that proves it.
  */
 function widthOfCut(cut: Side, other: Side): number {
   const certain = other.certainEnd(other.at) - other.at;

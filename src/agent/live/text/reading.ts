@@ -1,54 +1,54 @@
 /**
- * Text turned back into the bytes of the remote file. A reading walks once through a content and says, from where it
- * stands, which bytes are certain; where the service could not decode it is uncertain and gives none.
+ * A cursor over decoded text that returns the bytes of the remote file. At its position, bytes are certain, or
+ * uncertain: the server could not decode them, and the cursor returns none.
  */
 import { REPLACEMENT, standsAt } from '../../../bytes.ts';
 import type { Content } from '../../ports.ts';
 import type { Encoder } from './encoders.ts';
 
-/** Bytes of text that are read in one go, and how many are always in sight unless the text ends before. */
+/** Bytes of text that are read at a time, and the minimum in a window unless the text ends before. */
 const WINDOW_BYTES = 1024 * 1024;
 const SIGHT_BYTES = 1024;
-/** Bytes of text that are encoded in one go. */
+/** Bytes of text that are encoded at a time. */
 const ENCODED_WINDOW_BYTES = 256 * 1024;
 
-/** Text from where a reading stands on, as it was handed out: all of it (`whole`), or at least SIGHT_BYTES. */
+/** Text from the cursor on: all of it (`whole`), or at least SIGHT_BYTES. */
 export interface TextWindow {
   readonly bytes: Buffer;
   readonly whole: boolean;
 }
 
 export interface Reading {
-  /** Certain bytes from here on, at most `max`; empty where it is uncertain or at its end. Good until the next call. */
+  /** Certain bytes from the cursor on, at most `max`; empty if uncertain, or at the end. Valid until the next call. */
   peek(max: number): Promise<Buffer>;
-  /** Moves past `count` of the bytes that `peek` showed. */
+  /** Moves past `count` of the bytes that `peek` returned. */
   advance(count: number): void;
-  /** Moves past the characters that are uncertain here, at most `most` of them, and says how many these were. */
-  skipUncertain(most?: number): Promise<number>;
-  /** Bytes that stand behind each character where it is uncertain; undefined if nothing says so. */
+  /** Moves past uncertain characters, at most `max`; returns their number. */
+  skipUncertain(max?: number): Promise<number>;
+  /** Bytes of each uncertain character; undefined if that is unknown. */
   readonly uncertainBytes: number | undefined;
-  /** Nothing follows. */
+  /** Whether the cursor is at the end of the text. */
   atEnd(): boolean;
-  /** Bytes of text that follow; not the bytes of the file if it is no UTF-8. */
+  /** Bytes of text after the cursor; other than those of the file unless it is UTF-8. */
   remaining(): number;
-  /** Another reading that stands where this one stands. */
+  /** A new cursor at the same position. */
   fork(): Reading;
-  /** Text from here on, as much as is in sight. */
+  /** Text from the cursor on, up to the end of its window. */
   text(): Promise<string>;
-  /** The same text from here on, taken as that of another decoder. */
+  /** A cursor at the same position for another decoder. */
   as(encoder: Encoder): Reading;
 }
 
-/** The text of a service that decodes UTF-8: its bytes are the file's, up to a U+FFFD. */
+/** Text of a server that decodes UTF-8: its bytes are those of the file, up to a U+FFFD. */
 export class Utf8Reading implements Reading {
   readonly uncertainBytes = undefined;
   readonly #content: Content;
   #at: number;
   #window: Buffer = Buffer.alloc(0);
   #windowAt = 0;
-  /** Where the windows of a long text stand, one after the other: to make each anew kept the collector busy. */
+  /** One buffer for all windows of a long text: a new one for each kept the garbage collector busy. */
   #space: Buffer | undefined;
-  /** Up to where the text in the window is certain; known if it is not behind. */
+  /** End of the certain text in the window; unknown if it is before the cursor. */
   #uncertainAt = -1;
 
   constructor(content: Content, at = 0) {
@@ -68,7 +68,7 @@ export class Utf8Reading implements Reading {
     return new EncodedReading(this.#content, encoder, this.#at);
   }
 
-  /** What is in sight from here on; good until the next call. */
+  /** The window from the cursor on; valid until the next call. */
   async window(): Promise<TextWindow> {
     const bytes = await this.#load();
     return { bytes, whole: this.#at + bytes.length >= this.#content.length };
@@ -88,9 +88,9 @@ export class Utf8Reading implements Reading {
     this.#at += count;
   }
 
-  async skipUncertain(most = Number.POSITIVE_INFINITY): Promise<number> {
+  async skipUncertain(max = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0;
-    while (count < most && standsAt(await this.#load(), 0, REPLACEMENT)) {
+    while (count < max && standsAt(await this.#load(), 0, REPLACEMENT)) {
       this.#at += REPLACEMENT.length;
       count++;
     }
@@ -118,13 +118,13 @@ export class Utf8Reading implements Reading {
   }
 }
 
-/** The text of a decoder whose bytes have to be made anew: of a code page, or of UTF-16. */
+/** Text of a code page, or of UTF-16: its bytes are encoded again. */
 export class EncodedReading implements Reading {
   readonly encoder: Encoder;
   readonly #content: Content;
-  /** Where the text goes on behind what was encoded. */
+  /** Position in the text after the encoded part. */
   #textAt: number;
-  /** Text that was encoded, and the last of its bytes: those that follow. */
+  /** The encoded text, and those of its bytes that are after the cursor. */
   #text = '';
   #bytes: Buffer = Buffer.alloc(0);
   #uncertain = false;
@@ -161,14 +161,14 @@ export class EncodedReading implements Reading {
     this.#bytes = this.#bytes.subarray(count);
   }
 
-  /** Of several code pages, each has one byte for it. */
+  /** Each code page has one byte for a character. */
   get uncertainBytes(): number | undefined {
     return this.encoder.unitBytes === 1 ? 1 : undefined;
   }
 
-  async skipUncertain(most = Number.POSITIVE_INFINITY): Promise<number> {
+  async skipUncertain(max = Number.POSITIVE_INFINITY): Promise<number> {
     let count = 0;
-    while (count < most && this.#uncertain && this.#bytes.length === 0) {
+    while (count < max && this.#uncertain && this.#bytes.length === 0) {
       const text = (await this.#content.read(this.#textAt, this.#textAt + 4)).toString('utf8');
       this.#textAt += Buffer.byteLength(String.fromCodePoint(text.codePointAt(0) ?? 0));
       this.#uncertain = false;
@@ -186,7 +186,7 @@ export class EncodedReading implements Reading {
     return this.#bytes.length + this.#content.length - this.#textAt;
   }
 
-  /** Where the text goes on behind the bytes that were advanced over. */
+  /** Position of the cursor in the text. */
   #here(): number {
     const units = this.#bytes.length / this.encoder.unitBytes;
     return this.#textAt - Buffer.byteLength(this.#text.slice(this.#text.length - units));
@@ -207,7 +207,7 @@ export class EncodedReading implements Reading {
   }
 }
 
-/** A window may cut a character: what belongs to it comes with the next one. */
+/** Omits a character that the end of the window cuts: the next window has it. */
 function wholeCharacters({ bytes, whole }: TextWindow): string {
   let end = bytes.length;
   if (!whole) for (end--; end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80; ) end--;

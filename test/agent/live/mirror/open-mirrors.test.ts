@@ -13,7 +13,7 @@ beforeEach(() => {
   directory = temporaryDirectory();
 });
 
-const mirrorsWith = (options: { readonly onNetwork?: boolean; readonly most?: number } = {}) =>
+const mirrorsWith = (options: { readonly onNetwork?: boolean; readonly max?: number } = {}) =>
   new OpenMirrors({ directory, onNetwork: false, ...options });
 
 async function poll(mirrors: OpenMirrors, file: LiveFileName, grew: boolean, jobId = JOB): Promise<Mirror> {
@@ -34,7 +34,7 @@ describe('a mirror', () => {
   });
 
   test('beyond as many as may stay open is closed', async () => {
-    const mirrors = mirrorsWith({ most: 2 });
+    const mirrors = mirrorsWith({ max: 2 });
     for (const file of ['stdout', 'stderr', 'log', 'progress'] as const) await poll(mirrors, file, true);
     expect(openFilesIn(directory)).toBe(2);
     // One that grows no more makes room.

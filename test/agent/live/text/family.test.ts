@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { CodePage } from '../../../../simulator/operations/decoding.ts';
-import { tellFamily } from '../../../../src/agent/live/text/explain.ts';
+import { identifyFamily } from '../../../../src/agent/live/text/explain.ts';
 import { Utf8Reading } from '../../../../src/agent/live/text/reading.ts';
 import { type DecodeBytesOptions, decodeBytes } from '../../../support/decode-bytes.ts';
 import { drive, textOf } from '../../../support/drive.ts';
@@ -10,7 +10,7 @@ import { TEXT_ATOMS } from '../model/content.ts';
 
 async function tell(bytes: Buffer, decoding: DecodeBytesOptions, at: (question: number) => Buffer = () => bytes) {
   const asked: number[] = [];
-  const family = await drive(tellFamily(0, new Utf8Reading(textOf(bytes, 0, decoding))), at, decoding, asked);
+  const family = await drive(identifyFamily(0, new Utf8Reading(textOf(bytes, 0, decoding))), at, decoding, asked);
   return { family, asked };
 }
 
@@ -67,14 +67,14 @@ describe('whether a service decodes UTF-8 or a code page', () => {
     for (let position = 0; position <= bytes.length; position++) {
       const reading = new Utf8Reading(textOf(bytes, 0));
       reading.advance(position);
-      expect(await drive(tellFamily(position, reading), bytes)).toBe(position < 2 ? 'utf-8' : 'ascii');
+      expect(await drive(identifyFamily(position, reading), bytes)).toBe(position < 2 ? 'utf-8' : 'ascii');
     }
   });
 
   test('is said to be unknown if what it shows from within a character is of neither', async () => {
     // Every character is two bytes of the file.
     const utf16 = Buffer.from('ab ř cd', 'utf16le');
-    const recipe = tellFamily(0, new Utf8Reading(textOf(Buffer.from('ab ř cd'), 0)));
+    const recipe = identifyFamily(0, new Utf8Reading(textOf(Buffer.from('ab ř cd'), 0)));
     let step = await recipe.next();
     const show = async () => {
       const text = decodeBytes(utf16.subarray((step.value as number) & ~1), 0, {});
