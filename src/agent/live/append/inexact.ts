@@ -72,12 +72,14 @@ export async function* readBehind(
   await follows.skipUncertain();
   const followed = Buffer.from(await follows.peek(FOLLOWING_BYTES));
   const isMark = standsAt(followed, 0, BYTE_ORDER_MARK);
-  // For few bytes, and for a mark after a mark, an equal start proves nothing: the length must be equal, too.
-  const isWeak = follows.remaining() < WITHIN_BLOCK_BYTES || (isMark && standsAt(followed, 3, BYTE_ORDER_MARK));
+  // For few bytes, an equal start proves nothing: the length must be equal, too.
+  const isWeak = follows.remaining() < WITHIN_BLOCK_BYTES;
+  // For a mark after a mark, not even the length proves anything: a short read cuts the two texts at different places.
+  const isRow = isMark && standsAt(followed, BYTE_ORDER_MARK.length, BYTE_ORDER_MARK);
   const beginsAlike = (bytes: Buffer, others: Buffer) =>
     bytes.length > 0 && others.length > 0 && startsAlike(bytes, others);
   const isAlike = (bytes: Buffer, others: Buffer, moreBytes: number) =>
-    beginsAlike(bytes, others) && (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
+    !isRow && beginsAlike(bytes, others) && (!isWeak || reading.remaining() === follows.remaining() + moreBytes);
   const width = widthOfLead(begins[0] ?? 0);
   const isBehind = isAlike(begins, followed, 0);
   const isCut = isAlike(begins.subarray(width), followed, width);
