@@ -3,9 +3,28 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PATIENCE, until } from '../../../../support/e2e-until.ts';
 import { needs } from '../../../../support/needs.ts';
-import { lines, viewedJob } from '../../../../support/view-growing-job.ts';
+import { LANGUAGES, lines, viewedJob } from '../../../../support/view-growing-job.ts';
 
 describe('a file that grows', needs('chromium'), () => {
+  it('is on the page what it is in the mirror, from its first byte to its last', PATIENCE, async (context) => {
+    const { task, mirror, view, label, hash } = await viewedJob(context, lines(0, 2_000));
+    await view.show(hash);
+    const pane = await view.pane(label);
+    // In pieces that end within lines and within characters.
+    const more = Buffer.from(lines(2_000, 500));
+    for (let at = 0; at < more.length; at += 4_937) {
+      fs.appendFileSync(task.files.stdout, more.subarray(at, at + 4_937));
+      const { size } = fs.statSync(task.files.stdout);
+      // A character that the end cuts waits for its rest.
+      await until('the piece in the mirror', () => fs.statSync(mirror).size > size - 32);
+    }
+    const last = `2499 ${LANGUAGES[2_499 % LANGUAGES.length]}`;
+    await pane.getByText(last, { exact: true }).waitFor();
+    expect(await view.isAtEnd(pane)).toBe(true);
+    expect(await view.wholeText(pane)).toBe(fs.readFileSync(mirror, 'utf8'));
+    expect(view.wrongs).toEqual([]);
+  });
+
   it('stands still while it is paused, says what came, and goes on', PATIENCE, async (context) => {
     const { place, job, task, view, label, hash } = await viewedJob(context, lines(0, 300));
     await view.show(hash);
