@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { isUnsubmitted, phaseOf } from '../../job-information.ts';
+import { phaseOf } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, QueuedRemote } from '../calls.ts';
@@ -17,9 +17,9 @@ import { JobPolls, type Polled } from '../poll/poll.ts';
 import type { JobService } from '../ports.ts';
 import type { Results } from '../results/results.ts';
 import { JobSearch, type JobSearchContext } from './job-search.ts';
+import { JobStage } from './job-stage.ts';
 import { Pace, restOf, withJitter } from './pace.ts';
 import { DUE_TASKS, type DueTask, DueTasks, type Scheduler } from './scheduler.ts';
-import { Settling } from './settling.ts';
 import { STATE, Visits, type VisitsContext } from './visits.ts';
 
 /** What all jobs share. */
@@ -57,57 +57,52 @@ interface Told {
 export class FollowedJob {
   readonly jobId: JobId;
   readonly #context: JobContext;
-  readonly #scope: string;
   readonly #tasks: DueTasks;
   readonly #polls: JobPolls;
   readonly #visits: Visits;
   readonly #search: JobSearch;
   readonly #pace: Pace;
   readonly #stop = new AbortController();
-  /** Undefined while it is not followed. */
-  #settling: Settling | undefined;
+  readonly #stage: JobStage;
+  /** In the words of the middleware. */
   #jobState: string | null = null;
-  /** Its last poll found a live file rewritten or shorter: it may come from the archive of a deleted job. */
-  #hasDifference = false;
-  /** Its last poll found no live file at all. */
-  #isEmpty = false;
+  /** What its last poll found: no live file; one rewritten or shorter, maybe from the archive of a deleted job; or others. */
+  #contents: 'none' | 'different' | 'others' = 'others';
   #refusedListings = 0;
 
   constructor(jobId: JobId, context: JobContext) {
     const { clock, scheduler, poll, intervals } = context;
     this.jobId = jobId;
     this.#context = context;
-    this.#scope = `job ${jobId}`;
     this.#tasks = new DueTasks({ clock, scheduler, run: (task) => this.#run(task), onIdle: () => this.#idle() });
     this.#polls = new JobPolls(jobId, poll);
     this.#visits = new Visits(jobId, context);
     this.#search = new JobSearch(jobId, this.#tasks, context);
     this.#pace = new Pace(intervals);
+    this.#stage = new JobStage(clock);
     // Every call in flight listens to it.
     setMaxListeners(0, this.#stop.signal);
   }
 
   get isFollowed(): boolean {
-    return this.#settling !== undefined;
+    return this.#stage.isFollowed;
   }
 
   /** Polls it from now on, or goes on by its newer order. */
   follow(job: JobRow, delayMs: number): void {
-    if (this.#stop.signal.aborted) return;
-    const { intervals, clock, log, poll, onFollowed } = this.#context;
+    if (this.#stage.current === 'stopped') return;
+    const { intervals, log, poll, onFollowed } = this.#context;
     const { jobId, source } = job;
     const { store } = poll;
     this.#tasks.due('poll', delayMs);
     onFollowed();
-    if (this.#settling !== undefined) {
+    const before = store.jobInformation.get(jobId);
+    if (!this.#stage.follow(job, before)) {
       this.#search.plan(delayMs);
-      this.#settling.renew(job);
       if (job.results && !this.#tasks.has('results')) this.#tasks.due('results', delayMs);
       return;
     }
-    const before = store.jobInformation.get(jobId);
     this.#jobState = before?.information.state ?? null;
-    this.#settling = new Settling(job, before, clock);
     this.#search.plan(job.results ? LISTING_MS : delayMs);
     log.info({ jobId, source }, `following job ${jobId}`);
     if (!job.results) return;
@@ -117,27 +112,27 @@ export class FollowedJob {
 
   /** What the middleware says of it; undefined if it could not be asked, or says nothing. */
   told(told: Told | undefined): void {
-    if (this.#settling === undefined) return;
+    if (!this.isFollowed) return;
     this.#search.told(told?.namesTasks);
     if (told === undefined) return;
-    if (told.jobState !== this.#jobState) {
-      const { jobId } = this;
-      const { jobState } = told;
-      this.#context.log.info(
-        { jobId, jobState },
-        `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`,
-      );
+    const { jobId } = this;
+    const { jobState, found } = told;
+    if (jobState !== this.#jobState) {
+      const text = `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`;
+      this.#context.log.info({ jobId, jobState }, text);
     }
-    const isNewlySubmitted = isUnsubmitted(this.#jobState) && !isUnsubmitted(told.jobState);
-    this.#jobState = told.jobState;
-    if (told.jobState === DELETED) {
+    this.#jobState = jobState;
+    if (jobState === DELETED) {
       this.#endDeleted();
       return;
     }
-    const isNewlyOver = this.#settling.told(phaseOf(told.jobState));
+    const before = this.#stage.report(jobState);
+    const { current } = this.#stage;
+    const isNewlyOver = current === 'over' && before !== 'over';
+    const isNewlySubmitted = before === 'unsubmitted' && current !== before;
     if (isNewlyOver || isNewlySubmitted) this.#pace.quicken();
     if (isNewlySubmitted) this.#polls.retryFailed();
-    if (isNewlyOver || isNewlySubmitted || told.found > 0) this.#tasks.due('poll', 0);
+    if (isNewlyOver || isNewlySubmitted || found > 0) this.#tasks.due('poll', 0);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */
@@ -147,7 +142,7 @@ export class FollowedJob {
 
   /** It is given up: what runs comes to its end, and nothing more is begun. */
   leave(): void {
-    this.#settling = undefined;
+    this.#stage.send('leave');
     this.#tasks.cancel();
     if (!this.#tasks.areIdle) return;
     void this.#polls.closeMirrors();
@@ -162,7 +157,7 @@ export class FollowedJob {
   /** The agent stops, or has lost it: ends calls in flight; resolves when what runs has ended. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    this.#settling = undefined;
+    this.#stage.send('stop');
     await this.#tasks.end();
     await this.#polls.closeMirrors();
   }
@@ -188,16 +183,12 @@ export class FollowedJob {
 
   async #poll(): Promise<void> {
     if (!this.isFollowed) return;
+    if (this.#stage.current === 'deleted') return this.#tasks.due('pass', 0);
     const { calls, remote, clock, random, poll, intervals } = this.#context;
     const { signal } = this.#stop;
-    if (this.#settling?.isDeleted === true) {
-      this.#tasks.due('pass', 0);
-      return;
-    }
-    if (this.#hasDifference && (await isDeleted(this.jobId, { ...this.#context, store: poll.store, signal }))) {
-      this.#endDeleted();
-      return;
-    }
+    const { store } = poll;
+    if (this.#contents === 'different' && (await isDeleted(this.jobId, { ...this.#context, store, signal })))
+      return this.#endDeleted();
     // One that answered slowly, or not at all, must not delay the others.
     const isPatient = this.#pace.isSlow || this.#visits.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
@@ -210,21 +201,24 @@ export class FollowedJob {
       if (!hasBegun) startedAt = clock.monotonic();
       hasBegun = true;
     };
-    const options = { remote: slotted, begin, final: false, hasWholeFiles: !isUnsubmitted(this.#jobState), signal };
+    const hasWholeFiles = this.#stage.current !== 'unsubmitted';
+    const options = { remote: slotted, begin, final: false, hasWholeFiles, signal };
     const polled = await this.#polls.poll(options).finally(() => slot.end());
     const tookMs = clock.monotonic() - startedAt;
     await this.#notePoll(polled);
     const ends = [...polled.ends.values()];
-    this.#hasDifference = ends.includes('different');
+    if (ends.includes('different')) this.#contents = 'different';
+    else if (polled.failure === undefined)
+      this.#contents = polled.errors.size === 0 && ends.every((end) => end === 'absent') ? 'none' : 'others';
+    else if (this.#contents === 'different') this.#contents = 'others';
     if (polled.failure !== undefined) throw polled.failure;
-    this.#isEmpty = polled.errors.size === 0 && ends.every((end) => end === 'absent');
     if (ends.length > 0) this.#visits.worked('poll');
 
-    if (this.#settling === undefined) return;
-    if (polled.appended === 0) this.#settling.polled(startedAt);
+    if (!this.isFollowed) return;
+    if (polled.appended === 0) this.#stage.polled(startedAt);
     const hasNews = polled.appended > 0 || ends.some(wantsAnotherLook);
     const intervalMs = withJitter(this.#pace.polled(hasNews, tookMs), random());
-    const { isSettled, settlesInMs } = this.#settling;
+    const { isSettled, settlesInMs } = this.#stage;
     const nextMs = Math.min(intervalMs, Math.max(intervals.minIntervalMs, settlesInMs));
     if (isSettled) this.#tasks.due('pass', 0);
     else this.#tasks.dueAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
@@ -234,8 +228,8 @@ export class FollowedJob {
   async #notePoll({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
     const { jobId } = this;
     const { log } = this.#context;
-    for (const [file, error] of errors) this.#visits.failures.failed(`${this.#scope} ${file}`, error);
-    for (const file of ends.keys()) this.#visits.failures.worked(`${this.#scope} ${file}`);
+    for (const [file, error] of errors) this.#visits.failures.failed(`job ${jobId} ${file}`, error);
+    for (const file of ends.keys()) this.#visits.failures.worked(`job ${jobId} ${file}`);
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.#grew(appended);
@@ -252,7 +246,7 @@ export class FollowedJob {
     const { poll, results, resultsIntervalMs, calls, remote, random, log } = this.#context;
     const { signal } = this.#stop;
     // A newer order may want no results.
-    if (poll.store.jobs.get(jobId)?.results !== true || this.#settling?.isDeleted === true) return;
+    if (poll.store.jobs.get(jobId)?.results !== true || this.#stage.current === 'deleted') return;
     const patient = new QueuedRemote(remote, calls, 'patient');
     const onListed = (names: readonly string[]) => this.#search.listed(names);
     const end = await results.sync(jobId, { remote: patient, final: false, onListed, signal });
@@ -278,7 +272,7 @@ export class FollowedJob {
     const { passes, intervals } = this.#context;
     const end = await passes.run(this.#polls, {
       signal: this.#stop.signal,
-      isSettling: () => this.#settling?.isSettled === true,
+      isSettling: () => this.#stage.isSettled,
       onThrough: async (appended) => {
         this.#grew(appended);
         for (const task of DUE_TASKS) this.#visits.failures.over(this.#visits.scopeOf(task));
@@ -304,7 +298,7 @@ export class FollowedJob {
 
   #failed(task: DueTask, error: JobtailError): void {
     const { poll, failures } = this.#context;
-    this.#settling?.endQuiet();
+    this.#stage.endQuiet();
     const delayMs = this.#visits.failed(task, error);
     try {
       const job = poll.store.jobs.get(this.jobId);
@@ -330,10 +324,10 @@ export class FollowedJob {
 
   /** It was deleted: nothing is asked for it again, and what its mirrors have stays as it is. */
   #endDeleted(): void {
-    if (this.#settling === undefined || this.#settling.isDeleted) return;
+    const before = this.#stage.report(DELETED);
+    if (this.#stage.current === before) return;
     const { jobId } = this;
     this.#context.log.warn({ jobId }, `job ${jobId} was deleted: its files here stay as they are`);
-    this.#settling.deleted();
     this.#tasks.cancel();
     this.#tasks.due('pass', 0);
   }
@@ -344,7 +338,7 @@ export class FollowedJob {
     const told = store.jobInformation.get(this.jobId)?.information;
     if (told === undefined || (task !== 'results' && task !== 'pass')) return false;
     const isRefused = policy.isRefusal || code === 'http-status';
-    if (!isRefused || !this.#isEmpty || phaseOf(told.state) !== 'over') return false;
+    if (!isRefused || this.#contents !== 'none' || phaseOf(told.state) !== 'over') return false;
     this.#refusedListings += 1;
     if (this.#refusedListings < MIN_REFUSED_LISTINGS) return false;
     saveDeleted(told, store, this.#context.clock);
@@ -353,7 +347,7 @@ export class FollowedJob {
 
   #grew(bytes: number): void {
     if (bytes === 0) return;
-    this.#settling?.endQuiet();
+    this.#stage.endQuiet();
     this.#context.onAppended?.(bytes);
   }
 }

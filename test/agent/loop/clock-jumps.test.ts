@@ -1,6 +1,6 @@
 /** A wall clock that is set back or forth: what is due and what is quiet goes by one that does not jump. */
 import { describe, expect, it } from 'vitest';
-import { Settling } from '../../../src/agent/loop/settling.ts';
+import { JobStage } from '../../../src/agent/loop/job-stage.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { JobRow } from '../../../src/store/rows.ts';
 import type { Clock } from '../../../src/system/clock.ts';
@@ -27,7 +27,8 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     revision: 1,
     ...times,
   };
-  const job = new Settling(row, undefined, clock);
+  const job = new JobStage(clock);
+  job.follow(row, undefined);
   return {
     job,
     pass: (ms: number) => {

@@ -1,7 +1,7 @@
 /** When a job may be settled, over histories of what is told, what comes, and restarts. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Settling } from '../../../src/agent/loop/settling.ts';
+import { JobStage } from '../../../src/agent/loop/job-stage.ts';
 import type { JobId } from '../../../src/job.ts';
 import type { JobPhase } from '../../../src/job-information.ts';
 import type { JobInformationRow, JobRow } from '../../../src/store/rows.ts';
@@ -15,6 +15,7 @@ const SETTLE_MS = 30 * MINUTE_MS;
 
 const JOB = '501' as JobId;
 const WORDS = { active: 'Running', over: 'Finished' } as const;
+const wordOf = (phase: JobPhase | undefined) => (phase === undefined ? null : WORDS[phase]);
 
 type Step =
   | { readonly kind: 'pass'; readonly ms: number }
@@ -43,13 +44,13 @@ class World {
   overSince = 0;
   quietSince = 0;
   polls = 0;
-  settling: Settling;
+  stage: JobStage;
 
   constructor() {
-    this.settling = this.start();
+    this.stage = this.start();
   }
 
-  start(): Settling {
+  start(): JobStage {
     const row: JobRow = {
       ...{ jobId: JOB, source: 'mine', state: 'watched', results: false, settleAfterMs: SETTLE_MS },
       ...{ polledAt: null, refused: 0, failures: 0, error: null, revision: 1 },
@@ -57,16 +58,22 @@ class World {
     };
     // A process has a clock of its own, which knows nothing of the time before.
     const begun = this.now;
-    const word = this.phase === undefined ? null : WORDS[this.phase];
     const toldAt = WALL + this.phaseSince;
-    const before: JobInformationRow = { jobId: JOB, information: jobOf(JOB, word), since: toldAt, toldAt };
+    const before: JobInformationRow = {
+      jobId: JOB,
+      information: jobOf(JOB, wordOf(this.phase)),
+      since: toldAt,
+      toldAt,
+    };
     const clock: Clock = {
       now: () => WALL + this.now,
       monotonic: () => this.now - begun,
       timer: () => () => {},
     };
     this.#begun = begun;
-    return new Settling(row, this.toldAt < 0 ? undefined : before, clock);
+    const stage = new JobStage(clock);
+    stage.follow(row, this.toldAt < 0 ? undefined : before);
+    return stage;
   }
 
   #begun = 0;
@@ -81,7 +88,7 @@ class World {
         if (step.phase !== this.phase) this.phaseSince = this.now;
         this.phase = step.phase;
         this.toldAt = this.now;
-        this.settling.told(step.phase);
+        this.stage.report(wordOf(step.phase));
         break;
       case 'poll': {
         const beganAt = Math.max(this.#begun, this.now - step.tookMs);
@@ -89,20 +96,20 @@ class World {
           this.grownAt = this.now;
           this.wait();
           this.quietSince = this.now;
-          this.settling.endQuiet();
+          this.stage.endQuiet();
         } else {
           if (beganAt >= this.overSince) this.polls += 1;
-          this.settling.polled(beganAt - this.#begun);
+          this.stage.polled(beganAt - this.#begun);
         }
         break;
       }
       case 'fail':
         this.wait();
         this.quietSince = this.now;
-        this.settling.endQuiet();
+        this.stage.endQuiet();
         break;
       case 'restart':
-        this.settling = this.start();
+        this.stage = this.start();
         this.quietSince = this.grownAt ?? 0;
         this.overSince = Math.max(this.phaseSince, this.grownAt ?? 0);
         this.polls = 0;
@@ -126,15 +133,15 @@ it('is only when it was over for a minute and two polls without growth, or quiet
         const wasOver = world.now - world.overSince >= MINUTE_MS && world.polls >= 2;
         const wasQuiet = world.now - world.quietSince >= SETTLE_MS;
         const isTold = world.now - world.toldAt < 10 * MINUTE_MS;
-        if (world.phase === 'over') expect(world.settling.isSettled).toBe(wasOver);
-        else if (world.phase === 'active' && isTold) expect(world.settling.isSettled).toBe(false);
-        else if (world.settling.isSettled) expect(wasQuiet).toBe(true);
+        if (world.phase === 'over') expect(world.stage.isSettled).toBe(wasOver);
+        else if (world.phase === 'active' && isTold) expect(world.stage.isSettled).toBe(false);
+        else if (world.stage.isSettled) expect(wasQuiet).toBe(true);
       }
       // Whatever was before, two polls and a minute lead to its end.
       world.do({ kind: 'told', phase: 'over' });
       for (let poll = 0; poll < 2; poll++) world.do({ kind: 'poll', tookMs: 0, grew: false });
       world.do({ kind: 'pass', ms: MINUTE_MS });
-      expect(world.settling.isSettled).toBe(true);
+      expect(world.stage.isSettled).toBe(true);
     }),
     numRuns(2_000),
   );

@@ -1,0 +1,127 @@
+/**
+ * The stage of a job in this agent, and when the job may be settled:
+ *   unfollowed   not polled; its last pass may run
+ *   unclear      its job state is not known: settled after as long without news as its order says
+ *   unsubmitted  created, and not submitted: as if active
+ *   active       not settled; as if unclear when its state was not reported for ten minutes
+ *   over         settled when what is flushed late has come
+ *   deleted      settled at once, and its files stay as they are
+ *   stopped      the agent stops, or does not own the job any more: nothing is begun
+ * All times are by the clock that only goes forward. What was seen before a start counts.
+ */
+import { isUnsubmitted, phaseOf } from '../../job-information.ts';
+import type { JobInformationRow, JobRow } from '../../store/rows.ts';
+import type { Clock } from '../../system/clock.ts';
+import { DELETED } from '../pass/complete-pass.ts';
+
+export type Stage = 'unfollowed' | 'unclear' | 'unsubmitted' | 'active' | 'over' | 'deleted' | 'stopped';
+
+/** `report`: the middleware reports a job state. `leave`: the job is not followed any more. */
+export type StageEvent = 'follow' | 'report' | 'leave' | 'stop';
+
+/** `reported`: the stage of the job state that was reported last. */
+export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'reported'>>>> = {
+  unfollowed: { follow: 'reported', report: 'unfollowed', leave: 'unfollowed', stop: 'stopped' },
+  unclear: { follow: 'unclear', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
+  unsubmitted: { follow: 'unsubmitted', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
+  active: { follow: 'active', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
+  over: { follow: 'over', report: 'reported', leave: 'unfollowed', stop: 'stopped' },
+  deleted: { follow: 'deleted', report: 'deleted', leave: 'unfollowed', stop: 'stopped' },
+  stopped: { follow: 'stopped', report: 'stopped', leave: 'stopped', stop: 'stopped' },
+};
+
+/** Files are flushed after the state says that the job is over (docs/servers.md 10.3). */
+const FLUSH_MS = 60_000;
+const FLUSH_POLLS = 2;
+/** A job state that was not reported again for so long does not count. */
+const REPORTED_MS = 10 * 60_000;
+
+export class JobStage {
+  readonly #clock: Clock;
+  #current: Stage = 'unfollowed';
+  #settleAfterMs: number | null = null;
+  /** Since when all visits went through and brought nothing. */
+  #quietSince = 0;
+  #reportedAt = 0;
+  /** Since when the job is over and nothing came. */
+  #overSince = 0;
+  /** Polls that began after that, went through, and brought nothing. */
+  #polls = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get current(): Stage {
+    return this.#current;
+  }
+
+  get isFollowed(): boolean {
+    return this.#current !== 'unfollowed' && this.#current !== 'stopped';
+  }
+
+  /** Takes in an order; returns whether the job was not followed before. `before`: what was reported before this start. */
+  follow(job: JobRow, before: JobInformationRow | undefined): boolean {
+    this.#settleAfterMs = job.settleAfterMs;
+    if (this.isFollowed) return false;
+    this.send('follow', before?.information.state ?? null);
+    // The wall clock is asked once, for the time before this start: it may have been set back or forth since.
+    const [wall, now] = [this.#clock.now(), this.#clock.monotonic()];
+    const quietSince = Math.max(job.grownAt ?? 0, job.watchedAt);
+    this.#quietSince = now - Math.max(0, wall - quietSince);
+    this.#reportedAt = now;
+    this.#overSince = now - Math.max(0, wall - Math.max(quietSince, before?.since ?? 0));
+    this.#polls = 0;
+    return true;
+  }
+
+  send(event: StageEvent, jobState: string | null = null): void {
+    const next = NEXT[this.#current][event];
+    this.#current = next === 'reported' ? stageOf(jobState) : next;
+  }
+
+  /** Returns the stage before. */
+  report(jobState: string | null): Stage {
+    const before = this.#current;
+    this.send('report', jobState);
+    this.#reportedAt = this.#clock.monotonic();
+    if (this.#current === 'over' && before !== 'over') this.#waitAnew();
+    return before;
+  }
+
+  /** It grew, or a visit failed. */
+  endQuiet(): void {
+    this.#quietSince = this.#clock.monotonic();
+    this.#waitAnew();
+  }
+
+  /** A poll went through that began at `beganAt`, and brought nothing. */
+  polled(beganAt: number): void {
+    if (beganAt >= this.#overSince) this.#polls += 1;
+  }
+
+  get isSettled(): boolean {
+    return this.settlesInMs <= 0 && (this.#current !== 'over' || this.#polls >= FLUSH_POLLS);
+  }
+
+  /** Milliseconds until a poll may settle it, if nothing comes until then; 0 or less from then on. */
+  get settlesInMs(): number {
+    if (!this.isFollowed) return Number.POSITIVE_INFINITY;
+    if (this.#current === 'deleted') return 0;
+    const now = this.#clock.monotonic();
+    if (this.#current === 'over') return FLUSH_MS - (now - this.#overSince);
+    const isActive = this.#current !== 'unclear' && now - this.#reportedAt < REPORTED_MS;
+    if (isActive || this.#settleAfterMs === null) return Number.POSITIVE_INFINITY;
+    return this.#settleAfterMs - (now - this.#quietSince);
+  }
+
+  #waitAnew(): void {
+    this.#overSince = this.#clock.monotonic();
+    this.#polls = 0;
+  }
+}
+
+function stageOf(jobState: string | null): Stage {
+  if (jobState === DELETED) return 'deleted';
+  return isUnsubmitted(jobState) ? 'unsubmitted' : (phaseOf(jobState) ?? 'unclear');
+}
