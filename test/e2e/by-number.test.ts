@@ -1,6 +1,6 @@
 /** A job that is followed by its number alone, as people see it: every command that shows its tasks and its state. */
 import fs from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { placeWithJob } from '../support/e2e-by-number.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -93,22 +93,6 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
   expect((await place.agent('status')).stdout).toMatch(new RegExp(`│ ${jobId} +│ watched +│ Failed +│ 12, `));
 });
 
-describe.concurrent('watch --foreground', PATIENCE, () => {
-  it.for([true, false])('follows tasks as they are found (untold: %s)', async (untold, context) => {
-    const habits = { specificationIds: 0 } as const;
-    const { place, job } = await placeWithJob(context, { untold, habits });
-    for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
-    const watching = place.start(['watch', job.jobId, '--foreground']);
-    for (const { taskId } of job.tasks)
-      await until('its lines', () => watching.stdout.includes(`${taskId} stdout   | from ${taskId}\n`));
-    expect(watching.stderr).toContain(untold ? 'tasks: 2, found by asking for their files' : 'tasks: 2, told');
-    expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!untold);
-    expect(watching.stdout, 'nothing but lines of the job').toMatch(/^(\d+ stdout {3}\| from \d+\n){2}$/);
-    watching.signal('SIGINT');
-    expect(await watching.ended).toMatchObject({ code: 0 });
-  });
-});
-
 it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
   const { place, job, mirrors } = await placeWithJob(context, {
     untold: true,
@@ -139,16 +123,3 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
   await until('its line', () => tail.stdout.includes('hello\n'));
   expect((await place.agent('status', job.jobId)).stdout).not.toContain('tasks:');
 });
-
-it.concurrent(
-  'a job of which one task was named, and is no longer, has its others looked for first',
-  PATIENCE,
-  async (context) => {
-    const { place, job, mirrors } = await placeWithJob(context);
-    await place.run();
-    const [task] = job.tasks;
-    await place.agent('watch', job.jobId, '--task', task?.taskId ?? '');
-    const watched = await place.agent('watch', job.jobId);
-    expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
-  },
-);

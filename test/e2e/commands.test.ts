@@ -1,10 +1,8 @@
 /** Every command once around, with the agent running and without. */
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import type { JobDescription } from '../../simulator/control.ts';
-import { orderOf, taskOf } from '../support/e2e-job.ts';
+import { taskOf } from '../support/e2e-job.ts';
 import { Place, readIfThere, resultsOf } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
@@ -14,29 +12,6 @@ const HARD = Buffer.concat([
   Buffer.from([0xff, 0xc3]),
   Buffer.from(' progress 50 %\r'),
 ]);
-
-it.concurrent(
-  'while an agent starts between the look for one and the taking of its place',
-  PATIENCE,
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    place.configure(sandbox);
-    const { jobId, tasks } = await sandbox.submit({ tasks: [{}] });
-    const watch = ['watch', jobId, '--task', tasks[0]?.taskId ?? ''];
-    expect(await place.agent(...watch)).toMatchObject({ code: 0 });
-    // A lock that lets others look, but not take it.
-    const lock = new Database(path.join(place.state, 'agent.lock'));
-    context.onTestFinished(() => void lock.close());
-    lock.exec('BEGIN IMMEDIATE');
-    expect(await place.agent(...watch)).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('the running agent'),
-    });
-    expect(await place.agent('unwatch', jobId, '--now')).toMatchObject({ code: 0, stderr: '' });
-    expect(await place.status()).toMatchObject({ jobs: [] });
-  },
-);
 
 it.concurrent('while the agent runs', PATIENCE, async (context) => {
   const place = Place.make(context);
@@ -148,64 +123,6 @@ it.concurrent('while no agent runs', PATIENCE, async (context) => {
   expect((await place.status()).jobs).toEqual([]);
   await place.mirrored(job, 'stdout');
 });
-
-it.concurrent('sync and unwatch of a configured job before an agent has run', PATIENCE, async (context) => {
-  const place = Place.make(context);
-  const sandbox = await place.startSandbox();
-  const [first, second] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
-  fs.writeFileSync(taskOf(first).files.stdout, HARD);
-  fs.writeFileSync(taskOf(second).files.stdout, HARD);
-  place.configure(sandbox, { watch: [orderOf(first), orderOf(second)] });
-  // Bytes of the file, not of the text that the service makes of them.
-  const checked = await place.agent('check', '--job', first.jobId);
-  expect(checked.stdout).toContain(`${taskOf(first).taskId} stdout at least ${HARD.length} B`);
-  expect(await place.agent('sync', first.jobId)).toMatchObject({ code: 0, stderr: '' });
-  await place.mirrored(first, 'stdout');
-  expect(await place.agent('unwatch', second.jobId)).toMatchObject({ code: 0, stderr: '' });
-  await place.mirrored(second, 'stdout');
-  expect((await place.status()).jobs).toMatchObject([{ jobId: first.jobId, source: 'config', state: 'watched' }]);
-  expect(await place.agent('sync', '4711')).toMatchObject({ code: 7 });
-});
-
-it.concurrent(
-  'commands at the same time: each is answered, and the last word about a job counts',
-  PATIENCE,
-  async (context) => {
-    const place = Place.make(context);
-    const sandbox = await place.startSandbox();
-    const [first, second] = [await sandbox.submit({ tasks: [{}] }), await sandbox.submit({ tasks: [{}] })];
-    place.configure(sandbox);
-    const agent = await place.run();
-    for (const { jobId, tasks } of [first, second]) {
-      const watched = await place.agent('watch', jobId, ...tasks.flatMap(({ taskId }) => ['--task', taskId]));
-      expect(watched).toMatchObject({ code: 0 });
-    }
-    // Passes that take their time, with other commands in the middle of them.
-    await sandbox.fault({ kind: 'delay', ms: 1_000, operation: 'ListChangedFilesForJob' });
-    const passes = [first, second].map(({ jobId }) => place.start(['sync', jobId]));
-    await until('the passes to begin', async () => ((await sandbox.faultsApplied())[0] ?? 0) >= 2);
-    const commands = [
-      place.start(['unwatch', first.jobId]),
-      place.start(['unwatch', second.jobId, '--now']),
-      place.start(['sync', first.jobId]),
-    ];
-    for (const command of [...passes, ...commands]) expect(await command.ended).toMatchObject({ code: 0, stderr: '' });
-    expect(await place.status()).toMatchObject({ agent: { running: true }, jobs: [] });
-    for (const { jobId } of [first, second]) {
-      expect((await place.agent('status', jobId)).stdout).toContain(`job ${jobId}: ended`);
-    }
-
-    // A job that has ended can still be asked for, one at a time, and stays ended.
-    await sandbox.clearFaults();
-    fs.writeFileSync(taskOf(second).files.stdout, 'later\n');
-    expect(await place.agent('sync', second.jobId)).toMatchObject({ code: 0 });
-    await place.mirrored(second, 'stdout');
-    const passesOver = ({ jobId }: JobDescription) =>
-      agent.log.filter(({ msg }) => msg.includes(`pass over job ${jobId}:`));
-    expect(passesOver(second)).toHaveLength(2);
-    expect((await place.status()).jobs).toEqual([]);
-  },
-);
 
 it.concurrent('watch --foreground follows right here until it is stopped', PATIENCE, async (context) => {
   const place = Place.make(context);

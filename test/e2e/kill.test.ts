@@ -1,6 +1,6 @@
 /**
  * The promise, on the real program: killed with SIGKILL at any moment, no byte of a mirror is lost, repeated or wrong.
- * JOBTAIL_KILLS says how many kills (4): half of them while files grow, half at steps of a new generation, each of these
+ * JOBTAIL_KILLS says how many kills (2): half of them while files grow, half at steps of a new generation, each of these
  * after one more in the midst of appending. JOBTAIL_SEED repeats a run as far as kills can be repeated.
  */
 import fs from 'node:fs';
@@ -16,7 +16,7 @@ import { Place, readIfThere } from '../support/e2e-place.ts';
 import { RewrittenFile } from '../support/e2e-rewritten.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
-const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? 4);
+const KILLS = Number(process.env['JOBTAIL_KILLS'] ?? 2);
 const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 /** More kills than these take another job, so that its files stay of a size. */
 const KILLS_A_JOB = 10;

@@ -1,12 +1,15 @@
 /** What each command says of failures, while the service quotes what it was shown: no secret. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { expect, it } from 'vitest';
 import { orderOf } from '../../support/e2e-job.ts';
 import { Place } from '../../support/e2e-place.ts';
 import type { SandboxService } from '../../support/e2e-sandbox.ts';
 import {
   expectNoSecret,
+  failingCalls,
   failingSignIns,
+  goThrough,
   MARK,
   PASSWORD,
   quotationsOf,
@@ -83,3 +86,53 @@ for (const secret of ['password', 'token'] as const) {
     expectNoSecret(found, [value]);
   });
 }
+
+it.concurrent('with a token that is shown with each call', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  await sandbox.setUser({ username: sandbox.username, token: TOKEN });
+  await sandbox.setHabits({ signInAnswer: 'header' });
+  fs.writeFileSync(sandbox.tokenFile, TOKEN);
+  const job = await sandbox.submit({ tasks: [{}] });
+  fs.writeFileSync(job.tasks[0]?.files.stdout ?? '', 'hello\n');
+  place.configure(sandbox, {
+    auth: { method: 'openid', passwordFile: undefined, tokenFile: sandbox.tokenFile },
+    watch: [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }],
+  });
+  const agent = await place.run();
+  await place.mirrored(job, 'stdout');
+  await goThrough(sandbox, agent, failingCalls(TOKEN));
+  await place.verified(job.jobId);
+  const before = traces(place, agent);
+  await agent.kill();
+  const found = new Map([...before, ...traces(place, agent)]);
+  expect(Buffer.concat([...found.values()]).toString('latin1')).toContain(MARK);
+  expectNoSecret(found, [TOKEN, sandbox.secrets.token, sandbox.secrets.controlToken]);
+});
+
+it.concurrent('with a transfer method that quotes them', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const sandbox = await place.startSandbox();
+  const job = await sandbox.submit({ tasks: [{}] });
+  fs.writeFileSync(path.join(path.dirname(job.tasks[0]?.files.stdout ?? ''), 'result.txt'), 'a result\n');
+  const watch = [{ job: job.jobId, tasks: job.tasks.map(({ taskId }) => taskId) }];
+  place.configure(sandbox, { watch, results: { transfer: 'direct' } });
+  await sandbox.setHabits({ reuseSession: true });
+  const code = await sandbox.sessionCode();
+  const key = `-----BEGIN OPENSSH PRIVATE KEY-----\n${'b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAAB'.repeat(4)}\n-----END`;
+  const method = (name: string) =>
+    `<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><GetFileTransferMethodResponse xmlns="http://sandbox.example.org/"><GetFileTransferMethodResult><serverHostname>host</serverHostname><sharedBasepath>/${MARK}/${name}</sharedBasepath><protocol>NetworkShare</protocol><credentials><username>u</username><privateKey>${key}</privateKey></credentials></GetFileTransferMethodResult></GetFileTransferMethodResponse></s:Body></s:Envelope>`;
+  const body = method(`${code.slice(1)} ${key.slice(40, 90)}`);
+  await sandbox.fault({ kind: 'body', operation: 'GetFileTransferMethod', body, contentType: 'text/xml' });
+  const agent = await place.run();
+  const isRefused = async () => JSON.stringify(await place.status(job.jobId)).includes('"fallback":"');
+  await until('the method to be of no use', isRefused);
+  expect((await place.agent('status', job.jobId)).stdout).toContain('by the service, not directly');
+  await agent.kill();
+  // The path has to be given back as it came, so the state has it, but never the key.
+  const found = traces(place, agent);
+  const shown = [...found].filter(([name]) => !path.basename(name).startsWith('agent.db'));
+  expect(Buffer.concat(shown.map(([, bytes]) => bytes)).toString('latin1')).toContain(MARK);
+  expectNoSecret(new Map(shown), [code, key.slice(36, -8)]);
+  expect([...found.values()].some((bytes) => bytes.includes(key.slice(100, 150)))).toBe(false);
+});
