@@ -17,7 +17,7 @@ import { ALONE, type Ownership } from '../ownership.ts';
 import type { Patterns } from '../patterns.ts';
 import type { Remote } from '../ports.ts';
 import { clearStaging, type DirectResults } from './download/by-direct.ts';
-import { type DownloadLimits, Downloads, Hangs } from './download/downloads.ts';
+import { type DownloadLimits, Downloads } from './download/downloads.ts';
 import { Ledger, Progress, Stamps } from './ledger.ts';
 import { ignoresCase, judgeOf, type Refusals } from './listing.ts';
 import { LiveLinks } from './place/live-links.ts';
@@ -111,8 +111,8 @@ export class Results {
     this.#calls = fileCalls(onNetwork);
     const reserve = new DiskReserve(mirrorDirectory, minFreeBytes);
     const throttle = new Throttle(bandwidthLimit, clock);
-    const hangs = new Hangs();
-    this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, silentMs, hangs, reserve, throttle };
+    const service = { isAnswering: true };
+    this.#limits = { maxFileBytes, bytesPerSecond: bandwidthLimit, parallel, silentMs, service, reserve, throttle };
   }
 
   /** Lists the results of a job, then fetches what is due. A file that fails by itself stops no other. */
@@ -123,7 +123,7 @@ export class Results {
     const directory = resultsDirectory(mirrorDirectory, jobId);
     await this.#clear(jobId, directory);
     const listed = await remote.listChangedFiles(jobId, signal);
-    this.#limits.hangs.answered();
+    this.#limits.service.isAnswering = true;
     await onListed?.(listed);
 
     if (listed.length > 0) await makeDirectories(calls, mirrorDirectory, directory);

@@ -23,10 +23,8 @@ export interface DirectOptions {
   readonly aboveBytes: number;
 }
 
-type OfOrder = 'files' | 'presentDirectory' | 'maxFileBytes' | 'bytesPerSecond' | 'onFiles' | 'onTooLarge' | 'signal';
-
 /** Files of one job that are to be brought; `presentDirectory` is its `results/`. */
-export interface DirectTurn extends Pick<DirectOrder<DueResult>, OfOrder> {
+export interface DirectTurn extends Omit<DirectOrder<DueResult>, 'method' | 'directory' | 'way' | 'onBytes' | 'onWay'> {
   readonly jobId: JobId;
   readonly remote: Remote;
   readonly reserve: Reserve;
@@ -151,10 +149,16 @@ export class DirectResults {
     const { leases, transfers, wanted } = this.#options;
     await reserve.require(0);
     const hasKeys = wanted === 'direct' || leases.inHand(jobId) !== undefined || leases.countKeys(jobId) < MAX_KEYS;
-    if (!hasKeys) throw noKeyLeft();
+    if (!hasKeys)
+      throw new JobtailError('not-found', `the agent has used ${MAX_KEYS} temporary keys of this job`, {
+        hint: 'many services lend six keys for a job; results.transfer: direct uses all that the service lends',
+      });
     const lease = await leases.take(jobId, remote, signal);
     const { protocol, serverHostname: host } = lease?.method ?? { protocol: null, serverHostname: null };
-    if (lease === null || protocol === null) throw noMethod(wanted);
+    if (lease === null || protocol === null)
+      throw new JobtailError('not-found', 'the service has no transfer method for this job', {
+        hint: wanted === 'auto' ? undefined : 'set results.transfer to auto if it never has one',
+      });
     const stop = new LinkedAbort(signal);
     const keepRoom = this.#roomKeeper(reserve, stop);
     let arrived = 0;
@@ -201,16 +205,4 @@ export class DirectResults {
 /** A failure as the status shows it. */
 export function reasonOf({ message, hint }: JobtailError): string {
   return hint === undefined ? message : `${message} (${hint})`;
-}
-
-function noKeyLeft(): JobtailError {
-  return new JobtailError('not-found', `the agent has used ${MAX_KEYS} temporary keys of this job`, {
-    hint: 'many services lend six keys for a job; results.transfer: direct uses all that the service lends',
-  });
-}
-
-function noMethod(wanted: DirectOptions['wanted']): JobtailError {
-  return new JobtailError('not-found', 'the service has no transfer method for this job', {
-    hint: wanted === 'auto' ? undefined : 'set results.transfer to auto if it never has one',
-  });
 }

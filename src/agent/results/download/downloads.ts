@@ -34,6 +34,12 @@ const MOST_IN_A_ROW = 3;
 /** A file on which the service hung is waited for so many times as long the next time. */
 const PATIENCE = 10;
 
+/** too-large: beyond `maxFileBytes`. for-direct: beyond `directAboveBytes`. no-room: the disk's reserve begins. */
+type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
+
+/** How often it is asked whether there is room on the disk. */
+const ROOM_BYTES = 16 * 1024 * 1024;
+
 /** How one file is fetched; one beyond `directAboveBytes` is handed back. */
 interface OneDownload {
   readonly directAboveBytes: number | null;
@@ -150,22 +156,16 @@ export class Downloads {
 
   /** Fetches one file by DownloadFileFromCluster, unless it is beyond `directAboveBytes`: whether it is. */
   async #fetchUnlessLarge(result: DueResult, how: OneDownload): Promise<boolean> {
-    const { jobId, remote, limits, placement, ledger, progress } = this.#options;
-    const { row, target } = result;
+    const { limits, placement, ledger } = this.#options;
+    const { row } = result;
     const { silentMs, signal } = how;
-    const { hangs } = limits;
+    const { service } = limits;
     let isSilent = true;
     try {
       if ((await placement.free([result])).length === 0) return false;
-      const downloaded = await downloadByService({
-        ...{ remote, jobId, limits, ...how },
-        name: row.name,
-        directory: path.dirname(target),
-        onBytes: (bytes) => {
-          isSilent = false;
-          hangs.answered();
-          progress.arrived(bytes, 'soap');
-        },
+      const downloaded = await this.#download(result, how, () => {
+        isSilent = false;
+        service.isAnswering = true;
       });
       this.#failuresInARow = 0;
       if (downloaded === 'for-direct') return true;
@@ -176,8 +176,9 @@ export class Downloads {
       const error = asJobtailError(thrown);
       if (signal.aborted) throw error;
       const hasHung = error.code === 'timeout' && isSilent;
-      if (hasHung && hangs.isAnswering) {
-        hangs.began();
+      // A silent file is the cause only if the service responded before it.
+      if (hasHung && service.isAnswering) {
+        service.isAnswering = false;
         ledger.hung(row, silentMs);
         return false;
       }
@@ -187,6 +188,42 @@ export class Downloads {
     }
     await ledger.keepUp();
     return false;
+  }
+
+  async #download({ row, target }: DueResult, how: OneDownload, onBytes: () => void): Promise<Downloaded> {
+    const { remote, jobId, limits, progress } = this.#options;
+    const { maxFileBytes, reserve, throttle } = limits;
+    const { directAboveBytes, silentMs, signal } = how;
+    if (!(await reserve.hasRoomFor(0))) return 'no-room';
+    let stopped: Exclude<Downloaded, Arrived> | undefined;
+    let bytes = 0;
+    const stop = (why: typeof stopped) => {
+      stopped = why;
+      throw new JobtailError('aborted', 'the download is not wanted');
+    };
+    const take = async (length: number) => {
+      const before = bytes;
+      bytes += length;
+      if (maxFileBytes !== null && bytes > maxFileBytes) stop('too-large');
+      if (directAboveBytes !== null && bytes > directAboveBytes) stop('for-direct');
+      const isTime = Math.floor(bytes / ROOM_BYTES) > Math.floor(before / ROOM_BYTES);
+      if (isTime && !(await reserve.hasRoomFor(ROOM_BYTES))) stop('no-room');
+    };
+    try {
+      return await receive(path.dirname(target), (write) => {
+        const sink = async (chunk: Buffer) => {
+          await take(chunk.length);
+          await write(chunk);
+          onBytes();
+          progress.arrived(chunk.length, 'soap');
+          await throttle.pay(chunk.length, signal);
+        };
+        return remote.downloadFile(jobId, row.name, sink, signal, silentMs);
+      });
+    } catch (error) {
+      if (stopped !== undefined) return stopped;
+      throw error;
+    }
   }
 
   #leaveOut({ row }: DueResult): void {
@@ -213,84 +250,6 @@ export interface DownloadLimits {
   readonly parallel: number;
   /** How long the service may take until the first byte of a file. */
   readonly silentMs: number;
-  readonly hangs: Hangs;
-}
-
-/** Whether the service responds. While it hangs on one file, it delays all calls of the same user. */
-export class Hangs {
-  #isAnswering = true;
-
-  /** A silent file is the cause only if the service responded before it. */
-  get isAnswering(): boolean {
-    return this.#isAnswering;
-  }
-
-  began(): void {
-    this.#isAnswering = false;
-  }
-
-  answered(): void {
-    this.#isAnswering = true;
-  }
-}
-
-export interface ServiceDownloadOptions {
-  readonly remote: Remote;
-  readonly jobId: JobId;
-  /** As listed. */
-  readonly name: string;
-  /** Where the temporary file goes. */
-  readonly directory: string;
-  readonly limits: DownloadLimits;
-  /** A larger file is left to a direct transfer. */
-  readonly directAboveBytes: number | null;
-  /** How long it may take until the first byte. */
-  readonly silentMs: number;
-  readonly onBytes: (bytes: number) => void;
-  readonly signal: AbortSignal;
-}
-
-/** too-large: beyond `maxFileBytes`. for-direct: beyond `directAboveBytes`. no-room: the disk's reserve begins. */
-export type Downloaded = Arrived | 'too-large' | 'for-direct' | 'no-room';
-
-/** How often it is asked whether there is room on the disk. */
-const ROOM_BYTES = 16 * 1024 * 1024;
-
-export async function downloadByService(options: ServiceDownloadOptions): Promise<Downloaded> {
-  const { remote, jobId, name, directory, directAboveBytes, limits, signal } = options;
-  const { maxFileBytes, reserve, throttle } = limits;
-  if (!(await reserve.hasRoomFor(0))) return 'no-room';
-  let stopped: Exclude<Downloaded, Arrived> | undefined;
-  let bytes = 0;
-  const stop = (why: typeof stopped) => {
-    stopped = why;
-    throw new JobtailError('aborted', 'the download is not wanted');
-  };
-  const take = async (chunk: Buffer) => {
-    const before = bytes;
-    bytes += chunk.length;
-    if (maxFileBytes !== null && bytes > maxFileBytes) stop('too-large');
-    if (directAboveBytes !== null && bytes > directAboveBytes) stop('for-direct');
-    const isTime = Math.floor(bytes / ROOM_BYTES) > Math.floor(before / ROOM_BYTES);
-    if (isTime && !(await reserve.hasRoomFor(ROOM_BYTES))) stop('no-room');
-  };
-  try {
-    return await receive(directory, (write) =>
-      remote.downloadFile(
-        jobId,
-        name,
-        async (chunk) => {
-          await take(chunk);
-          await write(chunk);
-          options.onBytes(chunk.length);
-          await throttle.pay(chunk.length, signal);
-        },
-        signal,
-        options.silentMs,
-      ),
-    );
-  } catch (error) {
-    if (stopped !== undefined) return stopped;
-    throw error;
-  }
+  /** Whether the service responds. While it hangs on one file, it delays all calls of the same user. */
+  readonly service: { isAnswering: boolean };
 }
