@@ -13,7 +13,8 @@ import { Scheduler } from './scheduler.ts';
 import { Failures, STATE } from './visits.ts';
 
 export interface AgentOptions
-  extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'isToldOfJobs' | 'onFollowed' | 'onOver'> {
+  extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'search' | 'onFollowed' | 'onOver'> {
+  readonly search: Omit<JobContext['search'], 'isToldOfJobs'>;
   /** Told how each look at it went. */
   readonly onJobLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
   /** Whether results are wanted of jobs that are followed without being named. */
@@ -62,7 +63,7 @@ export class Agent {
       jobService,
       scheduler,
       failures,
-      isToldOfJobs: options.jobService !== null,
+      search: { ...options.search, isToldOfJobs: options.jobService !== null },
       onFollowed: () => this.#jobLooks?.soon(),
       passes: new RequestedPasses({ ...options, jobService, store: poll.store, remote, pauseMs }),
       onOver: (job) => {

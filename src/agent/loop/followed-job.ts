@@ -6,7 +6,7 @@
 import { setMaxListeners } from 'node:events';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { phaseOf } from '../../job-information.ts';
+import { type JobInformation, phaseOf } from '../../job-information.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
 import { CallSlot, QueuedRemote } from '../calls.ts';
@@ -44,15 +44,6 @@ const QUIET_COMMIT_MS = 1_000;
 const LISTING_MS = 30_000;
 /** So many listings in a row that the service refuses, of a job that is over and has no live file left: it was deleted. */
 const MIN_REFUSED_LISTINGS = 2;
-
-/** What the service that tells of jobs says of this one. */
-interface Told {
-  /** In the words of the middleware. */
-  readonly jobState: string | null;
-  /** Whether it names the tasks, and how many of them are new. */
-  readonly namesTasks: boolean;
-  readonly found: number;
-}
 
 export class FollowedJob {
   readonly jobId: JobId;
@@ -110,13 +101,16 @@ export class FollowedJob {
     this.#tasks.due('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
   }
 
-  /** What the middleware says of it; undefined if it could not be asked, or says nothing. */
-  told(told: Told | undefined): void {
+  /** The middleware does not report the job, or is not available. */
+  unreported(): void {
+    if (this.isFollowed) this.#search.told(undefined);
+  }
+
+  /** Takes in what the middleware reports of the job; `newTasks` of its tasks were not known. */
+  reported({ state: jobState, tasks }: JobInformation, newTasks: number): void {
     if (!this.isFollowed) return;
-    this.#search.told(told?.namesTasks);
-    if (told === undefined) return;
+    this.#search.told(tasks.length > 0);
     const { jobId } = this;
-    const { jobState, found } = told;
     if (jobState !== this.#jobState) {
       const text = `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`;
       this.#context.log.info({ jobId, jobState }, text);
@@ -132,7 +126,7 @@ export class FollowedJob {
     const isNewlySubmitted = before === 'unsubmitted' && current !== before;
     if (isNewlyOver || isNewlySubmitted) this.#pace.quicken();
     if (isNewlySubmitted) this.#polls.retryFailed();
-    if (isNewlyOver || isNewlySubmitted || found > 0) this.#tasks.due('poll', 0);
+    if (isNewlyOver || isNewlySubmitted || newTasks > 0) this.#tasks.due('poll', 0);
   }
 
   /** One pass that runs, or that failed and waits for its time, is enough, unless a command asked since it began. */

@@ -169,18 +169,18 @@ export class JobLooks implements Scheduled {
       } catch (thrown) {
         const { policy, code } = asJobtailError(thrown);
         if (!policy.isRefusal && code !== 'session-lost') throw thrown;
-        job.told(undefined);
+        job.unreported();
       }
     }
   }
 
-  /** Tells a followed job what is told of it; the tasks that are new are kept at once, the rest at the end of the look. */
+  /** Passes a report on to the followed job. New tasks are saved at once, the rest at the end of the look. */
   async #tell(job: FollowedJob, information: JobInformation): Promise<void> {
-    const { id: jobId, state: jobState, tasks } = information;
+    const { id: jobId, tasks } = information;
     this.#writes.push(() => this.#keep(information));
     const ids = tasks.map(({ id }) => id);
     const found = await keepTold(jobId, ids, this.#options);
-    job.told({ jobState, namesTasks: ids.length > 0, found });
+    job.reported(information, found);
   }
 
   /** Within a transaction. What was told before is written again now and then. */
@@ -205,7 +205,7 @@ export class JobLooks implements Scheduled {
     if (trouble !== null) this.#failing = { error, trouble };
     failures.failed(error.code === 'store' ? STATE : SCOPE, error);
     if (this.#backOff.failures < LASTING_FAILURES) return;
-    for (const job of followed()) job.told(undefined);
+    for (const job of followed()) job.unreported();
   }
 
   /** Oftener while a job may change its state, or new ones are waited for. */

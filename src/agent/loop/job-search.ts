@@ -11,9 +11,8 @@ export interface JobSearchContext {
   readonly poll: PollContext;
   readonly calls: Calls;
   readonly remote: Remote;
-  readonly search: Omit<TaskSearchOptions, 'isToldOfJobs'>;
-  /** There is a service that tells of jobs: it is asked for tasks first. */
-  readonly isToldOfJobs: boolean;
+  /** Where a service reports jobs, it is asked for tasks first. */
+  readonly search: TaskSearchOptions;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
 }
@@ -27,12 +26,11 @@ export class JobSearch {
   #isNeeded: boolean;
 
   constructor(jobId: JobId, tasks: DueTasks, context: JobSearchContext) {
-    const { search, isToldOfJobs } = context;
     this.#jobId = jobId;
     this.#tasks = tasks;
     this.#context = context;
-    this.#search = new TaskSearch(jobId, { ...search, isToldOfJobs });
-    this.#isNeeded = !isToldOfJobs;
+    this.#search = new TaskSearch(jobId, context.search);
+    this.#isNeeded = !context.search.isToldOfJobs;
   }
 
   /** A look is due after `delayMs`, if tasks are to be found, and nobody tells them. */
