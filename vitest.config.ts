@@ -33,6 +33,9 @@ function testFilesWith(text: string): string[] {
 /** Minutes of processes that wait for one another, and sweeps: only where they are asked for (`npm run test:long`). */
 const LONG = process.env['JOBTAIL_LONG'] === '1' ? [] : ['test/**/long/**'];
 
+/** Minutes of processes: any change in a folder that their support imports would run all of them in `npm run test:near`. */
+const FAR = process.env['JOBTAIL_NEAR'] === '1' ? ['test/e2e/**', 'test/view/page/browser/**'] : [];
+
 /** Where npm left pg-boss out, for the Node.js is too old for it, the one of `npm run setup:fleet` does for its tests. */
 const OF_FLEET = path.join(FLEET_PLACE, 'node_modules', 'pg-boss');
 
@@ -75,7 +78,7 @@ export default defineConfig({
       // A process of its own for each file would load the same modules a hundred times.
       {
         extends: true,
-        test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: [...ALONE, ...LONG], isolate: false },
+        test: { name: 'tests', include: ['test/**/*.test.ts'], exclude: [...ALONE, ...LONG, ...FAR], isolate: false },
       },
       { extends: true, test: { name: 'alone', include: ALONE, exclude: LONG } },
     ],
