@@ -1,7 +1,7 @@
 /** `agent sandbox` on the built program: what it prints is a configuration, and it ends with the processes of its jobs. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import { parse } from 'yaml';
 import { Place, readIfThere } from '../support/e2e-place.ts';
 import { Program } from '../support/e2e-program.ts';
@@ -46,13 +46,20 @@ it('names the releases when it is to be one that is not known', PATIENCE, async 
   expect(await program.ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/"7\.1"(?:.|\n)*2\.0, 2\.1/) });
 });
 
-it('is followed by what it prints, and ends with its jobs', PATIENCE, async (context) => {
-  const place = Place.make(context);
+const JOB = /^# Job \d+ is running: agent (watch .*)$/m;
+
+/** `agent sandbox --job`, once its job was started. */
+async function startWithJob(place: Place, { onTestFinished }: TestContext) {
   const directory = path.join(place.directory, 'cluster');
   const program = new Program(['sandbox', '--directory', directory, '--job'], { cwd: place.directory });
-  context.onTestFinished(async () => void (await program.kill()));
-  const order = /^# Job \d+ is running: agent (watch .*)$/m;
-  const [, watch = ''] = await until('its job', () => order.exec(program.stdout) ?? undefined);
+  onTestFinished(async () => void (await program.kill()));
+  const [, watch = ''] = await until('its job', () => JOB.exec(program.stdout) ?? undefined);
+  return { directory, program, watch };
+}
+
+it('is followed by what it prints', PATIENCE, async (context) => {
+  const place = Place.make(context);
+  const { directory, program, watch } = await startWithJob(place, context);
   for (const name of ['password', 'token', 'control-token'])
     expect(fs.statSync(path.join(directory, 'secrets', name)).mode & 0o777).toBe(0o600);
 
@@ -64,7 +71,11 @@ it('is followed by what it prints, and ends with its jobs', PATIENCE, async (con
   const mirrors = watched.stdout.trim().split('\n');
   expect(mirrors, 'four of each of two tasks, which nobody named').toHaveLength(8);
   await until('a mirror to grow', () => mirrors.some((mirror) => (readIfThere(mirror)?.length ?? 0) > 0));
+});
 
+// The job takes 15 seconds: on a busy machine it would be over before an agent has started.
+it('ends with its jobs', PATIENCE, async (context) => {
+  const { directory, program } = await startWithJob(Place.make(context), context);
   const ofJobs = () =>
     fs
       .readdirSync('/proc')
