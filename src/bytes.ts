@@ -1,7 +1,6 @@
 /**
- * The bytes of a chunk: what can be said of them without knowing where they came from. The service hands out text; a
- * byte it could not decode stands there as U+FFFD (docs/servers.md 1.2), so a chunk is certain only where there is
- * none.
+ * Functions on bytes and UTF-8 without further context. The server sends text, with U+FFFD for bytes that it could not
+ * decode (docs/servers.md 1.2), so a chunk is certain only where it has none.
  */
 
 export const REPLACEMENT_CHARACTER = '\ufffd';
@@ -28,7 +27,7 @@ export function characterStart(bytes: Buffer, index: number): number {
   return index;
 }
 
-/** The first index that is not within a UTF-8 character of which the first bytes are missing. */
+/** The first index that is not inside a UTF-8 character whose first bytes are missing. */
 export function firstCharacter(bytes: Buffer): number {
   let at = 0;
   while (at < Math.min(3, bytes.length - 1) && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++;
@@ -42,7 +41,7 @@ export function widthOfLead(byte: number): number {
   return byte >= 0xc2 ? 2 : 1;
 }
 
-/** Where `bytes` from `start` on can be cut: before a UTF-8 character of which only the first bytes have arrived. */
+/** Where `bytes` from `start` on can be cut: before a UTF-8 character that is incomplete. */
 export function endOfWholeUtf8(bytes: Buffer, start: number): number {
   const last = characterStart(bytes, bytes.length - 1);
   const isCut = last >= start && last + widthOfLead(bytes[last] ?? 0) > bytes.length;

@@ -1,6 +1,6 @@
 /**
- * Every way the agent fails, in one table, with all that is decided by the kind of a failure: the work throws, and
- * whoever waits, tries again, goes on without a file or ends a command asks the table.
+ * All error codes of the agent in one table, with the policy of each. The work throws; the caller that retries, skips a
+ * file or ends a command reads the policy.
  */
 
 /** How a failure is to be answered. */
@@ -13,7 +13,7 @@ export interface ErrorPolicy {
   readonly isOfService: boolean;
   /** What keeps all jobs from being followed, in words that go on "the service ..."; null if it does not. */
   readonly standing: string | null;
-  /** It is over by itself, without anybody who mends something. */
+  /** It clears by itself, without an operator. */
   readonly passes: boolean;
   /** Signing in anew and repeating the call once may succeed. */
   readonly signIn: boolean;
@@ -21,11 +21,11 @@ export interface ErrorPolicy {
   readonly secretMends: boolean;
   /** It may be the fault of one of several files that a call wanted, or of their number. */
   readonly isDivisible: boolean;
-  /** It is known that the service did nothing of what it was asked for. */
+  /** The service is known to have done nothing for the request. */
   readonly nothingDone: boolean;
   /** Met at one file, it ends the poll of the job: it is none of the file. */
   readonly endsPoll: boolean;
-  /** The service said no to this one thing, and says so again if it is asked again; to another it may say yes. */
+  /** The service refused this one request, and will refuse it again; others may succeed. */
   readonly isRefusal: boolean;
   /** Of a result file: whether the next file may go well; `perhaps`, unless several in a row meet it. */
   readonly ofOneFile: 'yes' | 'perhaps' | 'no';
@@ -46,7 +46,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** What holds of a code unless its row says otherwise. */
+/** The policy of a code unless its row overrides it. */
 const USUAL: ErrorPolicy = {
   exitCode: EXIT.failed,
   isAlarm: false,
@@ -68,11 +68,11 @@ const policy = (exitCode: number, unusual: Partial<ErrorPolicy> = {}): ErrorPoli
   ...unusual,
 });
 
-/** The service as a whole, for everybody: `standing` says how. */
+/** The service as a whole fails, for all jobs: `standing` describes it. */
 const service = (standing: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
   policy(EXIT.service, { isOfService: true, standing, ...unusual });
 
-/** A sign-in that somebody has to mend. */
+/** A sign-in that the operator must correct. */
 const signIn = (standing: string): ErrorPolicy =>
   service(standing, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
 
@@ -82,7 +82,7 @@ const answer = (unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
 
 const SOMETHING_ELSE = 'answers with something else';
 
-/** The closed set of error codes and what each asks for. */
+/** The closed set of error codes, and the policy of each. */
 export const ERROR_POLICIES = {
   // The person
   usage: policy(EXIT.usage, { ofOneFile: 'yes' }),
@@ -136,7 +136,7 @@ export interface JobtailErrorOptions {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** A failure with a code of the table. The message says what happened, to what; the hint says what to do. */
+/** A failure with a code of the table. The message names what happened, and to what; the hint is an instruction. */
 export class JobtailError extends Error {
   override readonly name = 'JobtailError';
   readonly code: ErrorCode;
@@ -191,7 +191,7 @@ function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
       });
     case 'EACCES':
     case 'EPERM':
-      return new JobtailError('permission', `no right to use ${where} (${said})`, {
+      return new JobtailError('permission', `permission denied for ${where} (${said})`, {
         cause: error,
         hint: `give the user of the agent the right to write ${where}`,
       });

@@ -1,10 +1,10 @@
 /**
- * What the middleware tells of a job (docs/interface.md 10): its *job state*, times and tasks. The state that the agent
- * itself gives a job (watched, settled, ...) is another thing.
+ * What the middleware reports about a job (docs/interface.md 10): its *job state*, times and tasks. The state of a job
+ * in the agent (watched, settled, ...) is another one.
  */
 import type { JobId, TaskId } from './job.ts';
 
-/** What a job state means for whoever follows the job: more will come, or nothing more but what is flushed late. */
+/** The phase of a job by its job state: more bytes will come, or only bytes that are flushed late. */
 export type JobPhase = 'active' | 'over';
 
 /** The words that are known (docs/servers.md 10.3). One that waits for a service account is not over. */
@@ -30,14 +30,14 @@ export function phaseOf(jobState: string | null): JobPhase | undefined {
   return jobState === null ? undefined : PHASES.get(jobState);
 }
 
-/** A time as it was told. */
+/** A time, as reported. */
 export interface JobTime {
   readonly text: string;
   /** Milliseconds since 1970; null if it has no time zone: it is never guessed. */
   readonly ms: number | null;
 }
 
-/** One task of a job. Texts are as they were told: whoever shows them makes them printable. */
+/** One task of a job. Texts are as reported: displays escape them. */
 export interface TaskInformation {
   readonly id: TaskId;
   readonly name: string | null;

@@ -1,17 +1,20 @@
 /**
- * The one place where text from outside (faults, error pages, what programs say) is made fit for a message: on one line,
+ * The only place that prepares text from outside (faults, error pages, output of programs) for a message: one line,
  * short, without secrets.
  *
- * Of a secret, no more than half is shown, and never eight characters in a row: a session code of 40 characters leaves 33
- * to be guessed then, and shorter runs are in ordinary words, too. It is found however it is written: cut into pieces, in
- * the other case, with escapes of JSON, XML, URLs and programming languages in any mixture and one inside of the other, in
- * hexadecimal or base64 with other text around it, and with white space or signs between its letters and digits.
+ * Of a secret, no more than half is shown, and never eight characters in a row: a session code of 40 characters leaves
+ * 33 to be guessed then, and shorter runs are in ordinary words, too. It is found however it is written: cut into
+ * pieces, in the other case, with escapes of JSON, XML, URLs and programming languages in any mixture and one inside of
+ * the other, in hexadecimal or base64 with other text around it, and with white space or signs between its letters and
+ * digits.
  */
 import { JobtailError } from './errors.ts';
 import { printable } from './printable.ts';
 import { asWritten, type Reading, withoutEscapes } from './unescape.ts';
 
-/** What a secret is for. Of each kind the latest ones are remembered: a server may quote the session before this one. */
+/**
+ * What a secret is for. Of each kind the latest ones are remembered: a server may quote the session before this one.
+ */
 export type SecretKind = 'sign-in' | 'session' | 'transfer-key';
 const KEPT = 8;
 
@@ -24,7 +27,9 @@ const LONGEST_RUN = 8;
 /** Of short secrets. Runs of fewer characters are in every sentence. */
 const SHORTEST_RUN = 4;
 
-/** Whose words a text is: those of the program itself hold pieces of a short secret by chance ("FirecREST": "secret"). */
+/**
+ * Whose words a text is: those of the program itself hold pieces of a short secret by chance ("FirecREST": "secret").
+ */
 type Author = 'outside' | 'program';
 const SHORTEST_RUN_OF: Readonly<Record<Author, number>> = { outside: SHORTEST_RUN, program: LONGEST_RUN };
 
@@ -66,7 +71,10 @@ export class Secrets {
     return this.hide(text).replaceAll(LIKE_SECRETS, HIDDEN);
   }
 
-  /** A message of the program, whose quotes went through `hide` or `safeText`, without any secret of 8 characters or more. */
+  /**
+   * A message of the program, whose quotes went through `hide` or `safeText`, without any secret of 8 characters or
+   * more.
+   */
   hideInMessage(message: string): string {
     return this.#hide(message, 'program');
   }
@@ -92,7 +100,7 @@ export class Secrets {
     return shown;
   }
 
-  /** The words of somebody else on one line, short and printable, with nothing in them that is or looks like a secret. */
+  /** Text of another program or host on one line, short and printable, without secrets. */
   safeText(text: string, mostCharacters = DEFAULT_MOST_CHARACTERS): string {
     const line = this.hideAll(text.slice(0, MAX_EXAMINED)).trim().replaceAll(/\s+/g, ' ');
     // Once more: what blanks held apart may stand together now.

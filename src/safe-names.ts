@@ -22,7 +22,7 @@ const MOST_BYTES_A_PATH = 3_000;
 const MOST_PARTS = 100;
 /** A newline or a tab in a name is legal and is kept; what moves a terminal's cursor is not. */
 const CONTROL_CHARACTER = /(?![\n\t])\p{Cc}/u;
-/** No SOAP request could ask for it. */
+/** No SOAP request can contain it. */
 const NOT_OF_XML = /[\uFFFE\uFFFF]/;
 
 export type ResultPath = { readonly parts: readonly string[] } | { readonly refused: string };

@@ -1,10 +1,10 @@
 /**
- * Which directories of this machine may be a root of shares (`results.shareRoots`): the service names the files below
- * one, so it must not hold what the service is not to know. Paths are absolute and normalized; the same is asked of them
- * as they are written, and of what they lead to once links are followed.
+ * Directories that may be a root of shares (`results.shareRoots`): the server names files below a root, so it must not
+ * contain private files. Paths are absolute and normalized; both a path as written, and its target after following
+ * links, are checked.
  */
 
-/** What tells of the machine, not of a cluster. */
+/** Directories of the machine, not of a cluster. */
 const OF_THE_MACHINE = ['/boot', '/dev', '/etc', '/proc', '/sys'];
 
 /** Whether `file` is `directory`, or lies in it. */

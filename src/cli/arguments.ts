@@ -1,4 +1,4 @@
-/** Arguments of the command line as values; what is none is said in one sentence. */
+/** Parses arguments of the command line; an invalid one is reported in one sentence. */
 import { InvalidArgumentError } from 'commander';
 import { JobtailError } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseLong, parseTaskId } from '../job.ts';
@@ -53,7 +53,7 @@ export const sinceArgument = argument(
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A moment as people say it (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. A bare number is seconds ago. */
+/** A time (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. A bare number is seconds ago. */
 export function parseSince(text: string, now: number): number | undefined {
   const [, number, unit = 's'] = /^(\d+(?:\.\d+)?)(s|m|h|d)?$/.exec(text) ?? [];
   if (number !== undefined) return now - Number(number) * (UNITS_MS[unit] ?? 0);
@@ -83,7 +83,7 @@ export function jobUnlessMine(
   { mine = false, include = [], exclude = [], maxAge, mostJobs }: OneOrMine,
 ): JobId | undefined {
   const refuse = (message: string) =>
-    new JobtailError('usage', message, { hint: 'name a job, or say --mine for all jobs of the user' });
+    new JobtailError('usage', message, { hint: 'name a job, or use --mine for all jobs of the user' });
   if (mine && jobId !== undefined) throw refuse(`--mine is for all jobs, not for job ${jobId} alone`);
   if (!mine && jobId === undefined) throw refuse('the id of a job is missing');
   const ofMine = { include: include[0], exclude: exclude[0], 'max-age': maxAge, 'most-jobs': mostJobs };

@@ -61,14 +61,16 @@ function ownerOf(directory: string): Owner {
   const [other] = users;
   if (other === undefined) return owner;
   throw new JobtailError('permission', `${directory} belongs to the user ${owner.uid}, by way of the user ${other}`, {
-    hint: `say the command as the user of the agent, or have ${directory} and what is above it belong to one user`,
+    hint: `run the command as the user of the agent, or make one user the owner of ${directory} and its parents`,
   });
 }
 
 /** As many as Linux follows. */
 const MOST_LINKS = 40;
 
-/** Goes down to a directory; takes down who made the links and, unless root owns it itself, the directories above it. */
+/**
+ * Goes down to a directory; takes down who made the links and, unless root owns it itself, the directories above it.
+ */
 function walk(directory: string, users: Set<number>, links: number): Owner {
   const above = new Set<number>();
   let owner: Owner = { uid: 0, gid: 0 };
@@ -84,7 +86,7 @@ function walk(directory: string, users: Set<number>, links: number): Owner {
       break;
     }
     above.add(stat.uid);
-    // Nobody gets the group of root with it.
+    // No other group gets access with it.
     owner = { uid: stat.uid, gid: stat.gid === 0 ? stat.uid : stat.gid };
     const next = parts[index];
     if (next === undefined) break;
@@ -117,7 +119,7 @@ function setprivArguments({ uid, gid }: Owner): string[] {
 /** Runs the command line as the other user, and ends as it ends. */
 async function runAgain(line: readonly string[]): Promise<never> {
   const child = spawn('setpriv', line, { stdio: 'inherit' });
-  // A terminal tells the child of Ctrl-C itself.
+  // A terminal sends Ctrl-C to the child, too.
   process.on('SIGINT', () => {});
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void child.kill(signal));
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];

@@ -11,15 +11,15 @@ import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { commandLog, untilStopped } from './process.ts';
 
-/** Without an address, nobody tells which jobs there are. @throws JobtailError config */
+/** Requires the address of a job service: without one, jobs cannot be listed. @throws JobtailError config */
 export function requireJobsUrl({ service, file }: Config): void {
   if (tellsOfJobs(service)) return;
-  throw new JobtailError('config', `service.jobsUrl is not set in ${file}: nobody tells which jobs there are`, {
+  throw new JobtailError('config', `service.jobsUrl is not set in ${file}: the agent cannot list jobs`, {
     hint: 'set it to the address of JobManagementWs (agent check looks for it beside service.fileTransferUrl)',
   });
 }
 
-/** What is told of all jobs of the user. @throws JobtailError */
+/** The jobs of the user, as the job service reports them. @throws JobtailError */
 export async function listJobs(config: Config): Promise<readonly JobInformation[]> {
   requireJobsUrl(config);
   const { jobService, close } = await connect(config, commandLog());
@@ -82,7 +82,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
   log.warn({ jobId, hint }, `no task of job ${jobId} is found, so there are no live files to be copied`);
 }
 
-/** None where nobody tells of them, or who does cannot be asked now: they are searched for then. */
+/** None without a job service, or if it cannot be reached now: the agent probes for the tasks then. */
 async function toldTasks(jobId: JobId, { jobService, log, signal }: FindTasksOptions) {
   try {
     const job = await jobService?.getJob(jobId, signal);
@@ -90,7 +90,7 @@ async function toldTasks(jobId: JobId, { jobService, log, signal }: FindTasksOpt
   } catch (thrown) {
     const { code, message, hint } = asJobtailError(thrown);
     if (code === 'aborted') throw thrown;
-    log.warn({ jobId, code, hint }, `nobody tells of job ${jobId}: ${message}`);
+    log.warn({ jobId, code, hint }, `job ${jobId} is not reported: ${message}`);
     return [];
   }
 }

@@ -34,7 +34,7 @@ export function versionOfProgram(): string {
   return (JSON.parse(fs.readFileSync(packageFile('package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Ends without a word when nobody reads the output any more (`agent tail 501 | head`). */
+/** Exits silently when the reader of the output is gone (`agent tail 501 | head`). */
 export function endWhenUnread(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -44,7 +44,7 @@ export function endWhenUnread(): void {
 
 /** Prints what happened and what to do about it, for the person at the terminal; the exit code of the process. */
 export function reportError(thrown: unknown): number {
-  // Commander has already said what is wrong with the arguments.
+  // Commander has printed its own error.
   if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? EXIT.ok : EXIT.usage;
   const error = asJobtailError(thrown);
   if (error.code === 'aborted') return EXIT.interrupted;

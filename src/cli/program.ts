@@ -1,6 +1,6 @@
 /**
  * The command line: names, arguments and help of the commands. What they do is in commands/, and is loaded when it is
- * wanted: help, completion and a look at the status need little of the program.
+ * needed: help, completion and the status need little of the program.
  */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
@@ -29,7 +29,7 @@ export function programOf(): Command {
     .description('Keeps byte-exact local mirrors of the live files of cluster jobs, and syncs their results.')
     .version(versionOfProgram())
     .addHelpText('after', exitCodesHelp())
-    .showHelpAfterError('(agent --help, or agent COMMAND --help, says more)')
+    .showHelpAfterError('(for help: agent --help, agent COMMAND --help)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'agent: ')) })
     .exitOverride();
   // The demo puts away what it made; everything else may just end.
@@ -56,7 +56,7 @@ function addFollowing(program: Command): void {
     .addOption(taskOption('a task of the job whose live files are followed (repeatable)', 'all, which are found'))
     .addOption(fileOption())
     .option('--no-results', 'leave the result files of the job alone')
-    .option('--no-wait', 'without waiting up to ten seconds for the first look at its tasks')
+    .option('--no-wait', 'do not wait up to ten seconds for the first poll of its tasks')
     .option('--foreground', 'follow it right here, while no agent runs, and show its lines')
     .addOption(mineOption('every job of the user, as it is submitted, until it is settled'))
     .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with such a name (repeatable)', 'all'))
@@ -98,7 +98,7 @@ function addFollowing(program: Command): void {
 }
 
 function addLooking(program: Command): void {
-  command(program, 'jobs', 'the jobs of the user as the middleware tells them, and which of them are followed')
+  command(program, 'jobs', 'list the jobs of the user in the middleware, and which of them are followed')
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))
     .action(async (options) => (await loaded(import('./commands/jobs.ts'))).jobs(options));
@@ -163,7 +163,7 @@ function addSetup(program: Command): void {
 
   program
     .command('init')
-    .description('ask the few things the agent has to know, write config.yaml, and try it')
+    .description('ask for what the agent needs, write config.yaml, and try it')
     .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
     .option('--url <url>', 'address of the middleware, or of its file-transfer service')
     .addOption(
@@ -227,7 +227,7 @@ function addTryOut(program: Command): void {
     .option('--directory <dir>', 'where its jobs live', './sandbox')
     .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
     .option('--job', 'submit the job of the demo at once')
-    .option('--no-jobs', 'without the service that tells of jobs, as on servers that have none')
+    .option('--no-jobs', 'without the job service, as on servers that have none')
     .addOption(protocolOption('what the configuration speaks that is printed'))
     .option('--release <version>', 'the release of REST that it is', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
@@ -236,7 +236,7 @@ function addTryOut(program: Command): void {
   program
     .command('demo')
     .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
-    .option('--fleet', 'three agents on a PostgreSQL, of which one is killed and one stopped')
+    .option('--fleet', 'three agents on a PostgreSQL; one is killed, one stopped')
     .option('--seconds <number>', 'how long the job writes (15), or the jobs of a fleet (25)', secondsArgument)
     .option('--all', 'a row for every file in the table, however many there are')
     .addOption(protocolOption('what the agent speaks with the sandbox'))

@@ -1,4 +1,6 @@
-/** The section `auth`: how to sign in, where the secret of the method is read from, and the pattern of a lost session. */
+/**
+ * The section `auth`: how to sign in, where the secret of the method is read from, and the pattern of a lost session.
+ */
 import vm from 'node:vm';
 import type * as z from 'zod';
 import {
@@ -18,7 +20,7 @@ import { command, duration, EVEN_IF_OTHERS_FAIL, id, oneOf, path, section, text 
 const METHODS = [...AUTH_METHODS, API_KEY] as const;
 const SOURCES = ['File', 'Command', 'Credential'] as const;
 
-/** The keys that say where a secret is: `passwordFile` and so on. */
+/** The keys for files with a secret: `passwordFile` and so on. */
 const keysOf = (name: SecretName) => SOURCES.map((source) => `${name}${source}` as const);
 const SECRET_KEYS = SECRET_NAMES.flatMap(keysOf);
 

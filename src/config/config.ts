@@ -30,12 +30,12 @@ export function addressesOf(service: Service): string[] {
   return urls.filter((url) => url !== null);
 }
 
-/** The address that the habits of a service are kept by. */
+/** The address under which the capabilities of a service are stored. */
 export function serviceAddress(service: Service): string {
   return service.protocol === 'soap' ? service.fileTransferUrl : `${service.baseUrl}${service.path}`;
 }
 
-/** Whether there is a service that tells of jobs: over REST it is part of the others. */
+/** Whether there is a job service: with REST it is part of the same service. */
 export function tellsOfJobs(service: Service): boolean {
   return service.protocol === 'rest' || service.jobsUrl !== null;
 }
@@ -51,7 +51,7 @@ export function plainOrigins({ service }: Pick<Config, 'service'>): string[] {
 export const plainText = (origin: string) => `${origin} is not encrypted: passwords and session codes travel readably`;
 export const PLAIN_HINT = 'use https:// if the service has it';
 
-/** Says it where the agent follows jobs. */
+/** Logs it where the agent follows jobs. */
 export function warnOfPlainHttp(
   config: Pick<Config, 'service'>,
   log: { warn(fields: object, text: string): void },

@@ -59,7 +59,7 @@ export function configSchema(directory: string) {
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
     /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
-    /** Null: this agent shares its jobs with nobody. */
+    /** Null: this agent is in no fleet. */
     fleet: fleetSection(directory).nullable().prefault(null),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
     metrics: orEmpty(section({ listen: hostAndPort().nullable().prefault(null) })),
@@ -85,7 +85,7 @@ export function configSchema(directory: string) {
       }
     }, EVEN_IF_OTHERS_FAIL)
     .superRefine((config, context) => {
-      // What is missing is told first.
+      // Missing keys are reported first.
       if (context.issues.length > 0) return;
       const guarded = guardedPathsOf(config);
       for (const [there, root] of Object.entries(config.results.shareRoots)) {
@@ -176,7 +176,7 @@ function watchMineSection() {
     /** Of the names of jobs. */
     include: globs().min(1, { error: 'at least one pattern (watchMine: false follows none)' }).prefault(['**']),
     exclude: globs().prefault([]),
-    /** Jobs that ended before the agent was told to follow all, and are older, are left alone. */
+    /** Jobs that ended earlier than this before the rule was set are not followed. */
     maxAgeDays: duration('days', MAX_AGE_DAYS).prefault(1),
     /** Followed at a time because of this rule. */
     mostJobs: wholeNumber(1, 100_000).prefault(200),
@@ -240,7 +240,7 @@ const LONGEST_HEARTBEAT_SECONDS = 600;
 /** pg-boss's schema beside it bears a longer name, and PostgreSQL cuts names of more than 63 bytes. */
 const LONGEST_SCHEMA = 40;
 
-/** The section for a configuration file in `directory`; null: this agent shares its jobs with nobody. */
+/** The section for a configuration file in `directory`; null: this agent is in no fleet. */
 export function fleetSection(directory: string) {
   const credential = text('the name of a systemd credential', (found) => !/^\.{1,2}$|\//.test(found));
   return section({

@@ -1,6 +1,6 @@
 /**
- * The kinds of values a configuration can hold. Each says in words what it expects; the message of a zod issue is
- * always that expectation, and src/config/load.ts makes the sentence of it.
+ * The types of values in a configuration. Each describes what it expects; that is the message of a zod issue, and
+ * src/config/load.ts builds the sentence.
  */
 import { isAbsolute, resolve } from 'node:path';
 import iconv from 'iconv-lite';
@@ -44,7 +44,10 @@ type InMs<Values> = {
     : Key]: Values[Key];
 };
 
-/** For rules between the keys of a section: they are checked even if other keys are wrong, to tell all in one go. */
+/**
+ * For rules between the keys of a section: checked even if other keys are wrong, so that all errors are reported at
+ * once.
+ */
 export const EVEN_IF_OTHERS_FAIL = {
   when: ({ value: found }: { readonly value: unknown }) => typeof found === 'object' && found !== null,
 };
@@ -158,7 +161,7 @@ export function httpUrl(expected = 'an address that starts with http:// or https
   });
 }
 
-/** `host:port`, an IPv6 host in brackets. Port 0 asks for any free one. */
+/** `host:port`, an IPv6 host in brackets. Port 0 means any free port. */
 export function hostAndPort() {
   return value('an address and a port such as 127.0.0.1:9464', hostAndPortIn);
 }

@@ -1,4 +1,4 @@
-/** Reads YAML text into plain values and knows where each of them stands. */
+/** Reads YAML text into plain values, with the position of each. */
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLError } from 'yaml';
 
 export interface Position {

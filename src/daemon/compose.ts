@@ -1,4 +1,4 @@
-/** The composition root: puts the parts of the heart together for one configuration. */
+/** The composition root: connects the parts of the engine for one configuration. */
 import { type CallBudget, Calls, QueuedJobService, QueuedRemote } from '../agent/calls.ts';
 import { LONG_BACKLOG_BYTES } from '../agent/live/append/append.ts';
 import { RawBytes } from '../agent/live/append/raw-bytes.ts';
@@ -27,7 +27,7 @@ import { readBootId } from '../system/directories.ts';
 import { type Observer, spillPlace } from './connection.ts';
 import type { Transfers } from './transfers.ts';
 
-/** Results of a job that are on their way at a time: while one is written, the next one is asked for. */
+/** Results of a job that are downloaded at a time: while one is written, the next one is requested. */
 const RESULTS_AT_A_TIME = 8;
 /** A file on which the service hung, and with it all calls, is requested again after no job grew for so long. */
 const QUIET_MS = 10 * 60_000;
@@ -41,7 +41,7 @@ function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
   return `${count} results of job ${jobId} are refused (agent status ${jobId}), among them ${named.join('; ')}`;
 }
 
-/** The heart, put together. */
+/** The composed engine. */
 export interface Engine {
   readonly agent: Agent;
   /** Calls that wait for their turn. */
@@ -56,7 +56,7 @@ export interface EngineOptions {
   readonly store: Store;
   readonly transfers: Transfers;
   readonly remote: Remote;
-  /** The service that tells of jobs, if there is one. */
+  /** The job service, if there is one. */
   readonly jobService?: JobService | null;
   readonly log: Log;
   /** Follow this job alone, whatever else is watched. */

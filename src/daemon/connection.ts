@@ -29,7 +29,7 @@ const TOTAL_TIMEOUTS = 3;
 /** A longer text waits in a temporary file. */
 const TEXT_IN_MEMORY_BYTES = 1024 * 1024;
 
-/** Told what happens, for the metrics. */
+/** Receives events for the metrics. */
 export interface Observer {
   call(event: CallEvent): void;
   /** The header of an answer arrived: how long the server worked for it, and whether it pauses all calls. */
@@ -41,7 +41,7 @@ export interface Observer {
   tasksFound(tasks: number, by: FoundBy): void;
   /** A mirror was not the beginning of its remote file. */
   mismatch(kind: MismatchKind): void;
-  /** The service that tells of jobs was looked at. */
+  /** The job service was requested. */
   jobLook(outcome: 'ok' | 'failed'): void;
 }
 
@@ -127,7 +127,7 @@ export async function wayTo(config: Config): Promise<Omit<HttpClientOptions, 'li
   return { tls: await loadTls(config), ...(proxy === null ? {} : { proxy }) };
 }
 
-/** Habits that a process finds out for itself; what is kept already is believed, and stays as it is. */
+/** Capabilities that a process detects for itself; stored ones are used, and stay as they are. */
 export function passingHabits(kept?: Pick<KeptHabits, 'get'>): KeptHabits {
   const found = new Map<string, string>();
   return { get: (name) => found.get(name) ?? kept?.get(name), set: (name, value) => void found.set(name, value) };
@@ -143,7 +143,7 @@ export function spillPlace(config: Config): SpillPlace {
   };
 }
 
-/** What the configuration has for faults that mean a lost session; what takes too long is said, and is none. */
+/** The configured faults that mean a lost session; a pattern that takes too long is reported, and does not match. */
 function sessionFaults(pattern: string, log: Log): (words: string) => boolean {
   return (words) => {
     const matches = matchesInTime(pattern, words);
@@ -158,7 +158,7 @@ const SMALL_ANSWER_BYTES = 32 * 1024 * 1024;
 
 export interface Services {
   readonly remote: Remote;
-  /** Null where the configuration says nothing of it. */
+  /** Null unless configured. */
   readonly jobService: JobService | null;
 }
 

@@ -1,4 +1,7 @@
-/** The running agent: follows by one configuration after the other, and says how it is to systemd and to Prometheus. */
+/**
+ * The running agent: follows jobs by one configuration after the other, and reports its status to systemd and
+ * Prometheus.
+ */
 import { once } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,11 +40,11 @@ export interface DaemonOptions {
   readonly onReady: () => void;
 }
 
-/** Somebody removed or replaced the state: what is written to it now is lost, so it has to be opened anew. */
+/** Another process removed or replaced the state: writes to it are lost, so it must be opened again. */
 export class StateGone extends JobtailError {
   constructor(directory: string) {
     super('store', `the state in ${directory} was removed or replaced while the agent used it`, {
-      hint: 'stop the agent before its state is touched; positions are found again from the mirrors',
+      hint: 'stop the agent before its state is touched; offsets are recovered from the mirrors',
     });
   }
 }
@@ -123,7 +126,7 @@ export class Daemon {
       // While there is none, what is watched is its directory, with every write of the database.
       store.wake();
       let at: Prepared | undefined = { config, connection: await connectBy(config) };
-      // What changed while nobody watched the file.
+      // Changes while the file was not watched.
       reload.look({ asked: false });
       while (at !== undefined) {
         inForce = at.config;
@@ -161,7 +164,7 @@ export class Daemon {
       await this.#port.serve(config);
       await this.#serveView(config);
       agent.onTurn(this.#turnMs, () => this.#turned(agent));
-      // In a fleet, what the configuration names is ordered like anything else, and followed by whoever owns it.
+      // In a fleet, a command is placed for each job of the configuration, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
       fleet?.member.attach(agent, configuredJobs(config));
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
@@ -182,7 +185,7 @@ export class Daemon {
         ...(fleet ? [drainAsked, fleet.member.failed] : []),
       ]);
       if (next !== undefined) this.#port.metrics?.reloaded('taken');
-      // Asked to end, or told to by the configuration, whoever stops it.
+      // Stopped by a signal or a command, or replaced by a new configuration.
       else if (fleet !== undefined && (!stop.aborted || config.fleet?.drainOnStop === true)) await this.#drain(fleet);
       return next;
     } finally {
@@ -192,7 +195,7 @@ export class Daemon {
       fleet?.member.detach();
       await agent.stop();
       await endKeepUp();
-      // The next process, and the next state, know nothing of the private keys.
+      // Private keys end with the process and the state that requested them.
       if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);
     }
   }

@@ -1,4 +1,7 @@
-/** The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded here. */
+/**
+ * The fleet of a configuration: where its database is, and this agent as a part of it. What speaks to it is loaded
+ * here.
+ */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
@@ -20,7 +23,7 @@ import type { Transfers } from './transfers.ts';
 
 /** pg-boss needs it. */
 const NODE = [22, 12] as const;
-/** What a job lent is given back in this time, or by its next owner. */
+/** Limit for releasing the grants of a job; the next owner releases the rest. */
 const END_TRANSFER_MS = 5_000;
 
 /** @throws JobtailError config, secret-unavailable */
@@ -125,7 +128,7 @@ export async function mirrorIdentity(directory: string): Promise<string> {
     const found = await readIfThere(file);
     if (found !== undefined) return found;
     await fs.writeFile(own, `${randomUUID()}\n`, { mode: 0o640, flag: 'wx', flush: true });
-    // A link is made once, whoever else makes it at the same moment, on network file systems, too.
+    // link() is atomic, also between agents and on network file systems.
     await fs.link(own, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });

@@ -1,10 +1,10 @@
 /**
- * The agent's log: JSON lines for a journal, readable lines for a terminal. Field names are
- * fixed: `jobId`, `file`, `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: their other fields
- * may be large or private.
+ * The agent's log: JSON lines for a journal, readable lines for a terminal. Field names are fixed: `jobId`, `file`,
+ * `scope`, `code`, `err`, `hint`. Errors are logged by message and code only: their other fields may be large or
+ * private.
  *
- * Levels: error = data at risk, or the agent stops. warn = it retries by itself. info = start, stop, rewritten, settled.
- * debug = every call and chunk.
+ * Levels: error = data at risk, or the agent stops. warn = it retries by itself. info = start, stop, rewritten,
+ * settled. debug = every call and chunk.
  */
 import fs from 'node:fs';
 import { type LoggerOptions, pino, stdTimeFunctions } from 'pino';
@@ -21,7 +21,7 @@ export interface LogOptions {
   readonly stream: LogStream;
 }
 
-/** Whatever a line says may come from outside: it is shown as text, and without secrets. */
+/** Text of a line may come from outside: it is escaped, and secrets are removed. */
 export function safeLines(secrets: Secrets | undefined): NonNullable<LoggerOptions['hooks']> {
   const safe = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(safe);
@@ -59,7 +59,7 @@ export function createLog({ level, stream, secrets }: LogOptions): AdjustableLog
 
 /** What of a stream is used: `process.stderr`, or the stream of a test. */
 export interface LineOutput {
-  /** What it throws says that the text was not taken. */
+  /** Throws if the text was not written. */
   write(text: string): unknown;
   readonly writableLength: number;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -102,11 +102,11 @@ export class LogStream {
     this.#unsaid++;
   }
 
-  /** Says how many lines were lost, if any; false if that is not taken either. */
+  /** Logs how many lines were lost, if any; false if that is not written either. */
   #sayLost(): boolean {
     const lines = this.#unsaid;
     if (lines === 0) return true;
-    const msg = `${lines} log lines were lost: nobody took them`;
+    const msg = `${lines} log lines were lost: their reader was too slow`;
     const said = { level: 'warn', time: new Date().toISOString(), lines, msg };
     if (!this.#put(`${JSON.stringify(said)}\n`)) return false;
     this.#unsaid = 0;

@@ -38,7 +38,7 @@ export class MetricsPort {
     return this.#metrics;
   }
 
-  /** Listens where a configuration says. An address that cannot be used costs the metrics, never the mirrors. */
+  /** Listens on the configured address. An address that cannot be used disables the metrics, never the mirrors. */
   async serve({ metrics: { listen }, mirror, state }: Config): Promise<void> {
     await this.close();
     this.#directories = { mirror: mirror.directory, state: state.directory };
@@ -139,7 +139,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
       },
     );
   });
-  // Somebody who does not read the answer.
+  // The client does not read the response.
   server.timeout = requestMs;
   server.maxRequestsPerSocket = MOST_REQUESTS;
   keepAPlace(server);

@@ -39,7 +39,7 @@ export interface FleetNumbers {
   readonly agents: number;
   /** Since the database was heard for the job that waits longest for word of its lease. */
   readonly leaseAgeSeconds: number;
-  /** How long the first of the jobs that nobody owns waits. */
+  /** How long the oldest job without an owner waits. */
   readonly waitingSeconds: number;
   readonly takeovers: number;
   readonly lost: number;
@@ -96,7 +96,7 @@ export class Metrics {
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
     this.#tasksFound = counter('tasks_found_total', 'Tasks found that no order names', ['by']);
     this.#mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', ['kind']);
-    this.#jobLooks = counter('job_looks_total', 'Looks at the service that tells of jobs', ['outcome']);
+    this.#jobLooks = counter('job_looks_total', 'Requests to the job service', ['outcome']);
     this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
     this.#mirrored.inc(0);
     for (const kind of MISMATCH_KINDS) this.#mismatches.inc({ kind }, 0);
@@ -152,7 +152,7 @@ export class Metrics {
 
   /** Everything, in the format that Prometheus reads. */
   async text(): Promise<string> {
-    // The process and event-loop metrics watch all the time: only once somebody asks.
+    // These metrics cost time all the time: they start with the first request.
     if (!this.#withDefaults) {
       collectDefaultMetrics({ register: this.#registry, eventLoopMonitoringPrecision: EVENT_LOOP_PRECISION_MS });
       this.#withDefaults = true;
@@ -168,7 +168,11 @@ export class Metrics {
     new Gauge({ ...names, registers: [this.#registry] }).set(program, 1);
     this.#gauge('calls_waiting', 'Calls that wait for their turn', callsWaiting);
     this.#gauge('scheduler_turn_age_seconds', 'Since the scheduler last went round', turnAgeSeconds);
-    this.#gauge('log_lines_lost', 'Log lines dropped since the start, because nobody took them', logLinesLost);
+    this.#gauge(
+      'log_lines_lost',
+      'Log lines dropped since the start, because the reader of the log was too slow',
+      logLinesLost,
+    );
     this.#gauges('disk_free_bytes', 'Free bytes where a directory lies', 'directory', freeBytes);
   }
 
@@ -182,14 +186,14 @@ export class Metrics {
       });
     this.#gauges('jobs', 'Jobs by state', 'state', () => this.#totals?.jobs);
     this.#gauges('results', 'Result files by state', 'state', () => this.#totals?.results);
-    add('jobs_failing', 'Watched jobs whose last visit failed', ({ failingJobs }) => failingJobs);
+    add('jobs_failing', 'Watched jobs whose last poll or sync failed', ({ failingJobs }) => failingJobs);
     add('live_files', 'Live files of watched jobs', ({ liveFiles }) => liveFiles);
     add('live_files_failing', 'Live files of watched jobs that fail by themselves', ({ failingFiles }) => failingFiles);
     add('former_generations', 'Rewritten or truncated remote files so far', ({ generations }) => generations);
     add('inexact_bytes', 'Bytes of mirrors that could not be had exactly', ({ inexactBytes }) => inexactBytes);
-    add('refused_entries', 'Entries of answers that nobody asked for', ({ refusedEntries }) => refusedEntries);
+    add('refused_entries', 'Entries of responses that were not requested', ({ refusedEntries }) => refusedEntries);
     age('growth_age_seconds', 'Since any watched job last grew', ({ grownAt }) => grownAt);
-    age('oldest_poll_age_seconds', 'Since the last visit of the job that waits longest', (found) => found.oldestPollAt);
+    age('oldest_poll_age_seconds', 'Since the last poll of the job that waits longest', (found) => found.oldestPollAt);
   }
 
   #addFleet(numbers: () => FleetNumbers): void {

@@ -1,6 +1,6 @@
 /**
- * sd_notify(3): tells systemd how the agent is, over the datagram socket of $NOTIFY_SOCKET. Node.js has no such sockets,
- * so the native module `unix-dgram` sends; it is optional, for an agent that no systemd waits for needs none.
+ * sd_notify(3): reports the status of the agent to systemd, over the datagram socket of $NOTIFY_SOCKET. Node.js has no
+ * such sockets, so the native module `unix-dgram` sends. It is optional: only `Type=notify` needs it.
  */
 import { createRequire } from 'node:module';
 import { printable } from '../printable.ts';
@@ -17,10 +17,12 @@ export interface Notifier {
 }
 
 export interface NotifierOptions {
-  /** The environment; the variables of the protocol are taken out of it, so that no child process answers in our name. */
+  /**
+   * The environment; the variables of the protocol are taken out of it, so that no child process answers in our name.
+   */
   readonly env: Record<string, string | undefined>;
   readonly pid: number;
-  /** Told once why systemd cannot be told. */
+  /** Called once with the reason why systemd cannot be notified. */
   readonly onProblem: (message: string) => void;
 }
 
@@ -32,7 +34,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (path === undefined || path === '') return SILENT;
   if (!path.startsWith('/')) {
-    onProblem(`systemd is not told how the agent is: the socket ${path} is none of the file system`);
+    onProblem(`systemd is not notified: the socket ${path} is none of the file system`);
     return SILENT;
   }
   let socket: DatagramSocket;
@@ -41,7 +43,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
     socket = createSocket('unix_dgram');
   } catch (error) {
     const why = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
-    onProblem(`systemd is not told how the agent is: unix-dgram cannot be used (${why}); "npm rebuild unix-dgram"`);
+    onProblem(`systemd is not notified: unix-dgram cannot be used (${why}); "npm rebuild unix-dgram"`);
     return SILENT;
   }
   let unsent: NotifyFields = {};
@@ -52,7 +54,7 @@ export function createNotifier({ env, pid, onProblem }: NotifierOptions): Notifi
     const bytes = Buffer.from(lines.join('\n'));
     socket.send(bytes, 0, bytes.length, path, (error) => {
       unsent = error === undefined ? {} : message;
-      if (error !== undefined && !hasFailed) onProblem(`systemd could not be told: ${error.message}`);
+      if (error !== undefined && !hasFailed) onProblem(`systemd was not notified: ${error.message}`);
       hasFailed = error !== undefined;
     });
   };

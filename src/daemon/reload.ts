@@ -1,4 +1,4 @@
-/** The configuration of a running agent: read again when its file changed or somebody asks for it (SIGHUP). */
+/** The configuration of a running agent: read again when its file changed, or on SIGHUP. */
 import type { Log } from '../agent/ports.ts';
 import { describeChanges, restartKeys } from '../config/changes.ts';
 import type { Config } from '../config/config.ts';
@@ -17,7 +17,7 @@ export interface ReloadOptions {
   readonly current: Config;
   readonly connect: (config: Config) => Promise<Connection>;
   readonly log: Log;
-  /** Told why a changed configuration is refused, or undefined when there is nothing against it. */
+  /** Called with the reason why a changed configuration is refused, or undefined if it is accepted. */
   readonly onVerdict: (refused: string | undefined) => void;
 }
 
@@ -28,7 +28,7 @@ export class Reload {
   readonly #options: ReloadOptions;
   #current: Config;
   #timer: NodeJS.Timeout | undefined;
-  /** Somebody asked, so that even an unchanged configuration makes the connection anew. */
+  /** A reload was requested, so that even an unchanged configuration renews the connection. */
   #asked = false;
   #reading = Promise.resolve();
   #found: Prepared | undefined;
@@ -92,7 +92,7 @@ export class Reload {
   }
 
   async #offer(prepared: Prepared): Promise<void> {
-    // One that nobody has taken is out of date.
+    // A configuration that was not applied yet is out of date.
     await this.#found?.connection.close();
     const tell = this.#tell;
     this.#tell = undefined;

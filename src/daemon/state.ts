@@ -24,7 +24,7 @@ function narrow(directory: string): void {
   if ((mode & 0o077) !== 0 && uid === process.geteuid?.()) fs.chmodSync(directory, PRIVATE_MODE);
 }
 
-/** Makes the directories of the configuration; errors name the key that says where they are. */
+/** Creates the directories of the configuration; errors name the key of the directory. */
 export function makeDirectories(config: Config): void {
   const make = (directory: string, key: string, mode: number) => {
     try {
@@ -66,7 +66,7 @@ export function openOwnStore(config: Config, log: Log, secrets = new Secrets()):
       const fields = { scope: 'the state', path: store.quarantined };
       log.error(
         fields,
-        `the state was broken and is set aside as ${store.quarantined}; positions are found again from the mirrors, jobs of "agent watch" have to be watched again`,
+        `the state was broken and is set aside as ${store.quarantined}; offsets are recovered from the mirrors, jobs of "agent watch" have to be watched again`,
       );
     }
     const opened = store;
@@ -124,7 +124,7 @@ export function openSharedStore(config: Config): Store {
   return new Store({ ...storeOf(config), owner: false });
 }
 
-/** The store beside a running agent; undefined where there is none, or for somebody who may not read it. */
+/** The store beside a running agent; undefined if there is none, or the user may not read it. */
 export function sharedStoreIfReadable(config: Config): Store | undefined {
   try {
     return openSharedStore(config);
@@ -139,7 +139,7 @@ const storeOf = (config: Config) => ({
   now: systemClock.now,
 });
 
-/** What the configuration says is to be followed. */
+/** The jobs that the configuration names. */
 export function configuredJobs(config: Config): WatchOrder[] {
   return config.watch.map(({ job, tasks, files, results, settleAfterMs }) => ({
     jobId: job,

@@ -1,6 +1,6 @@
 /**
  * Direct transfers of the owner of the state: the temporary keys in use, which outlive a change of the configuration,
- * and the loop that gives back what nobody uses any more.
+ * and the loop that releases unused ones.
  */
 import os from 'node:os';
 import path from 'node:path';
@@ -19,7 +19,7 @@ import type { Store } from '../store/store.ts';
 import { systemClock } from '../system/clock.ts';
 import { isInstalled } from '../system/program.ts';
 
-/** How often the loop looks: a query, unless there is something to give back. */
+/** Interval of the loop: one query, unless there is a grant to release. */
 const LOOK_MS = 5_000;
 /** After a failure it waits longer. */
 const PAUSE_MS = 60_000;
@@ -80,7 +80,7 @@ export class Transfers {
     });
   }
 
-  /** What programs and remote hosts say stands in the failures of a transfer. */
+  /** Output of programs and remote hosts appears in the errors of a transfer: secrets are removed from it. */
   #safe(transfer: DirectTransfer): DirectTransfer {
     return {
       fetch: (order) =>
@@ -90,7 +90,7 @@ export class Transfers {
     };
   }
 
-  /** Gives back, again and again, what nobody uses; the returned function ends that. */
+  /** Releases unused grants periodically; the returned function ends that. */
   keepUp(remote: Remote): () => Promise<void> {
     const stop = new AbortController();
     const running = this.#keepEnding(remote, stop.signal);
@@ -114,7 +114,7 @@ export class Transfers {
     }
   }
 
-  /** Gives everything back: the private keys end with the process. What cannot be told now is told at the next start. */
+  /** Releases all grants: the private keys end with the process. The next start releases what fails now. */
   async endAll(remote: Remote, signal: AbortSignal): Promise<void> {
     try {
       await this.leases.endAll(remote, signal);

@@ -1,6 +1,6 @@
 /**
- * The view of a running agent, in a thread of its own. Whatever becomes of it, the agent goes on: it is said, and the
- * thread is begun again, after longer and longer pauses.
+ * The view of a running agent, in a thread of its own. If it fails, the agent continues: the failure is logged, and the
+ * thread is started again with back-off.
  */
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
@@ -16,7 +16,7 @@ export interface ViewThreadOptions {
   readonly log: Log;
   /** Calls that wait for their turn. */
   readonly callsWaiting: () => number;
-  /** Told why there is no view; undefined while it serves, or is not wanted. */
+  /** Called with the reason why there is no view; undefined while it serves, or is not configured. */
   readonly onState: (lacking: string | undefined) => void;
 }
 
@@ -95,7 +95,7 @@ export class ViewThread {
     });
   }
 
-  /** Says it once, and begins again. */
+  /** Logs the failure once, and starts the thread again. */
   #ended(settings: ViewSettings): void {
     const { log, onState } = this.#options;
     this.#thread = undefined;
@@ -112,14 +112,14 @@ export class ViewThread {
   }
 }
 
-/** Of a view that stands in no configuration: what `view: {}` would say. */
+/** The defaults of `view: {}`, for a view without a configuration. */
 const USUAL: NonNullable<Config['view']> = {
   listen: { host: '127.0.0.1', port: 9470 },
   tokenFile: null,
   publicUrl: null,
 };
 
-/** Whoever reaches it there reaches it over plain HTTP. */
+/** A remote client reaches it over plain HTTP. */
 export const PLAIN_VIEW_HINT = 'listen on 127.0.0.1, and put a proxy with TLS before it (docs/view.md)';
 
 /** What is wrong with an address that others than this machine reach; undefined if nothing is. */

@@ -1,8 +1,8 @@
 /**
- * Tells soon that one of some files was written, replaced or made. chokidar tells of most changes within
- * milliseconds, or by polling on network file systems, which tell nobody of changes made elsewhere.
+ * Reports soon that one of some files was written, replaced or created. chokidar reports most changes within
+ * milliseconds, or by polling on network file systems, which do not notify of changes made elsewhere.
  *
- * Beside it, each file is looked at once a second, for what chokidar 5.0.0 alone did not tell of when it was tried
+ * In addition, each file is checked once a second, for changes that chokidar 5.0.0 alone did not report
  * (test/daemon/watch-files.test.ts has the cases): a file in a directory that is made later, or made anew; a link above
  * the file, or the file as a link, that is swapped while the old target stays; a directory above that is replaced; a
  * write within 5 ms of another; when polling, a file that is replaced by one that is no newer and as long; and what the
@@ -82,7 +82,9 @@ class WatchedFile {
     this.#begin();
   }
 
-  /** Looks for what the watcher has not told of; it is to be begun anew then, for it watches something else. */
+  /**
+   * Checks for changes that the watcher did not report; it must be started again then, because it watches another file.
+   */
   async look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;

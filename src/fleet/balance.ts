@@ -26,8 +26,8 @@ export function sharesOf(jobs: number, agents: readonly Pick<Taker, 'name' | 'mo
 }
 
 /**
- * How many of its jobs an agent gives back now, so that others that have fewer than their share may take them: a part of
- * what is above its own share, so that it takes half a minute and nobody is flooded.
+ * How many jobs an agent releases now, so that agents with fewer than their share acquire them: a part of what exceeds
+ * its own share, so that the move takes half a minute and no agent is flooded.
  */
 export function excessOf(own: number, share: number, room: number): number {
   const excess = Math.min(own - share, room);
@@ -143,7 +143,9 @@ export const MOST_GIVEN = 20;
 /** Within a transaction: an order came meanwhile. */
 class Wanted extends Error {}
 
-/** Jobs that this agent gives up: to others, which have fewer than their share, or because nothing is left to be done. */
+/**
+ * Jobs that this agent gives up: to others, which have fewer than their share, or because nothing is left to be done.
+ */
 export class Giving {
   readonly #membership: Membership;
   readonly #following: Following;
@@ -158,7 +160,7 @@ export class Giving {
     this.#fulfilment = fulfilment;
   }
 
-  /** Jobs for which everything is done are nobody's. */
+  /** Jobs without remaining work have no owner. */
   async finish(): Promise<void> {
     const { held, store, joined } = this.#membership;
     const states = store.jobs.states();
@@ -176,7 +178,7 @@ export class Giving {
     }
   }
 
-  /** Gives back what is more than this agent's share, some of it. */
+  /** Releases a part of the jobs above the share of this agent. */
   async giveExcess(standing: Standing): Promise<void> {
     const { held, member } = this.#membership;
     if (standing !== this.#standing) this.#given = 0;
@@ -198,7 +200,7 @@ export class Giving {
     const given = await this.#end([...jobs, ...stuck], 'handed-over', async () => {});
     if (given.length === 0) return;
     this.#given += given.length;
-    log.info({ jobs: given.length }, `handed over ${countOf(given.length, 'job')}`);
+    log.info({ jobs: given.length }, `handed off ${countOf(given.length, 'job')}`);
   }
 
   /** The agent leaves them alone, their rows are written, and they are not owned any more: the last two at once. */

@@ -1,7 +1,7 @@
 /**
- * The calls a minute that all agents of one service and user may make together: each call has a slot, and the slots follow
- * each other at the same distance, by the clock of the database. An agent takes several at once where it has many calls, and
- * keeps to its share of the minute while the database cannot be asked.
+ * The calls a minute that all agents of one service and user may make together: each call has a slot, and the slots
+ * follow each other at the same distance, by the clock of the database. An agent takes several at once where it has
+ * many calls, and keeps to its share of the minute while the database cannot be asked.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallBudget } from '../agent/calls.ts';
@@ -15,7 +15,10 @@ export interface BudgetOptions {
   readonly monotonic: () => number;
 }
 
-/** Slots that are taken at once lie within this time: an agent has no more of them unused, and leaves no more if it dies. */
+/**
+ * Slots that are taken at once lie within this time: an agent has no more of them unused, and leaves no more if it
+ * dies.
+ */
 const AHEAD_MS = 500;
 /** Slots for the calls of this time are taken at once, as far as `AHEAD_MS` allows, and expire after it. */
 const VALID_MS = 5_000;
@@ -43,7 +46,7 @@ export class Budget implements CallBudget {
     this.#spacingMs = 60_000 / (options.callsPerMinute ?? Number.POSITIVE_INFINITY);
   }
 
-  /** From now on it is asked for by this connection; undefined while there is none. */
+  /** Sets the connection to the database for the budget; undefined while there is none. */
   use(database: Pick<Database, 'query'> | undefined, sharers: number): void {
     this.#database = database;
     this.#sharers = Math.max(1, sharers);
@@ -105,7 +108,7 @@ export class Budget implements CallBudget {
       if (waitMs === undefined) await sleep(LONGEST_WAIT_MS / 2);
       else this.#add(this.#options.monotonic() + waitMs, wanted, this.#spacingMs);
     } catch {
-      // Whoever keeps the leases says that the database is away, and when it is back: each call would wait for it again.
+      // The heartbeat reports a lost database and its return: until then, no call waits for it again.
       this.#database = undefined;
       this.#takeAlone(wanted);
     }

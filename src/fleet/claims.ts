@@ -37,7 +37,7 @@ export class Claims {
     this.#instance = instance;
   }
 
-  /** Takes up to so many jobs that have no owner; none if an order for one of them is being given. */
+  /** Acquires up to this many jobs without an owner; none while a command for one of them is being placed. */
   async take(most: number): Promise<TakenJob[]> {
     try {
       return await this.#database.transaction((sql) => this.#take(sql, most));
@@ -88,8 +88,8 @@ export class Claims {
   }
 
   /**
-   * Does `work` for those of `jobs` that are still owned, which stay so until it is over; these are returned. Nothing is
-   * done if there are none. No file is touched meanwhile: other agents wait for these rows.
+   * Does `work` for those of `jobs` that are still owned, which stay so until it is over; these are returned. Nothing
+   * is done if there are none. No file is touched meanwhile: other agents wait for these rows.
    */
   fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {
     const run = async (sql: Sql) => {
@@ -120,8 +120,8 @@ export class Claims {
   }
 
   /**
-   * Frees jobs of agents that are silent for longer than their leases; how many. An agent that renews its lease just now,
-   * and a job that is written for just now, are passed over.
+   * Frees jobs of agents that are silent for longer than their leases; how many. An agent that renews its lease just
+   * now, and a job that is written for just now, are passed over.
    */
   freeSilent(): Promise<number> {
     return this.#database.transaction(async (sql) => {

@@ -10,7 +10,7 @@ import type { Answer } from './orders.ts';
 import { type AgentRow, Register } from './register.ts';
 import { requireKnown, versionOf } from './tables.ts';
 
-/** Whose a job is; null while nobody owns it. */
+/** The owner of a job; null without one. */
 export interface OwnerRow {
   readonly jobId: JobId;
   readonly state: string;
@@ -46,7 +46,7 @@ export class FleetClient {
     return (await this.#joined.orders.give([order]))[0] ?? '';
   }
 
-  /** Undefined while nobody has answered. */
+  /** Undefined until an agent answered. */
   answerOf(orderId: string): Promise<Answer | undefined> {
     return this.#joined.orders.answerOf(orderId);
   }
@@ -68,7 +68,7 @@ export class FleetClient {
     });
   }
 
-  /** What is ordered of jobs that nobody has had yet; times are milliseconds since 1970. */
+  /** Commands for jobs that no agent has had yet; times are milliseconds since 1970. */
   async newOrders(): Promise<(WatchOrder & { readonly madeAt: number })[]> {
     const orders = await this.#joined.orders.ofNew();
     return orders.flatMap(({ kind, body, madeAt }) => (kind === 'watch' && body !== null ? [{ ...body, madeAt }] : []));

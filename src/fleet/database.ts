@@ -1,4 +1,7 @@
-/** The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has an end. */
+/**
+ * The database of the fleet: SQL, transactions and notifications, on the connections of pg-boss. Every query has an
+ * end.
+ */
 import type { PgBoss, PgDatabase, PgPool } from 'pg-boss';
 import { JobtailError as Failure, JobtailError } from '../errors.ts';
 import { Secrets, safeText } from '../redact.ts';
@@ -18,12 +21,12 @@ export interface DatabaseOptions {
   readonly onIgnored?: (what: string) => void;
 }
 
-/** Longer than that, nobody waits for an answer: the lease of a heartbeat of 10 s has to outlive two of them. */
+/** Limit for one response: the lease of a 10 s heartbeat must outlast two of them. */
 const QUERY_MS = 4_000;
 const MAX_CONNECTIONS = 3;
 /**
- * A transaction of a process that stands still holds back takeovers. All names are qualified: what another role puts into
- * `public` is never found instead of what PostgreSQL brings.
+ * A transaction of a process that stands still holds back takeovers. All names are qualified: what another role puts
+ * into `public` is never found instead of what PostgreSQL brings.
  */
 const SESSION = '-c idle_in_transaction_session_timeout=5000 -c search_path=pg_catalog,pg_temp';
 
@@ -46,7 +49,7 @@ export class Database implements Tables {
     this.#secrets = secrets;
   }
 
-  /** Connects, and brings the tables to what this version knows. @throws JobtailError fleet, config */
+  /** Connects, and upgrades the tables to the format of this version. @throws JobtailError fleet, config */
   static async open(options: DatabaseOptions): Promise<Database> {
     const database = await Database.connect(options);
     try {
@@ -71,7 +74,7 @@ export class Database implements Tables {
       ...{ supervise: false, schedule: false, monitorIntervalSeconds: 5 },
       ...{ query_timeout: QUERY_MS, connectionTimeoutMillis: QUERY_MS, options: SESSION },
     });
-    // What fails is thrown where it was asked for, too.
+    // The failed call throws the error, too.
     boss.on('error', () => {});
     const database = new Database(boss, whereOf(url), options);
     await database.#try(() => database.#pool.open());
@@ -101,7 +104,7 @@ export class Database implements Tables {
     }
   }
 
-  /** Calls back when somebody notifies, and when notifications may have been missed; the result ends that. */
+  /** Calls back for each notification, and after notifications may have been missed; the result ends that. */
   listen(channel: string, onNotice: () => void): Promise<{ close(): Promise<void> }> {
     return this.#try(() => this.#pool.listen(`${this.schema}_${channel}`, onNotice, onNotice));
   }
@@ -155,7 +158,7 @@ function passwordOf(url: string): string {
   return decodeURIComponent(password) || (searchParams.get('password') ?? '');
 }
 
-/** SQLSTATE classes and codes (PostgreSQL, appendix A), and what the way to the server says. */
+/** SQLSTATE classes and codes (PostgreSQL, appendix A), and error codes of the connection. */
 const HINTS: readonly (readonly [code: RegExp, hint: string])[] = [
   [/^28/, 'look at the user and the password of the address, and at pg_hba.conf of the server'],
   [/^3D000$/, 'make the database: createdb -O USER DATABASE (docs/fleet.md)'],

@@ -11,7 +11,7 @@ import { idsOf } from './register.ts';
 
 interface SettledRow {
   readonly jobId: JobId;
-  /** Of what the middleware told last. */
+  /** The last state that the middleware reported. */
   readonly row: string | null;
 }
 
@@ -64,7 +64,7 @@ export class FleetRegister implements JobRegister {
     try {
       return await work(joined);
     } catch (thrown) {
-      // Who keeps the leases says that the database is away.
+      // The heartbeat reports a lost database.
       if (asJobtailError(thrown).code === 'fleet') return nothing;
       throw thrown;
     }
@@ -79,7 +79,7 @@ interface Given {
 
 const NOTHING_GIVEN: Given = { count: 0, isRoom: false };
 
-/** Orders those of these jobs that nobody ordered before, as long as there is room. */
+/** Places commands for those of these jobs that have none, as long as there is room. */
 function orderFresh({ database, orders: given }: Joined, orders: readonly WatchOrder[], most: number): Promise<Given> {
   return database.transaction(async (sql) => {
     // Agents that look at the same moment take turns, and find what the one before ordered.

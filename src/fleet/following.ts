@@ -1,6 +1,6 @@
 /**
- * What the agent is told: which jobs to follow, for they are owned, and which to leave alone, for they are, or may be,
- * another's.
+ * Passes on to the agent which jobs to follow, because it owns them, and which to leave, because another agent owns
+ * them, or may own them.
  */
 import type { Follower } from '../agent/ownership.ts';
 import type { Log } from '../agent/ports.ts';
@@ -29,7 +29,7 @@ export interface Membership {
   readonly clock: Clock;
   /** Of the mirror directory: agents that have the same one see the same files. */
   readonly mirror: string;
-  /** Gives back what a job lent, if that can be had at once. */
+  /** Releases the grants of a job, if that is possible at once. */
   readonly endTransfer: (jobId: JobId) => Promise<void>;
   readonly attached: Attached;
   readonly held: HeldJobs;
@@ -95,7 +95,7 @@ export class Following {
     log.info({ scope: 'the fleet', jobs: sure.length }, `go on with ${countOf(sure.length, 'job')}`);
   }
 
-  /** Jobs are somebody else's: nothing of them stays here. */
+  /** Leaves jobs that another agent owns: nothing of them stays here. */
   lost(jobs: readonly HeldJob[]): void {
     const { held, log } = this.#membership;
     // One that was taken anew meanwhile is another attempt by now.

@@ -2,8 +2,8 @@
  * What one owner of a job hands to the next: its rows, which go from the database into this agent's store when a job is
  * taken, and back, as they change, in transactions that only its owner can make.
  *
- * The rows of a step of a new generation are written before the step is taken; all others may be some seconds old: then the
- * mirror has more than they say, and that is compared with the remote file.
+ * The rows of a step of a new generation are written before the step is taken; all others may be some seconds old: then
+ * the mirror has more bytes than they promise, and these are compared with the remote file.
  */
 import type { JobId } from '../job.ts';
 import { slicesOf } from '../slices.ts';
@@ -25,7 +25,7 @@ export interface HandoverOptions {
   readonly monotonic: () => number;
   /** Of the machine; null where what was written on it need not be there. */
   readonly bootId: string | null;
-  /** Called with jobs that were found to be somebody else's. */
+  /** Called with jobs that another agent owns. */
   readonly onLost: (jobs: readonly HeldJob[]) => void;
 }
 
@@ -105,7 +105,10 @@ export class Handover {
     return isMore;
   }
 
-  /** Writes all that changed of these jobs, times too, and does `work` in the same transaction; returns those that were owned. */
+  /**
+   * Writes all that changed of these jobs, times too, and does `work` in the same transaction; returns those that were
+   * owned.
+   */
   async writeAnd(
     jobs: readonly HeldJob[],
     work: (sql: Sql, owned: readonly HeldJob[]) => Promise<void>,
@@ -129,7 +132,7 @@ export class Handover {
     }
   }
 
-  /** Nothing of these jobs stays here: they are somebody else's, or nobody's. */
+  /** Removes all rows of these jobs from this agent: it does not own them any more. */
   async forgetAll(jobIds: readonly JobId[]): Promise<void> {
     const { store } = this.#options;
     for (const slice of slicesOf(jobIds, JOBS_AT_ONCE)) {
@@ -248,7 +251,7 @@ const nameOf = ({ jobId, table, key }: Pick<PortableRow, 'jobId' | 'table' | 'ke
 
 /** Read at a time: how many there are, the cluster decides. */
 const PAGE_ROWS = 5_000;
-/** Of what a look at jobs shows, without their results one by one. */
+/** What a display of jobs needs, without their results one by one. */
 const ALL_BUT_RESULTS = `kind <> 'result_files'`;
 
 type Kept = PortableRow & { readonly row: string };
@@ -258,7 +261,7 @@ const FIRST = { jobId: '', table: '', key: '' };
 
 const COLUMNS = 'job_id AS "jobId", kind AS "table", key, row::text AS row';
 
-/** The rows of jobs as the owners keep them in the database for whoever comes next, and for those who look. */
+/** The rows of jobs as their owners store them in the database, for the next owner and for displays. */
 export class KeptRows {
   readonly #database: Database;
 
@@ -281,7 +284,7 @@ export class KeptRows {
     }
   }
 
-  /** What a look at jobs shows of those that are followed or settled, or of one. */
+  /** What a display needs of the followed and settled jobs, or of one job. */
   async shown(only: JobId | undefined): Promise<Kept[]> {
     const order = `ORDER BY kind <> 'jobs', job_id`;
     if (only !== undefined) {
@@ -320,7 +323,7 @@ export class KeptRows {
     );
   }
 
-  /** Within a fenced transaction: from now on, what they say of files is of the mirror directory `mirror`, which has none yet. */
+  /** Within a fenced transaction: assigns the rows of files to the mirror directory `mirror`, which has no file yet. */
   static async begin(sql: Sql, jobIds: readonly JobId[], mirror: string): Promise<void> {
     const kinds = `('live_files', 'result_files', 'result_counts')`;
     await sql.query(`DELETE FROM {s}.rows WHERE job_id = ANY($1) AND kind IN ${kinds}`, [jobIds]);

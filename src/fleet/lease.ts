@@ -19,12 +19,14 @@ import type { HeldJob, Member, Report, Standing } from './register.ts';
 const MARGIN_MS = 1_000;
 
 /**
- * taken: its rows are still to come. following: the agent follows it. paused: the lease may be over, the agent waits for
- * the database. leaving: the agent hands it over, or is done with it. returning: the same before its rows came.
+ * taken: its rows are still to come. following: the agent follows it. paused: the lease may be over, the agent waits
+ * for the database. leaving: the agent hands it over, or is done with it. returning: the same before its rows came.
  */
 export type HeldState = 'taken' | 'following' | 'paused' | 'leaving' | 'returning';
 
-/** keep: it could not be given, or it is not known whether it was; the next heartbeat shows whether it is still owned. */
+/**
+ * keep: it could not be given, or it is not known whether it was; the next heartbeat shows whether it is still owned.
+ */
 export type HeldEvent = 'follow' | 'pause' | 'give' | 'keep';
 
 const NEXT: Readonly<Record<HeldEvent, Readonly<Record<HeldState, HeldState>>>> = {
@@ -40,7 +42,10 @@ const NEXT: Readonly<Record<HeldEvent, Readonly<Record<HeldState, HeldState>>>> 
   keep: { taken: 'taken', following: 'following', paused: 'paused', leaving: 'paused', returning: 'taken' },
 };
 
-/** Whether files of a job may be written while the lease is valid: until its rows are here, work of an earlier lease may be under way. */
+/**
+ * Whether files of a job may be written while the lease is valid: until its rows are here, work of an earlier lease may
+ * be under way.
+ */
 const IS_WRITTEN: Readonly<Record<HeldState, boolean>> = {
   taken: false,
   following: true,
@@ -140,7 +145,7 @@ export class HeldJobs {
     this.refused += 1;
     const why = isOwned ? 'its lease may be over, for the database was not heard' : 'it is not owned';
     throw new JobtailError('superseded', `job ${jobId} is not written for: ${why}`, {
-      hint: 'another agent of the fleet goes on with it, or this one, once the database says so',
+      hint: 'another agent of the fleet continues it, or this one when the database confirms the lease',
     });
   }
 
@@ -173,9 +178,9 @@ const AGAIN_MS = 1_000;
 const STANDSTILL_MS = 3_000;
 
 /**
- * The heartbeat of an agent: prolongs its leases, reports, and frees the jobs of agents that are silent. Whoever was silent
- * itself, or had no word from the database, frees nobody's jobs for a whole lease: when the database comes back, all agents
- * are heard first, and the same ones hold the same jobs.
+ * The heartbeat of an agent: renews its leases, reports, and releases the jobs of silent agents. An agent that was
+ * silent itself, or had no response from the database, releases no jobs for a whole lease. So after a database outage
+ * all agents report first, and keep their jobs.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;

@@ -1,6 +1,6 @@
 /**
- * An agent of a fleet: takes jobs, keeps its leases, hands jobs over, and tells the agent what to follow. What it owns it
- * goes on with while the database is away, until the leases end; then it waits.
+ * An agent of a fleet: acquires jobs, renews its leases, hands off jobs, and starts following them. During a database
+ * outage it keeps its jobs until their leases expire; then it waits.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -63,7 +63,7 @@ const LOOK_MS = 250;
 const ROUND_MS = 1_000;
 /** Between attempts to reach the database at the start. */
 const CONNECT_AGAIN_MS = 2_000;
-/** A stop waits no longer for its jobs to be handed over. */
+/** Limit for handing off all jobs at a stop. */
 const DRAIN_MS = 60_000;
 
 export class FleetMember implements Ownership {
@@ -78,7 +78,7 @@ export class FleetMember implements Ownership {
   readonly #notices = new Notices(() => this.#noticed());
   readonly #failing: Failing;
   readonly #readiness: Readiness;
-  /** Resolves when somebody asks it to hand its jobs over and end. */
+  /** Resolves when a command drains this agent. */
   readonly drainAsked: Promise<void>;
   #askToDrain: () => void = () => {};
   readonly #attached: Attached = { follower: undefined, configured: [] };
@@ -151,7 +151,7 @@ export class FleetMember implements Ownership {
     throw new JobtailError('superseded', `job ${jobId} is another agent's by now`);
   }
 
-  /** Resolves when the next owner would know what stands here of a job, as far as that can be had now. */
+  /** Resolves when the database has the rows of a job, as far as that is possible now. */
   async keep(jobId: JobId): Promise<void> {
     const [job, phase] = [this.#held.get(jobId), this.#phase];
     if (job === undefined || phase.kind === 'joining') return;
@@ -177,7 +177,7 @@ export class FleetMember implements Ownership {
     };
   }
 
-  /** Hands all jobs over; what cannot be handed over within a minute is taken over by others. */
+  /** Hands off all jobs; other agents acquire the rest when the leases expire. */
   async drain(): Promise<void> {
     const { log, clock } = this.#options;
     this.#isDraining = true;
@@ -188,7 +188,7 @@ export class FleetMember implements Ownership {
     }
     const left = this.#held.size;
     if (left === 0) log.info({}, 'drained');
-    else log.warn({ jobs: left }, `${countOf(left, 'job')} could not be handed over: others take them over`);
+    else log.warn({ jobs: left }, `${countOf(left, 'job')} could not be handed off: other agents acquire them later`);
   }
 
   /** What is owned stays so for a lease, for the next start of this agent; its rows are written. */
@@ -282,7 +282,7 @@ export class FleetMember implements Ownership {
     this.#options.log.warn({ scope: 'the fleet', agents, hint }, 'agents of an older version follow no jobs');
   }
 
-  /** Somebody ordered something, or gave jobs back. */
+  /** A command was placed, or jobs were released. */
   async #noticed(): Promise<void> {
     const phase = this.#phase;
     if (phase.kind === 'joining' || !phase.heartbeat.isHeard) return;
@@ -315,7 +315,7 @@ export class FleetMember implements Ownership {
 
 const SCOPE = 'the fleet';
 
-/** What fails of the fleet: said once when it begins, and once when it is over; and whether the agent can be a part of it at all. */
+/** Failures of the fleet, each logged when it starts and when it clears; and whether the agent can join it at all. */
 class Failing {
   /** Rejects if it cannot be a part of the fleet: its name is taken, or the tables are those of a newer version. */
   readonly forGood: Promise<never>;
@@ -339,7 +339,7 @@ class Failing {
     this.#isFailing = true;
   }
 
-  /** It works, which is said otherwise. */
+  /** Clears a failure without a log line of its own. */
   begin(): void {
     this.#isFailing = false;
   }

@@ -1,6 +1,6 @@
 /**
- * What commands, configurations and the service want of jobs: orders, which only the owner of a job fulfils. Who orders
- * makes sure that there is somebody to do so: a job of the queue, which the next agent takes, unless there is one.
+ * Commands from operators, configurations and the service for jobs; only the owner of a job executes them. The client
+ * that places a command ensures an owner: a job without one goes to the queue, and the next agent acquires it.
  */
 import type { PassAnswer } from '../agent/pass/job-end.ts';
 import type { JobId } from '../job.ts';
@@ -46,14 +46,14 @@ export class Queue {
   }
 }
 
-/** An order that nobody has to wait for. */
+/** A command without a client that waits. */
 export const DONE = {};
 const REFUSED = { error: 'the agent does not understand this order', hint: 'update the agents of the fleet' };
 export type Answer = PassAnswer | typeof DONE;
 
 export const ORDERS_CHANNEL = 'orders';
 
-/** Given in one transaction: who takes these jobs, and who fulfils orders for them, waits for it. */
+/** Placed in one transaction, which agents that acquire these jobs, or execute their commands, wait for. */
 export const ORDERS_AT_ONCE = 100;
 
 const COLUMNS = 'order_id::text AS "orderId", job_id AS "jobId", kind, body, is_applied AS "isApplied"';
@@ -74,7 +74,7 @@ export class Orders {
 
   async giveWithin(sql: Sql, orders: readonly Order[]): Promise<string[]> {
     const ids: string[] = [];
-    // In one order, whoever gives several.
+    // One transaction, for any number of commands.
     const sorted = [...orders].sort((a, b) => (a.jobId < b.jobId ? -1 : 1));
     for (const { jobId, kind, body = null } of sorted) {
       // The row is held until the end: the owner who finds that everything is done looks again behind this.
@@ -108,7 +108,7 @@ export class Orders {
     return row === undefined ? DONE : (row.answer ?? undefined);
   }
 
-  /** Those without an answer for jobs of which nothing else is known, because nobody has had them yet. */
+  /** Commands without an answer for jobs without any other row, because no agent has had them yet. */
   async ofNew(): Promise<(OpenOrder & { readonly madeAt: number })[]> {
     const orders = await this.#database.query<OpenOrder & { readonly madeAt: number }>(
       `SELECT ${COLUMNS}, extract(epoch FROM made_at)::float * 1000 AS "madeAt"
@@ -171,11 +171,14 @@ interface Asked {
   readonly requestId: number;
 }
 
-/** Orders for the jobs that this agent owns: brought into its store, where the agent finds them, and answered from there. */
+/**
+ * Orders for the jobs that this agent owns: brought into its store, where the agent finds them, and answered from
+ * there.
+ */
 export class Fulfilment {
   readonly #store: Store;
   readonly #now: () => number;
-  /** Orders for a pass that was asked for in the store, by their ids. */
+  /** Commands for a pass that was requested in the store, by their ids. */
   readonly #asked = new Map<string, Asked>();
 
   constructor(store: Store, now: () => number) {
@@ -183,7 +186,7 @@ export class Fulfilment {
     this.#now = now;
   }
 
-  /** Orders that wait for what was asked for in the store. */
+  /** Commands that wait for what was requested in the store. */
   get asked(): string[] {
     return [...this.#asked.keys()];
   }
@@ -208,12 +211,12 @@ export class Fulfilment {
     for (const { orderId } of settled) this.#asked.delete(orderId);
   }
 
-  /** Whether somebody waits for an answer about a job. */
+  /** Whether a client waits for an answer about a job. */
   isAsked(jobId: JobId): boolean {
     return [...this.#asked.values()].some((asked) => asked.jobId === jobId);
   }
 
-  /** The job is somebody else's: its orders are, too. */
+  /** Forgets the commands of a job that another agent owns. */
   forgetJob(jobId: JobId): void {
     for (const [orderId, asked] of this.#asked) if (asked.jobId === jobId) this.#asked.delete(orderId);
   }

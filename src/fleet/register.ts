@@ -1,6 +1,6 @@
 /**
- * The agents of the fleet, and their leases: each heartbeat renews the row of its agent. Who is there, how many jobs each
- * owns and may own, and how many jobs wait for an owner.
+ * The agents of the fleet, and their leases: each heartbeat renews the row of its agent. Who is there, how many jobs
+ * each owns and may own, and how many jobs wait for an owner.
  */
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -20,7 +20,7 @@ export const idsOf = (jobs: readonly Pick<HeldJob, 'jobId'>[]) => jobs.map(({ jo
 
 export interface Member {
   readonly name: string;
-  /** Of its state directory: whoever holds the lock of that is the only one. */
+  /** Identifies its state directory: one process at a time has the lock of it. */
   readonly stateId: string;
   /** Of this process. */
   readonly instance: string;
@@ -31,7 +31,7 @@ export interface Member {
   readonly about: AgentAbout;
 }
 
-/** What is told of an agent besides. */
+/** Other facts about an agent. */
 export interface AgentAbout {
   readonly host: string;
   readonly pid: number;
@@ -138,8 +138,8 @@ export class Register {
   }
 
   /**
-   * One heartbeat: renews the lease, and returns what stands then. The row is renewed before the jobs are read: an agent
-   * that frees them holds it until they are freed.
+   * One heartbeat: renews the lease, and returns what stands then. The row is renewed before the jobs are read: an
+   * agent that frees them holds it until they are freed.
    *
    * @throws JobtailError locked if another agent took the name
    */
@@ -243,7 +243,10 @@ export class Register {
     return rows.map(({ about, ...rest }) => ({ ...rest, ...this.#database.border.about(about) }));
   }
 
-  /** Since when each followed job of an agent that is seen has been polled, in milliseconds since 1970: owners write no poll that found nothing. */
+  /**
+   * Since when each followed job of an agent that is seen has been polled, in milliseconds since 1970: owners write no
+   * poll that found nothing.
+   */
   async polledSince(only?: JobId): Promise<ReadonlyMap<JobId, number>> {
     const rows = await this.#database.query<{ readonly jobId: JobId; readonly since: number }>(
       `SELECT job_id AS "jobId", floor(extract(epoch FROM seen_at)::float8 * 1000::float8 - lag_ms::float8) AS since

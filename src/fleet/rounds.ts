@@ -1,4 +1,4 @@
-/** What an agent of a fleet does again and again: takes and gives jobs, fulfils orders, and writes what changed. */
+/** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
 
 import type { LiveFileRow } from '../store/rows.ts';
 import { Giving, MOST_GIVEN, MOST_TAKEN, Taking } from './balance.ts';
@@ -45,7 +45,7 @@ export class Rounds {
     const { held, store, handover } = this.#membership;
     await this.taking.reclaim();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
-    // What is lent for a job of somebody else is given back first.
+    // Grants of a job that another agent owns are released first.
     const others = store.jobs.all().filter(({ jobId }) => held.get(jobId) === undefined && !open.has(jobId));
     await handover.forgetAll(idsOf(others));
     await this.#upkeep.begin();
@@ -82,7 +82,7 @@ export class Rounds {
     await handover.writeAnd(held.all('following', 'paused'), async () => {});
   }
 
-  /** Orders lead to changes here, and these are known there, before anybody is told that they are done. */
+  /** Executes commands; their changes are in the database before a command is reported as done. */
   async #fulfil(brought: readonly HeldJob[]): Promise<void> {
     const { joined, held, handover, member, clock, attached } = this.#membership;
     const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;

@@ -1,6 +1,7 @@
 /**
- * The tables of the fleet: SQL on them, and the list of numbered migrations: entry n brings them from version n to n + 1. An entry that was
- * released is never changed; a new one is added, also where another version of pg-boss comes with it. `{s}` is the schema.
+ * The tables of the fleet: SQL on them, and the list of numbered migrations: entry n brings them from version n to n +
+ * 1. An entry that was released is never changed; a new one is added, also where another version of pg-boss comes with
+ * it. `{s}` is the schema.
  *
  * `json`, never `jsonb`: names may hold what jsonb refuses, such as U+0000.
  */
@@ -138,10 +139,13 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** Of the tables that this version knows. */
+/** The latest format of the tables that this version supports. */
 export const FORMAT = MIGRATIONS.length;
 
-/** Safe when several agents start at once: they take turns, with the tables that `makeOthers` makes, too. @throws JobtailError config if the tables are newer */
+/**
+ * Safe when several agents start at once: they take turns, with the tables that `makeOthers` makes, too. @throws
+ * JobtailError config if the tables are newer
+ */
 export async function migrate(tables: Tables, makeOthers: () => Promise<void>): Promise<void> {
   const version = await versionOf(tables);
   if (version === MIGRATIONS.length) return makeOthers();
@@ -206,6 +210,6 @@ export function requireKnown({ where, schema }: Tables, version: number): void {
   throw new JobtailError(
     'config',
     `the tables of the fleet (${where}, schema ${schema}) were made by a newer version of the agent (their format is ${version})`,
-    { hint: `this version knows formats up to ${MIGRATIONS.length}: install the newer agent here, too` },
+    { hint: `this version supports formats up to ${MIGRATIONS.length}: install the newer agent here, too` },
   );
 }

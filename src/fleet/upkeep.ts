@@ -1,4 +1,7 @@
-/** What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of them. */
+/**
+ * What concerns the fleet as a whole and is looked after now and then, by each agent: so nothing is left to one of
+ * them.
+ */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Follower } from '../agent/ownership.ts';
@@ -27,7 +30,7 @@ export class Upkeep {
   #ordering: { readonly configured: readonly WatchOrder[]; readonly count: number } | undefined;
   #doneAt = Number.NEGATIVE_INFINITY;
   #isNoticed = false;
-  /** The habits here when they were last looked at. */
+  /** The server capabilities at the last comparison. */
   #habits: ReadonlyMap<string, string> | undefined;
 
   constructor(membership: Membership) {
@@ -65,7 +68,9 @@ export class Upkeep {
     await this.#clearAway();
   }
 
-  /** Orders what this configuration names and did not name before, some of it; nobody waits for a long one. */
+  /**
+   * Places commands for jobs that are new in this configuration, a part at a time, so that a long one blocks nothing.
+   */
   async #takeConfigured(configured: readonly WatchOrder[]): Promise<void> {
     if (this.#ordering?.configured !== configured) await this.#dropOthers(idsOf(configured));
     const begin = this.#ordering?.configured === configured ? this.#ordering.count : 0;

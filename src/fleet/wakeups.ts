@@ -6,9 +6,9 @@ import { ORDERS_CHANNEL } from './orders.ts';
 /** They are gathered for so long. */
 const TOGETHER_MS = 20;
 
-/** What the database tells its agents: somebody ordered something, or gave jobs back. Many that come together are one. */
+/** Notifications of the database: a command was placed, or jobs were released. Several at once count as one. */
 export class Notices {
-  /** Looks at what is told of. */
+  /** Processes the notified change. */
   readonly #look: () => Promise<void>;
   #listening: { close(): Promise<void> } | undefined;
   #looking: Promise<void> | undefined;
@@ -38,18 +38,18 @@ export class Notices {
     });
   }
 
-  /** What is told while it looks is looked at, too. */
+  /** A notification during the processing starts it again. */
   async #lookOn(): Promise<void> {
     while (this.#isToldAgain && !this.#isClosed) {
       await sleep(TOGETHER_MS);
       this.#isToldAgain = false;
-      // Whoever keeps the leases says that the database is away.
+      // The heartbeat reports a lost database.
       await this.#look().catch(() => {});
     }
   }
 }
 
-/** A pause that somebody may end: what is said before it begins ends it, too. */
+/** A pause that a notification ends, also one from before it begins. */
 export class Wakeable {
   #isWanted = false;
   #end: () => void = () => {};

@@ -32,7 +32,7 @@ export function isOnNetworkFileSystem(directory: string, statfs: Statfs = fs.sta
 export interface OpenDatabaseOptions {
   /** The file of the database; its directory exists. */
   readonly file: string;
-  /** Migrate it, and set a broken one aside: only for whoever holds the lock of the state directory. */
+  /** Migrate it, and set a broken one aside: only with the lock of the state directory. */
   readonly owner: boolean;
   /** Wall clock in milliseconds, for the names of what is set aside. */
   readonly now: () => number;
@@ -48,7 +48,7 @@ export interface OpenedDatabase {
 
 /**
  * Opens the database; errors have code `store`. An owner that finds a broken file keeps it under a name with the time
- * and starts a new one: the positions are found again from the mirrors themselves.
+ * and starts a new one: the offsets are recovered from the mirrors themselves.
  */
 export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
   if (!options.owner && !fs.existsSync(options.file)) {
@@ -139,7 +139,7 @@ const isOfTables = (error: unknown) =>
   error instanceof Database.SqliteError && /^SQLITE_(ERROR|CONSTRAINT)/.test(error.code);
 
 const beginAnew = (file: string) =>
-  `move ${file} away: positions are found again from the mirrors; jobs that a command watched have to be watched again`;
+  `move ${file} away: offsets are recovered from the mirrors; jobs that a command watched have to be watched again`;
 
 function requireVersion(db: Database.Database, file: string): void {
   const version = versionOf(db);

@@ -1,4 +1,6 @@
-/** The watched jobs: their orders and states, what the middleware reports of them, and what commands request for them. */
+/**
+ * The watched jobs: their orders and states, what the middleware reports of them, and what commands request for them.
+ */
 import type { JobId, TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
 import type {
@@ -13,7 +15,7 @@ import type {
 } from './rows.ts';
 import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 
-/** How a visit of a job ended; `grownAt` is set if one of its live files grew. */
+/** The result of a poll or pass of a job; `grownAt` is set if one of its live files grew. */
 export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & { readonly polledAt: number };
 
 /** Tasks are to be found, from now on or as before. */

@@ -33,7 +33,7 @@ export class LiveFiles {
     return this.#table.get('WHERE job_id = ? AND task_id = ? AND file = ?', jobId, taskId, file);
   }
 
-  /** Which generation a mirror holds; undefined if it is none. Bytes of a new one come only after this says so. */
+  /** The generation of a mirror; undefined if it has none. Committed before the first byte of a new one. */
   generation(jobId: JobId, { taskId, file }: LiveFileKey): number | undefined {
     const select = 'SELECT generation FROM live_files WHERE job_id = ? AND task_id = ? AND file = ?';
     return this.#sql.get<Pick<LiveFileRow, 'generation'>>(select, jobId, taskId, file)?.generation;

@@ -52,7 +52,7 @@ export function lockDirectory(directory: string): DirectoryLock {
   };
 }
 
-/** The process that holds the lock: its pid, `null` if it holds it but its pid is not known, undefined if nobody does. */
+/** The process with the lock: its pid, `null` if the pid is unknown, undefined if no process has it. */
 export function lockHolder(directory: string): number | null | undefined {
   if (!fs.existsSync(lockFile(directory))) return undefined;
   const db = unlessBusy(lockFile(directory), { timeout: 0, readonly: true }, 'SELECT 1 FROM sqlite_schema');
@@ -60,7 +60,7 @@ export function lockHolder(directory: string): number | null | undefined {
   return db === undefined ? (holderOf(directory) ?? null) : undefined;
 }
 
-/** The opened lock file after `sql` ran on it, or undefined if somebody else holds it. */
+/** The opened lock file after `sql` ran on it, or undefined if another process has the lock. */
 function unlessBusy(file: string, options: Database.Options, sql: string): Database.Database | undefined {
   requireRegularDatabase(file);
   let db: Database.Database | undefined;

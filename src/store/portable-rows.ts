@@ -1,13 +1,13 @@
 /**
- * The rows of a job as they travel from one store to another: whoever follows it next goes on from them. A row is JSON of
- * the columns of its table, and known by the columns that tell it from the others of its job, whichever store it is in.
+ * The rows of a job in transit from one store to another, so that the next owner continues from them. A row is JSON of
+ * the columns of its table. Key columns identify it within its job, in any store.
  */
 import { randomUUID } from 'node:crypto';
 import { JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
 import { JobTable, type Sql } from './sql.ts';
 
-/** By table: the columns that tell a row from the others of its job. The one that all refer to comes first. */
+/** By table: the columns that identify a row within its job. The column that all refer to comes first. */
 export const PORTABLE_KEYS = {
   jobs: [],
   live_files: ['task_id', 'file'],
@@ -34,10 +34,10 @@ export interface PortableRow extends RowKey {
   readonly row: string | null;
 }
 
-/** What is no other store's: the order of changes, and the place in one table. */
+/** Columns of this store alone: the order of changes, and the row id. */
 const OWN_COLUMNS = ['revision', 'lease_id'];
 
-/** A mirror directory that has nothing of what the rows say: all of it is asked for again. */
+/** The columns for a mirror directory without these files: everything is requested again. */
 const ELSEWHERE: Partial<Record<PortableTable, Readonly<Record<string, unknown>>>> = {
   live_files: {
     ...{ position: 0, fingerprint: null, checksum: null, inexact: '[]', inode: null, modified_ns: null, boot_id: null },
@@ -47,9 +47,11 @@ const ELSEWHERE: Partial<Record<PortableTable, Readonly<Record<string, unknown>>
 const NOT_ELSEWHERE: readonly PortableTable[] = ['result_files', 'result_counts'];
 
 export interface TakeOptions {
-  /** Whether what the rows say of files holds of the mirror directory here. */
+  /** Whether the rows of files are valid for the mirror directory here. */
   readonly isSameDirectory: boolean;
-  /** The rows of results are among them, so that they are counted as they come; else their counts are taken as they are. */
+  /**
+   * The rows of results are among them, so that they are counted as they come; else their counts are taken as they are.
+   */
   readonly hasResults: boolean;
 }
 
@@ -86,9 +88,8 @@ export class PortableRows {
   }
 
   /**
-   * Puts rows of another store into this one; those that are there already are brought to them. Columns that one of both
-   * does not know are left out; rows that the table refuses are returned. Called within a transaction, with the row of a
-   * job before its others.
+   * Inserts or updates rows of another store. Omits columns that only one of both has; returns rows that the table
+   * refuses. Called within a transaction, with the row of a job before its others.
    */
   take(rows: readonly PortableRow[], { isSameDirectory, hasResults }: TakeOptions): PortableRow[] {
     return rows.filter(({ table, row }) => {
@@ -153,8 +154,8 @@ export interface RowChange extends RowKey {
 }
 
 /**
- * Which rows of jobs were changed and are not known elsewhere yet. They are noted by triggers of this connection alone, in
- * memory: the tables are as they are, and nothing is noted where nobody asks for it.
+ * Changed rows of jobs that the fleet's database does not have yet. Temporary triggers of this connection record them
+ * in memory, so the tables need no column, and an agent without a fleet has no cost.
  */
 export class RowChanges {
   readonly #sql: Sql;
@@ -196,7 +197,7 @@ export class RowChanges {
     const row = event === 'DELETE' ? 'old' : 'new';
     const names = PORTABLE_KEYS[table].map((name) => `${row}.${name}`);
     const key = names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
-    // Not REPLACE: what a statement says of conflicts holds within the triggers that it fires, too.
+    // Not REPLACE: the conflict clause of a statement applies to the triggers that it fires, too.
     this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table} BEGIN
       DELETE FROM row_changes WHERE job_id = ${row}.job_id AND of = '${table}' AND key = ${key};
       INSERT INTO row_changes (of, job_id, key) VALUES ('${table}', ${row}.job_id, ${key});

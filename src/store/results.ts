@@ -17,7 +17,7 @@ const COUNTS = `
   total(names) FILTER (WHERE state = 'left-out') AS leftOut, total(bytes) AS bytes
   FROM (SELECT job_id, state, kept + unkept AS names, bytes FROM result_counts)`;
 
-/** How many names a row would say nothing more of. */
+/** Maximum names in a row. */
 export type UnkeptNames = Readonly<Record<'refused' | 'left-out', number>>;
 
 export class ResultFiles {
@@ -115,7 +115,7 @@ export class ResultFiles {
     return this.#sql.all(select, { jobId, under, first, end: behind(last, under) });
   }
 
-  /** The names of one level, one look each: what is below a directory is passed over. */
+  /** The names of one level, one query each, without what is below directories. */
   *#entries(jobId: JobId, { under, after, most }: LevelQuery): Generator<string, void> {
     const next = 'SELECT name FROM result_files WHERE job_id = ? AND name >= ? ORDER BY name LIMIT 1';
     let from = after === '' ? under : behind(after, under);

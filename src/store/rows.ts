@@ -4,12 +4,14 @@ import type { JobId, LiveFileKey, LiveFileName, TaskId } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
 import type { KeptMismatch } from '../mismatch.ts';
 
-/** Why a job is followed: it is configured, a command asked for it, or all jobs of the user are (`WatchMineRow`). */
+/**
+ * Why a job is followed: configured, requested by a command, or by the rule for all jobs of the user (`WatchMineRow`).
+ */
 type JobSource = 'config' | 'command' | 'mine';
 
 /**
  * What a job is to the agent; the job state of the middleware is another thing.
- * watched: followed. ending: `unwatch` was asked for, its last pass is not through. ended: no longer followed.
+ * watched: followed. ending: `unwatch` was requested, the last pass is not complete. ended: no longer followed.
  * settled: no longer followed because it was over, or quiet for its settling time, and its last pass is through.
  */
 export type WatchState = 'watched' | 'ending' | 'ended' | 'settled';
@@ -21,7 +23,7 @@ export interface Trouble {
   readonly hint: string | null;
   /** When it first appeared. */
   readonly since: number;
-  /** Of a visit that failed: when it is tried again. */
+  /** When a failed poll or pass is repeated. */
   readonly retryAt?: number;
 }
 
@@ -36,10 +38,10 @@ export interface JobRow {
   readonly grownAt: number | null;
   /** Entries of answers that were refused, since the job is watched. */
   readonly refused: number;
-  /** Failed visits in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
   readonly error: Trouble | null;
-  /** Goes up with every order and every change of a state; what is only noted of a visit does not count. */
+  /** Grows with every command and every change of a state, not with notes of a poll. */
   readonly revision: number;
 }
 
@@ -52,11 +54,17 @@ export interface LiveFileRow extends LiveFileKey {
   readonly position: number;
   readonly generation: number;
   readonly fingerprint: string | null;
-  /** The CRC-32 of all bytes before the position; null where an earlier version committed them, or they were written anew. */
+  /**
+   * The CRC-32 of all bytes before the position; null where an earlier version committed them, or they were written
+   * anew.
+   */
   readonly checksum: number | null;
   /** Stretches before the position whose bytes could not be had, in order. */
   readonly inexact: readonly InexactRegion[];
-  /** Inode and modification time of the mirror after the last write of the agent; without the time, it counts as modified. */
+  /**
+   * Inode and modification time of the mirror after the last write of the agent; without the time, it counts as
+   * modified.
+   */
   readonly inode: string | null;
   readonly modifiedNs: string | null;
   /** While bytes are appended behind the position: the boot of the machine on which that was begun. */
@@ -100,7 +108,7 @@ export interface ResultRow {
   readonly live: string | null;
   readonly listedAt: number;
   readonly fetchedAt: number | null;
-  /** When the listing before its last fetch said that it was changed (docs/rest.md 3.3); null if it did not. */
+  /** Time of change in the listing before its last download (docs/rest.md 3.3); null without one. */
   readonly stamp: string | null;
   /** Whether the listing had that stamp two seconds before the download began, and none was begun since. */
   readonly stampProven: boolean;
@@ -165,7 +173,7 @@ export interface LeaseRow {
   readonly askedAt: number;
   readonly openedAt: number | null;
   readonly endedAt: number | null;
-  /** Why it is `unknown`, or what the service said when it was ended. */
+  /** Why it is `unknown`, or the response of the service when it was released. */
   readonly reason: string | null;
 }
 
@@ -179,7 +187,7 @@ export interface RequestRow {
   readonly answer: string | null;
 }
 
-/** How the tasks of a job were found: the service that tells of jobs named them, or calls for parts proved them. */
+/** How the tasks of a job were found: named by the job service, or proven by probes. */
 export type FoundBy = 'job-service' | 'probes';
 
 /** The search for the tasks of a job: only for a job whose order names none. Found tasks are those of `live_files`. */
@@ -198,16 +206,16 @@ export interface TaskSearchRow {
   readonly hint: string | null;
 }
 
-/** What the middleware last told of a followed job. */
+/** The last report of the middleware about a followed job. */
 export interface JobInformationRow {
   readonly jobId: JobId;
   readonly information: JobInformation;
-  /** When its job state was first seen, and when it was last told. */
+  /** When its job state was first seen, and when it was last reported. */
   readonly since: number;
   readonly toldAt: number;
 }
 
-/** How the last look at the service that tells of jobs went: one for all jobs. */
+/** Result of the last request to the job service: one row for all jobs. */
 export interface JobLookRow {
   readonly lookedAt: number;
   readonly nextLookAt: number;

@@ -62,7 +62,7 @@ export class TransferLeases {
     const forget = `DELETE FROM transfer_leases WHERE job_id = @jobId AND state IN ('ended', 'unknown') AND lease_id NOT IN
       (SELECT lease_id FROM transfer_leases WHERE job_id = @jobId AND ${IS_KEY} ORDER BY lease_id DESC LIMIT ${MAX_ROWS})`;
     this.#sql.run(forget, { jobId });
-    // By its time, too, it is told from the others of the job, in any store.
+    // Its time makes the row unique among those of the job, in any store.
     const insert = `INSERT INTO transfer_leases (job_id, state, asked_at) VALUES (@jobId, 'asked',
       max(@now, (SELECT coalesce(max(asked_at) + 1, 0) FROM transfer_leases WHERE job_id = @jobId)))`;
     return Number(this.#sql.run(insert, { jobId, now }).lastInsertRowid);
@@ -79,14 +79,12 @@ export class TransferLeases {
     this.#sql.run(`${set} WHERE lease_id = ? AND state <> 'ended'`, now, reason, leaseId);
   }
 
-  /** The answer did not arrive: there may be a key, but nobody can name it. */
+  /** The response did not arrive: a key may exist, but its name is unknown. */
   lose(leaseId: number, reason: string): void {
     this.#sql.run("UPDATE transfer_leases SET state = 'unknown', reason = ? WHERE lease_id = ?", reason, leaseId);
   }
 
-  /**
-   * What was asked for by a process that is gone, of one job or of all: nobody knows whether there was an answer.
-   */
+  /** Marks grants as unknown that an ended process requested, for one job or all: a response may have been lost. */
   loseAsked(reason: string, jobId: JobId | null = null): LeaseRow[] {
     const set = `UPDATE transfer_leases SET state = 'unknown', reason = @reason
       WHERE state = 'asked' AND job_id = coalesce(@jobId, job_id)`;

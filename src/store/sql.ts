@@ -103,7 +103,7 @@ export class Table<Row extends object> {
     this.#names = columns.map((column) => ({ name: column.name, member: memberOf(column) }));
     this.columns = columns.map((column) => `${column.name} AS ${memberOf(column)}`).join(', ');
     this.#select = `SELECT ${this.columns} FROM ${name}`;
-    // No REPLACE: triggers would not be told of the row that goes.
+    // No REPLACE: triggers would not run for the deleted row.
     this.#save = `INSERT INTO ${name} (${columns.map((column) => column.name).join(', ')})
       VALUES (${columns.map((column) => `@${memberOf(column)}`).join(', ')})
       ON CONFLICT DO UPDATE SET ${assigned.join(', ')}`;
@@ -168,9 +168,9 @@ export const jsonOf = (value: unknown) => (value === null ? null : JSON.stringif
 const parsed = (text: unknown): unknown => (text === null ? null : JSON.parse(String(text)));
 
 /**
- * The objects of better-sqlite3 12 on Node.js 24.19 and later: when the garbage collection takes one of them, the process
- * is ended ("Assertion failed: (env) != nullptr"), because what removes them looks for an environment that is not there at
- * that moment. So there none is given up. Version 13 is made otherwise, and needs Node.js 22.
+ * The objects of better-sqlite3 12 on Node.js 24.19 and later: when the garbage collection takes one of them, the
+ * process is ended ("Assertion failed: (env) != nullptr"), because what removes them looks for an environment that is
+ * not there at that moment. So there none is given up. Version 13 is made otherwise, and needs Node.js 22.
  */
 const [MAJOR = 0] = process.versions.node.split('.').map(Number);
 const kept: unknown[] = [];
@@ -181,14 +181,16 @@ export function keepAlive<Native extends object>(native: Native): Native {
   return native;
 }
 
-/** What a pragma says; one that sets something is said by `exec`. Not by `Database.pragma`, whose statements nobody keeps. */
+/** Reads a pragma; `exec` sets one. Not by `Database.pragma`, whose statements are not cached. */
 export function pragma(db: Database.Database, name: string): unknown {
   return keepAlive(db.prepare(`PRAGMA ${name}`))
     .pluck()
     .get();
 }
 
-/** Opens a database file. @throws what better-sqlite3 throws; JobtailError local-io if its native part cannot be loaded */
+/**
+ * Opens a database file. @throws what better-sqlite3 throws; JobtailError local-io if its native part cannot be loaded
+ */
 export function openNative(file: string, options: Database.Options): Database.Database {
   try {
     return keepAlive(new Database(file, options));
@@ -231,7 +233,7 @@ export function asStoreError(error: unknown, file: string): JobtailError {
   const directory = path.dirname(file);
   const failed = (code: 'store' | 'disk-full' | 'permission', message: string, hint: string) =>
     new JobtailError(code, message, { cause: error, hint });
-  // Its shared memory and its log are files of their own, of which SQLite says only that they failed.
+  // SQLite does not report why its shared memory or its write-ahead log failed.
   if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
     return failed('disk-full', `no room left for ${file}`, 'free some space; the agent goes on by itself');
   }

@@ -1,6 +1,6 @@
 /**
- * The files of the state directory are regular ones. A link, a pipe or a directory in their place is neither followed
- * nor waited for: whoever may write the directory could have put it there for another user to fall for.
+ * Checks that the files of the state directory are regular ones. A link, a pipe or a directory in their place is
+ * refused: another user with write permission could have put it there as a trap.
  */
 import fs, { constants } from 'node:fs';
 import { JobtailError } from '../errors.ts';
@@ -18,7 +18,7 @@ export function openStateFile(file: string, flags: number): number {
   try {
     opened = fs.openSync(file, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, PRIVATE_MODE);
   } catch (error) {
-    // A link; a directory; a pipe that nobody reads, or a socket.
+    // A link; a directory; a pipe without a reader, or a socket.
     if (/^(ELOOP|EISDIR|ENXIO)$/.test(String((error as NodeJS.ErrnoException).code))) throw notRegular(file);
     throw error;
   }
@@ -35,7 +35,9 @@ export function requireRegularDatabase(database: string): void {
   }
 }
 
-/** Makes a database file that SQLite then opens, and what lies beside it, private to the user; SQLite itself takes 0644. */
+/**
+ * Makes a database file that SQLite then opens, and what lies beside it, private to the user; SQLite itself takes 0644.
+ */
 export function makePrivateDatabase(database: string): void {
   requireRegularDatabase(database);
   for (const suffix of BESIDE_DATABASE) {

@@ -12,12 +12,12 @@ import { JobTable, Sql } from './sql.ts';
 import { openStateFile } from './state-files.ts';
 import { Totals } from './totals.ts';
 
-/** Whoever changed the store for the running agent touches this file of the state directory. */
+/** A process that changed the store for the running agent touches this file of the state directory. */
 export const WAKE_FILE = 'wake';
 
 export interface StoreOptions {
   readonly directory: string;
-  /** The address of the service whose habits are kept. */
+  /** The address of the service whose capabilities are stored. */
   readonly service: string;
   /** True for the holder of the directory's lock: migrates, and sets a broken database aside. */
   readonly owner: boolean;
@@ -81,8 +81,8 @@ export class Store {
   }
 
   /**
-   * A transaction that does not wait for the disk: a kill takes nothing of it, a power loss may. Ten times as quick, and
-   * only for a database with a write-ahead log.
+   * A transaction that does not wait for the disk: a kill takes nothing of it, a power loss may. Ten times as quick,
+   * and only for a database with a write-ahead log.
    */
   quickTransaction<T>(work: () => T): T {
     this.#sql.pragma('synchronous = NORMAL');
@@ -104,7 +104,7 @@ export class Store {
     this.#sql.pragma('query_only = ON');
   }
 
-  /** Whether the file of the database is no longer the one that was opened: somebody removed or replaced it. */
+  /** Whether another process removed or replaced the file of the database since it was opened. */
   isGone(): boolean {
     try {
       return inodeOf(this.#file) !== this.#inode;
@@ -119,7 +119,7 @@ export class Store {
     return new RowChanges(this.#sql);
   }
 
-  /** Tells the running agent to look at the store now. */
+  /** Notifies the running agent of a change of the store. */
   wake(): void {
     const opened = openStateFile(path.join(this.directory, WAKE_FILE), constants.O_WRONLY | constants.O_CREAT);
     try {
@@ -155,8 +155,8 @@ interface Waiting {
 const GATHER_MS = 5;
 
 /**
- * Gathers what visits of jobs leave to be committed: many that end within a short time are one transaction, and so one
- * flush of the database.
+ * Groups the commits of polls: many that end within a short time share one transaction, and so one flush of the
+ * database.
  */
 export class Commits {
   readonly #options: CommitsOptions;

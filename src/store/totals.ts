@@ -54,7 +54,7 @@ export class Totals {
     return { ...sums, jobs, results };
   }
 
-  /** What is said of the watched jobs every few seconds; takes about a millisecond then. */
+  /** Totals of the watched jobs for the log, every few seconds; takes about a millisecond. */
   watched(): Pick<Sums, 'failingJobs' | 'grownAt' | 'oldestPollAt'> & { readonly watchedJobs: number } {
     return this.#sql.sums(`
       SELECT count(*) AS watchedJobs, count(error) AS failingJobs, max(grown_at) AS grownAt,

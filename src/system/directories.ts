@@ -1,6 +1,6 @@
 /**
- * Directories of the mirrors, and flushing. Directories are made as they are needed, and are on the disk before anything
- * in them is promised. A link in their place is never followed.
+ * Directories of the mirrors, and flushing. Directories are made as they are needed, and are on the disk before
+ * anything in them is promised. A link in their place is never followed.
  */
 import fs, { constants, type Stats } from 'node:fs';
 import os from 'node:os';
@@ -82,8 +82,8 @@ export async function flushAll(paths: Iterable<string>, onNetwork: boolean): Pro
 }
 
 /**
- * The boot of the machine; null where the system does not tell. As long as it is the same, the system has every byte that
- * was written to a local file, flushed or not, however the process that wrote it ended.
+ * The boot id; null where the system has none. As long as it is the same, the kernel has every byte that was written to
+ * a local file, flushed or not, also after a kill of the writer.
  */
 export function readBootId(file = '/proc/sys/kernel/random/boot_id'): string | null {
   try {
@@ -100,8 +100,8 @@ function doesSyncfsTell(): boolean {
 }
 
 /**
- * Node.js has no syncfs, `sync -f` of coreutils is it. False if it is not there, failed, or said that it ignores `-f`:
- * then each is flushed by itself.
+ * Calls syncfs by `sync -f` of coreutils; Node.js has no such call. False if it is missing, failed, or ignores `-f`:
+ * then the caller flushes each file.
  */
 async function flushFileSystemOf(file: string): Promise<boolean> {
   const { signal } = new AbortController();

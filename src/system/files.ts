@@ -1,9 +1,9 @@
 /**
  * Files: the calls on them, new ones that are written piece by piece, and the room that is left for them.
  *
- * On a local file system those that the system answers at once are made at once: handing one to a
- * thread and back costs ten times the call itself. On a network file system the answer may never come, so there a thread
- * waits for it, and nothing else does.
+ * On a local file system those that the system answers at once are made at once: handing one to a thread and back costs
+ * ten times the call itself. On a network file system the answer may never come, so there a thread waits for it, and
+ * nothing else does.
  */
 import { createHash } from 'node:crypto';
 import fs, { type BigIntStats, constants, type Stats } from 'node:fs';
@@ -47,9 +47,9 @@ export interface OpenFile {
 export const EXACT = { bigint: true } as const;
 
 /**
- * More than that is read by a thread on a local file system too, for it may have to wait for the disk more than once, and
- * is written in several calls: the kernel takes memory for a larger one in larger blocks, and where a virtual machine
- * gives its free memory back to the host, these have to be asked for again, which takes longer than the writing.
+ * A larger read runs in a thread on a local file system too, because it may wait for the disk more than once. A larger
+ * write is split: the kernel allocates larger blocks for it, and a virtual machine that returned its free memory to the
+ * host must request these again, which takes longer than the write.
  */
 export const AT_ONCE_BYTES = 64 * 1024;
 
@@ -58,8 +58,8 @@ export function fileCalls(onNetwork: boolean): FileCalls {
 }
 
 /**
- * Writes all of `bytes` at `position`, or where the file stands if that is null. What a failure leaves behind is the right
- * beginning of them.
+ * Writes all of `bytes` at `position`, or where the file stands if that is null. What a failure leaves behind is the
+ * right beginning of them.
  */
 export async function writeAll(file: Pick<OpenFile, 'write'>, bytes: Buffer, position: number | null): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
@@ -160,7 +160,7 @@ export class FileWriter {
     await Promise.allSettled([this.#writing, this.#flushing]);
   }
 
-  /** What fails is told to whoever awaits it next. */
+  /** A failure is thrown at the next await. */
   #try(work: () => Promise<void>): Promise<void> {
     const done = work().catch((error: unknown) => {
       const { path } = this.#options;

@@ -19,7 +19,7 @@ export function sourceStack({ stack = '' }: Error): string {
   const built = pathToFileURL(path.join(path.dirname(packageFile('package.json')), 'dist/')).href;
   const maps = new Map<string, SourceMap | undefined>();
   return stack.replaceAll(PLACE, (place, url: string, line: string, column: string) => {
-    // What the message of an error says leads to no other file.
+    // The message of an error may contain another path: it is not used.
     if (!url.startsWith(built) || url.includes('..')) return place;
     if (!maps.has(url)) maps.set(url, mapOf(url));
     const found = maps.get(url)?.findEntry(Number(line) - 1, Number(column) - 1);

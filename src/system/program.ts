@@ -71,7 +71,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
       stop.abort(error);
     }
     child.stdin.end();
-    // What it says now, nobody wants to hear; its end is still waited for.
+    // Its later output is dropped; its end is awaited.
     child.stdout.destroy();
     clock.go();
   };
@@ -111,7 +111,7 @@ async function readAll(output: AsyncIterable<Buffer>): Promise<void> {
 
 async function start({ command, args, env = plainEnvironment() }: ProgramOptions) {
   try {
-    // If this process is killed, the pipes break, and with them whoever writes to them.
+    // If this process is killed, the pipes break, and the program that writes to them ends.
     const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     await once(child, 'spawn');
     return child;
@@ -192,7 +192,9 @@ export type Limit = { readonly totalMs: number } | IdleLimit;
 
 export interface IdleLimit {
   readonly idleMs: number;
-  /** A number that changes while the program goes on; if left out, its standard output tells. Standard error never does. */
+  /**
+   * A number that grows while the program makes progress; default: its standard output. Standard error never counts.
+   */
   readonly progress?: () => Promise<number>;
 }
 
@@ -218,7 +220,7 @@ export class LimitClock {
     this.#begin();
   }
 
-  /** The program said something: while that is worked upon, the program is not waited for. */
+  /** The program wrote output: while that is processed, no time limit runs. */
   pause(): void {
     if (this.#hears) clearTimeout(this.#timer);
   }

@@ -77,7 +77,7 @@ describe('a log that nobody takes', () => {
     log.info({}, 'again');
     const lines = linesOf(String(output.read()));
     expect(lines).toMatchObject([
-      { level: 'warn', lines: lost, msg: `${lost} log lines were lost: nobody took them` },
+      { level: 'warn', lines: lost, msg: `${lost} log lines were lost: their reader was too slow` },
       { level: 'info', msg: 'again' },
     ]);
   });

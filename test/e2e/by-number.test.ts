@@ -21,7 +21,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
 
   // watch: the mirrors of all tasks are there when it returns, and their paths alone are on the standard output.
   const watched = await place.agent('watch', jobId);
-  expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('tasks: 2, told by the middleware\n') });
+  expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('tasks: 2, reported by the middleware\n') });
   expect(watched.stdout.trim().split('\n')).toEqual(mirrors());
   for (const mirror of mirrors()) expect(fs.statSync(mirror).size).toBe(0);
   expect((await place.agent('watch', jobId, '--file', 'log')).stdout.trim().split('\n')).toEqual(mirrors(['log']));
@@ -89,7 +89,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
   expect(page.replaceAll('\n', '')).not.toMatch(ACTS);
   expect(page).toMatch(/": Failed \(first seen \d+ s ago\), submitted .*, started .*, ended /);
   expect(page).toContain(`task ${tasks[0]?.taskId} (task 1) Failed: out of memory\\u{0007}\n`);
-  expect(page).toContain('tasks: 3, told by the middleware\n');
+  expect(page).toContain('tasks: 3, reported by the middleware\n');
   expect((await place.agent('status')).stdout).toMatch(new RegExp(`│ ${jobId} +│ watched +│ Failed +│ 12, `));
 });
 
@@ -106,14 +106,14 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
   expect(performance.now() - beganAt).toBeLessThan(9_000);
   for (const { stdout, stderr } of [without, unwaited]) {
     expect(stdout).toBe('');
-    expect(stderr).toContain('tasks: none is known yet; they are looked for');
+    expect(stderr).toContain('tasks: none is known yet; probes search for them');
     expect(stderr).toContain(`agent watch ${job.jobId} --task ID, or set service.jobsUrl`);
   }
   const tail = place.start(['tail', job.jobId, '-f']);
   await until('the reason', () => tail.stderr.includes(`no live file of job ${job.jobId} is known yet`));
   expect((await place.agent('status')).stdout).toContain('│ looking for tasks │');
   const page = (await place.agent('status', job.jobId)).stdout;
-  expect(page).toMatch(/tasks: none is known yet; they are looked for(, next look (now|in \d+ s))?\n/);
+  expect(page).toMatch(/tasks: none is known yet; probes search for them(, next probe (now|in \d+ s))?\n/);
 
   // --task wins, and the tail goes on with what is found.
   const [task] = job.tasks;

@@ -38,10 +38,10 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     await sandbox.setHabits({ jobService: false });
     const watched = await place.agent('watch', '--mine');
     expect(watched).toMatchObject({ code: 0, stderr: expect.stringContaining('no agent is running') });
-    expect(watched.stdout).toContain('how many that are now cannot be said');
+    expect(watched.stdout).toContain('how many there are now is unknown');
     const agent = await place.run();
     await agent.says('the service that tells of jobs');
-    expect((await place.agent('status')).stdout).toContain('job states are not told: ');
+    expect((await place.agent('status')).stdout).toContain('job states are not reported: ');
     await agent.kill();
     await sandbox.setHabits({ jobService: true });
     await place.run();

@@ -65,9 +65,7 @@ it.each([1, OLDEST_VERSION - 1])(
       expect(refusal).toMatchObject({
         code: 'config',
         message: `${file} was written by an unsupported older version of the agent (its format is ${version})`,
-        hint: expect.stringContaining(
-          `stop the agent and move ${file} away: positions are found again from the mirrors`,
-        ),
+        hint: expect.stringContaining(`stop the agent and move ${file} away: offsets are recovered from the mirrors`),
       });
     }
     expect(fs.readFileSync(file).equals(before)).toBe(true);

@@ -88,8 +88,8 @@ export class Agent {
   }
 
   /**
-   * Looks at the store: jobs that are new, that are to end, and what commands asked for. Whoever changes it says so; looks
-   * that follow find what nobody said, and what could not be read.
+   * Looks at the store: jobs that are new, that are to end, and what commands asked for. Whoever changes it says so;
+   * looks that follow find what nobody said, and what could not be read.
    */
   refresh(): void {
     const { clock, intervals } = this.#options;
@@ -137,7 +137,9 @@ export class Agent {
     this.refresh();
   }
 
-  /** Follows a job no longer, because it is another's or may be soon: what was appended is committed when this resolves. */
+  /**
+   * Follows a job no longer, because it is another's or may be soon: what was appended is committed when this resolves.
+   */
   async release(jobId: JobId): Promise<void> {
     const { commits, results } = this.#options;
     const job = this.#jobs.get(jobId);
@@ -190,7 +192,10 @@ export class Agent {
     if (rule === undefined) return;
     if (this.#jobLooks !== undefined) this.#jobLooks.soon();
     else
-      log.error({ code: 'config', hint: NO_SERVICE }, 'the jobs of the user cannot be followed: nobody tells of them');
+      log.error(
+        { code: 'config', hint: NO_SERVICE },
+        'the jobs of the user cannot be followed: there is no job service',
+      );
   }
 
   #newJobLooks(scheduler: Scheduler, failures: Failures): JobLooks | undefined {

@@ -42,7 +42,9 @@ export interface JobContext extends VisitsContext, JobSearchContext {
 const QUIET_COMMIT_MS = 1_000;
 /** A search that waits for the listing of a sync of the results does so no longer than this. */
 const LISTING_MS = 30_000;
-/** So many listings in a row that the service refuses, of a job that is over and has no live file left: it was deleted. */
+/**
+ * So many listings in a row that the service refuses, of a job that is over and has no live file left: it was deleted.
+ */
 const MIN_REFUSED_LISTINGS = 2;
 
 export class FollowedJob {
@@ -227,7 +229,7 @@ export class FollowedJob {
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.#grew(appended);
-    if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not asked for`);
+    if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not requested`);
     const failed = this.#visits.isFailing('poll');
     // A poll that broke off is no success, so its back-off goes on.
     if (failure !== undefined) return await this.#visits.went([], { grew, refused });
@@ -326,7 +328,10 @@ export class FollowedJob {
     this.#tasks.due('pass', 0);
   }
 
-  /** Whether all that an older release shows of a deleted job was seen twice: it is over, without live files or a listing. */
+  /**
+   * Whether all that an older release shows of a deleted job was seen twice: it is over, without live files or a
+   * listing.
+   */
   #isGone(task: DueTask, { policy, code }: JobtailError): boolean {
     const { store } = this.#context.poll;
     const told = store.jobInformation.get(this.jobId)?.information;

@@ -1,4 +1,4 @@
-/** What services say of themselves: the description (WSDL) that most servers hand out. */
+/** The description (WSDL) that most servers publish. */
 import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/http-client.ts';
 
 const LIMIT_MS = 5_000;
@@ -8,13 +8,13 @@ const MOST_BYTES = 4 * 1024 * 1024;
 const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
 /** An operation that only the file-transfer service has. */
 const OF_FILES = 'DownloadPartsOfJobFilesFromCluster';
-/** An operation that only the service that tells of jobs has. */
+/** An operation that only the job service has. */
 const OF_JOBS = 'ListJobsForCurrentUser';
 
 /** How a service is reached, where that is not directly. */
 type Way = Omit<HttpClientOptions, 'limits'>;
 
-/** The namespace of a service; undefined if it does not say. */
+/** The namespace of a service; undefined without one. */
 export async function namespaceOf(url: string, signal: AbortSignal, way: Way = {}): Promise<string | undefined> {
   return namespaceIn(await descriptionOf(url, signal, way));
 }
@@ -26,8 +26,8 @@ export async function serviceIn(url: string, signal: AbortSignal): Promise<strin
 }
 
 /**
- * The address of JobManagementWs, which lies beside the file-transfer service (docs/servers.md 10.1); undefined if there
- * is none of this namespace, or it does not describe itself.
+ * The address of JobManagementWs, which lies beside the file-transfer service (docs/servers.md 10.1); undefined if
+ * there is none of this namespace, or it does not describe itself.
  */
 export async function jobsUrlBeside(
   { fileTransferUrl, namespace }: { readonly fileTransferUrl: string; readonly namespace: string },

@@ -1,9 +1,9 @@
-/** What `agent check` found, said step by step, and the exit code it comes to. */
+/** The findings of `agent check`, printed step by step, and its exit code. */
 import pc from 'picocolors';
 import { asJobtailError, EXIT } from '../../errors.ts';
 import { printable, printableLines } from '../../printable.ts';
 
-/** ok: as it should be. note: good to know. warning: it works, but not for long, or not well. */
+/** ok: correct. note: information. warning: it works, but not for long, or not well. */
 export type Mark = 'ok' | 'note' | 'warning' | 'failure';
 
 export interface Finding {
@@ -38,7 +38,7 @@ export class Findings {
     return this.#exitCode;
   }
 
-  /** Does one step and says what it found; what it throws is a failure. Whether it went through. */
+  /** Runs one step and prints its findings; an error is a failure. Returns whether the step succeeded. */
   async step(name: string, look: () => Promise<readonly Finding[]> | readonly Finding[]): Promise<boolean> {
     try {
       for (const [index, finding] of (await look()).entries()) this.#say(index === 0 ? name : '', finding);

@@ -11,7 +11,7 @@ import { isOnNetworkFileSystem } from '../../store/database.ts';
 import { commandLog } from '../process.ts';
 import { type Finding, note, ok, warning } from './findings.ts';
 
-/** Leases do not go by it, but what `status` says of times does. */
+/** Leases do not depend on it, but the times in `status` do. */
 const FAR_MS = 5_000;
 
 /** @throws JobtailError fleet, config, secret-unavailable */

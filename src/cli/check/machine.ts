@@ -20,7 +20,9 @@ export function checkConfigFile(config: Config): Finding[] {
   const { mode } = fs.statSync(file);
   const found = [ok(`${file}, ${watch.length === 0 ? 'no jobs in it' : `${watch.length} jobs in it`}`)];
   if ((mode & 0o022) !== 0) {
-    found.push(warning('others than its owner may change it', `chmod go-w ${file}: it says which programs are run`));
+    found.push(
+      warning('other users than its owner can change it', `chmod go-w ${file}: it names programs that the agent runs`),
+    );
   }
   const { secret } = config.auth;
   if (secret.kind === 'file' && ((modeOf(secret.path) ?? 0) & 0o040) !== 0) {

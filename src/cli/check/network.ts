@@ -25,7 +25,7 @@ const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> 
   ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'is it http:// at this port, or another port for https://?'],
   CERT_HAS_EXPIRED: [
     'its certificate has ended',
-    'tell the operator of the service; is the clock of this machine right?',
+    'check the clock of this machine, and ask the operator of the service',
   ],
   CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'is the clock of this machine right?'],
   ERR_TLS_CERT_ALTNAME_INVALID: [
@@ -102,7 +102,8 @@ async function checkTls(config: Config, { host, port, url }: Place): Promise<Fin
     const { valid_to: validTo } = socket.getPeerCertificate();
     const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
     const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
-    if (days < SOON_DAYS) found.push(warning(`the certificate ends on ${validTo}`, 'tell the operator of the service'));
+    if (days < SOON_DAYS)
+      found.push(warning(`the certificate ends on ${validTo}`, 'ask the operator of the service to renew it'));
     return found;
   } catch (error) {
     if (error instanceof JobtailError) throw error;
@@ -146,7 +147,7 @@ async function checkClock(config: Config, { url }: Place): Promise<Finding[]> {
     call.end();
   });
   const remote = Date.parse(date ?? '');
-  if (Number.isNaN(remote)) return [note('not compared: the service does not tell the time')];
+  if (Number.isNaN(remote)) return [note('not compared: the service sends no time')];
   const offMs = remote - Date.now();
   const off = `${Math.abs(Math.round(offMs / 1000))} s ${offMs < 0 ? 'behind' : 'ahead of'} this machine`;
   if (Math.abs(offMs) < CLOCK_MS) return [ok('the same as the service has')];

@@ -1,6 +1,7 @@
 /**
  * `agent check --probe`: asks a server that speaks REST what real servers were asked, as far as it changes nothing, and
- * reports where it answers otherwise than all of them (docs/rest.md 8). The report has no secret, no name and no content.
+ * reports where it answers otherwise than all of them (docs/rest.md 8). The report has no secret, no name and no
+ * content.
  */
 import type { Config } from '../../config/config.ts';
 import { connect, passingHabits, wayTo } from '../../daemon/connection.ts';
@@ -87,7 +88,7 @@ export interface ProbeReport {
 export async function probe(config: Config, signal: AbortSignal): Promise<ProbeReport> {
   const { service } = config;
   if (service.protocol !== 'rest') {
-    const hint = 'leave out --probe: agent check alone compares what SOAP says of itself';
+    const hint = 'leave out --probe: agent check alone compares the description (WSDL) of SOAP';
     throw new JobtailError('config', '--probe asks servers that speak REST', { hint });
   }
   const session = await sessionOf(config, signal);

@@ -72,8 +72,8 @@ export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Findin
     ...addresses.map((address) => note(address)),
     note(
       pathForm === undefined
-        ? 'how files are asked for is not known yet: none was fetched'
-        : `files are asked for ${ASKED[pathForm]}`,
+        ? 'the form of requests for files is not detected yet: none was downloaded'
+        : `files are requested ${ASKED[pathForm]}`,
     ),
     note(`requests for parts have at most ${partsBytes} bytes`),
     note(decodingOf(fitting)),
@@ -89,10 +89,10 @@ function decodingOf(releases: readonly string[]): string {
   return `text of live files is decoded ${each.join(', or ')}: each answer shows which it is`;
 }
 
-const BY_FILES = 'tasks are found by asking for their files, and job states are not told';
+const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
 const ENDS = 'a job ends by agent unwatch, or after settleAfterMinutes';
 
-/** Whether somebody tells of jobs. @throws JobtailError of a service that is configured, and does not answer */
+/** Whether there is a job service. @throws JobtailError of a configured service that does not respond */
 export async function checkJobs(
   config: Config,
   jobService: JobService | null,
@@ -103,7 +103,7 @@ export async function checkJobs(
     const jobs = await jobService.listJobs(signal);
     const running = jobs.filter(({ state }) => state === 'Running').length;
     const took = `${Math.round(performance.now() - startedAt)} ms`;
-    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,'} tells of ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
+    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,'} reports ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
     return [ok(`${told}: tasks and job states come from it`)];
   }
   const { service } = config;

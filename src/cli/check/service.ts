@@ -1,4 +1,4 @@
-/** `agent check`: signing in, a real call, and what they say about the server's habits (docs/servers.md). */
+/** `agent check`: signs in, makes a real call, and reports the capabilities of the server (docs/servers.md). */
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -24,11 +24,11 @@ import { checkJobs, healthOf, restHabitsOf, taskHabits } from './server.ts';
 
 /** Of a name. */
 const MOST_SHOWN = 200;
-/** A live file that is asked for a second time is no larger. */
+/** Maximum size of a live file that is requested a second time, in bytes. */
 const MOST_AGAIN = 64 * 1024;
 /** Bytes of a text that are counted at a time. */
 const COUNTED_BYTES = 1024 * 1024;
-/** Tasks that are told, to be asked for. */
+/** Maximum reported tasks whose files are requested. */
 const MOST_TOLD = 16;
 /** What is kept of an answer. */
 const MOST_OVERHEARD = 64 * 1024;
@@ -44,7 +44,7 @@ export interface ServiceOptions {
 
 /** Signs in, and calls as far as a job is known. */
 export async function checkService(findings: Findings, config: Config, options: ServiceOptions): Promise<void> {
-  // Long texts go to a directory of its own: the one of the agent may be missing, or belong to somebody else.
+  // Long texts go to a temporary directory: that of the agent may be missing, or belong to another user.
   const directory = await fs.mkdtemp(path.join(os.tmpdir(), 'agent-check-'));
   try {
     await fs.mkdir(path.join(directory, 'spill'));
@@ -91,7 +91,7 @@ interface FilesOptions extends ServiceOptions {
   readonly jobService: JobService | null;
 }
 
-/** The live files of a job that are known from the command line, the configuration, the state, or are told. */
+/** The live files of a job that are named by the command line, the configuration, the state or the job service. */
 async function filesOf(
   jobId: JobId,
   { tasks, config, store, jobService, signal }: FilesOptions,
@@ -106,13 +106,13 @@ async function filesOf(
     .map((key) => ({ ...key, position: positionOf(key) }));
 }
 
-/** None where nobody tells of them: what is wrong then, the call says. */
+/** None without a job service: the call itself reports what is wrong. */
 async function toldTasks(jobId: JobId, jobService: JobService | null, signal: AbortSignal): Promise<readonly TaskId[]> {
   const job = await jobService?.getJob(jobId, signal).catch(() => undefined);
   return job?.tasks.map(({ id }) => id).slice(0, MOST_TOLD) ?? [];
 }
 
-/** An HTTP client that lets somebody read along: the habits of a server show only in what it really sends. */
+/** An HTTP client with an observer: capabilities of a server show only in its raw responses. */
 class OverheardClient extends HttpClient {
   /** The beginning of the last answer, once it was read. */
   lastAnswer = '';
@@ -190,7 +190,10 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
       : [ok(`${parts.length} of ${files.length} are there: ${sizes.join(', ')}`)];
   if (refused > 0) {
     found.push(
-      warning(`${refused} entries that were not asked for`, 'they are ignored; tell the operator of the service'),
+      warning(
+        `${refused} entries that were not requested`,
+        'they are ignored; report it to the operator of the service',
+      ),
     );
   }
   const sample = parts.find(({ offset, content }) => offset > 0 || (content.length > 1 && content.length < MOST_AGAIN));
@@ -232,9 +235,9 @@ function formOf(name: string): string {
   return /^\d+\/{2,}/.test(name) ? 'with a number and several slashes' : 'without a slash';
 }
 
-const AS_ASKED = 'as it was asked for';
+const AS_ASKED = 'as requested';
 
-/** How an entry of the answer says its offset. */
+/** How an entry of the response names its offset. */
 function offsetIn(answer: string, asked: number): string {
   const inJson = /^\s*\[/.test(answer) ? /"offset"\s*:\s*(null|\d+)/i.exec(answer)?.[1] : undefined;
   if (inJson !== undefined) return inJson === 'null' ? 'nil' : inJson === String(asked) ? AS_ASKED : `as ${inJson}`;

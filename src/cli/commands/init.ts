@@ -1,4 +1,4 @@
-/** `agent init`: asks what it has to know, writes the configuration, and tries it. */
+/** `agent init`: asks for what it needs, writes the configuration, and tries it. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { loadConfig } from '../../config/load.ts';
@@ -20,7 +20,7 @@ export async function init(options: InitOptions): Promise<void> {
   const fallback = options.service ? path.join(SERVICE_DIRECTORY, 'config.yaml') : 'config.yaml';
   const file = path.resolve(options.output ?? fallback);
   if (fs.existsSync(file) && !options.force) {
-    throw new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or say --force' });
+    throw new JobtailError('usage', `${file} is there already`, { hint: 'name another with --output, or use --force' });
   }
   await untilStopped(async (signal) => write(file, await answersOf(file, options, signal), options));
   if (!options.check) return;
@@ -38,7 +38,7 @@ async function write(file: string, { answers, secret }: Complete, options: InitO
     process.stdout.write(`${secret.file}: the secret, readable for you alone\n`);
   }
   replaceFile(file, configText(answers), options.service ? 0o644 : 0o600, options);
-  // What the schema refuses is said in its words.
+  // The schema reports what it refuses.
   await loadConfig(file);
   process.stdout.write(`${file}: the configuration${foundText(answers.service)}\n`);
   if (process.geteuid?.() === 0 && !options.service) {
@@ -57,6 +57,6 @@ function replaceFile(file: string, text: string, mode: number, { force }: InitOp
     fs.writeFileSync(file, text, { mode, flag: 'wx' });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new JobtailError('usage', `${file} is there already`, { hint: 'move it away, or say --force' });
+    throw new JobtailError('usage', `${file} is there already`, { hint: 'move it away, or use --force' });
   }
 }

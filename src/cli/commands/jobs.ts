@@ -59,7 +59,7 @@ const MOST_TASKS = 4;
 const MOST_MESSAGES = 3;
 
 export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
-  if (jobs.length === 0) return 'the middleware tells of no job\n';
+  if (jobs.length === 0) return 'the middleware reports no job\n';
   const head = ['job', 'name', 'state', 'submitted', 'started', 'ended', 'tasks', 'followed'];
   const narrow = () => jobs.flatMap(narrowLines);
   const lines = [...fitted({ head, rows: jobs.map(rowOf), narrow }, columns)];

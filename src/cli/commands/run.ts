@@ -9,7 +9,7 @@ import { Secrets } from '../../redact.ts';
 import { type ConfigOption, configurationAsOwner, configurationOf } from '../configuration.ts';
 import { untilStopped, versionOfProgram } from '../process.ts';
 
-/** Log lines that nobody takes do not keep a process that has stopped. */
+/** Unread log lines do not keep a stopped process alive. */
 const LAST_LINES_MS = 500;
 
 /** How long a start that finds no room waits before it looks again; well within a watchdog of systemd. */
@@ -56,8 +56,8 @@ async function runUntil(stop: AbortSignal, options: ConfigOption): Promise<void>
 type FollowOptions = Omit<DaemonOptions, 'store' | 'transfers' | 'onReady'>;
 
 /**
- * Follows until it is stopped, with a state that is opened anew if it was removed. A disk that is full at the start is
- * one that somebody clears: it is waited for, and said once each time.
+ * Follows until it is stopped, and opens the state again if it was removed. If the disk is full at the start, it waits
+ * for space, and logs that once.
  */
 async function followUntilStopped(options: FollowOptions): Promise<void> {
   const { log, notifier, stop } = options;

@@ -27,7 +27,7 @@ const CLEAR_BELOW = '\u001b[J';
 export async function status(jobId: JobId | undefined, options: StatusOptions): Promise<void> {
   if (options.watch === true && (options.json === true || !process.stdout.isTTY)) {
     throw new JobtailError('usage', '--watch is for a terminal, and for people', {
-      hint: 'leave out --json; a program asks again when it wants to know',
+      hint: 'leave out --json; a program runs the command again',
     });
   }
   const config = await configurationAsOwner(options);

@@ -1,4 +1,6 @@
-/** `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process while none runs. */
+/**
+ * `agent sync JOB` and `agent unwatch JOB`: a complete pass by the running agent, or in this process while none runs.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
@@ -58,7 +60,7 @@ async function endNow(config: Config, jobId: JobId): Promise<void> {
     requireOrdered(store, config, jobId);
     store.jobs.unwatch(jobId, 'ended');
     store.wake();
-    // A running agent gives back what it lent by itself.
+    // A running agent releases its grants itself.
     if (owned !== undefined && store.leases.allOpen().length > 0) {
       const { connect } = await import('../../daemon/connection.ts');
       const connection = await connect(config, log, { habits: owned.store.habits });
@@ -83,7 +85,10 @@ interface Pass extends PassOrder {
 const LOOK_MS = 100;
 /** Every so many looks it is made sure that the agent lives, which opens a file. */
 const LOOKS_A_LIFE_SIGN = 10;
-/** So many in a row are missing if it has stopped: one that begins anew, with another configuration, lets go for a moment. */
+/**
+ * So many in a row are missing if it has stopped: one that begins anew, with another configuration, lets go for a
+ * moment.
+ */
 const MISSING_LIFE_SIGNS = 2;
 
 /** Has one complete pass done. The kind `unwatch` ends the job with it. */
@@ -124,7 +129,7 @@ async function askAgent({ config, store, jobId, kind, progress, signal }: Pass):
     const pass = store.resultSyncs.get(jobId);
     if (pass !== undefined && pass.startedAt >= askedAt) progress.show(pass);
     if (missing >= MISSING_LIFE_SIGNS) {
-      throw new JobtailError('store', 'the agent that was asked has stopped', { hint: 'say the command again' });
+      throw new JobtailError('store', 'the agent stopped before it was done', { hint: 'run the command again' });
     }
   }
 }

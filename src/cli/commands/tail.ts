@@ -111,7 +111,7 @@ class Shown {
     return this.#added.size === 0;
   }
 
-  /** Takes up the mirrors that are there by now. */
+  /** Adds the mirrors that exist by now. */
   addFiles(from: 'from the last lines' | 'from the beginning'): void {
     const { directory, keepGenerations } = this.#config.mirror;
     const { lines, since = Number.NEGATIVE_INFINITY } = this.#options;

@@ -11,7 +11,7 @@ export interface VersionOptions {
   readonly json?: boolean;
 }
 
-/** An installed package that is not bundled. A module that cannot be used says why in `error`. */
+/** An installed package that is not bundled. `error`: why a module cannot be used. */
 interface InstalledModule {
   readonly version: string | null;
   readonly isNative: boolean;

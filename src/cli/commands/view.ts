@@ -29,7 +29,7 @@ export async function view(options: ViewOptions): Promise<void> {
   const settings = viewSettingsOf(config, { program: versionOfProgram(), agentPid: null });
   const running = await linkOfAgent(config, settings);
   if (running !== undefined) return show(running, settings, options);
-  // Says what is wrong with the state before anything is served.
+  // Reports errors of the state before the view is served.
   openSharedStore(config).close();
   await untilStopped((signal) => serveHere(config, settings, { ...options, signal }));
 }
@@ -67,7 +67,7 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
   }
 }
 
-/** At the address of the configuration; one that nobody chose gives way to any free one. */
+/** Listens at the configured address; a default address gives way to any free one. */
 async function serve(config: Config, settings: ViewSettings): Promise<RunningView> {
   const serveAt = (listen: ViewSettings['listen']) =>
     serveView({
@@ -101,7 +101,7 @@ function show(link: string, settings: ViewSettings, { open }: ViewOptions): void
   try {
     const page = openingPage(link, settings.stateDirectory);
     const opener = spawn('xdg-open', [pathToFileURL(page).href], { stdio: 'ignore', detached: true });
-    // Whoever has none opens the link.
+    // Without a browser, the operator opens the link.
     opener.on('error', () => {});
     opener.unref();
   } catch {

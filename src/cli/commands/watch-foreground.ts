@@ -46,7 +46,7 @@ interface FollowOptions extends Omit<EngineOptions, 'only'> {
 }
 
 const LOOK_MS = 200;
-/** Tasks are found, and states are told, seldom. */
+/** Interval for finding tasks and requesting states. */
 const LOOKS_A_SLOW_LOOK = 5;
 
 async function follow(order: WatchOrder, { signal, ...parts }: FollowOptions): Promise<void> {
@@ -116,7 +116,7 @@ class FollowedFiles {
   }
 }
 
-/** What is said of the job itself: its state, and how its tasks are found. */
+/** Lines about the job itself: its state, and how its tasks are found. */
 class News {
   readonly #config: Config;
   readonly #store: Store;

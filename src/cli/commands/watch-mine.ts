@@ -1,4 +1,6 @@
-/** `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled. */
+/**
+ * `agent watch --mine`, and the end of it: every job of the user is followed as it is submitted, until it is settled.
+ */
 import { choiceOf } from '../../agent/loop/configured-jobs.ts';
 import { type Config, type FleetConfig, hasFleet } from '../../config/config.ts';
 import { makeDirectories, withStore } from '../../daemon/state.ts';
@@ -20,7 +22,7 @@ interface WatchMineOptions extends ConfigOption {
   readonly mostJobs?: number;
 }
 
-/** Unless the command or the configuration says otherwise. */
+/** Default of the command and the configuration. */
 const DAY_MS = 86_400_000;
 const MOST_JOBS = 200;
 
@@ -46,7 +48,7 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
   });
 }
 
-/** How many jobs the rule takes now. The rule is kept even if that cannot be said. */
+/** The number of jobs that the rule matches now. The rule is stored even if that is unknown. */
 async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
   try {
     const told = await listJobs(config);
@@ -63,7 +65,7 @@ async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): P
   } catch (thrown) {
     const { code, message, hint } = asJobtailError(thrown);
     if (code === 'aborted') throw thrown;
-    return `how many that are now cannot be said: ${printable(message)}${hint === undefined ? '' : ` (${printable(hint)})`}`;
+    return `how many there are now is unknown: ${printable(message)}${hint === undefined ? '' : ` (${printable(hint)})`}`;
   }
 }
 
@@ -72,7 +74,7 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
   await withRules(config, async (store, { save }) => {
     const isConfigured = config.watchMine !== null;
     if (store.watchMine.of('command') === undefined) {
-      const message = 'no command has said that all jobs of the user are to be followed';
+      const message = 'no command added the rule for all jobs of the user';
       throw new JobtailError('job-unknown', message, {
         hint: isConfigured ? `it stands in ${config.file}: set watchMine: false there` : 'agent watch --mine does so',
       });

@@ -21,7 +21,7 @@ export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
   readonly file: readonly LiveFileName[];
   readonly results: boolean;
-  /** For the agent's first look at the job. */
+  /** Limit for the agent's first poll of the job. */
   readonly wait: boolean;
   readonly foreground?: boolean;
 }
@@ -74,7 +74,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
   });
 }
 
-/** A mistyped number would be asked for without end. A job that the agent has had is not looked up again. */
+/** A mistyped number would be requested forever. A job that the agent has followed before is not checked again. */
 async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
   const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
   const isKnown = store?.jobs.get(jobId) !== undefined;
@@ -91,7 +91,7 @@ interface Registered {
   readonly order: WatchOrder;
 }
 
-/** The running agent has found tasks and kept all of them, or says why it cannot, or takes long. */
+/** Waits until the running agent has found tasks, reports why it cannot, or the time is over. */
 function firstLook({ store, order: { jobId } }: Registered): Promise<void> {
   const hasLooked = () => (store.taskSearches.get(jobId)?.lookedAt ?? null) !== null;
   const isOver = () =>
@@ -103,7 +103,7 @@ async function until(isSo: () => boolean, limitMs: number): Promise<void> {
   for (let waitedMs = 0; waitedMs < limitMs && !isSo(); waitedMs += LOOK_MS) await sleep(LOOK_MS);
 }
 
-/** The mirrors that were asked for now; without a task, those of all that are known. */
+/** The requested mirrors; without a task, those of all known tasks. */
 function pathsOf({ config, store, order }: Registered): string[] {
   const { tasks, files } = order;
   const rows = store.liveFiles
@@ -130,7 +130,7 @@ function searchOf({ config, store, order: { jobId } }: Registered): string[] {
   if (job === undefined) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];
-  const better = tellsOfJobs(config.service) ? '' : ', or set service.jobsUrl (agent check says which)';
+  const better = tellsOfJobs(config.service) ? '' : ', or set service.jobsUrl (agent check proposes one)';
   const advice = `agent status ${jobId} shows what is found; if you know a task: agent watch ${jobId} --task ID${better}`;
   return [...error, ...searchLines(job), advice];
 }

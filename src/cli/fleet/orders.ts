@@ -1,4 +1,4 @@
-/** Orders for a fleet: any machine with the configuration gives them, and the owner of the job fulfils them. */
+/** Commands for a fleet: any machine with the configuration places them, and the owner of the job executes them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PassSummary } from '../../agent/pass/complete-pass.ts';
 import type { PassAnswer } from '../../agent/pass/job-end.ts';
@@ -21,7 +21,7 @@ const FULFILLED_MS = 10_000;
 /** So long, a command waits for a database that does not answer. */
 const MAX_BROKEN_MS = 120_000;
 
-const NOBODY = 'no agent of the fleet is running: the order is kept, and fulfilled once one is started (agent run)';
+const NOBODY = 'no agent of the fleet is running: the command is stored, and executed when one starts (agent run)';
 
 export interface Watched {
   /** What is known of the job by now. */
@@ -81,7 +81,7 @@ export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<voi
 
 /** What one agent alone can do would be done twice in a fleet. */
 export function refuseForeground(jobId: JobId): never {
-  throw new JobtailError('usage', '--foreground is for an agent that shares its jobs with nobody', {
+  throw new JobtailError('usage', '--foreground is not for an agent of a fleet', {
     hint: `agent watch ${jobId}, then agent tail ${jobId} -f`,
   });
 }
@@ -128,7 +128,7 @@ const DRAIN_LOOK_MS = 200;
 export async function drain(config: Config): Promise<void> {
   if (!hasFleet(config)) {
     const hint = 'a stop of it loses nothing: it goes on where it was at its next start';
-    throw new JobtailError('usage', 'there is nobody to hand jobs over to: the configuration names no fleet', { hint });
+    throw new JobtailError('usage', 'jobs cannot be handed off: the configuration has no fleet', { hint });
   }
   const { name } = config.fleet;
   await withFleet(config, async (client) => {

@@ -1,4 +1,4 @@
-/** What `agent init` has to know: from the flags, or asked for on the terminal. */
+/** The answers that `agent init` needs: from flags, or from the terminal. */
 import path from 'node:path';
 import readline from 'node:readline/promises';
 import { Writable } from 'node:stream';
@@ -41,7 +41,9 @@ export interface Complete {
   readonly secret: GivenSecret | undefined;
 }
 
-/** For the configuration `file`; `usage` where a flag is missing and there is no terminal, `aborted` without an answer. */
+/**
+ * For the configuration `file`; `usage` where a flag is missing and there is no terminal, `aborted` without an answer.
+ */
 export async function answersOf(file: string, flags: InitFlags, signal: AbortSignal): Promise<Complete> {
   const ask = askerOf(signal);
   const address = flags.url ?? (await ask('--url', { text: 'Address of the middleware', refuse: refuseUrl }));
@@ -67,7 +69,7 @@ interface Place {
   readonly signsIn: boolean;
 }
 
-/** What was found, where no flag says otherwise; what nobody told is asked for. */
+/** Detected values, unless a flag sets another; asks for the others. */
 async function serviceOf(
   { address, found, signsIn }: Place,
   flags: InitFlags,
@@ -82,7 +84,7 @@ async function serviceOf(
     flags.namespace ??
     found?.namespace ??
     (await ask('--namespace', { text: 'XML namespace of its operations (targetNamespace in its WSDL)' }));
-  // It is not asked for: people rarely know it, and where it answers, it is the one.
+  // No question: operators rarely know this address, and a response proves it.
   const jobsUrl = flags.check ? ((await jobsUrlBeside({ fileTransferUrl, namespace }, signal)) ?? null) : null;
   const suggestion = URL.canParse(address) ? new URL(address).origin : undefined;
   const asked = () => ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl });
@@ -111,7 +113,7 @@ const askProject = (ask: Ask) =>
 const refuseUrl = (answer: string) =>
   /^https?:$/.test(URL.canParse(answer) ? new URL(answer).protocol : '') ? undefined : 'it starts with https://';
 
-/** The key that says where the secret is, and the secret itself if it is given here. */
+/** The key for the file of the secret, and the secret itself if it is entered here. */
 async function secretOf(
   file: string,
   method: AuthMethod,

@@ -6,7 +6,7 @@ import { DEFAULT_PATH } from '../../remote/rest/contract.ts';
 import { packageFile } from '../../system/package-file.ts';
 import type { RestService } from './service.ts';
 
-/** What the section `service` is to say. */
+/** The values of the section `service`. */
 export type AnsweredService =
   | {
       readonly protocol: 'soap';
@@ -19,14 +19,14 @@ export type AnsweredService =
     }
   | RestService;
 
-/** What `agent init` has to know. Paths as they are to stand in the file. */
+/** The answers that `agent init` needs. Paths as they appear in the file. */
 export interface Answers {
   readonly service: AnsweredService;
   readonly method: AuthMethod;
   /** Null with the method `session-code`. */
   readonly username: string | null;
   readonly projectId: string | null;
-  /** The key that says where the secret is, and its value: `passwordFile`, `./password`. */
+  /** The key for the file of the secret, and its value: `passwordFile`, `./password`. */
   readonly secret: readonly [key: string, value: string | readonly string[]];
   readonly mirrorDirectory: string;
   readonly stateDirectory: string;
@@ -67,7 +67,7 @@ export function configText(answers: Answers): string {
 
 type Replace = (line: RegExp, lines: readonly string[]) => void;
 
-/** The keys of one protocol; those of the other one would be errors, and are left out with what is said of them. */
+/** The keys of one protocol; those of the other one would be errors, and are omitted with their comments. */
 function writeService(service: AnsweredService, replace: Replace): void {
   if (service.protocol === 'soap') {
     const { fileTransferUrl, namespace, jobsUrl, baseUrl } = service;

@@ -1,4 +1,4 @@
-/** `agent init`: which service is at an address, by what the service itself answers. Nobody is signed in for that. */
+/** `agent init`: detects the service at an address by its responses, without a sign-in. */
 import { DEFAULT_PATH, SIGN_IN_PATHS } from '../../remote/rest/contract.ts';
 import { answerOf, serviceIn } from '../check/description.ts';
 
@@ -50,9 +50,9 @@ function restPlaces(origin: string, path: string): RestService[] {
 }
 
 /**
- * Whether the sign-in of REST is there. The framework of all releases refuses a request that is no JSON before the sign-in
- * sees it, and lists what is wrong in `errors` (docs/rest.md 1.1). Statuses of other paths and verbs differ by release, and
- * a proxy may answer those by itself.
+ * Whether the sign-in of REST is there. The framework of all releases refuses a request that is no JSON before the
+ * sign-in sees it, and lists what is wrong in `errors` (docs/rest.md 1.1). Statuses of other paths and verbs differ by
+ * release, and a proxy may answer those by itself.
  */
 async function speaksRest({ baseUrl, path }: RestService, signal: AbortSignal): Promise<boolean> {
   const body = { contentType: 'application/json', text: 'not JSON' };

@@ -1,4 +1,4 @@
-/** What is known of a job while its mirrors are shown: how it stands, and whether anybody follows it. */
+/** The state of a job while its mirrors are shown, and whether an agent follows it. */
 import type { Config } from '../../config/config.ts';
 import { sharedStoreIfReadable } from '../../daemon/state.ts';
 import type { JobId } from '../../job.ts';

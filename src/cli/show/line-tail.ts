@@ -1,4 +1,4 @@
-/** The mirrors as lines on a terminal: each is read as it grows, and each line says by its prefix where it is from. */
+/** The mirrors as lines on a terminal: reads each as it grows, and prefixes each line with its source. */
 import fs, { constants } from 'node:fs';
 import { StringDecoder } from 'node:string_decoder';
 import pc from 'picocolors';
@@ -17,7 +17,7 @@ export interface LineTailOptions {
   readonly raw?: boolean;
   /** An unfinished line is written over: the whole line is written once it is complete, whatever was shown before. */
   readonly rewrites?: boolean;
-  /** Lines say of which mirror they are; true by default. */
+  /** Whether lines have a prefix for their mirror; true by default. */
   readonly prefixes?: boolean;
 }
 
@@ -43,7 +43,7 @@ const HELD_MS = 1_000;
 /** A line without an end is ended here. */
 const LONGEST_LINE = 64 * 1024;
 
-/** Read of one mirror in one look. */
+/** Bytes read of one mirror per tick. */
 const MOST_BYTES = 1024 * 1024;
 
 export class LineTail {
@@ -58,14 +58,14 @@ export class LineTail {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Tails a file from its beginning, or from where `from` says. */
+  /** Tails a file from its beginning, or from `from`. */
   add(file: string, name: string, from: MirrorReaderOptions = {}): void {
     const colour = COLOURS[this.#tailed.length % COLOURS.length] ?? pc.cyan;
     const prefix = this.#options.prefixes === false ? '' : `${colour(`${name} |`)} `;
     this.#tailed.push({ reader: new MirrorReader(file, from), name, prefix, ...this.#freshLine() });
   }
 
-  /** Writes what has come since the last look; whether there may be more at once. */
+  /** Writes what arrived since the last tick; returns whether there may be more at once. */
   look(): boolean {
     let more = false;
     for (const tailed of this.#tailed) {
@@ -176,7 +176,7 @@ export class MirrorReader {
   readonly #file: string;
   readonly #keeps: boolean;
   #at: number;
-  /** The former generation that was there at the last look. */
+  /** The former generation at the last tick. */
   #kept: string | undefined;
 
   constructor(file: string, { at = 0, keeps = false }: MirrorReaderOptions = {}) {
@@ -186,7 +186,7 @@ export class MirrorReader {
     this.#kept = nameOf(statIfThere(`${file}.1`));
   }
 
-  /** The bytes that have come since the last look, at most about so many, and where a new generation begins. */
+  /** Bytes that arrived since the last tick, up to a limit, and where a new generation starts. */
   *look(mostBytes = Number.POSITIVE_INFINITY): Generator<Buffer | 'generation'> {
     const handle = openIfThere(this.#file);
     if (handle === undefined) return;
@@ -294,5 +294,5 @@ function isSame(...files: readonly [string, string]): boolean {
 
 const statIfThere = (file: string) => fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
 
-/** Tells one kept generation from the next, which takes its name. */
+/** Identifies an old generation, whose name passes to the next one. */
 const nameOf = (stat: fs.BigIntStats | undefined) => (stat === undefined ? undefined : `${stat.ino} ${stat.mtimeNs}`);

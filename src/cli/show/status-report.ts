@@ -72,7 +72,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   };
 }
 
-/** How old what the mirrors show may be: since the last visit, or since visits fail. */
+/** How old the shown mirrors may be: since the last poll, or since polls fail. */
 function lagOf({ state, error, polledAt }: JobRow): number | null {
   if (polledAt === null || state === 'ended' || state === 'settled') return null;
   return Math.max(0, Date.now() - Math.min(polledAt, error?.since ?? polledAt));
@@ -93,7 +93,7 @@ function fileReport(mirrorDirectory: string, row: LiveFileRow) {
 
 const DAY_MS = 86_400_000;
 
-/** What is told of a job itself. Texts are as they were told. */
+/** What the middleware reports about a job. Texts are unchanged. */
 export function jobFields(information: JobInformation | undefined) {
   return {
     name: information?.name ?? null,
@@ -114,11 +114,11 @@ export function taskFields({ id, name, state, startTime, endTime, errorMessage }
 /** What goes on has no end: a service may return its limit, or the year 1 (docs/servers.md 10.3). */
 const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
 
-/** What was last told of a followed job. */
+/** The last report of the middleware about a followed job. */
 export function toldReport(row: JobInformationRow | undefined) {
   return {
     ...jobFields(row?.information),
-    /** When the state was first seen, and when it was last told. */
+    /** When the state was first seen, and when it was last reported. */
     jobStateSince: row?.since ?? null,
     toldAt: row?.toldAt ?? null,
   };
@@ -129,16 +129,16 @@ interface FollowedTasks {
   /** Tasks whose live files are followed. */
   readonly found: number;
   readonly told: readonly TaskInformation[];
-  /** There is a service that tells of jobs. */
+  /** Whether there is a job service. */
   readonly tells: boolean;
 }
 
-/** How the tasks of a followed job are found, and what is told of them. */
+/** How the tasks of a followed job are found, and what is reported about them. */
 export function tasksReport(store: Store, { job, found, told, tells }: FollowedTasks) {
   const search = store.taskSearches.get(job.jobId);
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
-  // While no look of its own is planned, tasks come with what is told of all jobs.
+  // Without a probe of its own, a job gets its tasks with the report about all jobs.
   const nextTold = tells ? (store.jobInformation.lastLook()?.nextLookAt ?? null) : null;
   return {
     found,
@@ -151,7 +151,7 @@ export function tasksReport(store: Store, { job, found, told, tells }: FollowedT
   };
 }
 
-/** How the last look at the service that tells of jobs went; null where there is none. */
+/** Result of the last request to the job service; null without one. */
 export function jobServiceReport({ service }: Config, store: Store) {
   if (!tellsOfJobs(service)) return null;
   const look = store.jobInformation.lastLook();
@@ -180,7 +180,7 @@ export function watchMineReport(store: Store, jobs: readonly JobRow[]) {
 
 export interface ViewReport {
   readonly address: string;
-  /** It has proven that it knows the token. */
+  /** Whether the agent has proven the token. */
   readonly answers: boolean;
   /** Why no link leads there, if something else listens. */
   readonly problem?: string;

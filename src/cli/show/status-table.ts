@@ -18,7 +18,7 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
   const lines = [...whoRuns(report, columns), ...agentLines(report)];
   if (report.jobs.length === 0) lines.push('no job is watched: agent watch JOB');
   else {
-    // Where nobody tells of states, there is no column for them.
+    // Without a job service, there is no column for states.
     const isTold = report.jobs.some(({ toldAt }) => toldAt !== null);
     const isOfFleet = report.agents !== undefined;
     const owner = isOfFleet ? ['owner'] : [];
@@ -120,7 +120,7 @@ export function detail(report: ShownReport, columns: number): string {
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
     lines.push(...toldLines(job), ...searchLines(job));
-    if (job.refusedEntries > 0) lines.push(`  entries of answers that nobody asked for: ${job.refusedEntries}`);
+    if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
       const narrow = () => job.files.map(fileLine);
@@ -165,7 +165,7 @@ function resultLines({ results }: JobReport): string[] {
     const { done, wanted, bytes, endedAt, updatedAt, fallback } = lastLook;
     const when = endedAt === null ? 'now' : ageOf(updatedAt);
     const rate = `${showBytes(lastLook.bytesPerSecond)}/s by ${wayOf(lastLook.way)}`;
-    lines.push(`  last look (${when}): ${done} of ${wanted} files that were due, ${showBytes(bytes)}, ${rate}`);
+    lines.push(`  last sync (${when}): ${done} of ${wanted} files that were due, ${showBytes(bytes)}, ${rate}`);
     if (fallback !== null) lines.push(pc.yellow(`  by the service, not directly: ${printable(fallback)}`));
   }
   if (transferMethod !== null && transferMethod.state !== 'ended') {
@@ -221,7 +221,7 @@ const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 
 /** What the report of a fleet has besides. */
 export interface FleetPart {
   readonly agents: readonly ShownAgent[];
-  /** Jobs that nobody owns. */
+  /** Jobs without an owner. */
   readonly waitingJobs: number;
 }
 

@@ -50,8 +50,8 @@ export function cutToColumns(text: string, mostColumns: number): string {
 }
 
 /**
- * The text as lines of so many columns, broken between words; all are indented as the first one. Not by wrap-ansi, which
- * composes characters: the name of a file would no longer be the one on the disk.
+ * The text as lines of so many columns, broken between words; all are indented as the first one. Not by wrap-ansi,
+ * which composes characters: the name of a file would no longer be the one on the disk.
  */
 export function wrapToColumns(text: string, mostColumns: number): string[] {
   if (stringWidth(text) <= mostColumns) return [text];
@@ -165,7 +165,7 @@ export class BottomLines {
   }
 }
 
-/** A bar of so many columns, of which a share from 0 to 1 is full. */
+/** A bar of `columns` columns, filled by a share from 0 to 1. */
 export function bar(share: number, columns: number): string {
   const full = Math.floor(Math.min(1, share) * columns);
   return '█'.repeat(full) + '░'.repeat(columns - full);

@@ -1,4 +1,4 @@
-/** What the middleware tells of jobs, and how their tasks are found, for people. */
+/** What the middleware reports about jobs, and how their tasks are found, for people. */
 import pc from 'picocolors';
 import { type JobInformation, type JobTime, phaseOf } from '../../job-information.ts';
 import { countOf, showAge, showCount } from '../../numbers.ts';
@@ -14,11 +14,11 @@ const MOST_TASKS = 20;
 
 const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
   named: 'named by its order',
-  'job-service': 'told by the middleware',
+  'job-service': 'reported by the middleware',
   probes: 'found by asking for their files',
 };
 
-/** `2026-03-01 12:00:00`, here; a time without a zone as it was told. */
+/** `2026-03-01 12:00:00`, local time; a time without a zone is unchanged. */
 export function showTime({ text, ms }: JobTime): string {
   if (ms === null) return printable(text.replace('T', ' ').replace(/\.\d+$/, ''));
   const local = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
@@ -47,7 +47,7 @@ export function toldLines(job: JobReport): string[] {
   const { toldAt, jobState, jobStateSince } = job;
   if (toldAt === null) return [];
   const since = jobStateSince === null ? '' : ` (first seen ${showAge(Date.now() - jobStateSince)} ago)`;
-  const state = jobState === null ? 'no state is told' : `${showJobState(jobState)}${since}`;
+  const state = jobState === null ? 'no state is reported' : `${showJobState(jobState)}${since}`;
   const name = job.name === null || job.name === '' ? '' : `"${printable(job.name)}": `;
   const times = [
     ['submitted', job.submitTime],
@@ -78,8 +78,8 @@ export function searchLines({ tasks }: JobReport): string[] {
   const { found, by, lookingFor, nextLookAt, hint } = tasks;
   if (by === 'named') return [];
   const how = by === null ? '' : `, ${WAYS[by]}`;
-  const next = nextLookAt === null ? '' : `, next look ${inTime(nextLookAt)}`;
-  const what = lookingFor ? `; ${found === 0 ? 'they are' : 'others are'} looked for${next}` : '';
+  const next = nextLookAt === null ? '' : `, next probe ${inTime(nextLookAt)}`;
+  const what = lookingFor ? `; probes search for ${found === 0 ? 'them' : 'others'}${next}` : '';
   const line = `tasks: ${found === 0 ? 'none is known yet' : `${showCount(found)}${how}`}${what}`;
   return hint === null ? [line] : [line, `  ${pc.yellow(printable(hint))}`];
 }
@@ -89,7 +89,7 @@ export function hintLines({ jobId, tasks }: JobReport): string[] {
   return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: tasks are not found: ${printable(tasks.hint)}`)];
 }
 
-/** How all jobs of the user are followed, and why the middleware tells nothing. */
+/** How all jobs of the user are followed, and why the middleware reports nothing. */
 export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' | 'watchMine'>): string[] {
   const lines: string[] = [];
   if (watchMine !== null) {
@@ -100,7 +100,7 @@ export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' 
   const error = jobService?.error ?? null;
   if (error !== null) {
     lines.push(
-      pc.red(`job states are not told: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
+      pc.red(`job states are not reported: ${printable(error.message)} (since ${showAge(Date.now() - error.since)})`),
     );
     if (error.hint !== null) lines.push(`  ${printable(error.hint)}`);
   }
@@ -109,13 +109,13 @@ export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' 
 
 const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Date.now())}`);
 
-/** Tasks whose messages are said. */
+/** Maximum tasks whose messages are shown. */
 const MOST_MESSAGES = 5;
 
 export class JobStateChanges {
   #said: string | null = null;
 
-  /** Lines that say what is new since the last look; none if it is the same, or nothing was ever told. */
+  /** Lines about changes since the last tick; none without a change, or without any report. */
   look(row: JobInformationRow | undefined): string {
     const information = row?.information;
     if (information === undefined || information.state === null || information.state === this.#said) return '';

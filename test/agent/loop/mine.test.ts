@@ -134,5 +134,5 @@ it('without a service that tells of jobs, the rule is refused in words that help
   store.watchMine.save({ ...ALL, source: 'command', since: NOW });
   agent.refresh();
   agent.refresh();
-  expect(warnings).toEqual(['the jobs of the user cannot be followed: nobody tells of them']);
+  expect(warnings).toEqual(['the jobs of the user cannot be followed: there is no job service']);
 });

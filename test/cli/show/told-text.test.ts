@@ -81,6 +81,6 @@ describe('the table of jobs', () => {
           .map(({ length }) => length),
       ),
     ).toBeLessThan(140);
-    expect(jobsTable([], 80)).toBe('the middleware tells of no job\n');
+    expect(jobsTable([], 80)).toBe('the middleware reports no job\n');
   });
 });

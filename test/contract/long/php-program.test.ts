@@ -88,7 +88,7 @@ describe("the program on PHP's SoapServer", { ...PATIENCE, ...needs('php', 'php-
     await place.run();
     for (const taskId of TASKS) await shows(taskId, 'first\nand more\n');
     const page = (await place.agent('status', JOB)).stdout;
-    expect(page).toContain('tasks: 2, told by the middleware');
+    expect(page).toContain('tasks: 2, reported by the middleware');
     expect(page).toContain(`task 509 (task 509) Failed: uzel 7: <konec>`);
   });
 });

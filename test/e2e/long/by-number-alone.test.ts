@@ -19,7 +19,7 @@ describe.concurrent('sync while no agent runs', PATIENCE, () => {
     fs.writeFileSync(grown.tasks[2]?.files.stdout ?? '', 'late\n');
     await sandbox.setHabits({ jobService: false });
     const again = await place.agent('sync', job.jobId);
-    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining(`nobody tells of job ${job.jobId}`) });
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining(`job ${job.jobId} is not reported`) });
     expect(again.stdout).toContain('12 live files, 12 verified');
   });
 
@@ -37,14 +37,14 @@ it.concurrent('check says which way they are found, and what would be better', P
   for (const { files } of job.tasks) fs.writeFileSync(files.stdout, 'hello\n');
   const untold = await place.agent('check', '--job', job.jobId);
   expect(untold).toMatchObject({ code: 0, stderr: '' });
-  expect(untold.stdout).toContain('tasks are found by asking for their files, and job states are not told');
+  expect(untold.stdout).toContain('tasks are found by probes for their files, and job states are not reported');
   expect(untold.stdout).toContain(`set service.jobsUrl to ${sandbox.jobsUrl}`);
   expect(untold.stdout).toContain('not tried: no task of job');
   place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl } });
   const told = await place.agent('check', '--job', job.jobId);
   expect(told).toMatchObject({ code: 0 });
   expect(told.stdout).toMatch(
-    /jobs +JobManagementWs tells of 1 job, 1 of them running, in \d+ ms: tasks and job states/,
+    /jobs +JobManagementWs reports 1 job, 1 of them running, in \d+ ms: tasks and job states/,
   );
   expect(told.stdout).toContain('2 of 8 are there');
   await sandbox.setHabits({ jobService: false });

@@ -22,7 +22,7 @@ it('everything is there, or left out as the configuration wants it: 0, and statu
   const synced = await e2e.place.agent('sync', '501');
   expect(synced).toMatchObject({ code: 0, stderr: '' });
   expect(synced.stdout).toContain('1 result looked at, 1 new or changed, 1 B in ');
-  expect(synced.stdout).toContain('; 2 left out (agent status 501 says why)');
+  expect(synced.stdout).toContain('; 2 left out (reasons: agent status 501)');
   const status = await e2e.place.agent('status', '501');
   expect(status.stdout).toContain('/11/scratch.tmp: left-out: results.exclude names it');
   expect(status.stdout).toContain('/11/large.dat: left-out: larger than results.maxFileBytes (1000 bytes)');
@@ -42,7 +42,7 @@ it('a name is refused and a place is taken: 1, and the others came', async (cont
   const synced = await e2e.place.agent('sync', '501');
   expect(synced.code).toBe(1);
   expect(synced.stderr).toContain('the result /11/../../escape of job 501 is refused: it has the part ..');
-  expect(synced.stdout).toContain('; 1 failed, 1 refused by name (agent status 501 says why)');
+  expect(synced.stdout).toContain('; 1 failed, 1 refused by name (reasons: agent status 501)');
   expect(fs.readFileSync(e2e.result('a.dat'), 'utf8')).toBe('a');
   expect(fs.readFileSync(e2e.result('\u202Egnp.exe'), 'utf8')).toBe('shown backwards');
   const { stdout } = await e2e.place.agent('status', '501');

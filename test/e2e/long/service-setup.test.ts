@@ -63,11 +63,11 @@ describe('agent check', () => {
       place.writeConfig(JSON.stringify({ ...sandbox.configuration('rest'), ...directories }));
       const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toContain('JobManagement of REST, with nothing to configure, tells of 1 job');
+      expect(stdout).toContain('JobManagement of REST, with nothing to configure, reports 1 job');
       expect(stdout).toMatch(new RegExp(`^✓ habits +what was found fits the releases ${span}`, 'm'));
       expect(stdout).toContain(`· ${' '.repeat(14)}${verb} FileTransfer/ListChangedFilesForJob`);
       expect(stdout).toContain('requests for parts have at most 452 bytes');
-      expect(stdout).toContain('the offset comes back as it was asked for');
+      expect(stdout).toContain('the offset comes back as requested');
       expect(stdout).not.toContain('service.jobsUrl');
       // It changes nothing.
       expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
