@@ -1,6 +1,6 @@
 /**
- * The files of one transfer as they come: their bytes are told and paid for, and whole files are handed over some at a
- * time: each time costs a flush, and a kill loses only what was not handed over.
+ * The files of one transfer as they arrive: bytes are counted and limited, and whole files are passed on in batches,
+ * because each batch costs a flush, and a kill loses only files that were not passed on.
  */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
@@ -23,7 +23,7 @@ export class Arrivals {
   #waitingBytes = 0;
   #handedOverAt = performance.now();
 
-  /** `way` is what is said to work once a file has come. */
+  /** `way`: the method that is reported to work once a file has arrived. */
   constructor(order: DirectOrder, way: string) {
     this.#order = order;
     this.#way = way;
@@ -63,7 +63,7 @@ export class Arrivals {
     if (isLong || this.#waiting.length >= MANY_FILES || this.#waitingBytes >= MANY_BYTES) await this.handOver();
   }
 
-  /** Hands over what waits. */
+  /** Passes on the waiting files. */
   async handOver(): Promise<void> {
     const arrivals = this.#waiting;
     this.#waiting = [];

@@ -1,4 +1,6 @@
-/** The errors of a transfer, and what the messages of ssh mean. No hint names a setting that may be the one in force. */
+/**
+ * The errors of a transfer, and what the messages of ssh mean. No hint names a setting that may be the one in force.
+ */
 import { JobtailError } from '../errors.ts';
 
 /** The service, or a host that it names, is not to be trusted in this, or not understood. */
@@ -8,7 +10,7 @@ export function unacceptable(message: string): JobtailError {
   });
 }
 
-/** What went wrong with the connection, by what ssh said; undefined if the connection as such was fine. */
+/** The failure of the connection, from the output of ssh; undefined if the connection as such was fine. */
 export function connectionFailure(said: string, host: string): JobtailError | undefined {
   const is = (pattern: RegExp) => pattern.test(said);
   if (is(/IDENTIFICATION HAS CHANGED|Host key verification failed|No \S+ host key is known/)) {

@@ -1,7 +1,7 @@
 /**
  * Digests of large files while they arrive: rsync writes a file from its beginning to its end under a temporary name,
- * and then gives the same inode its own name. What was read is flushed on the way, so that little is left to do when the
- * file is whole. Nothing is read twice: a file that is written over later has no digest here that is true of it.
+ * and then gives the same inode its own name. What was read is flushed on the way, so that little is left to do when
+ * the file is whole. Nothing is read twice: a file that is written over later has no digest here that is true of it.
  */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
@@ -26,7 +26,7 @@ export class GrowingDigests {
   constructor(directory: string) {
     this.#directory = directory;
     this.#looking = this.#keepLooking();
-    // Told by `close`.
+    // `close` reports it.
     this.#looking.catch(() => {});
   }
 
@@ -98,7 +98,7 @@ class Growing {
     this.#whole.abort();
     try {
       const digest = await this.#reading;
-      // A failed flush is told once: it is not to be lost.
+      // A failed flush is reported once: it must not be lost.
       await this.#flushing;
       return digest;
     } finally {

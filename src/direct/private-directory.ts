@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 export interface PrivateDirectoryOptions {
-  /** The state directory: its path tells the agents of one machine apart, and it is the place of last resort. */
+  /** The state directory: its path distinguishes the agents of one machine, and it is the last fallback. */
   readonly stateDirectory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
@@ -61,7 +61,7 @@ export class PrivateDirectory {
     this.#directory = undefined;
   }
 
-  /** The directory of this process; made when it is first needed, with a name that nobody can foresee. */
+  /** The directory of this process; created when it is first needed, with an unpredictable name. */
   #ours(): string {
     if (this.#directory !== undefined && fs.existsSync(this.#directory)) return this.#directory;
     let failure: unknown;

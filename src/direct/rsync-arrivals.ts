@@ -1,6 +1,6 @@
 /**
- * The files of one run of rsync: handed over as they come, for a kill loses only what was not. rsync gives a file its
- * name when it is whole and its checksum was right, so one that stands there is good, whoever told of it.
+ * The files of one run of rsync: passed on as they arrive, because a kill loses only the others. rsync renames a file
+ * when it is complete and its checksum matches, so a file with its final name is good.
  *
  * Its digest may not be: if the checksum is wrong, rsync moves the file from where it grew into the partial directory,
  * sends it again over the same inode, and only then names it. So what was hashed while it grew counts only if nothing
@@ -21,7 +21,7 @@ import { isPartialUnused } from './staging.ts';
 const HAND_OVER_MS = 500;
 
 export interface RsyncArrivalsOptions extends Pick<DirectOrder, 'maxFileBytes' | 'onFiles' | 'onTooLarge' | 'signal'> {
-  /** By their paths; those that were handed over are taken out. */
+  /** By path; passed-on ones are removed. */
   readonly files: Map<string, DirectFile>;
   /** Where they are when they are whole, and before; the partial directories are prepared. */
   readonly arrival: string;
@@ -45,17 +45,17 @@ export class RsyncArrivals {
     this.#handingOver.catch((error: unknown) => this.#stop.abort(error));
   }
 
-  /** Fires when the run is to be stopped, or when a file could not be handed over. */
+  /** Fires when the run is stopped, or when a file could not be passed on. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
-  /** A file has come, or nearly so: rsync says it before it gives the file its name. */
+  /** A file has arrived, or nearly: rsync prints its name before it renames the file. */
   tell(name: string): void {
     this.#told.push(name);
   }
 
-  /** Hands over the rest after the end of the run. Rejects with what a handing over rejected with. */
+  /** Passes on the rest after the end of the run. Rejects if that fails. */
   async end(): Promise<void> {
     this.#ended.abort();
     try {
@@ -71,7 +71,7 @@ export class RsyncArrivals {
     const { signal } = this.#ended;
     while (!signal.aborted) {
       await sleep(HAND_OVER_MS, undefined, { signal }).catch(() => {});
-      // What the other side said of a size, rsync took its word for.
+      // rsync does not verify the size that the other side sent.
       if (this.#isTooLarge(this.#digests.mostBytes)) {
         throw unacceptable(`${this.#options.host} sends more bytes of a file than it announced`);
       }
@@ -87,7 +87,7 @@ export class RsyncArrivals {
     return maxFileBytes !== null && bytes > maxFileBytes;
   }
 
-  /** Hands over those of the files that stand there; the names of the others. */
+  /** Passes on those of the files that exist; returns the names of the others. */
   async #handOver(names: readonly string[]): Promise<string[]> {
     const { files, arrival, onFiles, onTooLarge } = this.#options;
     const arrivals: DirectArrival[] = [];

@@ -1,7 +1,7 @@
 /** The standard output of rsync: progress in lines that end in a carriage return, files that came, files left out. */
 import { JobtailError } from '../errors.ts';
 
-/** What rsync is asked to say of each file once its bytes have come; the number makes it say it after, not before. */
+/** The format of the line that rsync prints for each file; the number in it makes rsync print it after the bytes. */
 export const OUT_FORMAT = '+%b %n';
 
 const MOST_LINE = 65_536;
@@ -20,7 +20,7 @@ export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: Rsync
     const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
     rest = lines.pop() ?? '';
     // No name is as long; the other side can have it print what it likes.
-    if (rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'rsync says a line without an end');
+    if (rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'a line of rsync has no end');
     for (const line of lines) {
       const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
       const large = /^(.*) is over max-size$/.exec(line)?.[1];

@@ -14,9 +14,12 @@ import { OUT_FORMAT, type RsyncNews, readRsyncOutput } from './rsync-output.ts';
 import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
 import { bytesBelow, lengthOf, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
-/** Files of one run: rsync checks that each name of the other side was asked for, with the square of their number. */
+/** Files of one run: rsync compares each name of the other side with all requested ones, in quadratic time. */
 const FILES_A_RUN = 10_000;
-/** While rsync reads a file that is here, to compare it, nothing comes: at least so many bytes are read in a millisecond. */
+/**
+ * While rsync reads a file that is here, to compare it, nothing comes: at least so many bytes are read in a
+ * millisecond.
+ */
 const MIN_READ_BYTES_PER_MS = 20_000;
 /** Tries in a row that brought something, and were cut off again. */
 const MOST_CUTS = 5;
@@ -76,7 +79,7 @@ async function bring(files: readonly DirectFile[], run: Run): Promise<string | u
       return undefined;
     }
     if (/No space left on device|Disk quota exceeded/.test(end.said)) throw diskFull(end);
-    // Progress is told once a second only; what was kept of a file tells of the first second, too.
+    // Progress is reported once a second; the part of a file that was kept gives that of the first second.
     const keptBefore = kept;
     kept = await bytesBelow(run.arrival);
     const isCut = now > 0 || left.size < wanted || kept > keptBefore;
@@ -137,7 +140,7 @@ async function largestPresent(names: readonly string[], { order, arrival }: Run)
   return largest;
 }
 
-/** What rsync may tell of: the files, and directories with a slash: those they are in, and what turns out to be one. */
+/** What rsync may report: the files, and directories with a slash: their parents, and entries that are directories. */
 function withDirectories(names: readonly string[]): Set<string> {
   const all = new Set(['./', ...names]);
   for (const name of names) {
@@ -157,7 +160,7 @@ function argsOf({ order, arrival, growing }: Run): string[] {
   const { access, configFile, presentDirectory, maxFileBytes, bytesPerSecond } = order;
   return [
     `--rsh=ssh -F ${inRsh(configFile)}`,
-    // Times say nothing here: every file is compared.
+    // Times prove nothing here: every file is compared.
     '--ignore-times',
     '--files-from=-',
     '--from0',

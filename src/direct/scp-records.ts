@@ -1,4 +1,4 @@
-/** What the sending end of the old scp protocol says: lines, bytes of files, and a zero behind them. */
+/** The output of the sending end of the old scp protocol: lines, bytes of files, and a zero after them. */
 import { JobtailError } from '../errors.ts';
 
 /** The other side does not speak the protocol. */
@@ -50,7 +50,7 @@ export class ScpRecords {
     }
   }
 
-  /** Whether the file whose bytes came is whole: the sender says so behind them. */
+  /** Whether the received file is complete: the sender confirms it after the bytes. */
   async isWhole(): Promise<boolean> {
     if (this.#rest.length === 0 && !(await this.#more())) return false;
     if (this.#rest[0] === 0) {

@@ -30,7 +30,7 @@ const REFUSED_IN_QUOTES = /\.\.|[&;|'\p{Cc}\uFFFD]/u;
 /** Whether any forced command takes a path as it is. */
 export const isPlain = (remote: string) => /^[A-Za-z0-9_./+=:@%,-]+$/.test(remote) && !remote.includes('..');
 
-/** Words that are asked for in one directory, whose path (empty, or with a slash at its end) is sure. */
+/** Words that are requested in one directory, whose path (empty, or with a slash at its end) is certain. */
 interface Group {
   readonly directory: string;
   readonly words: string[];
@@ -38,7 +38,7 @@ interface Group {
 
 interface Command {
   readonly groups: Group[];
-  /** Whether directories are asked for, too, since their names are odd. */
+  /** Whether directories are requested, too, because their names are odd. */
   readonly isRecursive: boolean;
   /** Between what a mark and a word stand: quotes, or nothing. */
   readonly quote: "'" | '';
@@ -94,8 +94,8 @@ function wildcardsOf({ parts }: DirectFile, basePath: string): Item & { readonly
 }
 
 /**
- * A name with a `?` for each character that is not plain. A shell takes a character beyond ASCII for one or for several,
- * as its locale says: both patterns are asked for. The bytes that U+FFFD stands for can be any.
+ * A name with a `?` for each character that is not plain. A shell takes a character beyond ASCII for one or for
+ * several, as its locale defines: both patterns are requested. The bytes that U+FFFD stands for can be any.
  */
 function patternsOf(name: string): readonly string[] {
   const patternOf = (widthOf: (character: string) => number) => {

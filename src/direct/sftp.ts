@@ -128,7 +128,7 @@ async function take(one: Wanted | undefined, run: Run): Promise<void> {
   await arrivals.add({ file: one.file, path: one.local }, bytes);
 }
 
-/** The length of the file that grows now; it is told, and one that is too large stops the program. */
+/** Reports the length of the file that grows now; one that is too large stops the program. */
 async function growthOf(one: Wanted | undefined, { order, bytes }: Run, stop: LinkedAbort): Promise<number> {
   const length = (one && (await lengthOf(one.local))) ?? 0;
   try {

@@ -94,11 +94,11 @@ async function shareOf(basePath: string | null, { roots, guarded }: ShareTransfe
   });
 }
 
-/** The service offers a share that nobody allowed it to name. */
+/** The service offers a share that the configuration does not allow. */
 export function notCovered(basePath: string): JobtailError {
   const shown = basePath.length > MOST_SHOWN ? `${basePath.slice(0, MOST_SHOWN)}...` : basePath;
   return new JobtailError('config', `the service names the share ${shown}, and results.shareRoots does not cover it`, {
-    hint: 'if it is mounted here, say where: results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}',
+    hint: 'if it is mounted here, set results.shareRoots: {PATH OF THE CLUSTER: PATH OF THIS MACHINE}',
   });
 }
 
@@ -126,7 +126,7 @@ async function copy({ file, from, order, arrivals }: CopyOptions): Promise<void>
   }
 }
 
-/** The bytes of a file; each piece is good until the next one is asked for. */
+/** The bytes of a file; each piece is valid until the next one is requested. */
 async function* piecesOf(from: fs.FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(READ_BYTES);
   for (let at = 0; ; ) {

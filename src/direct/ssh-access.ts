@@ -18,7 +18,7 @@ export interface SshOptions {
   readonly pinnedKeys: readonly string[];
 }
 
-/** The name under which the configuration knows the host. */
+/** The name of the host in the configuration. */
 export const HOST_ALIAS = 'transfer';
 
 export interface SshAccess {
@@ -48,7 +48,7 @@ const ALIVE_SECONDS = 15;
 const ANSWER_MS = 10_000;
 
 const USUAL_PORT = 22;
-/** One line of a public key that somebody signed. */
+/** One line of a signed public key. */
 const CERTIFICATE = /^[a-z0-9@.-]+-cert-v01@openssh\.com AAAA[A-Za-z0-9+/]+={0,2}(?: [\x20-\x7e]*)?\r?\n?$/;
 
 /** The access of a method. @throws JobtailError `unexpected-answer` if it is not complete, or not safe to use */

@@ -22,7 +22,7 @@ export interface SshTransferOptions extends SshOptions {
 /** The service takes over sooner than a person asks where the results are. */
 const IDLE_MS = 60_000;
 
-/** Resolves with the reason if the key is not allowed to go this way; rejects if no way can work now. Says `onWay`. */
+/** Resolves with the reason if the key may not be used this way; rejects if no way works now. Calls `onWay`. */
 type Way = (order: SshOrder) => Promise<string | undefined>;
 
 const WAYS: Readonly<Record<string, Way>> = { rsync: fetchByRsync, scp: fetchByScp, sftp: fetchBySftp };

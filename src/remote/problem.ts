@@ -1,17 +1,17 @@
-/** What a service says in JSON when it refuses (docs/rest.md 4.2). */
+/** The JSON of a service that refuses a request (docs/rest.md 4.2). */
 import { STATUS_CODES } from 'node:http';
 
-/** The usual fields of an error object, those that say most first. */
+/** The usual fields of an error object, the most specific first. */
 const FIELDS = ['message', 'detail', 'error_description', 'exceptionmessage', 'title', 'error'];
 
-/** What ASP.NET itself says of a status, and nothing more. */
+/** The default texts of ASP.NET for a status. */
 const OF_STATUS: ReadonlySet<string> = new Set([
   ...Object.values(STATUS_CODES).map(String),
   'An error occurred while processing your request.',
 ]);
 
 export interface Problem {
-  /** What it says to a person; all of the text if it is no object with a usual field, '' for HTML. */
+  /** Its message for people; all of the text if it is no object with a usual field, '' for HTML. */
   readonly words: string;
   readonly title: string;
   /** The words are the service's own, and not those of the server around it. */
@@ -45,7 +45,10 @@ export function problemOf(text: string): Problem {
   };
 }
 
-/** The framework names what is wrong with a request only in `errors`: {"RelativeFilePath": ["... maximum length of 50."]}. */
+/**
+ * The framework names what is wrong with a request only in `errors`: {"RelativeFilePath": ["... maximum length of
+ * 50."]}.
+ */
 function withErrors(words: string, errors: unknown): string {
   if (typeof errors !== 'object' || errors === null) return words;
   const each = Object.values(errors)

@@ -1,10 +1,10 @@
-/** A service may quote a session, or another secret, in anything that it tells of jobs. */
+/** A service may quote a session, or another secret, in its reports about jobs. */
 import type { JobService } from '../agent/ports.ts';
 import type { JobInformation, JobTime } from '../job-information.ts';
 import type { Secrets } from '../redact.ts';
 import { inSlices } from '../slices.ts';
 
-/** The same service; nothing that it tells has a secret in it. */
+/** Wraps the service and removes secrets from its reports. */
 export function hidingSecrets(service: JobService, secrets: Secrets): JobService {
   return {
     getJob: async (jobId, signal) => hidden(await service.getJob(jobId, signal), secrets),

@@ -1,21 +1,21 @@
-/** A service that answers, but not with what was asked for: what is the same in whatever form it answers. */
+/** Responses other than the requested one: the part that SOAP and REST share. */
 import { type ErrorCode, JobtailError } from '../errors.ts';
 
-/** The answer breaks the rules of its form; `what` says where. */
+/** The response breaks the rules of its format; `what` names the place. */
 export function malformed(what: string): JobtailError {
   return new JobtailError('malformed', `the answer is damaged: ${what}`, {
     hint: 'if it stays so, the service or a proxy in front of it sends broken answers; show this to its operator',
   });
 }
 
-/** More than is allowed besides lifted texts; `than` says what. */
+/** The response exceeds a limit, besides lifted texts; `than` names it. */
 export function tooLarge(than: string): JobtailError {
   return new JobtailError('answer-too-large', `the answer has ${than} besides the content of files`, {
-    hint: 'ask for fewer files at once; if it stays so, look at what the service sends',
+    hint: 'request fewer files at once; if the error persists, check what the service sends',
   });
 }
 
-/** What an answer that is no success says of the request, and what to do. */
+/** The meaning of a response that is no success, and what to do. */
 export interface StatusMeaning {
   readonly code: ErrorCode;
   readonly hint: string;
@@ -24,10 +24,10 @@ export interface StatusMeaning {
 export const TOO_LONG: StatusMeaning = { code: 'request-too-long', hint: 'the service takes only shorter requests' };
 const DOWN: StatusMeaning = {
   code: 'unavailable',
-  hint: 'wait, or tell those who run the service: it is down or overloaded, or the proxy in front of it does not reach it',
+  hint: 'wait, or inform the operator of the service: it is down or overloaded, or its proxy cannot reach it',
 };
 
-/** HTTP statuses that mean the same whatever was asked for. */
+/** HTTP statuses with one meaning for all requests. */
 export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   413: TOO_LONG,
   414: TOO_LONG,
@@ -40,14 +40,14 @@ export const MEANING_OF_STATUS: Readonly<Record<number, StatusMeaning>> = {
   504: DOWN,
 };
 
-/** What was seen of releases that do not know a session any more (docs/servers.md 3.3). */
+/** Observed responses of releases to an unknown session (docs/servers.md 3.3). */
 const SESSION_LOST =
   /\b(?:session ?code|access token|bearer token)\b[\s\S]{0,200}?\b(?:not valid|invalid|expired|not present)\b/i;
 
 /** What a refusal means stands at its beginning. */
 const MAX_EXAMINED = 2048;
 
-/** Whether an answer that is no success says that the session is lost. It is only a guess (docs/servers.md 3.3). */
+/** Whether a response that is no success means a lost session. It is only a guess (docs/servers.md 3.3). */
 export function isSessionLost(status: number, words: string, isSessionFault: (words: string) => boolean): boolean {
   const beginning = words.slice(0, MAX_EXAMINED);
   return status === 401 || status === 403 || SESSION_LOST.test(beginning) || isSessionFault(beginning);

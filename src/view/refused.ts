@@ -27,13 +27,13 @@ export class Refused extends Error {
   }
 }
 
-/** The content that was asked for is another by now. */
+/** The requested content was replaced. */
 export const changed = (version: string): Refused =>
   new Refused(409, 'the file was truncated or rewritten meanwhile', { version });
 
 export const notThere = (what: string): Refused => new Refused(404, `there is no ${what}`);
 
-/** The maximum of requests of a kind at a time: a page that asks for more tries again, and no poll waits. */
+/** Too many requests of a kind at a time: the page tries again, and no poll waits. */
 const MAX = { streams: 64, searches: 8, downloads: 16, windows: 32 } as const;
 
 export type Limited = keyof typeof MAX;

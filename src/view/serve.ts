@@ -1,4 +1,6 @@
-/** A view that serves: the parts put together. It reads from outside, as `agent status` does, whichever process runs it. */
+/**
+ * A view that serves: the parts put together. It reads from outside, as `agent status` does, whichever process runs it.
+ */
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +22,10 @@ export interface RunningView {
   close(): Promise<void>;
 }
 
-/** A connection of which nothing moves for so long, twice as long while it is written to, is closed; a stream has its heartbeat before. */
+/**
+ * Idle time after which a connection is closed, twice as long while it is written to; a stream has its heartbeat
+ * before.
+ */
 const IDLE_MS = 60_000;
 const HEADERS_MS = 10_000;
 const LOOK_MS = 2_000;

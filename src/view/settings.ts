@@ -6,7 +6,7 @@ export interface ViewSettings {
   readonly mirrorDirectory: string;
   readonly stateDirectory: string;
   readonly service: {
-    /** By which its habits are kept. */
+    /** The key of its capabilities in the store. */
     readonly address: string;
     readonly protocol: 'soap' | 'rest';
     readonly tellsOfJobs: boolean;

@@ -1,9 +1,9 @@
 /**
- * What opens the view. The token is in a file that only its owner reads; it is made once and stays, so that pages stay open
- * over a restart of the agent (remove the file and restart for another one). It proves two things without being sent: that
- * a server is the view (the response to a challenge), and that its owner made a link (a ticket). Both are bound to one start
- * of the server, and neither can stand for the other. A browser shows a ticket once and gets a session, which ends with
- * this start of the server; a program sends the token itself.
+ * What opens the view. The token is in a file that only its owner reads; it is made once and stays, so that pages stay
+ * open over a restart of the agent (remove the file and restart for another one). It proves two things without being
+ * sent: that a server is the view (the response to a challenge), and that its owner made a link (a ticket). Both are
+ * bound to one start of the server, and neither can stand for the other. A browser shows a ticket once and gets a
+ * session, which ends with this start of the server; a program sends the token itself.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import fs, { constants } from 'node:fs';
@@ -13,7 +13,9 @@ import { inTheWay } from '../system/directories.ts';
 import type { ViewSettings } from './settings.ts';
 
 const TOKEN_BYTES = 32;
-/** What somebody chose for a file of their own is long enough, and needs no escape in an address. */
+/**
+ * The limits of a token file that an operator wrote: long enough, without characters that need an escape in an address.
+ */
 const TOKEN = /^[A-Za-z0-9_-]{32,256}$/;
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const MAKE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -22,7 +24,9 @@ export function tokenFileOf({ tokenFile, stateDirectory }: Pick<ViewSettings, 't
   return tokenFile ?? path.join(stateDirectory, 'view-token');
 }
 
-/** Of a view that serves already; undefined if there is none. @throws JobtailError if it is none, or others may read it */
+/**
+ * Of a view that serves already; undefined if there is none. @throws JobtailError if it is none, or others may read it
+ */
 export function readToken(file: string): string | undefined {
   let opened: number;
   try {
@@ -82,7 +86,7 @@ export interface Hello {
 
 interface Challenge {
   readonly nonce: string;
-  /** Where the connection of the challenge ends: whoever passes it on to the view has another one. */
+  /** The server end of the connection of the challenge: a proxy in between has another one. */
   readonly endpoint: string;
 }
 

@@ -15,7 +15,7 @@ const MOST_TASKS = 20;
 const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
   named: 'named by its order',
   'job-service': 'reported by the middleware',
-  probes: 'found by asking for their files',
+  probes: 'found by probes for their files',
 };
 
 /** `2026-03-01 12:00:00`, local time; a time without a zone is unchanged. */

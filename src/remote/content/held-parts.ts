@@ -1,21 +1,21 @@
-/** The answer to a question for parts of live files: its texts are held until it says which files they belong to. */
+/** The response to a request for parts of live files: its texts are buffered until it names their files. */
 import type { Content, Part, PartRequest, Parts } from '../../agent/ports.ts';
 import { keyText, type LiveFileName, type TaskId } from '../../job.ts';
 import { HeldTexts } from './held-texts.ts';
 import type { SpillPlace } from './spill-file.ts';
 
-/** What an answer says of one of its texts. */
+/** The description of one text in a response. */
 export interface PartEntry {
   /** Undefined if it names none. */
   readonly taskId: TaskId | undefined;
   readonly file: LiveFileName | undefined;
-  /** Decimal text; null if it says none. */
+  /** Decimal text; null without one. */
   readonly offset: string | null;
   readonly content: Content;
   readonly relativePath: string | null;
 }
 
-/** An absent content says as little as an empty one. */
+/** An absent content counts as an empty one. */
 export const NO_CONTENT: Content = {
   length: 0,
   read: async () => Buffer.alloc(0),
@@ -24,7 +24,7 @@ export const NO_CONTENT: Content = {
 
 /**
  * The parts for `wanted` in the answer that `read` reads: it puts the texts into what it is given, as far as that wants
- * them, and returns the entries. Contents of entries that were not asked for are released, and all of them if it throws.
+ * them, and returns the entries. Releases contents of entries that were not requested, and all of them if it throws.
  */
 export async function holdParts(
   wanted: readonly PartRequest[],

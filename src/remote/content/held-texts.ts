@@ -1,5 +1,5 @@
 /**
- * Texts that are held until the answer says which file they belong to. The beginning of a long one goes to a temporary
+ * Texts that are buffered until the response names their files. The beginning of a long one goes to a temporary
  * file; the end of each, and all of a short one, stays in memory.
  */
 import type { Content, ContentWriter } from '../../agent/ports.ts';
@@ -51,7 +51,7 @@ export class HeldTexts implements Lifted {
     this.#texts.push(new HeldText(this.#file, this.#spilled, tail));
     if (this.#memoryBytes <= MOST_IN_MEMORY * this.#place.memoryBytes) return;
     throw new JobtailError('answer-too-large', `the answer has ${this.#texts.length} texts and more`, {
-      hint: 'fewer files are asked for at once; if it stays so, look at what the service sends',
+      hint: 'fewer files are requested at once; if the error persists, check what the service sends',
     });
   }
 
@@ -79,7 +79,7 @@ export class HeldTexts implements Lifted {
     return this.#inside && this.#spilled.length + this.#tail.length >= this.#enoughBytes;
   }
 
-  /** What there is of the text that comes in; those before are given back. Whoever takes it releases it. */
+  /** The text that arrives now; earlier ones are released. The caller releases it. */
   async endEarly(): Promise<Content> {
     await this.discard();
     this.end();
@@ -89,7 +89,7 @@ export class HeldTexts implements Lifted {
     return text;
   }
 
-  /** The texts, in the order of the answer. Whoever takes one releases it. */
+  /** The texts, in the order of the response. The caller releases each. */
   get texts(): readonly Content[] {
     return this.#texts;
   }

@@ -1,7 +1,7 @@
 /**
- * SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by whatever protocol: what is wanted of it is kept, within
- * limits, and the rest passed over. Nothing is taken on trust: each element may be missing, nil, or there twice, and then
- * the first counts.
+ * SubmittedJobInfoExt (docs/interface.md 10.2) while it arrives, by whatever protocol: what is wanted of it is kept,
+ * within limits, and the rest passed over. Nothing is taken on trust: each element may be missing, nil, or there twice,
+ * and then the first counts.
  */
 import { characterStart } from '../../bytes.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
@@ -24,13 +24,13 @@ const MOST_JOBS = 100_000;
 const MOST_TASKS_OF_JOB = 10_000;
 /** Bytes of all that is kept; a text costs some besides its own. */
 const MOST_BYTES = 128 * 1024 * 1024;
-/** Most of an answer says what is not kept: a list of so many jobs may be long. */
+/** Most of a response is not kept: a list of this many jobs may be long. */
 export const MAX_JOBS_BYTES = 512 * 1024 * 1024;
 
 interface JobRecordsOptions {
   /** What each of the `tasks` of a job is called. */
   readonly task: string;
-  /** The job of which there is to be one record; it need not say so itself. */
+  /** The job of the single record, which need not contain its id. */
   readonly asked?: JobId;
 }
 
@@ -126,7 +126,7 @@ export class JobRecords implements Lifted {
     });
   }
 
-  /** An empty text says as little as none. */
+  /** An empty text counts as none. */
   #keep(texts: Texts, name: string): void {
     const bytes = this.#text.length;
     const text = this.#text.view().toString().trim();

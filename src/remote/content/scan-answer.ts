@@ -10,7 +10,7 @@ interface ScanProgress {
   readonly lifted: Lifted | undefined;
   /** Counts the bytes of the answer. */
   readonly count: { bytes: number };
-  /** Told of the first bytes. */
+  /** Called with the first bytes. */
   readonly onHead: (head: Buffer) => void;
 }
 

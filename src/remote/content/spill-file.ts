@@ -40,7 +40,7 @@ export class SpillFile {
     await handle?.close();
   }
 
-  /** Begins to write, and says where the bytes will stand; they stay as they are until the next call resolves. */
+  /** Starts to write, and returns the position of the bytes; `bytes` stays unchanged until the next call resolves. */
   async append(bytes: Buffer): Promise<number> {
     await this.written();
     const { directory, reserve } = this.#place;
@@ -54,7 +54,7 @@ export class SpillFile {
       // It was closed while the last bytes were still on their way.
       await this.#handle.close();
       this.#handle = undefined;
-      throw new JobtailError('aborted', 'nobody wants these bytes any more');
+      throw new JobtailError('aborted', 'these bytes are not needed any more');
     }
     const start = this.#length;
     this.#length += bytes.length;

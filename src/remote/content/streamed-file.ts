@@ -59,7 +59,7 @@ export class StreamedFile implements Lifted {
     [this.#gathered, this.#handedOn] = [this.#handedOn, this.#gathered];
     this.#gathered.clear();
     this.#taken = this.#handOn(this.#handedOn.view());
-    // Told to whoever waits for it next.
+    // The next await throws it.
     this.#taken.catch(() => undefined);
     if (!this.#inside) await untilAborted(this.#taken, this.#signal);
   }

@@ -40,7 +40,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
   constructor(stream: Readable, limits: BodyLimits) {
     this.#stream = stream;
     this.#limits = limits;
-    // Whatever happens is told to the one who reads; an unread body must not end the process.
+    // The reader gets the error; an unread body must not end the process.
     stream.on('error', (error: unknown) => this.#ended({ error }));
     stream.on('end', () => this.#ended({}));
   }
@@ -56,7 +56,7 @@ export class LimitedBody implements AsyncIterable<Buffer>, AsyncIterator<Buffer>
       stop.signal.throwIfAborted();
       await this.#giveTurn();
       const chunk = (this.#end === undefined ? this.#take() : undefined) ?? (await this.#nextWithinLimit());
-      // A stop that came while the last chunk was on its way wins: nobody must take the rest for complete.
+      // A stop during the last chunk wins: an incomplete body must not look complete.
       stop.signal.throwIfAborted();
       if (chunk !== undefined) return { done: false, value: this.#counted(chunk) };
       this.#settle();

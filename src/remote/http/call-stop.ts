@@ -16,7 +16,7 @@ export class CallStop extends LinkedAbort {
     setMaxListeners(0, caller);
     super(caller, () => new JobtailError('aborted', 'the call was stopped'));
     if (caller.aborted || totalMs > MAX_DELAY_MS) return;
-    const expired = () => this.stop(timeoutError(target, `did not answer completely within ${totalMs} ms`));
+    const expired = () => this.stop(timeoutError(target, `did not respond completely within ${totalMs} ms`));
     this.#timer = setTimeout(expired, totalMs);
   }
 
@@ -33,7 +33,7 @@ export class CallStop extends LinkedAbort {
   }
 }
 
-/** A limit was reached; `what` says which. */
+/** A limit was reached; `what` describes it. */
 export function timeoutError(target: Target, what: string): JobtailError {
   return new JobtailError('timeout', `${addressOf(target)} ${what}`, {
     hint: 'the service or the way to it is slow; raise service.timeoutSeconds if it always needs longer',

@@ -17,7 +17,7 @@ export function addressOf(target: Target): string {
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host',
   EAI_AGAIN: 'the name server did not answer',
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'connection refused',
   EHOSTUNREACH: 'no way to the host',
   ENETUNREACH: 'no way to the network',
   EHOSTDOWN: 'the host is down',
@@ -51,29 +51,29 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
   const unreachable = UNREACHABLE[code];
   if (unreachable !== undefined) {
     return new JobtailError('unreachable', `${address} cannot be reached: ${unreachable} (${code})`, {
-      hint: 'look at the address in the configuration, the network and the service',
+      hint: 'check the address in the configuration, the network and the service',
     });
   }
   if (code === 'ETIMEDOUT' || code === 'UND_ERR_CONNECT_TIMEOUT') {
     return new JobtailError('timeout', `${address} did not accept a connection in time`, {
-      hint: 'look at the address in the configuration, the network and the firewall',
+      hint: 'check the address in the configuration, the network and the firewall',
     });
   }
   if (code === 'UND_ERR_HEADERS_TIMEOUT') {
-    return new JobtailError('timeout', `${address} did not begin to answer in time`, {
+    return new JobtailError('timeout', `${address} did not start to respond in time`, {
       hint: 'the service is slow or hangs; raise service.timeoutSeconds if it always needs longer',
     });
   }
   if (INTERRUPTED.has(code)) {
     return new JobtailError('interrupted', `the connection to ${address} broke before the answer was complete`, {
-      hint: 'if it stays so: a firewall or proxy may cut it, or the service may want a client certificate',
+      hint: 'if the error persists: a firewall or proxy may cut it, or the service may require a client certificate',
     });
   }
   if (CERTIFICATE.test(code)) {
     // The names in a certificate are words of the other side.
     const said = safeText(thrown instanceof Error ? thrown.message : '', []);
     return new JobtailError('tls', `no secure connection to ${address}: ${said} (${code})`, {
-      hint: 'look at the host name in the address and at service.tls.caFile, certFile and keyFile',
+      hint: 'check the host name in the address, and service.tls.caFile, certFile and keyFile',
     });
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || thrown instanceof errors.HTTPParserError) {
@@ -86,20 +86,20 @@ export function describeFailure(thrown: unknown, target: Target): JobtailError {
 
 function describeRest(thrown: unknown, code: string, address: string): JobtailError {
   if (code === 'UND_ERR_ABORTED' || code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
-    // A tunnel that the proxy refuses is told as an abort, too.
+    // undici reports a tunnel that the proxy refuses as an abort, too.
     const refused = thrown instanceof Error ? /^Proxy response \((\d{1,3})\)/.exec(thrown.message) : null;
     if (refused === null) return new JobtailError('aborted', 'the call was stopped');
     return new JobtailError('unreachable', `the proxy refused to connect to ${address} (status ${refused[1]})`, {
-      hint: 'look at service.proxy',
+      hint: 'check service.proxy',
     });
   }
   if (thrown instanceof errors.InvalidArgumentError && thrown.message.startsWith('Proxy Authentication')) {
     return new JobtailError('unreachable', `the proxy wants a sign-in to reach ${address} (status 407)`, {
-      hint: 'look at service.proxy',
+      hint: 'check service.proxy',
     });
   }
   return new JobtailError('interrupted', `the call to ${address} failed: ${code === '' ? 'unknown cause' : code}`, {
-    hint: 'it is tried again; if it stays so, look at the network and at the log of the service',
+    hint: 'it is retried; if the error persists, check the network and the log of the service',
   });
 }
 

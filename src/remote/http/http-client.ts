@@ -1,6 +1,6 @@
 /**
  * HTTP as the services of a cluster need it: every call settles within its limits, nothing is followed, unpacked or
- * routed that was not asked for, and every failure is a JobtailError that holds no URL, header or body.
+ * routed without request, and every failure is a JobtailError without URL, header or body.
  */
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
@@ -202,7 +202,7 @@ export class HttpClient {
         bodyTimeout: 0,
         // Each provisional answer (1xx) starts the limit of the header anew; all together have it once more.
         onInfo: () => {
-          timer ??= setTimeout(() => stop.stop(timeoutError(target, 'did not begin to answer in time')), headersMs);
+          timer ??= setTimeout(() => stop.stop(timeoutError(target, 'did not start to respond in time')), headersMs);
         },
       });
       return await Promise.race([answered, stopped]);
@@ -250,7 +250,7 @@ async function refuseCompressed(response: Dispatcher.ResponseData, body: Limited
   const encoding = headerOf(response.headers, 'content-encoding').trim().toLowerCase();
   if (encoding === '' || encoding === 'identity') return;
   await body.destroy();
-  throw new JobtailError('malformed', `the answer of ${addressOf(target)} is compressed though not asked for`, {
+  throw new JobtailError('malformed', `the response of ${addressOf(target)} is compressed without request`, {
     hint: 'switch off compression for this service in the web server or proxy in front of it',
   });
 }

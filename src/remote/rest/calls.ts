@@ -27,7 +27,7 @@ export interface Call {
   readonly bulky?: boolean;
   /** How long the answer may take to begin; the usual limit if left out. */
   readonly headersMs?: number | undefined;
-  /** Told that the service calls the request itself wrong. */
+  /** Called when the service calls the request itself wrong. */
   readonly onInvalid?: () => void;
   readonly signal: AbortSignal;
 }

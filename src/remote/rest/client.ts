@@ -101,7 +101,7 @@ export class RestRemote implements Remote {
 
   #requireAskable(path: string): void {
     const reason = this.reasonAgainst(path);
-    if (reason !== undefined) throw new JobtailError('usage', `the service cannot be asked for this file: ${reason}`);
+    if (reason !== undefined) throw new JobtailError('usage', `this file cannot be requested: ${reason}`);
   }
 
   reasonAgainst(name: string): string | undefined {

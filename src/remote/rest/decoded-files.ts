@@ -1,6 +1,7 @@
 /**
- * Files of a cluster that is reached by FirecREST come as text: bytes that are none of UTF-8 are U+FFFD by then, and what
- * comes is not the file (docs/rest.md 5.2). No answer says so; but parts of the job's live files are refused there, too.
+ * Files of a cluster that is reached by FirecREST come as text: bytes that are none of UTF-8 are U+FFFD by then, and
+ * what arrives is not the file (docs/rest.md 5.2). No response shows it; but parts of the job's live files are refused
+ * there, too.
  */
 import type { Sink } from '../../agent/ports.ts';
 import { REPLACEMENT } from '../../bytes.ts';

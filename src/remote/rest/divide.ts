@@ -34,7 +34,7 @@ export function partsBytes(jobId: JobId, wanted: readonly PartRequest[], session
 
 /**
  * As few requests as fit: files of one task stay together, and tasks in their order. Only a task that does not fit into
- * one is divided, and one file by itself is asked for however long its request is.
+ * one is divided, and a single file is requested whatever the length of its request.
  */
 export function divideByBytes(
   jobId: JobId,

@@ -1,17 +1,17 @@
 /**
- * What was found out of a server that speaks REST by its answers, for no operation tells its release (docs/rest.md). It is
- * kept from start to start, and found out anew when it stops being true: the server may be upgraded at any moment.
+ * What was found out of a server that speaks REST by its answers, for no operation tells its release (docs/rest.md). It
+ * is kept from start to start, and found out anew when it stops being true: the server may be upgraded at any moment.
  */
 import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address } from './contract.ts';
 
-/** Where it is kept; fulfilled by the store. */
+/** Where it is stored; implemented by the store. */
 export interface KeptHabits {
   get(name: string): string | undefined;
   set(name: string, value: string): void;
 }
 
-/** What a file is asked for by: its listed name, or that below the id of its job (docs/rest.md 3.4). */
+/** The path of a file in a request: its listed name, or that below the id of its job (docs/rest.md 3.4). */
 const PATH_FORMS = ['listed', 'below the job'] as const;
 export type PathForm = (typeof PATH_FORMS)[number];
 
@@ -30,7 +30,7 @@ const SMALLEST_PARTS_BYTES = 452;
 
 interface HabitsOptions {
   readonly kept: KeptHabits;
-  /** Told when something is not as it was: in words, without a secret. */
+  /** Called when a capability changed: with a description without secrets. */
   readonly onChange: (what: string) => void;
   /** A clock that never jumps, in milliseconds. */
   readonly now: () => number;
@@ -62,7 +62,7 @@ export class RestHabits {
     return PATH_FORMS.toSorted((a, b) => Number(b === known) - Number(a === known));
   }
 
-  /** What was found, for people: the addresses of operations that have had several, and how files are asked for. */
+  /** The capabilities for people: addresses of operations that have had several, and the form of requests for files. */
   get known(): { addresses: string[]; pathForm: PathForm | undefined; partsBytes: number } {
     const { kept } = this.#options;
     const addresses = OPERATIONS.flatMap((operation) => kept.get(addressHabit(operation)) ?? []);
@@ -80,7 +80,7 @@ export class RestHabits {
     return this.#longRefusedAt === undefined || now() - this.#longRefusedAt > BELIEVED_MS ? LONGEST_OF_ALL : SHORT_PATH;
   }
 
-  /** A path of so many characters was called wrong: some releases take only short ones, and do not say so. */
+  /** A path of this length was refused: some releases accept only short ones, and do not report that. */
   pathRefused(length: number): void {
     if (length > SHORT_PATH) this.#longRefusedAt = this.#options.now();
   }

@@ -31,11 +31,11 @@ export class RestJobService implements JobService {
     const [job] = lifted.jobs;
     if (job === undefined) {
       if (answered.kind === 'answer' && answered.rest !== null) throw unexpected('it holds no job');
-      throw new JobtailError('not-found', `the service knows no job ${jobId}`, {
+      throw new JobtailError('not-found', `the service has no job ${jobId}`, {
         hint: 'look at the job id, and whether the job belongs to auth.username',
       });
     }
-    if (job.id !== jobId) throw unexpected(`it tells of the job ${job.id}`);
+    if (job.id !== jobId) throw unexpected(`it is about the job ${job.id}`);
     return inWords(job);
   }
 

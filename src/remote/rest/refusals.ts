@@ -1,4 +1,4 @@
-/** Answers that are no success: what they say, and what that means (docs/rest.md 4.2, 4.3). */
+/** Responses that are no success, and their meaning (docs/rest.md 4.2, 4.3). */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
@@ -7,7 +7,7 @@ import { type Problem, problemOf } from '../problem.ts';
 import { titleOf } from '../web-page.ts';
 import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
 
-/** The keys of the configuration that say where the service is. */
+/** The keys of the configuration for the addresses of the service. */
 export const URL_KEYS = 'service.baseUrl and service.path';
 
 const MAX_WORDS = 500;
@@ -24,9 +24,9 @@ const STATUS_PAGE = /^Status Code: 400\b/;
 const INVALID = /\b(?:not valid|invalid|illegal|validation|RelativeFilePath|longer|length)\b/i;
 const NOT_THERE = /\b(?:not found|not exist|no such)\b/i;
 
-/** The answer is sound but is not the one to this request; `what` says why. */
+/** The response is well-formed but belongs to another request; `what` gives the reason. */
 export function unexpected(what: string): JobtailError {
-  return new JobtailError('unexpected-answer', `the answer is not the one asked for: ${what}`, {
+  return new JobtailError('unexpected-answer', `the response is not for this request: ${what}`, {
     hint: `compare ${URL_KEYS} with the address of the middleware`,
   });
 }
@@ -34,7 +34,7 @@ export function unexpected(what: string): JobtailError {
 export interface RefusalReading {
   /** Nothing of them goes into a message. */
   readonly secrets: Secrets;
-  /** Whether words of a service say, in its own way, that a session is lost. */
+  /** Whether an error text of a service means a lost session. */
   readonly isSessionFault: (words: string) => boolean;
 }
 
@@ -42,7 +42,7 @@ export interface Refusal {
   readonly error: JobtailError;
   /** There is no such operation, or not by this verb: it may have another address. */
   readonly isWrongAddress: boolean;
-  /** It says of the request itself that it is wrong. */
+  /** The request itself is wrong. */
   readonly saysInvalid: boolean;
 }
 
@@ -110,5 +110,5 @@ function meaningOfStatus(status: number, { words, title, isOwn }: Problem): Stat
   const known = title === OWN_REFUSAL ? undefined : MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
   if (isOwn) return FAULT;
-  return { code: 'http-status', hint: HINTS[status] ?? `look at ${URL_KEYS}; the log of the service may say more` };
+  return { code: 'http-status', hint: HINTS[status] ?? `check ${URL_KEYS}, and the log of the service` };
 }

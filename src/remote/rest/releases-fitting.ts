@@ -1,4 +1,4 @@
-/** Which releases fit what was found out of a server: what docs/rest.md says of them, as one table. */
+/** The releases that match the detected capabilities of a server: docs/rest.md as one table. */
 
 /** The first of each row of releases that are alike. */
 const RELEASES: readonly string[] = [
@@ -6,10 +6,10 @@ const RELEASES: readonly string[] = [
   ...['5.0', '6.0', '6.1', '6.2', '6.3', '6.4', '6.5'],
 ];
 
-/** The first release and the last one of which it holds. */
+/** The first and the last release with this capability. */
 type Span = readonly [from: string, to: string];
 
-/** By the text of an address, a path form, or the form of listed names. What is not in here says nothing. */
+/** By the text of an address, a path form, or the form of listed names. Missing ones prove nothing. */
 const SPANS: Readonly<Record<string, readonly Span[]>> = {
   // docs/rest.md 1.2
   'POST FileTransfer/ListChangedFilesForJob': [['2.0', '4.1']],
@@ -46,7 +46,7 @@ export type Decoder = 'blocks' | 'stream';
 /** The last release that decodes text in blocks (docs/rest.md 3.2). */
 const LAST_WITH_BLOCKS = '6.3';
 
-/** The releases, in their order, of which all of these habits are. */
+/** The releases, in order, that have all of these capabilities. */
 export function releasesFitting(habits: readonly string[]): string[] {
   const spans = habits.flatMap((habit) => (SPANS[habit] === undefined ? [] : [SPANS[habit]]));
   return RELEASES.filter((release) =>
@@ -67,7 +67,7 @@ export function spansOf(releases: readonly string[]): string {
   return runs.map((run) => (run.length === 1 ? `V${run[0]}` : `V${run[0]} to V${run.at(-1)}`)).join(', ');
 }
 
-/** What is a habit of the names in a listing; undefined if they say nothing. */
+/** The form of the names in a listing; undefined if they do not show it. */
 export function formOfNames(names: readonly string[]): string | undefined {
   // Absolute paths, of a scratch directory that is a link, do not begin with a number.
   if (names.some((name) => /^\/\d+\/[^/]/.test(name))) return 'with a leading slash';

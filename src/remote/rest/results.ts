@@ -19,12 +19,15 @@ function listOf(rest: Json | undefined): readonly Json[] {
   return rest;
 }
 
-/** A list of which everything was lifted, but for null. @throws JobtailError unexpected-answer */
+/** A list whose items were all lifted, except null. @throws JobtailError unexpected-answer */
 export function requireLifted(rest: Json | undefined): void {
   if (listOf(rest).some((item) => item !== null)) throw unexpected('its list holds something else');
 }
 
-/** The entries of parts; each of the lifted texts belongs to the one that names its index. @throws JobtailError malformed */
+/**
+ * The entries of parts; each of the lifted texts belongs to the one that names its index. @throws JobtailError
+ * malformed
+ */
 export function entriesOf(rest: Json | undefined, texts: readonly Content[]): PartEntry[] {
   return listOf(rest).flatMap((entry) => {
     if (entry === null) return [];
@@ -39,7 +42,10 @@ export function entriesOf(rest: Json | undefined, texts: readonly Content[]): Pa
   });
 }
 
-/** The method, with the object itself as what the service may want back. @throws JobtailError malformed, unexpected-answer */
+/**
+ * The method, with the object itself as what the service may want back. @throws JobtailError malformed,
+ * unexpected-answer
+ */
 export function transferMethodOf(rest: Json | undefined): TransferMethod | null {
   if (rest === undefined || rest === null) return null;
   const fields = objectOf(rest);
@@ -85,14 +91,14 @@ function protocolOf(value: Json | undefined): TransferMethod['protocol'] {
 
 function portOf(value: Json | undefined): number | undefined {
   const number = numberOf(value);
-  // No port is 0: that is what a number that nobody set is.
+  // 0 is no port: it is the default of an unset number.
   if (number === null || number === '0') return undefined;
   const port = Number(parseLong(number));
   if (!(port > 0 && port <= HIGHEST_PORT)) throw malformed('a port that is none');
   return port;
 }
 
-/** One that is longer than any system's is none: it would be held against each listed name. */
+/** A name longer than PATH_MAX is dropped: it would be compared with each listed name. */
 function pathOf(value: Json | undefined): string | null {
   const path = textOf(value);
   return path === null || path.length > LONGEST_PATH ? null : path;

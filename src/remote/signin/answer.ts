@@ -1,6 +1,6 @@
 /**
- * Reads the answer of a sign-in. Its shape is not specified (docs/interface.md 4.2); docs/servers.md 3.1 says what
- * servers send: a bare JSON string, plain text, an object, or the word that asks for the token in a header.
+ * Parses the response of a sign-in. Its shape is not specified (docs/interface.md 4.2); docs/servers.md 3.1 lists what
+ * servers send: a bare JSON string, plain text, an object, or a word that requests the token in a header.
  */
 import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';

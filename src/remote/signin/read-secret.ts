@@ -18,7 +18,7 @@ export interface SecretOptions {
   /** `password`, `token`, `session code`: for messages. */
   readonly name: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Told once if every user can read the file. */
+  /** Called once if every user can read the file. */
   readonly onWarning: (message: string) => void;
 }
 

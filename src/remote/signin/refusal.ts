@@ -50,14 +50,14 @@ const TOO_LONG_FOR_IT: Meaning = { ...TOO_LONG, said: 'the sign-in is too long f
 const OTHER: Meaning = {
   code: 'http-status',
   said: 'the sign-in failed on the server',
-  hint: 'look at auth.method and auth.path; the log of the service may say more',
+  hint: 'check auth.method and auth.path, and the log of the service',
 };
 /** V4.2 and V4.3 answer an unknown user like any fault of their own (docs/rest.md 4.3). */
 export const FAULT_OR_UNKNOWN_USER =
-  'check auth.username first: some releases answer this to a user whom they do not know; else the service fails, and its log says why';
+  'check auth.username first: some releases respond like this to an unknown user; otherwise the service failed, and its log has the reason';
 const AMBIGUOUS: Meaning = {
   code: 'http-status',
-  said: 'the sign-in failed on the server, or the server does not know the user',
+  said: 'the sign-in failed on the server, or the user is unknown there',
   hint: FAULT_OR_UNKNOWN_USER,
 };
 const OWN_MEANINGS: Readonly<Record<number, Meaning>> = {

@@ -63,9 +63,9 @@ export class SignIn implements Session {
   }
 
   /**
-   * Returns the grant in force, or a new one. After a failure that does not pass by itself, it rejects at once with that
-   * failure until the pause is over or the file of the secret has changed. The pause doubles from 5 s to 5 min after a
-   * fault of the server, and from 5 min to 1 h after a refusal.
+   * Returns the grant in force, or a new one. After a failure that does not pass by itself, it rejects at once with
+   * that failure until the pause is over or the file of the secret has changed. The pause doubles from 5 s to 5 min
+   * after a fault of the server, and from 5 min to 1 h after a refusal.
    * @throws JobtailError sign-in-refused, secret-unavailable, unexpected-answer, malformed, http-status, aborted, and
    *   what the HTTP client throws
    */
@@ -73,7 +73,9 @@ export class SignIn implements Session {
     return this.#grant ?? this.#renewed(signal);
   }
 
-  /** Drops `grant` if it is the one in force; a late word about a former one, even with the same code, is passed over. */
+  /**
+   * Drops `grant` if it is the one in force; a late word about a former one, even with the same code, is passed over.
+   */
   lost(grant: Grant): void {
     if (this.#grant === grant) this.#grant = undefined;
   }
@@ -85,7 +87,7 @@ export class SignIn implements Session {
     try {
       grant = await this.#attempt(signal);
     } catch (thrown) {
-      // Nobody waits for it any more: that is no failure.
+      // No caller waits for it any more: that is no failure.
       if (signal.aborted) throw stopped();
       const error = this.#failed(thrown);
       this.#options.onSignIn({ kind: 'failed', error, tookMs: this.#options.nowMs() - startedMs });

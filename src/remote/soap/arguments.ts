@@ -1,6 +1,6 @@
 /**
- * Arguments of requests, checked before they are written: the `soap` package passes some texts on unescaped, and XML has
- * no way to write some characters.
+ * Arguments of requests, checked before they are written: the `soap` package passes some texts on unescaped, and XML
+ * has no way to write some characters.
  */
 import type { Grant, PartRequest, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
@@ -50,7 +50,7 @@ export function transferMethodArgument(method: TransferMethod): Fields {
 export function textArgument(text: string, name: string): string {
   if (isWritable(text)) return text;
   throw new JobtailError('usage', `the ${name} holds characters that no SOAP request can hold`, {
-    hint: 'the service cannot be asked for it',
+    hint: 'the service cannot send it',
   });
 }
 

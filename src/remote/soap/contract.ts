@@ -40,7 +40,7 @@ export interface LiftedElement {
   readonly indexed: boolean;
 }
 
-/** What is lifted: the bulky texts, and the names of a listing and jobs, of which there can be hundreds of thousands. */
+/** Lifted elements: bulky texts, and the names of a listing and jobs, of which there can be hundreds of thousands. */
 export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
   DownloadPartsOfJobFilesFromCluster: {

@@ -1,4 +1,4 @@
-/** Answers that are no success: what they say, and what that means. */
+/** Responses that are no success, and their meaning. */
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
@@ -13,17 +13,17 @@ const URL_KEYS: Readonly<Record<ServiceName, string>> = {
   JobManagementWs: 'service.jobsUrl',
 };
 
-/** The key of the configuration that says where an operation is. */
+/** The key of the configuration for the address of an operation. */
 export const urlKeyOf = (operation: Operation): string => URL_KEYS[serviceOf(operation)];
 
-/** The answer is sound but is not the one to this request; `what` says why. */
+/** The response is well-formed but belongs to another request; `what` gives the reason. */
 export function unexpected(operation: Operation, what: string): JobtailError {
-  return new JobtailError('unexpected-answer', `the answer is not the one asked for: ${what}`, {
+  return new JobtailError('unexpected-answer', `the response is not for this request: ${what}`, {
     hint: `compare ${urlKeyOf(operation)}, service.namespace and service.soapVersion with the WSDL of the service`,
   });
 }
 
-/** What a service said instead of a result. */
+/** The error that a service sent instead of a result. */
 export interface Fault {
   /** Whether it is a SOAP fault, and not a bare status. */
   readonly isFault: boolean;
@@ -34,7 +34,7 @@ export interface Fault {
 export interface FaultReading {
   /** Nothing of them goes into a message. */
   readonly secrets: Secrets;
-  /** Whether words of a service say, in its own way, that a session is lost. */
+  /** Whether an error text of a service means a lost session. */
   readonly isSessionFault: (words: string) => boolean;
 }
 
@@ -66,7 +66,7 @@ function meaningOf(status: number, isFault: boolean, urlKey: string): StatusMean
   const known = MEANING_OF_STATUS[status];
   if (known !== undefined) return known;
   if (isFault) return FAULT;
-  const usual = `look at ${urlKey}; the log of the service may say more`;
+  const usual = `check ${urlKey}, and the log of the service`;
   return { code: 'http-status', hint: hintsOfStatus(urlKey)[status] ?? usual };
 }
 

@@ -22,11 +22,11 @@ export class SoapJobService implements JobService {
     await this.#calls.call({ operation, fields: { submittedJobInfoId: jobId }, lifted, signal });
     const [job] = lifted.jobs;
     if (job === undefined) {
-      throw new JobtailError('not-found', `the service knows no job ${jobId}`, {
+      throw new JobtailError('not-found', `the service has no job ${jobId}`, {
         hint: 'look at the job id, and whether the job belongs to auth.username',
       });
     }
-    if (job.id !== jobId) throw unexpected(operation, `it tells of the job ${job.id}`);
+    if (job.id !== jobId) throw unexpected(operation, `it is about the job ${job.id}`);
     return job;
   }
 

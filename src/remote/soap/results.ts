@@ -66,11 +66,11 @@ function contentOf(index: unknown, texts: readonly Content[]): Content {
 function protocolOf(value: unknown): TransferMethod['protocol'] {
   const text = textOf(value);
   const protocol = PROTOCOLS.find((known) => known === text);
-  if (protocol === undefined && text !== null) throw malformed('a transfer protocol that the contract does not know');
+  if (protocol === undefined && text !== null) throw malformed('a transfer protocol that is not in the contract');
   return protocol ?? null;
 }
 
-/** One that is longer than any system's is none: it would be held against each listed name. */
+/** A name longer than PATH_MAX is dropped: it would be compared with each listed name. */
 function pathOf(value: unknown): string | null {
   const path = textOf(value);
   return path === null || path.length > LONGEST_PATH ? null : path;

@@ -1,6 +1,6 @@
 /**
- * SOAP over HTTP: sends an envelope, and reads the answer while it arrives. Its bulky texts go to whoever wants them; what
- * remains of it comes back.
+ * SOAP over HTTP: sends an envelope, and reads the answer while it arrives. Its bulky texts go to whoever wants them;
+ * what remains of it comes back.
  */
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';
@@ -46,8 +46,8 @@ export class Transport {
 
   /**
    * The envelope of the response without its lifted texts; undefined if no more of it was wanted.
-   * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large; that
-   * of a fault, or of a status that is no success
+   * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large;
+   * that of a fault, or of a status that is no success
    */
   async send(sending: Sending): Promise<string | undefined> {
     const { http, url } = this.#options;
@@ -97,7 +97,7 @@ export class Transport {
     return malformed(`it is ${this.#options.secrets.safeText(answer.contentType)} and no SOAP envelope`);
   }
 
-  /** Most likely a fault, else whatever the answer says. */
+  /** Probably a fault; otherwise the response decides. */
   async #readRefusal(answer: HttpAnswer, { operation, count }: Sending): Promise<Fault> {
     const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
     count.bytes += head.length;
@@ -109,7 +109,7 @@ export class Transport {
         return { isFault: fault !== undefined, words: fault ?? '' };
       }
     } catch {
-      // No envelope, so the status alone says what happened.
+      // No envelope: the status alone describes the failure.
     }
     return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml(answer) ? '' : head.toString() };
   }

@@ -1,12 +1,12 @@
 /**
  * What lies below a directory, reached step by step: each name is looked up in the directory that was opened before it,
- * and no link is followed. What somebody swaps meanwhile leads nowhere else. (openat(2), by /proc.)
+ * and no link is followed. A directory that another process swaps meanwhile leads nowhere else. (openat(2), by /proc.)
  *
  * All calls are made at once, here as in all of the view: it has a thread of its own, while those that Node.js has for
- * calls on files are shared with the agent, whose flushes must not wait for a slow disk of somebody who looks.
+ * calls on files are shared with the agent, whose flushes must not wait for a slow disk of a view.
  *
- * A system without /proc (macOS) resolves the path again at each step. No link is followed there either, but a directory
- * that another process replaces by a link between two steps is.
+ * A system without /proc (macOS) resolves the path again at each step. No link is followed there either, but a
+ * directory that another process replaces by a link between two steps is.
  */
 import fs, { constants } from 'node:fs';
 

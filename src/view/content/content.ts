@@ -1,6 +1,6 @@
 /**
- * A file that was opened to be looked at. Bytes that are read belong to one version, or are not handed out. Windows of it
- * are cut at lines, so that a page never has to hold more than it shows.
+ * A file that was opened to be looked at. Bytes that are read belong to one version, or are not handed out. Windows of
+ * it are cut at lines, so that a page never has to hold more than it shows.
  */
 import fs from 'node:fs';
 import { characterStart, endOfWholeUtf8, firstCharacter } from '../../bytes.ts';
@@ -13,7 +13,7 @@ export interface Source {
   readonly bytes: number;
   /** The bytes [start, end), all of them. */
   read(start: number, end: number): Buffer;
-  /** The same; they are good until the next look. */
+  /** The same; valid until the next call. */
   look(start: number, end: number): Buffer;
 }
 
@@ -76,7 +76,7 @@ export class Content implements Source {
   }
 }
 
-/** The bytes [start, end) piece by piece, as they are asked for. */
+/** The bytes [start, end) in pieces, on demand. */
 export function* piecesOf(source: Source, start: number, end: number): Generator<Buffer> {
   for (let at = start; at < end; at += SLICE_BYTES) yield source.read(at, Math.min(end, at + SLICE_BYTES));
 }

@@ -1,7 +1,7 @@
 /**
  * Which line is where: the line ends before each block of a content are counted once, and the rest within a block when
- * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept, and made
- * in the background while a page is open.
+ * it is requested. A file of 2 GiB has 2,048 numbers. The indexes of the contents that were opened last are kept, and
+ * made in the background while a page is open.
  */
 import { setImmediate as otherWork } from 'node:timers/promises';
 import { type Content, NEWLINE, SLICE_BYTES, type Source } from './content.ts';
@@ -13,7 +13,7 @@ export class LineIndex {
   #before: number[] = [0];
   #counted = 0;
   #lines = 0;
-  /** A byte that was asked for last, and the line ends before it: who follows the end asks for one a little behind it. */
+  /** A requested byte near the end of its line: a client that follows the end requests one a little after it. */
   #asked = { byte: 0, lines: 0 };
 
   /** Line ends are counted up to this byte. */
@@ -99,8 +99,8 @@ export class LineIndexes {
   }
 
   /**
-   * Counts to the end of the content, which is closed then; another one of the same key that counts already is waited for
-   * first. `onCounted` is called now and then. Ends early when the signal fires.
+   * Counts to the end of the content, which is closed then; another one of the same key that counts already is waited
+   * for first. `onCounted` is called now and then. Ends early when the signal fires.
    * @throws Refused (409) if the content became another
    */
   async count(key: string, content: Content, signal: AbortSignal, onCounted = () => {}): Promise<void> {
@@ -124,7 +124,7 @@ export class LineIndexes {
     }
   }
 
-  /** The last one that was asked for goes last. */
+  /** Least recently requested first. */
   #keptOf(key: string): Kept {
     const kept = this.#kept.get(key) ?? { index: new LineIndex(), counting: undefined };
     this.#kept.delete(key);

@@ -1,8 +1,8 @@
 /**
- * Looks through a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes (each
- * one as the character of its number), in which every character is the choice of its ways of being written, each as UTF-8: no
- * repetition, so nothing can run away, and an index is a byte. An expression of a person runs over the text of each line, and
- * only for so long.
+ * Looks through a content for a pattern, slice by slice, forwards or backwards. A text becomes an expression over bytes
+ * (each one as the character of its number), in which every character is the choice of its ways of being written, each
+ * as UTF-8: no repetition, so nothing can run away, and an index is a byte. An expression of a person runs over the
+ * text of each line, and only for so long.
  */
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as otherWork } from 'node:timers/promises';
@@ -22,7 +22,10 @@ export interface PatternOptions {
 
 export type Match = readonly [byte: number, length: number];
 
-/** Matches in bytes that begin at or behind `from`; positions are from their beginning. They are lines, or a piece of one. */
+/**
+ * Matches in bytes that begin at or behind `from`; positions are from their beginning. They are lines, or a piece of
+ * one.
+ */
 export type Pattern = (bytes: Buffer, from: number) => Match[];
 
 const MOST_CHARACTERS = 256;
@@ -44,7 +47,7 @@ function textPattern({ text, matchCase, wholeWord }: PatternOptions): Pattern {
   const source = characters.map((ways) => oneOf([...new Set(ways.map(bytesOf))])).join('');
   const expression = new RegExp(wholeWord ? `(?<!${WORD_BYTE})${source}(?!${WORD_BYTE})` : source, 'g');
   const lengths = characters.map((ways) => [...new Set(ways.map((way) => Buffer.byteLength(way)))]);
-  // Mostly every way is as long as the others, and where a match ends says where it began.
+  // Nearly always all alternatives have one length, and the end of a match gives its start.
   const length = lengths.every(({ length: different }) => different === 1)
     ? lengths.reduce((sum, [each = 0]) => sum + each, 0)
     : undefined;

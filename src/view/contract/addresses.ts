@@ -1,8 +1,8 @@
 /**
  * What passes between the server of the view and its page. Types only.
  *
- * Every address is relative to that of the page (`./`), so that a reverse proxy may put a path before it; the page keeps
- * where it is behind `#`. Only GET. Times are milliseconds since 1970 of the server's clock, lengths and
+ * Every address is relative to that of the page (`./`), so that a reverse proxy may put a path before it; the page
+ * keeps where it is behind `#`. Only GET. Times are milliseconds since 1970 of the server's clock, lengths and
  * positions are bytes, ids are decimal text (64 bits). All text is as it came from outside: the page shows it as text,
  * never as anything else.
  *
@@ -45,8 +45,8 @@ export interface Trouble {
 }
 
 /**
- * A live file (`task`, `file`) or a result (`result`: its name exactly as listed). `version` is opaque, and changes when
- * the bytes are others: a live file has one for each generation, a result for each fetch. Left out, it is what
+ * A live file (`task`, `file`) or a result (`result`: its name exactly as listed). `version` is opaque, and changes
+ * when the bytes are others: a live file has one for each generation, a result for each fetch. Left out, it is what
  * stands there now. Former generations are contents of the same live file with their own version.
  */
 export type ContentQuery =
@@ -56,12 +56,11 @@ export type ContentQuery =
 export type LiveFileName = 'stdout' | 'stderr' | 'log' | 'progress';
 
 /**
- * With `from`: the window begins with the line that byte `from` is in (to jump). With `at`: exactly there, where another
- * window ended (to go on); with `to`: it ends exactly there, where another window begins (to go back). With none: it ends
- * at the end. At most `bytes` bytes (256 KiB; at least 4 KiB,
- * at most 1 MiB). It is cut at line ends ("\n"); within a line only where a line is longer than the window, or than
- * 64 KiB before `from`, and then between characters of UTF-8. Positions beyond the end
- * count as the end.
+ * With `from`: the window begins with the line that byte `from` is in (to jump). With `at`: exactly there, where
+ * another window ended (to go on); with `to`: it ends exactly there, where another window begins (to go back). With
+ * none: it ends at the end. At most `bytes` bytes (256 KiB; at least 4 KiB, at most 1 MiB). It is cut at line ends
+ * ("\n"); within a line only where a line is longer than the window, or than 64 KiB before `from`, and then between
+ * characters of UTF-8. Positions beyond the end count as the end.
  */
 export interface LinesQuery {
   readonly from?: number | undefined;
@@ -70,7 +69,10 @@ export interface LinesQuery {
   readonly bytes?: number;
 }
 
-/** The headers of an answer to `api/lines`; its body is the bytes [start, end), nothing more, as application/octet-stream. */
+/**
+ * The headers of an answer to `api/lines`; its body is the bytes [start, end), nothing more, as
+ * application/octet-stream.
+ */
 export interface LinesHeaders {
   readonly 'view-version': string;
   readonly 'view-start': string;
@@ -79,7 +81,9 @@ export interface LinesHeaders {
   readonly 'view-bytes': string;
   /** `line`: `start` begins a line. `within`: the line began before. */
   readonly 'view-begins': 'line' | 'within';
-  /** The number of the line at `start`, from 0; left out while its lines are not counted so far (`FileLength.counted`). */
+  /**
+   * The number of the line at `start`, from 0; left out while its lines are not counted so far (`FileLength.counted`).
+   */
   readonly 'view-line'?: string;
 }
 
@@ -141,8 +145,8 @@ export type SearchLine =
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
 
 /**
- * `like`: a byte of a line with numbers. Alike are the lines with the same words around as many numbers. From `from` to the
- * end as it stands now: to go on as the file grows, ask again from `to`.
+ * `like`: a byte of a line with numbers. Alike are the lines with the same words around as many numbers. From `from` to
+ * the end as it stands now: to go on as the file grows, ask again from `to`.
  */
 export interface NumbersQuery {
   readonly like: number;
@@ -155,7 +159,7 @@ export type NumbersLine =
   | { readonly columns: readonly string[]; readonly version: string }
   /** Rows in order: where each line begins, and its numbers; null for one that is not finite. */
   | { readonly at: readonly number[]; readonly rows: readonly (readonly (number | null)[])[] }
-  /** The last line. Beyond 50,000 rows only each `every`-th is told. */
+  /** The last line. Beyond 50,000 rows only each `every`-th is sent. */
   | { readonly done: true; readonly to: number; readonly rows: number; readonly every: number };
 
 /** `under`: a directory as `a/b/`, '' for the top. `after`: the `name` of the last entry of the page before. */
@@ -173,7 +177,7 @@ export interface ResultEntries {
 
 export interface ResultDirectory {
   readonly kind: 'directory';
-  /** As it is asked for by `under`. */
+  /** The name that the request used in `under`. */
   readonly name: string;
   readonly files: number;
   readonly bytes: number;
@@ -181,8 +185,8 @@ export interface ResultDirectory {
 }
 
 /**
- * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two fetches. linked:
- * it is a live file. failed, left-out, refused (its name is unsafe): see `reason`.
+ * listed: not fetched yet. synced: as the service had it at `fetchedAt`. in-flux: it changed between two fetches.
+ * linked: it is a live file. failed, left-out, refused (its name is unsafe): see `reason`.
  */
 export type ResultState = 'listed' | 'synced' | 'in-flux' | 'linked' | 'failed' | 'refused' | 'left-out';
 

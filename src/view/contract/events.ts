@@ -1,9 +1,9 @@
-/** What is pushed: what a page looks at, and what it is told of it. */
+/** The messages that the server pushes to the page. */
 import type { LiveFileName, Trouble } from './addresses.ts';
 
 /**
- * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden page
- * closes its stream. Nothing is watched that no stream names.
+ * The query of `api/events`. To look at something else, the page opens another stream and closes this one; a hidden
+ * page closes its stream. Nothing is watched that no stream names.
  */
 export interface Looks {
   /** `jobs=1`: all jobs, as `jobs`. */
@@ -32,7 +32,7 @@ export interface Events {
   readonly service: ServiceState;
   readonly figures: Figures;
   readonly figure: Figure;
-  /** What keeps the server from telling, as the store that cannot be read; null when it is over. */
+  /** Why the server cannot report, such as a store that cannot be read; null when it is over. */
   readonly trouble: { readonly message: string; readonly hint: string | null } | null;
 }
 
@@ -56,7 +56,7 @@ export interface JobsChange {
   readonly whole: boolean;
   readonly jobs: readonly JobSummary[];
   readonly gone: readonly string[];
-  /** Of jobs of which nothing else changed: when they were last visited. */
+  /** For jobs without another change: the time of the last poll. */
   readonly polledAt: Readonly<Record<string, number>>;
 }
 
@@ -65,7 +65,7 @@ export type WatchState = 'watched' | 'ending' | 'ended' | 'settled';
 
 export interface JobSummary {
   readonly jobId: string;
-  /** As the middleware tells them, if it does. */
+  /** As the middleware reports them, if it does. */
   readonly name: string | null;
   readonly jobState: string | null;
   /** `over`: nothing more comes but what is flushed late; null for a state that is not known. */
@@ -84,8 +84,8 @@ export interface JobSummary {
   /** What changed last: growth, a state, a result. */
   readonly changedAt: number;
   /**
-   * Committed bytes of its live files at moments of the last hour, the oldest first, at most 61: closer together while it is
-   * young. From the last one until now nothing changed. The first one may be a little older.
+   * Committed bytes of its live files at moments of the last hour, the oldest first, at most 61: closer together while
+   * it is young. From the last one until now nothing changed. The first one may be a little older.
    */
   readonly growth: readonly (readonly [at: number, bytes: number])[];
   readonly results: ResultCounts | null;
@@ -113,11 +113,11 @@ export interface JobDetail extends JobSummary {
   readonly taskList: readonly TaskDetail[];
   /** Why no task is found, and what to do. */
   readonly tasksHint: string | null;
-  /** ISO text as told; null if not told. */
+  /** ISO text as reported; null if not reported. */
   readonly submitTime: string | null;
   readonly startTime: string | null;
   readonly endTime: string | null;
-  /** How results come: the last look at them, which runs while `endedAt` is null. */
+  /** The last sync of results, which runs while `endedAt` is null. */
   readonly lastLook: {
     readonly startedAt: number;
     readonly updatedAt: number;
@@ -183,9 +183,9 @@ export interface ServiceState {
   /** Of the file-transfer service. */
   readonly address: string;
   readonly protocol: 'soap' | 'rest';
-  /** What was learned of the server, by the name of the habit. */
+  /** Capabilities of the server, by name. */
   readonly learned: readonly { readonly name: string; readonly value: string }[];
-  /** The last look at the service that tells of jobs; null where there is none. */
+  /** The last request to the job service; null without one. */
   readonly jobService: {
     readonly lookedAt: number | null;
     readonly nextLookAt: number | null;
@@ -197,7 +197,7 @@ export interface ServiceState {
   readonly concurrency: number;
   readonly requestsPerMinute: number | null;
   readonly disks: readonly Disk[];
-  /** What only the agent itself knows is told: this server runs within it. */
+  /** Facts of the agent itself: this server runs within it. */
   readonly withinAgent: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Wakes up who listens when there may be something new of a subject; each looks then for what that is to it. */
+/** Notifies listeners that a subject may have changed; each reads then what it needs. */
 export class Changes {
   readonly #listeners = new Set<Listener>();
 

@@ -1,6 +1,6 @@
 /**
- * What is noted all the time, whether a page is open or not, in bounded memory: the calls of the agent, the figures since the
- * start, and how the live files of each job grew in the last hour.
+ * What is noted all the time, whether a page is open or not, in bounded memory: the calls of the agent, the figures
+ * since the start, and how the live files of each job grew in the last hour.
  */
 import fs from 'node:fs';
 import type { JobId } from '../../job.ts';
@@ -222,7 +222,7 @@ export class Recorder {
     clearInterval(this.#timer);
   }
 
-  /** A store that cannot be read leaves a gap: whoever looks is told of it. */
+  /** A store that cannot be read leaves a gap; the page shows the error. */
   async #takeFigure(): Promise<void> {
     const agent = await this.#agentFigure();
     try {

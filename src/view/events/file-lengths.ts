@@ -1,7 +1,7 @@
 /**
- * How long the mirrors are that somebody looks at. The system tells of a write (inotify), or a mirror is looked at five
- * times a second where it does not: on a network file system, and when it has no watch left. A mirror that nobody looks
- * at is not touched.
+ * The lengths of mirrors that pages show. The kernel reports writes (inotify); where it does not, on a network file
+ * system or without a free watch, a mirror is checked five times a second. A mirror that no page shows at is not
+ * touched.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -17,14 +17,14 @@ interface FileLengthsOptions {
   readonly onNetwork: boolean;
   readonly contents: Contents;
   readonly indexes: LineIndexes;
-  /** Told the name of a mirror, as the page has it. */
+  /** Called with the name of a mirror, as the page has it. */
   readonly onChange: (name: string) => void;
 }
 
-/** Of what many writes tell, one look. */
+/** Many writes lead to one check. */
 const GATHER_MS = 30;
 const POLLING_MS = 200;
-/** For what no event tells of: a mirror that is made, or made anew. */
+/** For changes without an event: a mirror that is created, or created again. */
 const SLOW_LOOK_MS = 2_000;
 
 export class FileLengths {
@@ -44,7 +44,7 @@ export class FileLengths {
     return watched;
   }
 
-  /** Whoever looked at it does so no more. */
+  /** The last page that showed it is gone. */
   leave(watched: WatchedMirror): void {
     watched.lookers--;
     if (watched.lookers > 0) return;
@@ -117,16 +117,16 @@ class WatchedMirror {
       }
       this.#version = version;
       this.#bytes = bytes;
-      // Told when what came is counted, or the first slice of it.
+      // Reported when the new bytes are counted, or the first slice of them.
       const { signal } = this.#over;
       indexes.count(this.#indexKey, content, signal, onChange).then(onChange, () => {});
     } catch (error) {
-      // It is not there yet, or the state cannot be read now: the next look may see it.
+      // It does not exist yet, or the state cannot be read now: the next check may see it.
       if (!(error instanceof Refused)) onChange();
     }
   }
 
-  /** Has the system tell of writes to what stands there. */
+  /** Watches writes to the file at this path. */
   #watch(inode: number): void {
     if (this.#options.onNetwork || inode === this.#inode) return;
     this.#inode = inode;

@@ -1,6 +1,6 @@
 /**
- * What the streams tell of, read once for all of them: from the store when it changed, at most once a second, and only
- * while somebody looks.
+ * What the streams report, read once for all of them: from the store when it changed, at most once a second, and only
+ * while a page is open.
  */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
@@ -10,7 +10,7 @@ import type { OpenStore } from '../settings.ts';
 import { disksOf, type Growth } from './figures.ts';
 import { JobsView } from './jobs.ts';
 
-/** A job, and all of it but the time of its last visit as text. */
+/** A job, and all of it but the time of its last poll as text. */
 export interface ShownJob {
   readonly job: JobSummary;
   readonly text: string;
@@ -46,7 +46,7 @@ export class Snapshots {
     clearInterval(this.#looking);
   }
 
-  /** Somebody looks, until `leave`. */
+  /** A page is open, until `leave`. */
   look(): void {
     this.#lookers++;
     this.#looking ??= setInterval(() => this.#lookAtStore(), LOOK_MS);
@@ -138,7 +138,7 @@ export class Snapshots {
     return this.#read.get(name) as T | undefined;
   }
 
-  /** What cannot be read now is told, and tried again at the next look. */
+  /** An error of the store is reported, and the read is repeated. */
   #unlessTroubled(work: () => unknown): void {
     try {
       work();

@@ -18,8 +18,8 @@ interface StreamedOptions {
 }
 
 /**
- * The next piece is made when the one before was taken. An answer that cannot go on breaks off its connection: what came is
- * never mistaken for all of it.
+ * The next piece is made when the one before was taken. An answer that cannot go on breaks off its connection: what
+ * came is never mistaken for all of it.
  */
 export function streamed(
   { onFailure }: ViewParts,
@@ -71,7 +71,7 @@ export function attachment(name: string): string {
   return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`;
 }
 
-/** [start, end) of one range; undefined for all of it, as where several are asked for. @throws Refused (416) */
+/** [start, end) of one range; undefined for all of it, also if several ranges are requested. @throws Refused (416) */
 export function rangeOf(header: string | undefined, bytes: number): { start: number; end: number } | undefined {
   const [, first, last] = /^bytes=([0-9]{0,16})-([0-9]{0,16})$/.exec(header ?? '') ?? [];
   if (first === undefined || last === undefined || first + last === '') return undefined;

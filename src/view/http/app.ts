@@ -32,7 +32,7 @@ export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
   app.onError((error, context) => {
     if (error instanceof Refused) return refused(context, error.status, error.refusal);
     const { code, message, hint } = asJobtailError(error);
-    // What the store says is told by its streams, too.
+    // The streams report errors of the store, too.
     if (code === 'internal') parts.onFailure(error);
     return refused(context, code === 'internal' ? 500 : 503, {
       code,

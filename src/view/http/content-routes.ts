@@ -123,7 +123,7 @@ function indexKey(name: ContentName, { version }: Content): string {
   return `${name.jobId}/${'live' in name ? keyText(name.live) : `results/${name.result}`}/${version}`;
 }
 
-/** Opens what is asked for and takes a place for it; both are given back when the answer is over. */
+/** Opens the requested content and acquires a slot for it; both are released with the response. */
 function opened(
   { contents, limits }: ViewParts,
   { req }: ViewContext,

@@ -12,7 +12,7 @@ const MOST_JOBS = 8;
 const MOST_FILES = 32;
 /** Of many changes, one message. */
 const GATHER_MS = 40;
-/** A stream of which nothing comes is kept open by that, and one that nobody reads any more is noticed. */
+/** Heartbeat: keeps an idle stream open, and detects a client that is gone. */
 export const HEARTBEAT_MS = 15_000;
 
 export function addEvents(app: ViewApp, parts: ViewParts): void {
@@ -44,7 +44,7 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
   });
 }
 
-/** A slow reader gets fewer messages, not later ones: what is new is asked for when the last ones were taken. */
+/** A slow client gets fewer messages, not later ones: news is read when the last ones were sent. */
 async function* told({ settings }: ViewParts, topics: readonly Topic[], listener: Listener) {
   yield textOf([['hello', { program: settings.program, now: Date.now() }]]);
   while (!listener.isClosed) {
@@ -106,7 +106,7 @@ export function jobTopic(snapshots: Pick<Snapshots, 'trouble' | 'job'>, jobId: J
   };
 }
 
-/** What of a job changes at every visit is said in short. */
+/** The short form for what changes at every poll of a job. */
 function jobsTopic(snapshots: Snapshots): Topic {
   let seen: ReadonlyMap<string, ShownJob> | undefined;
   return () => {

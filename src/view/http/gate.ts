@@ -1,6 +1,6 @@
 /**
- * What every request passes before anything is made of it: its connection, its method, the name of the server, its origin
- * and its session. All of it is synchronous, so that a flood of strangers costs an answer of some bytes each.
+ * What every request passes before anything is made of it: its connection, its method, the name of the server, its
+ * origin and its session. All of it is synchronous, so that a flood of strangers costs an answer of some bytes each.
  */
 import { createHash } from 'node:crypto';
 import type http from 'node:http';
@@ -75,8 +75,9 @@ export class Gate {
   }
 
   /**
-   * The link with a ticket: the cookie of a session is made, and the ticket goes from the address. Not a redirect: a browser
-   * that came from elsewhere, as from a message with the link, would not send the new cookie with the request after one.
+   * The link with a ticket: the cookie of a session is made, and the ticket goes from the address. Not a redirect: a
+   * browser that came from elsewhere, as from a message with the link, would not send the new cookie with the request
+   * after one.
    */
   #enter({ headers }: http.IncomingMessage, response: http.ServerResponse, session: string | undefined): void {
     const { publicUrl } = this.#options.settings;
@@ -147,8 +148,8 @@ const ENTERED = document('<meta http-equiv="refresh" content="0; url=./">', '<p>
 type Origins = Pick<ViewSettings, 'listen' | 'publicUrl'>;
 
 /**
- * Whether a request may name the server so: by a number, as `localhost`, by the name that it listens at, or by that of the
- * proxy before it. A number cannot be made to point elsewhere; any other name can (DNS rebinding).
+ * Whether a request may name the server so: by a number, as `localhost`, by the name that it listens at, or by that of
+ * the proxy before it. A number cannot be made to point elsewhere; any other name can (DNS rebinding).
  */
 function isOwnHost(host: string | undefined, { listen, publicUrl }: Origins): boolean {
   const name = nameIn(host);
@@ -192,7 +193,7 @@ const PAGE_POLICY = [
 export const PREVIEW_POLICY =
   "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'";
 
-/** Of every answer that says nothing else. */
+/** Default headers of every response. */
 export const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': PAGE_POLICY,
   'x-content-type-options': 'nosniff',
@@ -207,8 +208,8 @@ export const HEADERS: Readonly<Record<string, string>> = {
 const MAX_CONNECTIONS = 256;
 
 /**
- * However many connections strangers hold, there is room for a browser with a session; and a connection has one request at
- * a time: hundreds can come in one packet, and each would take its memory before the first is answered.
+ * However many connections strangers hold, there is room for a browser with a session; and a connection has one request
+ * at a time: hundreds can come in one packet, and each would take its memory before the first is answered.
  */
 class Connections {
   /** Those that showed no session yet, the oldest first. */

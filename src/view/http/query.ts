@@ -1,4 +1,4 @@
-/** What a request asks for, read from its address. */
+/** Parses the query of a request. */
 import { isLiveFileName, type JobId, type LiveFileKey, parseJobId, parseTaskId } from '../../job.ts';
 import { type ContentName, liveFileOf } from '../content/contents.ts';
 import { Refused } from '../refused.ts';

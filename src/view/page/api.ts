@@ -1,7 +1,7 @@
 /** Questions to the server of this page. Addresses are relative: a reverse proxy may put a path before all of it. */
 import type { ContentQuery, LinesQuery, Place, Refusal } from '../contract/addresses.ts';
 
-/** What the server, or the way to it, said instead of an answer. */
+/** The error of the server, or of the connection to it. */
 export class Refused extends Error {
   readonly status: number;
   readonly hint: string | undefined;

@@ -27,7 +27,7 @@ export class Live {
   readonly agent = signal<AgentState | undefined>(undefined);
   readonly jobs = signal<ReadonlyMap<string, JobSummary> | undefined>(undefined);
   readonly details = signal<ReadonlyMap<string, JobDetail>>(new Map());
-  /** Jobs that were asked for, and never followed. */
+  /** Jobs that were requested, and never followed. */
   readonly missing = signal<ReadonlySet<string>>(new Set());
   readonly files = signal<ReadonlyMap<string, readonly FileState[]>>(new Map());
   readonly service = signal<ServiceState | undefined>(undefined);
@@ -39,7 +39,7 @@ export class Live {
   readonly #lengths = new Map<string, Set<(length: FileLength) => void>>();
   readonly #watchedFiles = signal<readonly string[]>([]);
   readonly #isHidden = signal(document.hidden);
-  /** A tab that gets in says so to the others: cookies are shared. */
+  /** A tab that signs in notifies the others: cookies are shared. */
   readonly #tabs = new BroadcastChannel('jobtail-view');
   #clockAhead = 0;
   #program: string | undefined;
@@ -72,7 +72,7 @@ export class Live {
     if (JSON.stringify(looks) !== JSON.stringify(this.#looks.peek())) this.#looks.value = looks;
   }
 
-  /** Tells how long a live file is, each time it changes, until the answer is called. */
+  /** Reports the length of a live file at each change, until the returned function is called. */
   watchFile(file: string, told: (length: FileLength) => void): () => void {
     const listeners = this.#lengths.get(file) ?? new Set();
     this.#lengths.set(file, listeners.add(told));
@@ -107,7 +107,9 @@ export class Live {
     };
   }
 
-  /** Whether there is no session. A stream does not show its status; any other request does, and this one costs nothing. */
+  /**
+   * Whether there is no session. A stream does not show its status; any other request does, and this one costs nothing.
+   */
   async #isRefused(): Promise<boolean> {
     const response = await fetch('api/place', { cache: 'no-store' }).catch(() => undefined);
     return response?.status === 401;

@@ -1,4 +1,4 @@
-/** What the page shows, as the part of its address behind `#` says it: it can be kept, sent and gone back to. */
+/** The state of the page in the part of its address behind `#`: it can be bookmarked, sent and gone back to. */
 
 export type Route =
   | { readonly page: 'jobs' }

@@ -65,7 +65,7 @@ describe("the program on PHP's SoapServer", { ...PATIENCE, ...needs('php', 'php-
     configure(null);
     const agent = await place.run();
     const watched = await place.agent('watch', JOB);
-    expect(watched.stderr).toContain('tasks: 1, found by asking for their files');
+    expect(watched.stderr).toContain('tasks: 1, found by probes for their files');
     expect(watched.stdout.split('\n')).toContain(place.mirrorOf(JOB, '509', 'stdout'));
     await shows('509', 'first\n');
     await agent.kill();

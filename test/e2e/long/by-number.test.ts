@@ -12,7 +12,7 @@ describe.concurrent('watch --foreground', PATIENCE, () => {
     const watching = place.start(['watch', job.jobId, '--foreground']);
     for (const { taskId } of job.tasks)
       await until('its lines', () => watching.stdout.includes(`${taskId} stdout   | from ${taskId}\n`));
-    expect(watching.stderr).toContain(untold ? 'tasks: 2, found by asking for their files' : 'tasks: 2, told');
+    expect(watching.stderr).toContain(untold ? 'tasks: 2, found by probes for their files' : 'tasks: 2, reported');
     expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!untold);
     expect(watching.stdout, 'nothing but lines of the job').toMatch(/^(\d+ stdout {3}\| from \d+\n){2}$/);
     watching.signal('SIGINT');

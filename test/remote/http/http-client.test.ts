@@ -140,7 +140,7 @@ describe('limits', () => {
     const server = await raw('HTTP/1.1 200 OK\r\ncontent-le');
     await expect(client({ headersMs: 80 }).request(get(server.url))).rejects.toMatchObject({
       code: 'timeout',
-      message: `127.0.0.1:${server.port} did not begin to answer in time`,
+      message: `127.0.0.1:${server.port} did not start to respond in time`,
     });
   });
 
@@ -192,7 +192,7 @@ describe('limits', () => {
     const read = http.request(get(server.url, { totalMs: 200 })).then((got) => readBody(got, 10_000_000));
     await expect(read).rejects.toMatchObject({
       code: 'timeout',
-      message: `127.0.0.1:${server.port} did not answer completely within 200 ms`,
+      message: `127.0.0.1:${server.port} did not respond completely within 200 ms`,
     });
     const unlimited = await http.request(get(server.url, { totalMs: Number.POSITIVE_INFINITY }));
     await unlimited.body[Symbol.asyncIterator]().return?.();
@@ -217,7 +217,7 @@ describe('a signal', () => {
     const stopped = expect(http.request(get(url, { signal: stop.signal }))).rejects.toMatchObject({ code: 'aborted' });
     const limited = expect(http.request(get(url, { totalMs: 80 }))).rejects.toMatchObject({
       code: 'timeout',
-      message: `127.0.0.1:${server.port} did not answer completely within 80 ms`,
+      message: `127.0.0.1:${server.port} did not respond completely within 80 ms`,
     });
     await until(() => server.open() > 0);
     stop.abort();
@@ -272,7 +272,7 @@ describe('failures', () => {
     await server.close();
     await expect(client().request(get(`${server.url}?secret`))).rejects.toMatchObject({
       code: 'unreachable',
-      message: `127.0.0.1:${server.port} cannot be reached: nobody listens there (ECONNREFUSED)`,
+      message: `127.0.0.1:${server.port} cannot be reached: connection refused (ECONNREFUSED)`,
     });
   });
 

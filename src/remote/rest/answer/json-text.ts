@@ -36,7 +36,7 @@ export interface Characters {
 export interface Reading {
   /** As large as the bytes that are read; for those with escapes. */
   readonly space: () => Buffer;
-  /** Whoever takes the characters refuses those that have to be escaped itself, but for white space. */
+  /** The receiver of the characters refuses those that must be escaped, except white space. */
   readonly isChecked: boolean;
 }
 
@@ -101,7 +101,7 @@ function beginsEscape(piece: Buffer, at: number): boolean {
   return (at - first) % 2 === 1;
 }
 
-/** Where the piece can be cut: before a character, an escape or a surrogate pair of which only the beginning has come. */
+/** Where the piece can be cut: before a character, an escape or a surrogate pair that is incomplete. */
 function endOfWhole(piece: Buffer, firstEscape: number): number {
   const end = endOfWholeUtf8(piece, 0);
   const last = piece.lastIndexOf(BACKSLASH, end - 1);

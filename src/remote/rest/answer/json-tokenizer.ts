@@ -1,7 +1,7 @@
 /**
  * Splits a JSON document (RFC 8259) into its values while its bytes arrive. Strict: what is not well-formed is an error
- * at the place where it shows. Memory is bounded: only the name, number, escape or character that a network chunk cut is
- * held.
+ * at the place where it shows. Memory is bounded: only the name, number, escape or character that a network chunk cut
+ * is held.
  */
 import { GrowingBuffer } from '../../../growing-buffer.ts';
 import { Chunks } from '../../content/chunks.ts';
@@ -35,7 +35,10 @@ export interface JsonEvents {
   close(): void;
   /** A string begins. Whether `text` itself refuses control characters, but for white space. */
   beginText(): boolean;
-  /** Whole characters of it, as UTF-8; only good until the call returns. `length` is that of what stands for them in the document. */
+  /**
+   * Whole characters of it, as UTF-8; only good until the call returns. `length` is that of what stands for them in the
+   * document.
+   */
   text(bytes: Buffer, length: number): void;
   endText(): void;
   /** A number as it was written, true, false or null. */
@@ -66,14 +69,16 @@ export class JsonTokenizer {
     this.#chunks.push(chunk, this.#take);
   }
 
-  /** Says that no more bytes come. @throws JobtailError malformed if the document is not complete */
+  /** Ends the document. @throws JobtailError malformed if it is not complete */
   finish(): void {
     // A number at its end is only complete when something else follows.
     this.push(SPACE);
     if (this.#next !== 'nothing' || this.#chunks.heldBytes > 0) throw malformed('it ends before its last value');
   }
 
-  /** Takes one piece from `at` on, outside of strings, and returns where the next begins; `at` if more bytes are needed. */
+  /**
+   * Takes one piece from `at` on, outside of strings, and returns where the next begins; `at` if more bytes are needed.
+   */
   #step(bytes: Buffer, at: number): number {
     switch (bytes[at]) {
       case 0x20:

@@ -23,9 +23,9 @@ export interface LiftRule {
   /** From the whole document down: names of members in lower case, or `ITEM`. */
   readonly path: readonly string[];
   /**
-   * text: a string, whose index stands for it in the rest. base64: one that is decoded. record: an object, whose members
-   * are told by their names in lower case, and items of lists in it as `ITEM`. Neither of the last two leaves anything in
-   * the rest.
+   * text: a string, whose index stands for it in the rest. base64: one that is decoded. record: an object, whose
+   * members are told by their names in lower case, and items of lists in it as `ITEM`. Neither of the last two leaves
+   * anything in the rest.
    */
   readonly as: 'text' | 'base64' | 'record';
   /** A string in the place of a record is lifted, too. */
@@ -185,7 +185,7 @@ export class AnswerScanner implements JsonEvents {
 
   get #lifted(): Lifted {
     const { lifted } = this.#options;
-    if (lifted === undefined) throw new JobtailError('internal', 'nobody takes what is lifted');
+    if (lifted === undefined) throw new JobtailError('internal', 'a lifted text has no receiver');
     return lifted;
   }
 

@@ -103,7 +103,7 @@ export class AnswerScanner implements XmlEvents {
     if (parent?.tag.nil === true) throw malformed('an element inside a nil one');
     const frame = parent?.kind === 'left-out' ? parent : this.#frameOf(tag, parent);
     this.#frames.push(frame);
-    // How many are lifted is for the one who takes them to say.
+    // The receiver limits the number of lifted texts.
     const isLifted = frame.kind === 'lifted' || frame.kind === 'within';
     this.#markup += (isLifted ? 0 : 1) + Math.max(0, tag.attributes - FREE_ATTRIBUTES);
     if (this.#markup > MAX_MARKUP) throw tooLarge(`more than ${MAX_MARKUP} elements and attributes`);
@@ -221,7 +221,7 @@ export class AnswerScanner implements XmlEvents {
     return { tag, kind: 'lifted', end: rule.indexed ? `</${tag.localName}>` : '' };
   }
 
-  /** An element of a record; what it is, and whether it is nil, is for the one who takes it to say. */
+  /** An element of a record; the receiver decides what it is, and whether nil is allowed. */
   #within(tag: StartTag): Frame {
     if (this.#rule?.encoding !== 'elements') throw malformed('an element inside a text');
     if (this.#frames.length > DEEPEST) throw malformed(`more than ${DEEPEST} elements in each other`);

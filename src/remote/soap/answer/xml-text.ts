@@ -1,7 +1,7 @@
 /**
  * Character data of XML as bytes: it is UTF-8 already, so only the references have to be resolved. Control characters,
  * which XML 1.0 forbids, are the bytes of jobs here: they are taken raw, and as the references that ASP.NET writes
- * (docs/servers.md 2.1). In markup (tags, comments, instructions) nobody needs them, and they are refused.
+ * (docs/servers.md 2.1). In markup (tags, comments, instructions) they are not needed, and refused.
  */
 import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { malformed } from '../../wrong-answers.ts';
@@ -14,7 +14,9 @@ const LOWER_X = 0x78;
 /** Longer references (leading zeros) are refused, so that an endless one is not waited for. */
 const MAX_REFERENCE_BYTES = 32;
 
-/** Up to so many bytes behind a reference are looked through here: in dense text a call into the platform costs more. */
+/**
+ * Up to so many bytes behind a reference are looked through here: in dense text a call into the platform costs more.
+ */
 const NEAR_BYTES = 32;
 
 /** What XML 1.0 cannot hold, not even as a reference; a lone surrogate is no character at all. */

@@ -62,7 +62,7 @@ export class XmlTokenizer {
     if (this.#chunks.heldBytes > MAX_TAG_BYTES) throw malformed(`a tag longer than ${MAX_TAG_BYTES} bytes`);
   }
 
-  /** Says that no more bytes come. @throws JobtailError malformed if the document is not complete */
+  /** Ends the document. @throws JobtailError malformed if it is not complete */
   finish(): void {
     if (!this.#rootSeen || this.#open.length > 0 || this.#section !== undefined || this.#chunks.heldBytes > 0) {
       throw malformed('it ends before its last tag');

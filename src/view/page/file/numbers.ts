@@ -1,4 +1,7 @@
-/** The numbers of all lines that are alike: which kinds of lines there are, and what the server finds of one as it grows. */
+/**
+ * The numbers of all lines that are alike: which kinds of lines there are, and what the server finds of one as it
+ * grows.
+ */
 import { type Signal, signal } from '@preact/signals';
 import type { ContentQuery, NumbersLine } from '../../contract/addresses.ts';
 import { address, askLines, type Refused } from '../api.ts';
@@ -47,7 +50,7 @@ export class Numbers {
   readonly #closed = new AbortController();
   #rows: (number | null)[][] = [];
   #names: readonly string[] = [];
-  /** Rows so far, of which each `#every`-th is kept. */
+  /** Rows so far; each `#every`-th is kept. */
   #seen = 0;
   #every = 1;
   #to: number | undefined;
@@ -63,7 +66,7 @@ export class Numbers {
     this.#closed.abort();
   }
 
-  /** Takes up what came since it was last asked. */
+  /** Adds the rows that arrived since the last call. */
   async grow(): Promise<void> {
     if (this.#isAsking || this.#closed.signal.aborted) return;
     this.#isAsking = true;

@@ -1,6 +1,6 @@
 /**
- * A content that is open on the page: which stretch of it the page has, what is fetched next, and whether its end is followed.
- * One request at a time; what grows faster than it can be shown is skipped, never queued.
+ * A content that is open on the page: which stretch of it the page has, what is fetched next, and whether its end is
+ * followed. One request at a time; what grows faster than it can be shown is skipped, never queued.
  */
 import { computed, type Signal, signal } from '@preact/signals';
 import type { FileLength } from '../../contract/events.ts';
@@ -9,7 +9,7 @@ import { TextWindow } from './text-window.ts';
 
 /** Of bytes that are fetched at once. */
 const STRETCH_BYTES = 128 * 1024;
-/** What is shown before the byte that somebody jumps to. */
+/** Bytes that are shown before the target of a jump. */
 const BEFORE_BYTES = 16 * 1024;
 /** Further behind the end than this, following begins anew at the end. */
 const FAR_BEHIND_BYTES = 256 * 1024;
@@ -62,12 +62,15 @@ export interface Standing {
   /** Lines are counted up to here. */
   readonly counted: number;
   readonly lines: number;
-  /** A byte was asked for that the file does not have. */
+  /** A requested byte is beyond the end of the file. */
   readonly isPastEnd: boolean;
   readonly problem: Error | undefined;
 }
 
-/** What is fetched next besides the end: the bytes around a place that the reader goes to, or the rows that are seen soon. */
+/**
+ * What is fetched next besides the end: the bytes around a place that the reader goes to, or the rows that are seen
+ * soon.
+ */
 type Wish = { readonly around: number } | 'before' | 'behind' | undefined;
 
 /** Where the rows are to be scrolled to; each object is one wish. */
@@ -115,7 +118,7 @@ export class OpenFile {
     this.#closed.abort();
   }
 
-  /** The content as the server knows it now. */
+  /** The content, as the server reports it now. */
   announce({ version, bytes, counted, lines }: Changed): void {
     const now = this.standing.value;
     if (now.version !== undefined && version !== now.version) {
@@ -294,9 +297,9 @@ export class OpenFile {
     const fetched = await this.#source.bytes(range, version, signal);
     await this.#source.frame();
     if (this.#wish === 'behind') this.#wish = undefined;
-    // What was taken back meanwhile is asked for again.
+    // Bytes that were dropped meanwhile are requested again.
     if (this.window.end !== from || this.standing.value.version !== version) return;
-    // Some may have come since; what is told next counts from behind them.
+    // Some may have arrived since; the next report counts from after them.
     this.window.append(fetched);
     this.#set({ bytes: Math.max(this.standing.value.bytes, this.window.end) });
     this.changes.value++;

@@ -1,4 +1,4 @@
-/** A search over a whole content: done by the server, told while it goes on. */
+/** A search over a whole content: the server runs it and reports its progress. */
 import { computed, type Signal, signal } from '@preact/signals';
 import type { ContentQuery, SearchLine } from '../../contract/addresses.ts';
 import { address, askLines } from '../api.ts';
@@ -26,25 +26,27 @@ export interface Found {
 type Match = readonly [byte: number, length: number];
 
 const NOTHING: Found = { count: 0, searched: 0, of: 0, isDone: false, problem: undefined, marks: [] };
-/** While somebody types. */
+/** Delay while the user types, in milliseconds. */
 const PAUSE_MS = 150;
 /** What comes is gathered for so long before it is looked through. */
 const GATHER_MS = 1_000;
 /** Longer than any text that is looked for: what the end of the content cut is whole in it. */
 const OVERLAP_BYTES = 2_048;
-/** Matches that are told of what came, and of all. */
+/** Reported matches: of what arrived, and of all. */
 const MOST_TOLD = 10_000;
 
 export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
-  /** What is looked for, as it is found in text that is shown; undefined for regular expressions, which the server runs. */
+  /**
+   * What is looked for, as it is found in text that is shown; undefined for regular expressions, which the server runs.
+   */
   readonly #needle = computed(() => needleOf(this.query.value));
   readonly found: Signal<Found | undefined> = signal(undefined);
-  /** Where the match begins that is shown, and its number from 0, if it is one of those that were told. */
+  /** Where the shown match starts, and its number from 0, if it is among the reported ones. */
   readonly current: Signal<{ readonly byte: number; readonly index: number | undefined } | undefined> =
     signal(undefined);
   readonly #content: () => ContentQuery;
-  /** Those matches that were told, in order. */
+  /** The reported matches, in order. */
   #told: Match[] = [];
   /** Up to here everything is counted. */
   #to = 0;
@@ -90,7 +92,7 @@ export class Search {
     return byte;
   }
 
-  /** What is to be marked in the text of a row that begins at a byte: of a regular expression, what was told of it there. */
+  /** The ranges to mark in a row that starts at a byte: for a regular expression, the reported matches. */
   needleIn(bytes: Uint8Array, start: number): RegExp | undefined {
     const { text, regex } = this.query.value;
     if (text === '' || !regex) return this.#needle.value;
@@ -109,7 +111,7 @@ export class Search {
     this.current.value = { byte, index: index < 0 ? undefined : index };
   }
 
-  /** Of the matches that were told; undefined where the server has to be asked. */
+  /** Found among the reported matches; undefined if the server must be asked. */
   #among(at: number, isBack: boolean): number | undefined {
     const found = this.found.value;
     const all = this.#told;

@@ -1,6 +1,7 @@
 /**
- * The stretch of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a longer
- * one, cut at the same bytes whatever stretch is here. However long the page stays open, it holds no more than its limits.
+ * The stretch of a content that the page has: consecutive bytes, cut into rows. A row is a line, or about 2 KiB of a
+ * longer one, cut at the same bytes whatever stretch is here. However long the page stays open, it holds no more than
+ * its limits.
  */
 
 export const MOST_BYTES = 512 * 1024;
@@ -18,7 +19,7 @@ const ESCAPE = 0x1b;
 interface Begin {
   /** Where the bytes begin in the content. */
   readonly start: number;
-  /** The number of the line there, from 0; undefined while nobody has counted so far. */
+  /** The number of the line there, from 0; undefined while it is not counted yet. */
   readonly line: number | undefined;
   readonly beginsLine: boolean;
 }
@@ -225,8 +226,8 @@ function newlinesIn(bytes: Uint8Array): number {
 const MOST_GONE = 2_000;
 
 /**
- * Forgets the heights of rows that are gone. The virtual list keeps what it ever measured, by where rows begin: without this, a
- * file that grows for a day would fill the memory of the page.
+ * Forgets the heights of rows that are gone. The virtual list keeps what it ever measured, by where rows begin: without
+ * this, a file that grows for a day would fill the memory of the page.
  */
 export function forgetSizes(
   sizes: Map<number | string | bigint, number>,

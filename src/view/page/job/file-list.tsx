@@ -1,4 +1,7 @@
-/** The live files of a job, by task: how long they are, which of them grow, and what stands beside each other, how far each task is. */
+/**
+ * The live files of a job, by task: how long they are, which of them grow, and what stands beside each other, how far
+ * each task is.
+ */
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
@@ -110,7 +113,7 @@ function Entry({ jobId, file, opened, now }: EntryProps) {
   );
 }
 
-/** The last line lies within them, or is none that says how far something is. */
+/** The last line is within them, or has no progress. */
 const TAIL_BYTES = 4_096;
 /** Of what is shown of the line. */
 const MOST_CHARACTERS = 120;

@@ -60,7 +60,7 @@ function Tab({ isOpen, route, children }: { isOpen: boolean; route: Route; child
   );
 }
 
-/** As the middleware told them. */
+/** As the middleware reports them. */
 function Times({ job: { submitTime, startTime, endTime } }: { job: JobDetail }) {
   const times = [
     ['submitted', submitTime],

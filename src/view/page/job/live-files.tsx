@@ -18,7 +18,7 @@ export function LiveFiles({ route }: { route: LiveRoute }) {
   const { jobId } = route;
   const files = live.files.value.get(jobId);
   const chosen = useRef<OpenedFile | undefined>(undefined);
-  // Chosen once: nobody's file goes away under the eyes.
+  // Chosen once: a file never disappears while a user reads it.
   chosen.current ??= firstOf(files ?? []);
   const opened = useMemo(
     () => (route.files.length > 0 ? route.files : chosen.current === undefined ? [] : [chosen.current]),

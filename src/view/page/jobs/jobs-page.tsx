@@ -14,7 +14,7 @@ export function JobsPage() {
   const filter = useSignal('');
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => live.look({ jobs: '1' }), [live]);
-  // Whoever sees the page can use its keys.
+  // A user who sees the page can use its keys.
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== '/' || event.target instanceof HTMLInputElement) return;

@@ -1,4 +1,4 @@
-/** One opened content: what of it is here, what is looked for in it, what somebody chose of it. */
+/** One opened content: its loaded part, the search in it, the selection in it. */
 import { effect, signal } from '@preact/signals';
 import type { ContentQuery } from '../../contract/addresses.ts';
 import { askBytes, askPlace, askStretch, Refused } from '../api.ts';
@@ -41,7 +41,7 @@ export class Opened {
     this.#content = content;
     this.file = new OpenFile(browserSource(content), opening);
     this.search = new Search(this.content);
-    // The line of a link is marked for whoever opens it.
+    // The line of a link is marked for the user who opens it.
     if (opening.at !== undefined && !opening.follows) this.#mark(opening.at, opening.at);
   }
 
@@ -51,7 +51,7 @@ export class Opened {
     return version === undefined ? this.#content : { ...this.#content, version };
   };
 
-  /** Lets each part know what the others find; what is returned ends all of it. */
+  /** Connects the parts with each other; the returned function ends all of it. */
   start(): () => void {
     const { file, search } = this;
     let version: string | undefined;

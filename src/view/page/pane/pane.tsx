@@ -102,7 +102,7 @@ function Content({ opened, label }: { opened: Opened; label: string }) {
   );
 }
 
-/** What the reader has to know of the rows below: that they are old, that more came, that something failed. */
+/** A notice about the rows below: outdated, more arrived, failed. */
 function Notices({ file }: { file: OpenFile }) {
   void file.changes.value;
   const { isPastEnd, problem, bytes: total } = file.standing.value;
@@ -208,7 +208,9 @@ function focusOn(pane: HTMLElement | null, part: '.search-bar input' | '.goto' |
 /** The pane that the reader used last. */
 let lastUsed: HTMLElement | undefined;
 
-/** Keys pressed while nothing on the page has the focus go to the pane that was used last. What is returned ends that. */
+/**
+ * Keys pressed while nothing on the page has the focus go to the pane that was used last. What is returned ends that.
+ */
 function takeLooseKeys(pane: HTMLElement, opened: Opened): () => void {
   const use = () => {
     lastUsed = pane;

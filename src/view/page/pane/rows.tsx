@@ -1,4 +1,4 @@
-/** The rows of a file that are on the screen, and what scrolling asks for. */
+/** The rows of a file on the screen, and what scrolling requests. */
 import { effect } from '@preact/signals';
 import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -135,8 +135,8 @@ function useTarget(file: OpenFile, list: List, aim: Aim): void {
 }
 
 /**
- * Fetches what will soon be seen. What is here gives up a quarter at its other end then: only if the reader is four times
- * farther from that one, so that the two ends are never fetched in turn.
+ * Fetches what will soon be seen. What is here gives up a quarter at its other end then: only if the reader is four
+ * times farther from that one, so that the two ends are never fetched in turn.
  */
 function fetchSoon(file: OpenFile, list: List, element: HTMLElement | null): void {
   if (element === null || element.clientHeight === 0 || !file.isLoaded) return;
@@ -197,7 +197,7 @@ function useIntent(file: OpenFile, list: List, scroller: { readonly current: HTM
 }
 
 const NAME = 'match';
-/** More on one screen help nobody. */
+/** Maximum rows on one screen. */
 const MOST = 2_000;
 
 /** Paints in the rows below `element` what is to be marked in each; what is returned takes it away again. */

@@ -10,7 +10,7 @@ interface ToolbarProps {
   readonly title: ComponentChildren;
   readonly isWatched: boolean;
   readonly onSearch: () => void;
-  /** Somebody went elsewhere in the file. */
+  /** The user moved elsewhere in the file. */
   readonly onGone: () => void;
 }
 

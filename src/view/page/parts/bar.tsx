@@ -21,7 +21,7 @@ export interface Share {
   readonly count: number;
 }
 
-/** Several kinds beside each other; the words say the same. */
+/** Several kinds side by side; the text has the same values. */
 export function Shares({ shares, words }: { shares: readonly Share[]; words: string }) {
   const all = shares.reduce((sum, { count }) => sum + count, 0);
   return (

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact';
 interface IconButtonProps {
   readonly icon: IconName;
   readonly label: string;
-  /** What a click does, if the label does not say it. */
+  /** What a click does, unless the label is enough. */
   readonly title?: string;
   /** The key that does the same. */
   readonly keyName?: string;
@@ -30,7 +30,7 @@ export function IconButton({ icon, label, title = label, keyName, isPressed, onC
   );
 }
 
-/** Pictures of buttons, drawn on 16 by 16. What one does is said by the label of its button. */
+/** Icons of buttons, drawn on 16 by 16. The label of the button explains it. */
 const PATHS = {
   back: 'M10 3 5 8l5 5',
   beside: 'M2.5 3h11v10h-11zM8 3v10',

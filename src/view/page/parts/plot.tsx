@@ -87,7 +87,7 @@ function optionsOf(props: PlotProps, element: HTMLElement): uPlot.Options {
   };
 }
 
-/** `07:35`, as everybody writes it who reads logs; with seconds where these tell the ticks apart. */
+/** `07:35`, as in logs; with seconds where two ticks would be equal otherwise. */
 function hours(_: uPlot, all: number[]): string[] {
   const isShort = (all.at(-1) ?? 0) - (all[0] ?? 0) < 60 * all.length;
   return all.map((at) => clock(at * 1000).slice(11, isShort ? 19 : 16));

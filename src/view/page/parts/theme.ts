@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, until somebody chooses; then this browser remembers it. */
+/** Light or dark: as the system, until the user chooses; then this browser stores it. */
 import { signal } from '@preact/signals';
 
 const KEPT_AS = 'jobtail-theme';

@@ -1,4 +1,4 @@
-/** A list of which only the rows on the screen are there. */
+/** A list that renders only the rows on the screen. */
 import {
   elementScroll,
   observeElementOffset,

@@ -27,7 +27,7 @@ export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'
   );
 }
 
-/** How a job stands on the cluster, or what the agent does with it where nobody tells. */
+/** The state of a job on the cluster, or in the agent if the middleware reports none. */
 export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state'> }) {
   const { jobState, phase, state } = job;
   const word = jobState ?? state;

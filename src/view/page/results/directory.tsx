@@ -1,4 +1,4 @@
-/** One directory of the results, and those below it that somebody opened. */
+/** One directory of the results, and its opened subdirectories. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { ResultDirectory, ResultEntries, ResultFile, ResultState } from '../../contract/addresses.ts';
@@ -18,7 +18,7 @@ interface DirectoryProps {
   readonly onOpen: (file: ResultFile) => void;
 }
 
-/** What changes is gathered for so long before the directory is asked for anew. */
+/** Changes are collected for this time before the directory is requested again. */
 const PAUSE_MS = 500;
 const RETRY_MS = 3_000;
 

@@ -1,12 +1,12 @@
 /**
- * The bytes of a file as a terminal shows them: characters, colours, what a carriage return wrote over, nothing that would act,
- * and marks for what cannot be seen.
+ * The bytes of a file as a terminal shows them: characters, colours, what a carriage return wrote over, nothing that
+ * would act, and marks for what cannot be seen.
  */
 import Anser from 'anser';
 
 /**
- * An undecodable byte stands in the text as this and its value: half a surrogate pair, which no UTF-8 holds. So U+FFFD is
- * one that the file holds.
+ * An undecodable byte stands in the text as this and its value: half a surrogate pair, which no UTF-8 holds. So U+FFFD
+ * is one that the file holds.
  */
 const ESCAPED = 0xdc00;
 
@@ -62,8 +62,9 @@ export interface Piece {
 }
 
 /**
- * Controls (but tabs), line and paragraph separators, what turns the direction of what follows, byte-order marks, halves
- * of surrogate pairs, which here are undecodable bytes. Joiners and marks of direction that end by themselves stay.
+ * Controls (but tabs), line and paragraph separators, what turns the direction of what follows, byte-order marks,
+ * halves of surrogate pairs, which here are undecodable bytes. Joiners and marks of direction that end by themselves
+ * stay.
  */
 const UNSEEN = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/u;
 const APART = new RegExp(`(${UNSEEN.source})`, 'u');
@@ -151,7 +152,7 @@ export function coloursOf(text: string): string {
   return all.slice(reset + 1).join('');
 }
 
-/** Runs of one look each. */
+/** Runs of equal style. */
 function paint(painter: Anser, text: string): Run[] {
   const clean = text.replaceAll(SEQUENCE, (_, colour?: string) => (colour === undefined ? '' : plainColours(colour)));
   return painter

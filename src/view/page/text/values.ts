@@ -1,4 +1,7 @@
-/** What is read out of text: the rows of a table, how far a job is, which lines have numbers that can be plotted, where to go. */
+/**
+ * What is read out of text: the rows of a table, how far a job is, which lines have numbers that can be plotted, where
+ * to go.
+ */
 /** What divides the values of a table (RFC 4180, and what spreadsheets make of it). */
 const DIVIDERS = [',', ';', '\t'];
 
@@ -49,7 +52,7 @@ const PERCENT = /(?<![\w.,-])([0-9]+(?:[.,][0-9]+)?)\s*%/g;
 /** `12 of 150`, `12/150`, `krok 12 z 150`, `12 von 150`: words that stand between a count and its end. */
 const COUNT = /(?<![\w.,/-])([0-9]+)\s*(?:\/|of|out of|von|z|de|di|из)\s*([0-9]+)(?![\w/-]|[.,][0-9])/giu;
 
-/** Undefined if the last line that says anything does not say it. */
+/** Undefined if the last line with any value does not have it. */
 export function progressOf(text: string): Progress | undefined {
   const says =
     text
@@ -91,7 +94,10 @@ export function kindOf(line: string): string | undefined {
   return line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS);
 }
 
-/** The lines with numbers, one for each kind (the last of it): measured ones first, then the most frequent; kinds of one line are none. */
+/**
+ * The lines with numbers, one for each kind (the last of it): measured ones first, then the most frequent; kinds of one
+ * line are none.
+ */
 export function numberLines(lines: readonly string[]): NumberLine[] {
   const kinds = new Map<string, { line: NumberLine; count: number }>();
   for (const [index, line] of lines.entries()) {
@@ -106,7 +112,7 @@ export function numberLines(lines: readonly string[]): NumberLine[] {
     .map(({ line }) => line);
 }
 
-/** Where somebody wants to go, as it is typed: `1200` a line, `@4096` a byte, `50%` of the content. */
+/** The target of a jump, as typed: `1200` a line, `@4096` a byte, `50%` of the content. */
 type Destination = { readonly line: number } | { readonly byte: number };
 
 /** Undefined if it is none of them. Lines are typed from 1, and counted from 0. */

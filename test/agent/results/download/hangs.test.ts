@@ -5,7 +5,7 @@ import { directBy, ResultsPlace, Together } from '../place.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const SILENT = new JobtailError('timeout', 'h:80 did not begin to answer in time');
+const SILENT = new JobtailError('timeout', 'h:80 did not start to respond in time');
 
 /** A job with a pipe between two files. */
 function placeWithPipe(): ResultsPlace {
