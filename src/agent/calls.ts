@@ -41,7 +41,7 @@ const isLong = (lane: Lane) => lane === 'raw' || lane === 'patient';
 /** However many polls wait, one call in so many is a raw one, and one a patient one. */
 const PATIENT_EVERY = 5;
 
-/** Calls that wait although none runs, for so long beyond what the share asks for, will wait for ever. */
+/** Calls that wait this much longer than the share requires, though none runs, would wait forever. */
 const STALLED_MS = 60_000;
 
 type Start = () => Promise<unknown>;
@@ -213,7 +213,7 @@ export class Calls {
 
 const stopped = () => new JobtailError('aborted', 'it was stopped');
 
-/** A place among the calls for one visit: its first call has it before anything is opened for it. */
+/** A slot among the calls for one poll: its first call acquires it before anything is opened. */
 export class CallSlot {
   readonly #calls: Calls;
   readonly #lane: Lane;
@@ -296,7 +296,7 @@ export class QueuedRemote implements Remote {
   }
 }
 
-/** The service that tells of jobs, with every call passed through the patient lane. */
+/** The job service, with every call in the low-priority queue. */
 export class QueuedJobService implements JobService {
   readonly #service: JobService;
   readonly #calls: Pick<Calls, 'run'>;

@@ -1,6 +1,6 @@
 /**
- * What the heart of the agent needs from the world. `remote/` and `direct/` fulfil these; tests run one contract over
- * each implementation. Nothing in here knows SOAP, HTTP or YAML.
+ * The interfaces that the engine needs. `remote/` and `direct/` implement them; tests run one contract over each
+ * implementation. Nothing here depends on SOAP, HTTP or YAML.
  */
 import type { JobId, LiveFileKey } from '../job.ts';
 import type { JobInformation } from '../job-information.ts';
@@ -14,11 +14,11 @@ export interface Content {
   /** Bytes of the text. */
   readonly length: number;
   /**
-   * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It may be (a part of)
-   * `space`, if that is given and is large enough: bytes that are not in memory need no other then.
+   * The bytes [start, end) (end is cut to `length`); the buffer may be shared, so it is only read. It may be (a part
+   * of) `space`, if that is given and is large enough: bytes that are not in memory need no other then.
    */
   read(start: number, end: number, space?: Buffer): Promise<Buffer>;
-  /** Gives the memory or the file back. Called exactly once, by whoever received the content. */
+  /** Releases the memory or the file. Called exactly once, by the receiver of the content. */
   release(): Promise<void>;
 }
 
@@ -38,12 +38,12 @@ export interface Reserve {
 }
 
 /**
- * An offset behind every end (1 TiB): what is there is told, with an empty text. ext4 has no place beyond 2^44, and a
- * service that looks for one fails (docs/servers.md 10.2).
+ * An offset after the end of any file (1 TiB): the response has the path and an empty text. ext4 has no offset beyond
+ * 2^44, and a service that seeks there fails (docs/servers.md 10.2).
  */
 export const BEHIND_EVERY_END = 2 ** 40;
 
-/** A position in a live file from which the service is asked for the rest. */
+/** An offset in a live file from which the rest is requested. */
 export interface PartRequest extends LiveFileKey {
   /** Byte position in the remote file. */
   readonly offset: number;
@@ -56,27 +56,29 @@ export interface PartRequest extends LiveFileKey {
 
 /** The answer for one live file: everything from `offset` to its end at that moment, unless less was enough. */
 export interface Part extends LiveFileKey {
-  /** The offset asked for. */
+  /** The requested offset. */
   readonly offset: number;
   readonly content: Content;
   /** As the service named it; often the same for two tasks (docs/servers.md 1.7). */
   readonly relativePath: string | null;
   /**
-   * The content is only the beginning, for that was enough; the path is unknown then. Empty: the text is longer than the
-   * service can send, and the path comes from another response.
+   * The content is only the beginning, for that was enough; the path is unknown then. Empty: the text is longer than
+   * the service can send, and the path comes from another response.
    */
   readonly isBeginning?: boolean;
 }
 
-/** A recipe for one live file: it yields offsets and is given the part from there; undefined if there is no such file. */
+/**
+ * A recipe for one live file: it yields offsets and is given the part from there; undefined if there is no such file.
+ */
 export type Follow<End> = AsyncGenerator<number, End, Part | undefined>;
 
 /** What one call for parts brought. A file without an entry does not exist yet (docs/servers.md 1.7). */
 export interface Parts {
   readonly parts: readonly Part[];
-  /** Entries that nobody asked for, or with an offset that is neither the one asked for nor nil or 0. */
+  /** Entries that were not requested, or with an offset that is neither the requested one nor nil or 0. */
   readonly refused: number;
-  /** One of several texts was longer than enough: the files are to be asked for one by one. */
+  /** One of several texts was too long: request the files one by one. */
   readonly isCut?: boolean;
 }
 
@@ -87,14 +89,14 @@ export interface Parts {
 export type Sink = (bytes: Buffer) => void | Promise<void>;
 
 /**
- * FileTransferMethodExt (docs/interface.md 2.1), with what some services tell besides (docs/rest.md 3.7). The private key
- * and its passphrase are secrets: they stay in memory.
+ * FileTransferMethodExt (docs/interface.md 2.1), with the additions of some services (docs/rest.md 3.7). The private
+ * key and its passphrase are secrets: they stay in memory.
  */
 export interface TransferMethod {
   readonly serverHostname: string | null;
   readonly sharedBasepath: string | null;
   readonly protocol: 'NetworkShare' | 'SftpScp' | null;
-  /** Of SSH, unless the host name says it. */
+  /** Port of SSH, unless the host name has it. */
   readonly port?: number;
   readonly credentials: {
     readonly username: string | null;
@@ -130,22 +132,24 @@ export interface Remote {
   /**
    * DownloadFileFromCluster: the bytes go to `sink` while they arrive, each once; that they are all is only known once
    * the promise has resolved with their number. A nil result rejects with `not-found`; what `sink` throws ends the call
-   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes. The answer may take `silentMs`
-   * to begin, or the usual limit: the service reads a file whole before it sends it.
+   * and rejects as it is. When the promise rejects, `sink` may still have its last bytes. The answer may take
+   * `silentMs` to begin, or the usual limit: the service reads a file whole before it sends it.
    */
   downloadFile(jobId: JobId, path: string, sink: Sink, signal: AbortSignal, silentMs?: number): Promise<number>;
   /** GetFileTransferMethod; null if the service has none for this job. */
   getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null>;
   /** EndFileTransfer. */
   endTransfer(jobId: JobId, method: TransferMethod, signal: AbortSignal): Promise<void>;
-  /** Why the service will never hand out a file of this name; undefined if it may. Left out: there are no such names. */
+  /**
+   * Why the service will never hand out a file of this name; undefined if it may. Left out: there are no such names.
+   */
   reasonAgainst?(name: string): string | undefined;
   /** Divides what is wanted so that each part fits into one request. Left out: a request may want any number. */
   divide?(jobId: JobId, wanted: readonly PartRequest[]): readonly (readonly PartRequest[])[];
 }
 
 /**
- * The service that tells of jobs (docs/interface.md 10), where there is one. Every method settles, rejects only with a
+ * The job service (docs/interface.md 10), where there is one. Every method settles, rejects only with a
  * JobtailError, and ends at once with code `aborted` when the signal fires.
  */
 export interface JobService {
@@ -164,7 +168,7 @@ export interface DirectFile {
 export interface DirectArrival<File extends DirectFile = DirectFile> {
   readonly file: File;
   readonly path: string;
-  /** If the transfer knows it already. */
+  /** If the transfer has computed it. */
   readonly digest?: FileDigest | undefined;
 }
 
@@ -193,9 +197,9 @@ export interface DirectOrder<File extends DirectFile = DirectFile> {
 
 /**
  * A way to files that goes by the service (docs/interface.md 2.2): one for each protocol. `fetch` resolves when
- * everything was handed over that can be had this way; a file that cannot is passed over. It rejects, with a
- * JobtailError, if the way as a whole is closed, and ends at once with code `aborted` when the signal fires; files
- * handed over before count.
+ * all files that this method can transfer were passed on; others are skipped. It rejects, with a
+ * JobtailError, if the method as a whole fails, and ends at once with code `aborted` when the signal fires; files
+ * passed on before count.
  */
 export interface DirectTransfer {
   fetch<File extends DirectFile>(order: DirectOrder<File>): Promise<void>;
@@ -212,13 +216,13 @@ export type Grant =
 
 /** The session of this agent's user. */
 export interface Session {
-  /** The grant in force; signs in if there is none. One sign-in runs at a time, whoever asks. */
+  /** The grant in force; signs in if there is none. One sign-in runs at a time, for all callers. */
   current(signal: AbortSignal): Promise<Grant>;
-  /** Says that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in anew. */
+  /** Reports that the service refused `grant`: unless it was replaced meanwhile, the next `current` signs in again. */
   lost(grant: Grant): void;
 }
 
-/** Where the agent says what happens. Fields are fixed names with values that hold no secret. */
+/** The log of the agent. Fields have fixed names and values without secrets. */
 export interface Log {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void;
   info(fields: Readonly<Record<string, unknown>>, message: string): void;

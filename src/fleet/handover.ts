@@ -40,7 +40,7 @@ const NO_BOOT = 'elsewhere';
 const TIMES: Partial<Record<PortableTable, string>> = { jobs: 'polled_at', job_information: 'told_at' };
 /** Rows that differ in these columns alone are written together, once in this time. */
 const MAX_AGE_OF_TIMES_MS = 60 * 60_000;
-const LOST_KEY = 'another agent may have asked for a key: if there is one, it ends after a day';
+const LOST_KEY = 'another agent may have requested a key: if there is one, it expires after a day';
 
 export class Handover {
   readonly #options: HandoverOptions;

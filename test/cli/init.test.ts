@@ -31,7 +31,7 @@ describe('the namespace of a service', () => {
   });
 });
 
-describe('the service that tells of jobs', () => {
+describe('the job service', () => {
   /** A server that describes what it has by the paths that it has. */
   async function beside(path: string, described: Readonly<Record<string, string>>): Promise<string | undefined> {
     const server = http.createServer(({ url = '' }, response) => {

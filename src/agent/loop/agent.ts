@@ -1,4 +1,4 @@
-/** The agent: which jobs there are, by the store, the configuration and what commands ask for. */
+/** The agent: the set of jobs, by the store, the configuration and commands. */
 import { asJobtailError, type ErrorPolicy } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, WatchMineRule, WatchOrder } from '../../store/rows.ts';
@@ -15,7 +15,7 @@ import { Failures, STATE } from './visits.ts';
 export interface AgentOptions
   extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'search' | 'onFollowed' | 'onOver'> {
   readonly search: Omit<JobContext['search'], 'isToldOfJobs'>;
-  /** Told how each look at it went. */
+  /** Called with the result of each request to it. */
   readonly onJobLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
   /** Whether results are wanted of jobs that are followed without being named. */
   readonly resultsOfMine: boolean;
@@ -25,7 +25,7 @@ export interface AgentOptions
   readonly only?: JobId | undefined;
   /** Which of the watched jobs are followed: all of them if left out. */
   readonly ownership?: Ownership | undefined;
-  /** All jobs there are, for looks at the service that tells of jobs: those of the store if left out. */
+  /** All jobs, for requests to the job service: those of the store by default. */
   readonly register?: JobRegister | undefined;
 }
 
@@ -40,7 +40,7 @@ export class Agent {
   readonly #context: JobContext;
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
-  /** Undefined where nobody tells of jobs. */
+  /** Undefined without a job service. */
   readonly #jobLooks: JobLooks | undefined;
   /** How far the store was looked through. */
   #revision = -1;
@@ -74,8 +74,8 @@ export class Agent {
   }
 
   /**
-   * Begins to follow what the store and the configuration say, or the store alone; `mine`: all jobs of the user by this
-   * rule.
+   * Starts to follow the jobs of the store and the configuration, or the store alone; `mine`: all jobs of the user by
+   * this rule.
    */
   start(configured: readonly WatchOrder[] | null, mine: WatchMineRule | null = null): void {
     const { poll, clock, log, only } = this.#options;
@@ -88,8 +88,8 @@ export class Agent {
   }
 
   /**
-   * Looks at the store: jobs that are new, that are to end, and what commands asked for. Whoever changes it says so;
-   * looks that follow find what nobody said, and what could not be read.
+   * Reads the store: new jobs, jobs that must end, and requests of commands. A process that changes the store sends a
+   * notification; later reads find changes without one, and those that could not be read.
    */
   refresh(): void {
     const { clock, intervals } = this.#options;
@@ -154,7 +154,7 @@ export class Agent {
     return [...this.#jobs.values()].filter((job) => job.isFollowed).length;
   }
 
-  /** Only what changed since the last look is looked at. */
+  /** Reads only what changed since the last read. */
   #look(): void {
     const { store } = this.#options.poll;
     let revision = this.#revision;
@@ -163,7 +163,7 @@ export class Agent {
       this.#lookAt(job);
     }
     this.#revision = revision;
-    // Behind the changes: a job that is left drops what is due of it, and this is asked for all the same.
+    // After the changes: a job that is left cancels its tasks, and a requested pass runs all the same.
     for (const jobId of this.#context.passes.asked()) if (this.#isMine(jobId)) this.#jobOf(jobId).startPass(true);
     this.#lookForMine();
   }
@@ -182,7 +182,7 @@ export class Agent {
     else this.#jobs.get(jobId)?.leave();
   }
 
-  /** A rule that is new is followed soon; without a service that tells of jobs, none can be. */
+  /** Follows a new rule soon; without a job service, none can be. */
   #lookForMine(): void {
     const { poll, log } = this.#options;
     const rule = poll.store.watchMine.inForce();

@@ -33,7 +33,9 @@ export function takeConfigured(configured: readonly WatchOrder[], { store, clock
   });
 }
 
-/** Brings the rule of the configuration into the store, or takes it away; one that stays the same goes on as it began. */
+/**
+ * Brings the rule of the configuration into the store, or takes it away; one that stays the same goes on as it began.
+ */
 export function takeRule(rule: WatchMineRule | null, { store, clock }: ConfiguredJobsOptions): void {
   store.transaction(() => {
     const before = store.watchMine.of('config');
@@ -70,7 +72,10 @@ export async function takeMine(options: MineOptions): Promise<{ readonly taken: 
   return { taken, waiting };
 }
 
-/** Of the listed jobs, those that were never ordered, those of them that the rule is for, and as many as may be followed. */
+/**
+ * Of the listed jobs, those that were never ordered, those of them that the rule is for, and as many as may be
+ * followed.
+ */
 export async function choiceOf(listed: readonly JobInformation[], rule: WatchMineRow, store: Store, now: number) {
   const known = store.jobs.known();
   const fresh = listed.filter(({ id }) => !known.has(id));
@@ -120,18 +125,18 @@ function rankOf({ state }: JobInformation): number {
   return phaseOf(state) === 'over' ? RANKS.length + 1 : RANKS.length;
 }
 
-/** One that is over is old if it ended before the rule began, and longer ago than the rule says. */
+/** A job that is over is too old if it ended before the rule began, and longer ago than the rule allows. */
 function isRecent(job: JobInformation, { maxAgeMs, since }: WatchMineRow, now: number): boolean {
   if (phaseOf(job.state) !== 'over') return true;
   const endedAt = endOf(job);
   return endedAt !== undefined && (endedAt >= since || now - endedAt <= maxAgeMs);
 }
 
-/** When a job ended at the latest, in milliseconds since 1970; where that is not told, when it was last heard of. */
+/** When a job ended at the latest, in milliseconds since 1970; without a reported time, when it was last seen. */
 function endOf({ endTime, startTime, submitTime, creationTime }: JobInformation): number | undefined {
   const time = endTime ?? startTime ?? submitTime ?? creationTime;
   return time === null ? undefined : latestMsOf(time);
 }
 
-/** A name, which is no path, as one: patterns know nothing else. */
+/** A name in the form of a path: patterns match only these. */
 const asPath = (name: string | null) => (name ?? '').replace(/^[./]+/, '') || '_';

@@ -114,7 +114,7 @@ export class FollowedJob {
     this.#search.told(tasks.length > 0);
     const { jobId } = this;
     if (jobState !== this.#jobState) {
-      const text = `job ${jobId} is ${printable(jobState ?? 'in no state that is told')}`;
+      const text = `job ${jobId} is ${printable(jobState ?? 'in no reported state')}`;
       this.#context.log.info({ jobId, jobState }, text);
     }
     this.#jobState = jobState;

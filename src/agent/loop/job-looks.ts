@@ -1,6 +1,6 @@
 /**
- * What the middleware tells of jobs (docs/interface.md 10), asked for all of them together: their tasks, which begin to be
- * followed, their job states, which lead to their end, and which other jobs the user has.
+ * Requests the reports of the middleware about all jobs together (docs/interface.md 10): their tasks, which it starts
+ * to follow, their job states, which lead to their end, and the other jobs of the user.
  */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, type ErrorPolicy, type JobtailError } from '../../errors.ts';
@@ -36,22 +36,22 @@ interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'>
   readonly followed: () => readonly FollowedJob[];
   /** Jobs are to be followed that were not. */
   readonly onNewJobs: () => void;
-  /** Told how each look went. */
+  /** Called with the result of each request. */
   readonly onLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
   readonly signal: AbortSignal;
 }
 
-const SCOPE = 'the service that tells of jobs';
+const SCOPE = 'the job service';
 /** The middleware looks at its cluster so often (docs/servers.md 10.3). */
 export const INTERVAL_MS = 30_000;
 /** While no job is active, and none is waited for. */
 export const IDLE_INTERVAL_MS = 120_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** Jobs that no list names are asked for one by one: so many in a look, the others in the next ones. */
+/** Jobs that no list names are requested one by one: this many at a time, the others at the next times. */
 const MOST_ASKED = 8;
 /** After so many looks in a row that failed, tasks are searched for as if there were no such service. */
 const LASTING_FAILURES = 2;
-/** That the same was told again is written down so often. */
+/** Interval for storing that the same was reported again. */
 const TOLD_AGAIN_MS = 5 * 60_000;
 
 export class JobLooks implements Scheduled {
@@ -63,9 +63,9 @@ export class JobLooks implements Scheduled {
   #failing: { readonly error: JobtailError; readonly trouble: Trouble } | undefined;
   #listed = 0;
   #waiting = 0;
-  /** What a look leaves to be written at its end. */
+  /** Rows to write at the end of a request. */
   readonly #writes: (() => void)[] = [];
-  /** Jobs that no list names: the one that is asked for next. */
+  /** Of the jobs that no list names, the next one to request. */
   #turn = 0;
 
   constructor(options: JobLooksOptions) {
@@ -79,7 +79,7 @@ export class JobLooks implements Scheduled {
     return this.#running === undefined ? this.#dueAt : Number.POSITIVE_INFINITY;
   }
 
-  /** A look is wanted soon: a job is followed, or the rule for jobs of the user is another one. */
+  /** Plans a request soon: a new job is followed, or the rule for jobs of the user changed. */
   soon(): void {
     const { clock, minIntervalMs } = this.#options;
     if (this.#backOff.remainingMs > 0) return;
@@ -99,7 +99,7 @@ export class JobLooks implements Scheduled {
     });
   }
 
-  /** Resolves when a look that runs has ended. */
+  /** Resolves when a running request has ended. */
   async ended(): Promise<void> {
     await this.#running;
   }
@@ -109,7 +109,7 @@ export class JobLooks implements Scheduled {
     this.#options.scheduler.arrange(this);
   }
 
-  /** One look; never rejects. */
+  /** Runs one request; never rejects. */
   async #run(): Promise<void> {
     const { clock, random, failures, signal, onLook } = this.#options;
     this.#lookedAt = clock.monotonic();
@@ -157,7 +157,7 @@ export class JobLooks implements Scheduled {
     if (resumed.length + mine.taken > 0) onNewJobs();
   }
 
-  /** Some of the jobs that no list names; one that cannot be had is searched as if nobody told of it. */
+  /** Requests some of the jobs that no list names; for one that is refused, tasks are searched by probes. */
   async #askFor(jobs: readonly FollowedJob[]): Promise<void> {
     const { service, signal } = this.#options;
     const begin = jobs.length > MOST_ASKED ? this.#turn % jobs.length : 0;
@@ -174,7 +174,7 @@ export class JobLooks implements Scheduled {
     }
   }
 
-  /** Passes a report on to the followed job. New tasks are saved at once, the rest at the end of the look. */
+  /** Passes a report on to the followed job. New tasks are saved at once, the rest at the end. */
   async #tell(job: FollowedJob, information: JobInformation): Promise<void> {
     const { id: jobId, tasks } = information;
     this.#writes.push(() => this.#keep(information));
@@ -183,7 +183,7 @@ export class JobLooks implements Scheduled {
     job.reported(information, found);
   }
 
-  /** Within a transaction. What was told before is written again now and then. */
+  /** Within a transaction. An unchanged report is written again now and then. */
   #keep(information: JobInformation): void {
     const { store, clock } = this.#options;
     const { id: jobId, state } = information;
@@ -215,7 +215,7 @@ export class JobLooks implements Scheduled {
     return isIdle ? IDLE_INTERVAL_MS : INTERVAL_MS;
   }
 
-  /** Keeps how the look went, for `status`. */
+  /** Stores the result of the request, for `status`. */
   async #note(delayMs: number): Promise<void> {
     const { clock, commit, store, signal } = this.#options;
     const lookedAt = clock.now();

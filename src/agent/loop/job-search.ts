@@ -1,4 +1,4 @@
-/** The search for the tasks of one followed job: when it is due, as long as nobody tells them. */
+/** The search for the tasks of one followed job: when it is due, as long as the job service names none. */
 import type { JobId } from '../../job.ts';
 import { type Calls, QueuedRemote } from '../calls.ts';
 import type { PollContext } from '../poll/poll.ts';
@@ -22,7 +22,7 @@ export class JobSearch {
   readonly #tasks: DueTasks;
   readonly #context: JobSearchContext;
   readonly #search: TaskSearch;
-  /** Tasks, if they are to be found, are searched for with the file-transfer service: nobody tells them. */
+  /** Probes of the file-transfer service search for tasks: no job service names them. */
   #isNeeded: boolean;
 
   constructor(jobId: JobId, tasks: DueTasks, context: JobSearchContext) {
@@ -33,32 +33,32 @@ export class JobSearch {
     this.#isNeeded = !context.search.isToldOfJobs;
   }
 
-  /** A look is due after `delayMs`, if tasks are to be found, and nobody tells them. */
+  /** Plans a round after `delayMs`, if tasks are missing and no job service names them. */
   plan(delayMs: number): void {
     const { taskSearches } = this.#context.poll.store;
     if (this.#isNeeded && taskSearches.get(this.#jobId) !== undefined) this.#tasks.due('search', delayMs);
   }
 
-  /** Whether the service that tells of jobs names the tasks; undefined if it could not be asked, or says nothing. */
+  /** Whether the job service names the tasks; undefined if it could not be reached, or has no answer. */
   told(namesTasks: boolean | undefined): void {
     const wasNeeded = this.#isNeeded;
     this.#isNeeded = namesTasks === undefined ? wasNeeded || this.#hasNoTask : !namesTasks;
     if (!wasNeeded) this.plan(0);
   }
 
-  /** A sync of the results listed these; a look is due at once if other tasks show in them. */
+  /** A sync of the results listed these names; plans a round at once if they show other tasks. */
   async listed(names: readonly string[]): Promise<void> {
     if (await this.#search.listed(names)) this.plan(0);
   }
 
-  /** One look. @throws JobtailError */
+  /** Runs one round. @throws JobtailError */
   look(signal: AbortSignal): Promise<LookEnd> {
     const { poll, calls, remote } = this.#context;
     const isListed = poll.store.jobs.get(this.#jobId)?.results === true;
     return this.#search.look({ remote: new QueuedRemote(remote, calls, 'patient'), isListed, signal });
   }
 
-  /** The look after one that wants another in `nextMs`; null for none. */
+  /** Plans the round after one that needs another in `nextMs`; null for none. */
   planNext(nextMs: number | null): void {
     if (nextMs !== null && this.#isNeeded) this.#tasks.dueAgain('search', withJitter(nextMs, this.#context.random()));
   }

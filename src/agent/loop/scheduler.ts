@@ -1,6 +1,6 @@
 /**
- * When which task of which job is due: one timer for all jobs, and the next one is found without visiting the others. A
- * job has one task of a kind at a time. A complete pass runs alone: it waits for the other tasks of its job, and they do
+ * When which task of which job is due: one timer for all jobs, and a heap that finds the next one without a scan. A job
+ * has one task of a kind at a time. A complete pass runs alone: it waits for the other tasks of its job, and they do
  * not start beside it.
  */
 import { Heap } from 'heap-js';
@@ -94,7 +94,8 @@ export class Scheduler {
 }
 
 /**
- * poll: of the live files. results: a sync of the results. search: for the tasks of the job. pass: everything, to its end.
+ * poll: of the live files. results: a sync of the results. search: for the tasks of the job. pass: everything, to its
+ * end.
  */
 export const DUE_TASKS = ['poll', 'results', 'search', 'pass'] as const;
 export type DueTask = (typeof DUE_TASKS)[number];

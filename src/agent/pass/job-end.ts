@@ -1,4 +1,4 @@
-/** The complete pass that ending, settling or asking commands want, and what the commands are told. */
+/** The complete pass that an end, a settled job or a command requires, and the answers to the commands. */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { JobRow, RequestRow, WatchState } from '../../store/rows.ts';
@@ -13,7 +13,7 @@ export interface RequestedPassesOptions extends Omit<CompletePassOptions, 'isLas
 export interface RequestedPass {
   /** Whether the job is settled if the pass brings nothing more: asked before it, and at its end. */
   readonly isSettling: () => boolean;
-  /** Told how many bytes the pass brought, before anybody else is told of it. */
+  /** Called with the bytes that the pass appended, before the commands are answered. */
   readonly onThrough: (appended: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -23,11 +23,11 @@ export interface PassEnd {
   readonly job: JobRow;
   /** What the job is from now on. */
   readonly state: WatchState;
-  /** It was asked for again meanwhile, or has to end: another one is wanted. */
+  /** Requested again meanwhile, or the job must end: another pass is needed. */
   readonly again: boolean;
 }
 
-/** What a command that asked for a pass is told. */
+/** The answer to a command that requested a pass. */
 export type PassAnswer =
   | { readonly summary: PassSummary }
   | { readonly error: string; readonly code?: string; readonly hint?: string | undefined };
@@ -44,7 +44,9 @@ export class RequestedPasses {
     this.#options = options;
   }
 
-  /** The jobs for which a pass is asked that none under way answers. Who asked for a job that is not known is told so. */
+  /**
+   * Jobs with requests for a pass that no running pass answers. A request for an unknown job is answered with an error.
+   */
   asked(): Set<JobId> {
     const { store, clock } = this.#options;
     const jobs = new Set<JobId>();
@@ -58,7 +60,7 @@ export class RequestedPasses {
     return jobs;
   }
 
-  /** One pass, which answers all that asked for it before it began; undefined if the job is not known. */
+  /** Runs one pass, which answers all requests from before it began; undefined for an unknown job. */
   async run(polls: JobPolls, { isSettling, onThrough, signal }: RequestedPass): Promise<PassEnd | undefined> {
     const { store } = this.#options;
     const { jobId } = polls;

@@ -9,8 +9,8 @@ import type { HabitStore } from '../live/text/encoding.ts';
 import { BEHIND_EVERY_END, type Part, type PartRequest, type Remote } from '../ports.ts';
 
 /**
- * What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist). Both,
- * where the service can read the file and cannot send its text: then the part is an empty beginning.
+ * What one round brought, by `keyText`: a part, an error of that file alone, or neither (the file does not exist).
+ * Both, where the service can read the file and cannot send its text: then the part is an empty beginning.
  */
 export interface Batch {
   readonly parts: Map<string, Part>;
@@ -18,7 +18,7 @@ export interface Batch {
   refused: number;
 }
 
-/** One question of a poll: at its beginning for all files of the job, later for those of which more is wanted. */
+/** One request of a poll: first for all files of the job, later for those that need more. */
 export interface Round {
   readonly wanted: readonly PartRequest[];
   readonly begins: boolean;
@@ -47,7 +47,7 @@ export class BatchLimit {
     if (files >= this.#tooLong) this.#tooLong = Number.POSITIVE_INFINITY;
   }
 
-  /** The halves went through where the whole did not: it is too long if it says so, or if that comes twice in a row. */
+  /** The halves succeeded where the whole failed: it is too long, by its error or if that happens twice in a row. */
   failed(half: number, whole: number, code: ErrorCode): void {
     if (code === 'request-too-long' || this.#tooLong === whole) {
       this.#files = Math.min(this.#files, half);

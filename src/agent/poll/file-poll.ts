@@ -1,7 +1,7 @@
 /**
- * One live file in a poll: its requests, their responses, and how it ends. Of a quiet file, the same response to the same
- * request means the same as last time, as long as its mirror is as the agent left it: no mirror is opened then, and
- * nothing is compared.
+ * One live file in a poll: its requests, their responses, and how it ends. Of a quiet file, the same response to the
+ * same request means the same as last time, as long as its mirror is as the agent left it: no mirror is opened then,
+ * and nothing is compared.
  */
 import { BackOff } from '../../back-off.ts';
 import { asJobtailError, EXIT, type JobtailError } from '../../errors.ts';
@@ -106,7 +106,7 @@ export class FilePoll {
     });
   }
 
-  /** Takes from the answers what it asked for; from now on it is the one to give that back. */
+  /** Takes its part of the responses; from now on it releases that part. */
   take(batch: Batch): void {
     this.#exchanges.push({ offset: this.#asks ?? 0, part: batch.parts.get(this.name) });
   }
@@ -125,10 +125,10 @@ export class FilePoll {
     });
   }
 
-  /** Flushes what was appended and gives back the texts and the mirror; never rejects. */
+  /** Flushes appended bytes and releases the texts and the mirror; never rejects. */
   async close(): Promise<void> {
     const mirror = this.#mirror;
-    // A recipe that is not resumed gives back what it holds.
+    // A generator that is not resumed releases what it owns.
     await this.#guardEnd(async () => void (await this.#steps?.return('unclear')));
     if (this.#hasBeginning && this.#end !== 'current') this.#memory.wantsWholeText = true;
     await this.#guardEnd(async () => void (await mirror?.flushToRow()));
@@ -143,7 +143,7 @@ export class FilePoll {
     return this.#exchanges.some(({ part }) => part?.isBeginning === true);
   }
 
-  /** The service says what it said the last time, so it ends as it did then. */
+  /** The response is the same as the last one, so the poll ends the same way. */
   #repeat({ end }: QuietPoll): void {
     this.#asks = undefined;
     this.#end = end;
@@ -173,7 +173,9 @@ export class FilePoll {
     else this.#asks = step.value;
   }
 
-  /** A failure of one file is its own; one that stops the agent, or of the state or the right to the job, ends the poll. */
+  /**
+   * A failure of one file is its own; one that stops the agent, or of the state or the right to the job, ends the poll.
+   */
   async #guard(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -185,7 +187,7 @@ export class FilePoll {
     }
   }
 
-  /** At its end, one failure keeps nothing else from being given back. */
+  /** At the end, one failure does not prevent the other releases. */
   async #guardEnd(work: () => Promise<void>): Promise<void> {
     await work().catch((error: unknown) => {
       this.#error ??= asJobtailError(error);
@@ -201,10 +203,10 @@ export class FilePoll {
     this.#memory.quiet = await quietPoll(exchange, end);
   }
 
-  /** A file that the service cannot be asked for with success is asked for less often each time. */
+  /** Requests for a file that fails are repeated with back-off. */
   #noteFailure(): void {
     const error = this.#error;
-    // A complete pass does not wait, so it says nothing of how long to wait.
+    // A complete pass does not wait, so it sets no pause.
     if (this.#exchanges.length === 0 || this.#context.final) return;
     if (error === undefined || error.policy.exitCode === EXIT.local) {
       this.#memory.failed = undefined;
@@ -215,7 +217,7 @@ export class FilePoll {
     this.#memory.failed = { error, pause };
   }
 
-  /** A file that has work left poll after poll, and does not grow, says so. */
+  /** Reports a file as stuck that leaves work undone poll after poll, and does not grow. */
   async #noteStuck(): Promise<void> {
     const mirror = this.#mirror;
     const { debounce } = this.#context;

@@ -1,6 +1,6 @@
 /**
- * What one sync of a job's results has to do: the ledger and the listing held against each other, name by name. Both are
- * as long as the cluster likes, so it is done in slices, and of what is not due nothing is kept.
+ * Compares the ledger with the listing, name by name: the work of one sync of a job's results. Both can have any
+ * length, so this runs in slices, and keeps nothing of files that are not due.
  */
 import path from 'node:path';
 import { keyText } from '../../job.ts';
@@ -150,7 +150,7 @@ class Planning {
   }
 
   end(): Plan {
-    // Live files with much content come first: what they prove helps to tell the others apart.
+    // Live files with much content come first: what they prove helps to identify the others.
     const due = [...this.#due].sort(([a], [b]) => b - a).flatMap(([, results]) => results);
     return { due, links: this.#links, refusals: this.#skipped.end() };
   }
@@ -172,7 +172,7 @@ class Planning {
     }
   }
 
-  /** A file that is not listed any more: what is here of it is as it was fetched, else there is nothing to be said of it. */
+  /** A file that is not listed any more: a copy here stays as it was fetched; otherwise there is no state to report. */
   #lose(row: ResultRow): void {
     const { ledger } = this.#options;
     const isHere = row.sha256 !== null || row.live !== null;

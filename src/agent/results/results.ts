@@ -1,7 +1,7 @@
 /**
- * The result files of a job. The listing is full each time and says neither size nor time (docs/servers.md 4.1), so a
- * ledger keeps what was fetched: a file is fetched when it is first listed, and looked at again at intervals that
- * stretch while it does not change.
+ * The result files of a job. Each listing is complete and has neither size nor time (docs/servers.md 4.1), so a ledger
+ * records what was downloaded: a file is downloaded when it is first listed, and again at intervals that grow while it
+ * does not change.
  */
 import path from 'node:path';
 import type { JobId } from '../../job.ts';
@@ -173,8 +173,8 @@ export class Results {
   }
 
   /**
-   * Puts links to the mirrors in the places of results that have only the beginning of what the mirror has: of a deleted
-   * job, nothing more of them will come.
+   * Puts links to the mirrors in the places of results that have only the beginning of what the mirror has: of a
+   * deleted job, nothing more of them will come.
    */
   async linkToMirrors(jobId: JobId): Promise<void> {
     const { store, mirrorDirectory, rules, clock } = this.#options;
@@ -213,7 +213,9 @@ export class Results {
     return !isOver && (isSearched || liveFiles.some(({ relativePath }) => relativePath === null));
   }
 
-  /** Gives back what a direct transfer lent for a job that is over. What cannot be given back now is, a little later. */
+  /**
+   * Gives back what a direct transfer lent for a job that is over. What cannot be given back now is, a little later.
+   */
   async endTransfer(jobId: JobId, { remote, signal }: Pick<SyncOptions, 'remote' | 'signal'>): Promise<void> {
     await this.#options.direct?.end(jobId, remote, signal).catch(() => {});
   }

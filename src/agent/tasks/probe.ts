@@ -3,8 +3,8 @@
  * it. A response, which holds no text, proves that the task belongs to the job; no response proves nothing. One call
  * probes many ids; how many the service accepts is measured and saved.
  *
- * A listing begins its names with the ids of specifications. Those of tasks are equal to them, or differ by a number that
- * is the same for a while, for one database counts both, and the ids of jobs.
+ * A listing begins its names with the ids of specifications. Those of tasks are equal to them, or differ by a number
+ * that is the same for a while, for one database counts both, and the ids of jobs.
  */
 import { asJobtailError } from '../../errors.ts';
 import type { JobId, LiveFileName, TaskId } from '../../job.ts';
@@ -19,7 +19,7 @@ const STRANGERS_HABIT = 'strange-tasks';
 /** Whether an id that is no task of the job is known to fail the call it is in. */
 export const strangersFail = (habits: HabitStore): boolean => habits.get(STRANGERS_HABIT) === 'fault';
 
-/** How many candidates a look can ask about, as far as is known. */
+/** Candidates per round, as far as the server's limit is known. */
 export function mostCandidates(habits: HabitStore): number {
   return Math.min(MOST_CANDIDATES, MOST_CALLS * Number(habits.get(ENTRIES_HABIT) ?? MOST_ENTRIES));
 }
@@ -28,7 +28,7 @@ export function mostCandidates(habits: HabitStore): number {
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
 const MOST_ENTRIES = 256;
-/** Of all calls of a look together. */
+/** Limit for all calls of a round together. */
 const MOST_CANDIDATES = 320;
 const MOST_CALLS = 8;
 
@@ -38,7 +38,7 @@ interface ProbeOptions {
   readonly habits: HabitStore;
   /** Entries of a call, as far as polls have found out. */
   readonly mostEntries: number;
-  /** Which file is asked for. */
+  /** The kind of the requested file. */
   readonly file: LiveFileName;
   /** All there can be. */
   readonly isEnough: (found: readonly TaskId[]) => boolean;
@@ -96,7 +96,7 @@ class Probing {
     this.entries = Math.min(FIRST_ENTRIES, this.#most);
   }
 
-  /** Whether these need not be asked about again in this look. */
+  /** Whether these need no other request in this round. */
   async ask(slice: readonly TaskId[]): Promise<boolean> {
     try {
       const answered = await this.#call(slice);
@@ -240,7 +240,9 @@ export function shiftBetween(specifications: readonly bigint[], tasks: readonly 
   return isSame && from.length > 0 ? shift : undefined;
 }
 
-/** What leads from some of the specifications to all of the tasks that are known: the least there is, if there is any. */
+/**
+ * What leads from some of the specifications to all of the tasks that are known: the least there is, if there is any.
+ */
 function shiftOfSome(specifications: readonly bigint[], tasks: readonly TaskId[]): bigint | undefined {
   const step = Math.ceil(tasks.length / MOST_WITNESSES);
   const witnesses = tasks.filter((_, index) => index % step === 0).map(BigInt);

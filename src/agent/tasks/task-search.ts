@@ -27,21 +27,21 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   readonly habits: HabitStore;
   /** Entries of a call, as far as polls have found out. */
   readonly batchLimit: { readonly files: number };
-  /** There is a service that tells of jobs: what it does not tell, no configuration brings. */
+  /** Whether there is a job service: then no configuration helps to find tasks that it does not report. */
   readonly isToldOfJobs: boolean;
 }
 
 interface LookOptions {
   readonly remote: Remote;
-  /** Somebody else lists the job's files, and tells. */
+  /** Whether the syncs of results list the job's files, and pass the names on. */
   readonly isListed: boolean;
   readonly signal: AbortSignal;
 }
 
-/** What one look found. */
+/** The result of one probe round. */
 export interface LookEnd {
   readonly found: number;
-  /** Until the next look; null if there is nothing left to be found, as far as is known. */
+  /** Time until the next round; null if no task is left to find, as far as is known. */
   readonly nextMs: number | null;
 }
 
@@ -65,7 +65,7 @@ export class TaskSearch {
     this.#options = options;
   }
 
-  /** Takes note of a listing; whether a look is due because it names other specifications. */
+  /** Records a listing; returns whether a round is due because it names other specifications. */
   async listed(names: readonly string[]): Promise<boolean> {
     const before = this.#specifications;
     const found = await specificationsIn(names);
@@ -77,7 +77,7 @@ export class TaskSearch {
     return isAnother;
   }
 
-  /** One look; nothing if tasks are not searched for. @throws JobtailError */
+  /** Runs one round; nothing if tasks are not searched. @throws JobtailError */
   async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
     const { store, clock, habits, isToldOfJobs } = this.#options;
     const { taskSearches } = store;
@@ -103,7 +103,7 @@ export class TaskSearch {
     const isOver = isComplete(specifications, tasks);
     const fruitless = found > 0 || isOver ? 0 : search.fruitless + 1;
     const pauseMs = pauseAfter(fruitless);
-    // Once all is known, nothing is looked for; where nobody else lists, the listing is still read now and then.
+    // Once all tasks are known, the search ends; without syncs of results, the listing is still read now and then.
     const nextLookAt = isOver ? null : clock.now() + pauseMs;
     const nextMs = !isOver ? pauseMs : isListed ? null : LONGEST_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
@@ -147,20 +147,20 @@ export class TaskSearch {
       if (at < eachTime || at >= behind) yield candidate;
       at += 1;
     }
-    // Not reached where the look had enough of them.
+    // Not reached if the round was interrupted by its limit.
     this.#passed = 0;
   }
 
-  /** Most tasks have a standard output first of all; each other look asks for another file. */
+  /** Most tasks have a standard output first; every other round requests another file. */
   #fileOfLook(): LiveFileName {
     const [first, ...others] = LIVE_FILE_NAMES;
     return this.#looks % 2 === 0 ? first : (others[((this.#looks - 1) / 2) % others.length] ?? first);
   }
 }
 
-/** Which candidates a look asks about. */
+/** The candidates of a round. */
 interface Window {
-  /** The likeliest, in each look: they may have got a file since. */
+  /** The likeliest, in each round: they may have got a file since. */
   readonly eachTime: number;
   /** Of all of them, before it begins anew. */
   readonly round: number;
@@ -192,7 +192,7 @@ function shiftOf(habits: HabitStore): bigint | undefined {
 export interface FoundTasksOptions {
   readonly store: Store;
   readonly log: Log;
-  /** Told how many were found, and how. */
+  /** Called with the number of found tasks, and how they were found. */
   readonly onFound?: ((tasks: number, by: FoundBy) => void) | undefined;
 }
 
@@ -231,7 +231,7 @@ export async function keepFound(
 }
 
 /**
- * Keeps the tasks that the service that tells of jobs names, so that no other search is needed, and returns how many are
+ * Stores the tasks that the job service names, so that no other search is needed, and returns how many are
  * new. Nothing where it names none, or the order of the job names its tasks.
  */
 export async function keepTold(

@@ -73,8 +73,8 @@ export class DirectResults {
 
   /**
    * Whether a file that is due goes directly, one of `many`. With auto these are: large files; those that the service
-   * refuses by their name, or hung on; new ones, if a key is in hand (the service reads a file whole before it sends any
-   * of it); and all, if they are many.
+   * refuses by their name, or hung on; new ones, if a key is in hand (the service reads a file whole before it sends
+   * any of it); and all, if they are many.
    */
   takes(
     { jobId, bytes, hangs }: Pick<ResultRow, 'jobId' | 'bytes' | 'hangs'>,
@@ -99,7 +99,7 @@ export class DirectResults {
     return closed.find((one) => one !== undefined && one.backOff.remainingMs > 0)?.reason;
   }
 
-  /** Brings the files that can be had this way. Rejects if the way is closed; the files handed over before count. */
+  /** Transfers the files that this method can. Rejects if it fails as a whole; files passed on before count. */
   async fetch(turn: DirectTurn): Promise<void> {
     const { jobId, signal } = turn;
     try {

@@ -143,7 +143,7 @@ export class Downloads {
     };
     const workers = Array.from({ length: Math.min(limits.parallel, files.length) }, () =>
       work().catch((error: unknown) => {
-        // The first one that fails for good stops the others; they then end as stopped, and say nothing new.
+        // The first final failure stops the others; they end as stopped, without an error of their own.
         if (!signal.aborted) stop.abort(error);
       }),
     );

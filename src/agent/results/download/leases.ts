@@ -1,11 +1,11 @@
 /**
  * Transfer methods are leases: GetFileTransferMethod makes a temporary key pair on the server, a few for each job,
  * valid for about a day (docs/servers.md 5.1). One a job is taken when it is needed, kept in memory with its private
- * key, and given back by EndFileTransfer; the store knows of it before it is used, so that a later process can give it
+ * key, and released by EndFileTransfer. The store has it before it is used, so that a later process can release
  * back too.
  *
  * asked -> open -> ended. The one gap is the interface's: killed between the moment the server makes the key and the
- * moment its public key is recorded here, nobody can name the key to EndFileTransfer, and it ends by itself after a
+ * moment its public key is stored here, no process can name the key to EndFileTransfer, and it expires after a
  * day.
  */
 import { asJobtailError, JobtailError } from '../../../errors.ts';
@@ -35,7 +35,7 @@ export interface Lease {
 const HOUR_MS = 60 * 60_000;
 /** A key is not used for longer: it ends after about a day, and a transfer takes its time. */
 const RENEWED_AFTER_MS = 20 * HOUR_MS;
-/** A stop does not cut these calls off at once: an answer that nobody receives leaves a key behind. */
+/** A stop gives these calls some time: a lost response leaves a key behind. */
 const GRACE_MS = 5_000;
 
 export class Leases {
@@ -43,19 +43,19 @@ export class Leases {
   readonly #held = new Map<JobId, Lease>();
   #tell: (jobId: JobId) => Promise<void> = async () => {};
 
-  /** For the owner of the store only: what is noted as asked for is of a process that is gone. */
+  /** For the owner of the store only: pending requests in it belong to an ended process. */
   constructor(options: LeasesOptions) {
     this.#options = options;
     const { store, log } = options;
     const lost = store.transaction(() =>
-      store.leases.loseAsked('the agent was killed while it asked for a key: if there is one, it ends after a day'),
+      store.leases.loseAsked('the agent was killed while it requested a key: if there is one, it expires after a day'),
     );
     for (const { jobId } of lost) {
       log.warn({ jobId }, `job ${jobId}: a temporary key may be left on the server; it ends by itself after a day`);
     }
   }
 
-  /** From now on, a job is told before its key is used: in a fleet, whoever goes on with it after a kill ends the key. */
+  /** Sets a callback before a key is used: in a fleet, the next owner ends the key after a kill. */
   tellBy(tell: (jobId: JobId) => Promise<void>): void {
     this.#tell = tell;
   }
@@ -106,7 +106,7 @@ export class Leases {
     store.transaction(() => store.leases.setWay(lease.leaseId, way));
   }
 
-  /** Gives back what is open of a job; rejects if the service cannot be asked now. */
+  /** Releases the open grants of a job; rejects if the service cannot be reached now. */
   async end(jobId: JobId, remote: Remote, signal: AbortSignal): Promise<void> {
     await this.#endAll((row) => row.jobId === jobId, remote, signal);
   }
@@ -116,7 +116,7 @@ export class Leases {
     await this.#endAll(() => true, remote, signal);
   }
 
-  /** Gives back what no transfer will use again: of earlier processes, of jobs that are over, and what is too old. */
+  /** Releases the grants that no transfer will use again: of earlier processes, of ended jobs, and expired ones. */
   async endUnused(remote: Remote, signal: AbortSignal): Promise<void> {
     const { store, clock } = this.#options;
     const isUsed = ({ leaseId, jobId, openedAt }: LeaseRow) => {
@@ -163,20 +163,20 @@ export class Leases {
     }
   }
 
-  /** The method as it was lent, if the service wants it back so, else as far as the store knows it. */
+  /** The method as it was granted, if the service requires that, otherwise as far as the store has it. */
   #methodOf(row: LeaseRow): TransferMethod {
     const held = this.#held.get(row.jobId);
     return held?.leaseId === row.leaseId && held.method.given !== undefined ? held.method : methodOf(row);
   }
 
-  /** What the service said against it; null if nothing. Rejects if it did not answer. */
+  /** The refusal of the service; null if it accepted. Rejects if it did not respond. */
   async #endOne(row: LeaseRow, remote: Remote, signal: AbortSignal): Promise<string | null> {
     try {
       await withGrace(signal, (patient) => remote.endTransfer(row.jobId, this.#methodOf(row), patient));
       return null;
     } catch (thrown) {
       const error = asJobtailError(thrown);
-      // It answered: saying it again would bring the same answer. A lost session is another matter.
+      // It responded: a repetition would bring the same response, except after a lost session.
       if (error.policy.isRefusal) return error.message;
       throw error;
     }
@@ -187,7 +187,7 @@ export class Leases {
   }
 }
 
-/** What the store knows of a method: EndFileTransfer matches the public key. */
+/** The part of a method in the store: EndFileTransfer matches the public key. */
 function methodOf({ protocol, host, basePath, username, publicKey }: LeaseRow): TransferMethod {
   const hasCredentials = username !== null || publicKey !== null;
   return {

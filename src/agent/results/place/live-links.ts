@@ -29,7 +29,7 @@ export class LiveLinks {
   /** By the last part of the path that the service gave with the text. */
   readonly #byLastPart = new Map<string, { readonly parts: readonly string[]; readonly row: LiveFileRow }[]>();
   readonly #byKey = new Map<string, LiveFileRow>();
-  /** How a mirror began when it was first asked for: what begins otherwise is not read for its digest. */
+  /** How a mirror began at the first request: one that begins otherwise is not read for its digest. */
   readonly #heads = new Map<LiveFileRow, Buffer>();
   /** The names that are links, by the key of the live file. */
   readonly #linked = new Map<string, string>();
@@ -66,7 +66,9 @@ export class LiveLinks {
     return whole || (!final && claim.position > 0) ? claim : undefined;
   }
 
-  /** The live file whose mirror has the bytes that arrived, as far as both go; undefined if none has, or several have. */
+  /**
+   * The live file whose mirror has the bytes that arrived, as far as both go; undefined if none has, or several have.
+   */
   async match(arrived: Arrived, row: ResultRow, parts: readonly string[]): Promise<LiveFileRow | undefined> {
     const free = this.candidates(parts).filter((live) => this.#isFree(live, row.name));
     const head = free.length === 0 ? undefined : await headOf(this.#calls, arrived.path, HEAD_BYTES);
@@ -76,7 +78,7 @@ export class LiveLinks {
       if (startsAlike(head, await this.#headOf(live)) && (await this.#isSame(arrived, live))) same.push(live);
     }
     if (same.length <= 1) return same[0];
-    // Two tasks wrote the same so far: the directory of a link that is proven already tells them apart.
+    // Two tasks wrote the same so far: the directory of a proven link distinguishes them.
     const ofTask = same.filter((live) => this.#isDirectoryOf(live, parts));
     return ofTask.length === 1 ? ofTask[0] : undefined;
   }

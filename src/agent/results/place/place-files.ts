@@ -54,7 +54,7 @@ export class Placement {
     this.#options = options;
   }
 
-  /** Those of which the place can be taken; the others fail here, before anything is fetched. */
+  /** The files whose places can be written; the others fail here, before anything is downloaded. */
   async free(results: readonly DueResult[]): Promise<DueResult[]> {
     const made = new Set<string>();
     const free: DueResult[] = [];
@@ -131,7 +131,7 @@ export class Placement {
       await this.#putLink(result, live);
       return false;
     }
-    // Read, not believed: somebody may have changed it here.
+    // Read again: another process may have changed it here.
     const isHere =
       typeof present === 'object' &&
       present.bytes === digest.bytes &&
