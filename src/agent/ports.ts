@@ -114,8 +114,8 @@ export interface TransferMethod {
 /** The names of a listing. */
 export interface Listing extends ReadonlyArray<string> {
   /**
-   * By name, where the service tells it: when the file was changed. Good for nothing but to see that it is another one
-   * than last time; a file that is rewritten at once may keep it (docs/rest.md 3.3).
+   * By name, if the service reports it: when the file was changed. Only useful to detect a change since the last
+   * listing; a file that is rewritten at once may keep it (docs/rest.md 3.3).
    */
   readonly stamps?: ReadonlyMap<string, string>;
 }

@@ -1,6 +1,6 @@
 /**
- * A private key that is locked with a passphrase (docs/rest.md 3.7). OpenSSH asks nobody while it transfers, so its lock
- * is taken off before, where the key is written for it.
+ * A private key that is locked with a passphrase (docs/rest.md 3.7). OpenSSH cannot ask for it during a transfer, so
+ * the passphrase is removed when the key is written.
  */
 import type { JobtailError } from '../errors.ts';
 import { runProgram } from '../system/program.ts';

@@ -1,8 +1,8 @@
 /**
- * Files by scp whose names a forced command would take apart or refuse. Each such character is asked for by a wildcard,
- * which is matched on the other side, and a file is known by the true name that comes with it; others that match are
- * refused before their first byte. scp names a file without its directory: marks, which are names of files that do not
- * exist, stand between the directories of a command, and errors about them come back in their places.
+ * Files by scp whose names a forced command would take apart or refuse. Each such character is requested by a wildcard,
+ * which the other side matches. The true name that arrives identifies a file; other matches are refused before their
+ * first byte. scp names a file without its directory: names of files that do not exist separate the directories of a
+ * command, and the errors about them separate the responses.
  */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';

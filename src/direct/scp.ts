@@ -1,5 +1,5 @@
 /**
- * The receiving end of the old scp protocol: `scp -f FILE...` on the other side sends the files it was asked for, in that
+ * The receiving end of the old scp protocol: `scp -f FILE...` on the other side sends the requested files, in that
  * order. The program `scp` opens a connection for each file, which takes longer than most files, and it writes what the
  * other side sends; here hundreds of files share a connection, and not a byte is taken that was not announced.
  */

@@ -1,8 +1,8 @@
 /**
- * NetworkShare: the job's directory on the cluster is mounted here (docs/interface.md 2.2). Which directories of this
- * machine are mounts of the cluster, the configuration alone says: the service names a path, and a link on the share
- * may lead to any file of this machine. So nothing is opened that does not lie below such a root once links are
- * followed.
+ * NetworkShare: the job's directory on the cluster is mounted here (docs/interface.md 2.2). Only the configuration
+ * names the directories of this machine that are mounts of the cluster. The server names a path, and a link on the
+ * share may lead to any file of this machine. So a file is opened only if it is below such a root after following
+ * links.
  */
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
@@ -147,7 +147,7 @@ async function openWithin(root: string, file: string): Promise<fs.FileHandle | u
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const handle = await fs.open(real, flags).catch(() => undefined);
   if (handle === undefined) return undefined;
-  // What is open cannot be swapped any more. Where it cannot be said, it may be anywhere.
+  // An open file cannot be swapped any more. If its path is unknown, it may be anywhere.
   const opened = await fs
     .readlink(`/proc/self/fd/${handle.fd}`)
     .catch(() => fs.realpath(real))

@@ -43,7 +43,7 @@ export interface Facts {
     readonly length: number;
     readonly committed: number;
     readonly integrity: Integrity;
-    /** The bytes before the committed position are those that were committed. */
+    /** The bytes before the committed offset are those that were committed. */
     readonly hasFingerprint: boolean;
   };
   /** The remote file has the committed end of the mirror, where that was changed before it. */

@@ -1,6 +1,6 @@
 /**
  * One poll of one live file: request from a little before the position, find how the response is decoded, compare it
- * with the mirror, decide (decide.ts), and do what the decision says.
+ * with the mirror, decide (decide.ts), and execute the decision.
  */
 import { JobtailError } from '../../errors.ts';
 import type { InexactRegion } from '../../store/rows.ts';

@@ -30,7 +30,7 @@ export interface JobContext extends VisitsContext, JobSearchContext {
   readonly jobService: JobService | null;
   readonly passes: RequestedPasses;
   readonly resultsIntervalMs: number;
-  /** Told how many bytes were appended to the live mirrors of a job. */
+  /** Called with the bytes that were appended to the live mirrors of a job. */
   readonly onAppended?: ((bytes: number) => void) | undefined;
   /** A job is followed from now on, or by another order. */
   readonly onFollowed: () => void;
@@ -59,7 +59,10 @@ export class FollowedJob {
   readonly #stage: JobStage;
   /** In the words of the middleware. */
   #jobState: string | null = null;
-  /** What its last poll found: no live file; one rewritten or shorter, maybe from the archive of a deleted job; or others. */
+  /**
+   * What its last poll found: no live file; one rewritten or shorter, maybe from the archive of a deleted job; or
+   * others.
+   */
   #contents: 'none' | 'different' | 'others' = 'others';
   #refusedListings = 0;
 
@@ -99,7 +102,7 @@ export class FollowedJob {
     this.#search.plan(job.results ? LISTING_MS : delayMs);
     log.info({ jobId, source }, `following job ${jobId}`);
     if (!job.results) return;
-    // A first poll tells which of the listed files are live files.
+    // A first poll identifies the live files among the listed ones.
     this.#tasks.due('results', store.liveFiles.ofJob(jobId).length > 0 ? intervals.minIntervalMs : 0);
   }
 
@@ -220,7 +223,7 @@ export class FollowedJob {
     else this.#tasks.dueAgain('poll', restOf(nextMs, clock.monotonic() - startedAt));
   }
 
-  /** Says and keeps what a poll brought; waits for the commit only if there is something in it to be waited for. */
+  /** Logs and stores the result of a poll; waits for the commit only after news. */
   async #notePoll({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
     const { jobId } = this;
     const { log } = this.#context;
@@ -254,7 +257,7 @@ export class FollowedJob {
     if (this.isFollowed) this.#tasks.dueAgain('results', withJitter(resultsIntervalMs, random()));
   }
 
-  /** Searches for tasks that nobody named; those that are found are polled at once. */
+  /** Searches for unnamed tasks; found ones are polled at once. */
   async #searchTasks(): Promise<void> {
     const { found, nextMs } = await this.#search.look(this.#stop.signal);
     this.#visits.failures.over(this.#visits.scopeOf('search'));
@@ -302,7 +305,7 @@ export class FollowedJob {
         this.#endDeleted();
         return;
       }
-      // A pass that a command asked for is not tried again: the command has its answer. One that ends the job is.
+      // A pass that a command requested is not retried: the command has its answer. One that ends the job is.
       if (task === 'pass' && job?.state !== 'ending') {
         this.#visits.giveUp('pass');
         if (job?.state === 'watched') this.#resume(job, delayMs);
@@ -318,7 +321,7 @@ export class FollowedJob {
     if (task === 'pass' || this.isFollowed) this.#tasks.due(task, delayMs);
   }
 
-  /** It was deleted: nothing is asked for it again, and what its mirrors have stays as it is. */
+  /** Ends a deleted job: no more requests for it, and its mirrors stay as they are. */
   #endDeleted(): void {
     const before = this.#stage.report(DELETED);
     if (this.#stage.current === before) return;

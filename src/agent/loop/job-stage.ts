@@ -1,7 +1,7 @@
 /**
  * The stage of a job in this agent, and when the job may be settled:
  *   unfollowed   not polled; its last pass may run
- *   unclear      its job state is not known: settled after as long without news as its order says
+ *   unclear      its job state is not known: settled after the quiet time of its command
  *   unsubmitted  created, and not submitted: as if active
  *   active       not settled; as if unclear when its state was not reported for ten minutes
  *   over         settled when what is flushed late has come
@@ -30,7 +30,7 @@ export const NEXT: Readonly<Record<Stage, Readonly<Record<StageEvent, Stage | 'r
   stopped: { follow: 'stopped', report: 'stopped', leave: 'stopped', stop: 'stopped' },
 };
 
-/** Files are flushed after the state says that the job is over (docs/servers.md 10.3). */
+/** Files are flushed after the job state is final (docs/servers.md 10.3). */
 const FLUSH_MS = 60_000;
 const FLUSH_POLLS = 2;
 /** A job state that was not reported again for so long does not count. */
@@ -40,7 +40,7 @@ export class JobStage {
   readonly #clock: Clock;
   #current: Stage = 'unfollowed';
   #settleAfterMs: number | null = null;
-  /** Since when all visits went through and brought nothing. */
+  /** Since when all polls succeeded without news. */
   #quietSince = 0;
   #reportedAt = 0;
   /** Since when the job is over and nothing came. */
@@ -60,7 +60,9 @@ export class JobStage {
     return this.#current !== 'unfollowed' && this.#current !== 'stopped';
   }
 
-  /** Takes in an order; returns whether the job was not followed before. `before`: what was reported before this start. */
+  /**
+   * Takes in an order; returns whether the job was not followed before. `before`: what was reported before this start.
+   */
   follow(job: JobRow, before: JobInformationRow | undefined): boolean {
     this.#settleAfterMs = job.settleAfterMs;
     if (this.isFollowed) return false;
@@ -89,7 +91,7 @@ export class JobStage {
     return before;
   }
 
-  /** It grew, or a visit failed. */
+  /** Records that a live file grew, or a poll failed. */
   endQuiet(): void {
     this.#quietSince = this.#clock.monotonic();
     this.#waitAnew();

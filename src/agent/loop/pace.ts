@@ -24,7 +24,7 @@ export class Pace {
     this.#intervalMs = limits.minIntervalMs;
   }
 
-  /** A poll went through; with news, a second look is wanted soon. Returns the interval to the next one. */
+  /** Records a successful poll; after news, the next one is due soon. Returns the interval to it. */
   polled(hasNews: boolean, tookMs: number): number {
     const { minIntervalMs, maxIntervalMs } = this.#limits;
     this.#isSlow = tookMs > SLOW_MS;

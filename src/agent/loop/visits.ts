@@ -29,7 +29,7 @@ interface Failing {
   readonly backOff: BackOff;
 }
 
-/** What a visit that went through brought. */
+/** The result of a successful poll or pass. */
 interface VisitEnd {
   readonly grew: boolean;
   /** Entries of answers that were refused. */
@@ -104,7 +104,7 @@ export class Visits {
     return this.#note(end);
   }
 
-  /** Nobody waits for this commit; if it fails, that is said. */
+  /** No caller waits for this commit; a failure is logged. */
   unawaited(commit: Promise<void>): void {
     const { failures } = this.#context;
     commit.then(
@@ -113,7 +113,7 @@ export class Visits {
     );
   }
 
-  /** Keeps in the store how a visit ended, and the first of the failures there are. */
+  /** Stores the end of a poll or pass, and the first of the current failures. */
   #note({ grew, refused = 0, withinMs }: VisitEnd): Promise<void> {
     const jobId = this.#jobId;
     const { clock, poll } = this.#context;
@@ -161,15 +161,15 @@ export class Failures {
   }
 
   /**
-   * A visit of `scope` (a job, or one file of it) failed. `waitsUntil` (wall clock): the service wants it to wait longer
-   * than the agent would by itself.
+   * Records a failure of `scope` (a job, or one file of it). `waitsUntil` (wall clock): the service requested a longer
+   * pause than the back-off.
    */
   failed(scope: string, error: JobtailError, waitsUntil = 0): void {
     if (error.policy.isOfService) this.#ofAll.#say(SERVICE, error, waitsUntil);
     else this.#say(scope, error, waitsUntil);
   }
 
-  /** A visit of `scope` went through; so the service answers, too. */
+  /** Records a success of `scope`; so the service responds, too. */
   worked(scope: string): void {
     this.over(scope);
     this.#ofAll.over(SERVICE);

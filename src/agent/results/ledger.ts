@@ -28,9 +28,9 @@ export interface LedgerOptions {
   readonly onNetwork: boolean;
   /** From one fetch of a file that changes to the next. */
   readonly intervalMs: number;
-  /** Told of each file that is done. */
+  /** Called with each file that is done. */
   readonly progress: Pick<Progress, 'done'>;
-  /** Of the listing, which was asked for before anything is fetched. */
+  /** When the listing was requested, before any download. */
   readonly stamps: Stamps;
 }
 
@@ -106,8 +106,9 @@ export class Ledger {
   }
 
   /**
-   * The service sent no byte of a file for so long: a named pipe has no end for it, and it reads a large file whole before
-   * it sends any of it. Meanwhile it answers no other call, so from the second time on it is requested once a day.
+   * The service sent no byte of a file for so long: a named pipe has no end for it, and it reads a large file whole
+   * before it sends any of it. Meanwhile it answers no other call, so from the second time on it is requested once a
+   * day.
    */
   hung(row: ResultRow, silentMs: number, isSkippedBySsh = false): void {
     const hangs = row.hangs + 1;
@@ -181,10 +182,10 @@ export const NO_STAMP: Stamped = { stamp: null, stampProven: false };
 const MIN_APART_MS = 2_000;
 
 /**
- * The dates of change in one listing, where it has them (docs/rest.md 3.3). A file whose date is the same before and after
- * a download is not downloaded again. Dates have whole seconds, so a download begins two seconds after its listing: a
- * change in between has another date, which the next listing shows. The date is saved with the content, and its proof is
- * withdrawn before the next download begins: after a kill, no date belongs to other content than is here.
+ * The dates of change in one listing, where it has them (docs/rest.md 3.3). A file whose date is the same before and
+ * after a download is not downloaded again. Dates have whole seconds, so a download begins two seconds after its
+ * listing: a change in between has another date, which the next listing shows. The date is saved with the content, and
+ * its proof is withdrawn before the next download begins: after a kill, no date belongs to other content than is here.
  */
 export class Stamps {
   readonly #listed: ReadonlyMap<string, string>;

@@ -25,7 +25,7 @@ import { type DownloadKind, Placement } from './place/place-files.ts';
 import { clearPartials, digestOf } from './place/temporary-files.ts';
 import { DueResult, distinct, planSync } from './plan.ts';
 
-/** What the configuration says of results. */
+/** The configuration of results. */
 export interface ResultRules extends Patterns {
   readonly intervalMs: number;
   readonly maxFileBytes: number | null;
@@ -36,7 +36,7 @@ export interface ResultRules extends Patterns {
 export interface ResultsOptions {
   readonly store: Store;
   readonly mirrorDirectory: string;
-  /** Says whether results of a job may be put into their places. */
+  /** Checks whether results of a job may be written to their places. */
   readonly ownership?: Pick<Ownership, 'requireLease'>;
   /** Whether that lies on a network file system, where any call may take for ever. */
   readonly onNetwork: boolean;
@@ -52,21 +52,21 @@ export interface ResultsOptions {
   readonly isQuiet: () => boolean;
   /** The way beside the service's own; null for that alone. */
   readonly direct: DirectResults | null;
-  /** Told of each file that was fetched, changed or not. */
+  /** Called with each downloaded file, changed or not. */
   readonly onFetched?: (jobId: JobId, name: string, bytes: number, kind: DownloadKind) => void;
-  /** Told once a sync, if names are refused that were not before. */
+  /** Called once per sync if names are refused that were not before. */
   readonly onRefused?: (jobId: JobId, refusals: Refusals) => void;
-  /** Told once a sync if files that should have come directly come by the service. */
+  /** Called once per sync if files that should be transferred directly come by the service. */
   readonly onFallback?: (jobId: JobId, reason: string) => void;
   readonly onProgress?: ((progress: ResultSyncRow) => void) | undefined;
 }
 
-/** How one sync is asked for. */
+/** The options of one sync. */
 export interface SyncOptions {
   readonly remote: Remote;
   /** Every file is fetched, whether it is due or not, unless its date proves that nothing would be new. */
   readonly final: boolean;
-  /** Told of the listing. */
+  /** Called with the listing. */
   readonly onListed?: (names: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -101,7 +101,7 @@ export class Results {
   readonly #calls: FileCalls;
   readonly #limits: DownloadLimits;
   readonly #cleared = new Set<JobId>();
-  /** Of these, this process knows that what earlier ones fetched still stands there. */
+  /** Jobs whose earlier results this process found in place. */
   readonly #looked = new Set<JobId>();
 
   constructor(options: ResultsOptions) {
@@ -213,9 +213,7 @@ export class Results {
     return !isOver && (isSearched || liveFiles.some(({ relativePath }) => relativePath === null));
   }
 
-  /**
-   * Gives back what a direct transfer lent for a job that is over. What cannot be given back now is, a little later.
-   */
+  /** Releases the grants of a direct transfer for a job that is over; what fails now is repeated later. */
   async endTransfer(jobId: JobId, { remote, signal }: Pick<SyncOptions, 'remote' | 'signal'>): Promise<void> {
     await this.#options.direct?.end(jobId, remote, signal).catch(() => {});
   }
@@ -227,7 +225,7 @@ export class Results {
     this.#options.direct?.forgetJob(jobId);
   }
 
-  /** Another directory may be configured by now, or somebody removed the file. */
+  /** Another directory may be configured by now, or another process removed the file. */
   async #stands({ row, target }: DueResult): Promise<boolean> {
     const stat = await this.#calls.lstat(target);
     return stat?.isFile() === true && stat.size === row.bytes;

@@ -7,7 +7,10 @@ export interface Lifted {
   begin(): void;
   /** Of a record: an element within it begins, or ends. Its name is empty if it is of another namespace. */
   readonly element?: { open(name: string): void; close(): void };
-  /** Whole characters of a text, or of the element of a record that was opened last. They are only good until the call returns: whoever keeps them copies them. */
+  /**
+   * Whole characters of a text, or of the element of a record that was opened last. Only valid until the call returns:
+   * a receiver that stores them copies them.
+   */
   bytes(bytes: Buffer): void;
   /** It is complete and sound; the rest of the answer may still turn out not to be. */
   end(): void;

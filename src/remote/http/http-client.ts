@@ -273,8 +273,8 @@ function charsetOf(contentType: string): string {
 }
 
 /**
- * `Retry-After` in milliseconds: seconds or a date; undefined if absent or not understood. A date is held against the
- * one of the answer itself (`Date`), for the server's clock may be another than that of this machine.
+ * `Retry-After` in milliseconds: seconds or a date; undefined if absent or not understood. A date is compared with
+ * the one of the response itself (`Date`), because the clocks of server and agent may differ.
  */
 function retryAfterMsOf(value: string, answeredAt: string, nowMs: number): number | undefined {
   const text = value.trim();

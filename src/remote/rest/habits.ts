@@ -1,6 +1,6 @@
 /**
- * What was found out of a server that speaks REST by its answers, for no operation tells its release (docs/rest.md). It
- * is kept from start to start, and found out anew when it stops being true: the server may be upgraded at any moment.
+ * The capabilities of a REST server, detected by its responses: no operation returns its release (docs/rest.md). They
+ * are stored across restarts, and detected again when they stop being true: a server may be upgraded at any time.
  */
 import type { Operation } from '../../operations.ts';
 import { ADDRESSES, type Address } from './contract.ts';

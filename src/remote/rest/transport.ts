@@ -1,6 +1,6 @@
 /**
- * REST over HTTP: sends the arguments of a call, and reads the answer while it arrives. No address is ever told: by GET,
- * the session code stands in it.
+ * REST over HTTP: sends the arguments of a call, and reads the response while it arrives. An address is never logged:
+ * with GET, it contains the session code.
  */
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';

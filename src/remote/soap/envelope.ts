@@ -1,6 +1,6 @@
 /**
- * Envelopes, by the `soap` package, which knows the contract: out of arguments, and from the small rest of an answer
- * into typed values. It sends nothing, and its errors reach nobody, for they carry what it read.
+ * Makes envelopes from arguments, and typed values from the small rest of a response, with the `soap` package and the
+ * contract. The package sends nothing; its errors are dropped, because they contain what it read.
  */
 import type { WSDL } from 'soap/lib/wsdl/index.js';
 import { parseLong } from '../../job.ts';
@@ -55,8 +55,8 @@ export class Envelopes {
 }
 
 async function readContract(text: string): Promise<WSDL> {
-  // Only what knows contracts, and not before a call is made: all of the package, with what it brings along, would hold
-  // everything else for 60 ms.
+  // Only the part for contracts, and not before the first call: loading all of the package blocks the event loop for
+  // 60 ms.
   const { WSDL } = await import('soap/lib/wsdl/index.js');
   return new Promise((resolve, reject) => {
     const contract = new WSDL(text, 'contract', { handleNilAsNull: true, customDeserializer: { long: exactLong } });

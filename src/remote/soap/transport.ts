@@ -1,6 +1,6 @@
 /**
- * SOAP over HTTP: sends an envelope, and reads the answer while it arrives. Its bulky texts go to whoever wants them;
- * what remains of it comes back.
+ * SOAP over HTTP: sends an envelope, and reads the response while it arrives. Bulky texts go to their receivers; the
+ * rest is returned.
  */
 import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';

@@ -24,8 +24,8 @@ export interface LiftRule {
   readonly path: readonly string[];
   /**
    * text: a string, whose index stands for it in the rest. base64: one that is decoded. record: an object, whose
-   * members are told by their names in lower case, and items of lists in it as `ITEM`. Neither of the last two leaves
-   * anything in the rest.
+   * members are reported by their names in lower case, and items of lists in it as `ITEM`. The last two leave nothing
+   * in the rest.
    */
   readonly as: 'text' | 'base64' | 'record';
   /** A string in the place of a record is lifted, too. */

@@ -1,7 +1,7 @@
 /**
  * Reads a SOAP answer while its bytes arrive. The bulky texts are lifted out of it; what remains, the rest, is small
  * and written anew in one form, whatever prefixes, attributes, comments and references the server used. Everything
- * must stand where the contract says and in its namespace; the first thing that does not ends the reading.
+ * must be where the contract defines it and in its namespace; the first violation ends the reading.
  */
 import type { JobtailError } from '../../../errors.ts';
 import type { Operation } from '../../../operations.ts';

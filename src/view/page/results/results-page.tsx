@@ -59,15 +59,15 @@ export function ResultsPage({ jobId }: { jobId: string }) {
 
 /** What comes right now, and how fast. */
 function OnTheWay({ job: { lastLook } }: { job: JobDetail }) {
-  if (lastLook === null) return <span class="fine">not looked for yet</span>;
+  if (lastLook === null) return <span class="fine">no sync yet</span>;
   const { done, wanted, way, bytesPerSecond, endedAt, fallback } = lastLook;
   const by = way === null ? '' : ` by ${way === 'soap' ? 'the service' : way}`;
   const rate = bytesPerSecond > 0 ? `, ${bytes(bytesPerSecond)}/s${by}` : by;
   return (
     <>
-      {endedAt === null && wanted > 0 && <ProgressBar done={done / wanted} label="Results on the way" />}
+      {endedAt === null && wanted > 0 && <ProgressBar done={done / wanted} label="Results in progress" />}
       <span class="fine">
-        {endedAt === null ? 'on the way: ' : 'last look: '}
+        {endedAt === null ? 'in progress: ' : 'last sync: '}
         {grouped(done)} of {counted(wanted, 'file')}, {bytes(lastLook.bytes)}
         {rate}
       </span>

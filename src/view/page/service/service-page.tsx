@@ -135,11 +135,11 @@ function JobService({ service: { jobService }, now }: { service: ServiceState; n
   const { lookedAt, listed, failures, error } = jobService;
   return (
     <section class="card">
-      <h2>Tells of jobs</h2>
+      <h2>Job service</h2>
       <dl class="facts">
-        <Fact word="last look">{lookedAt === null ? 'none yet' : ago(lookedAt, now)}</Fact>
-        {listed !== null && <Fact word="jobs told">{grouped(listed)}</Fact>}
-        {failures > 0 && <Fact word="failed looks">{grouped(failures)}</Fact>}
+        <Fact word="last request">{lookedAt === null ? 'none yet' : ago(lookedAt, now)}</Fact>
+        {listed !== null && <Fact word="jobs reported">{grouped(listed)}</Fact>}
+        {failures > 0 && <Fact word="failed requests">{grouped(failures)}</Fact>}
       </dl>
       {error !== null && <Failure trouble={error} />}
     </section>
