@@ -1,6 +1,6 @@
 /**
- * Words that docs/glossary.md replaced do not come back. Checked are the documents; another kind of text (identifiers,
- * messages, comments) is one more row of `TEXTS`, with a function that extracts it.
+ * Words that docs/glossary.md replaced do not come back: in documents, and in the comments and messages of the source.
+ * Identifiers are not checked.
  */
 import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -32,7 +32,9 @@ const REPLACED: readonly (readonly [pattern: string, write: string])[] = [
 ];
 
 /** Where a replaced word is the right one: the file, words around it, and why. */
-const EXCEPTIONS: readonly (readonly [file: string, words: string, reason: string])[] = [];
+const EXCEPTIONS: readonly (readonly [file: string, words: string, reason: string])[] = [
+  ['src/fleet/upkeep.ts', '{s}.habits', 'the name of a table in the database of a fleet'],
+];
 
 interface Text {
   readonly file: string;
@@ -57,7 +59,33 @@ const documents = (): Text[] => {
   }));
 };
 
-const TEXTS: readonly (readonly [kind: string, texts: () => Text[]])[] = [['documents', documents]];
+/**
+ * The comments of a source file, and its texts for people: of more than one word, in quotes or between tags. A value
+ * within a text counts as one word.
+ */
+function proseOfSource(source: string): string {
+  const lines = source.split('\n').map((line) => {
+    const comment = /^\s*(?:\/\*\*?|\*|\/\/) ?(.*)$/.exec(line)?.[1];
+    if (comment !== undefined) return comment.replace(/ ?\*\/$/, '').replaceAll(/`[^`]*`/g, '``');
+    const texts = line.replaceAll(/\$\{[^}]*\}/g, 'x').match(/'[^']*'|"[^"]*"|`[^`]*`|>[^<>{}=;]+</g) ?? [];
+    return texts.filter((text) => text.slice(1, -1).trim().includes(' ')).join(' | ');
+  });
+  return lines.join(' ').replaceAll(/\s+/g, ' ');
+}
+
+const sourcesIn = (folder: string) => (): Text[] =>
+  fs
+    .readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .map((name) => ({
+      file: `${folder}/${name}`,
+      text: proseOfSource(fs.readFileSync(`${ROOT}${folder}/${name}`, 'utf8')),
+    }));
+
+const TEXTS: readonly (readonly [kind: string, texts: () => Text[]])[] = [
+  ['documents', documents],
+  ['src', sourcesIn('src')],
+];
 
 /** Each replaced word in a text, with the words around it and what to write. */
 function replacedIn(text: string): string[] {
@@ -74,6 +102,17 @@ describe('the check of words', () => {
     expect(replacedIn(text)).toEqual([expect.stringContaining('It tells')]);
     expect(replacedIn('Takes a look; the result was held against it, handed over.')).toHaveLength(3);
     expect(replacedIn('It looks for files and holds a lock.')).toEqual([]);
+  });
+
+  it('finds them in comments and messages of a source', () => {
+    const source = [
+      "import { told } from './told-text.ts';",
+      '/** It tells the `told` caller. */',
+      "  // Nobody's.",
+      "log.info({ said }, 'it says no'); const name = 'visits';",
+      '<Fact word="a">no visits yet</Fact>',
+    ].join('\n');
+    expect(replacedIn(proseOfSource(source)).map((found) => found.replace(/^.*: write/, 'write'))).toHaveLength(4);
   });
 });
 

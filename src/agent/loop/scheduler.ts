@@ -1,5 +1,5 @@
 /**
- * When which task of which job is due: one timer for all jobs, and a heap that finds the next one without a scan. A job
+ * When each task of each job is due: one timer for all jobs, and a heap that finds the next one without a scan. A job
  * has one task of a kind at a time. A complete pass runs alone: it waits for the other tasks of its job, and they do
  * not start beside it.
  */

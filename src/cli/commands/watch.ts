@@ -131,7 +131,7 @@ function searchOf({ config, store, order: { jobId } }: Registered): string[] {
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];
   const better = tellsOfJobs(config.service) ? '' : ', or set service.jobsUrl (agent check proposes one)';
-  const advice = `agent status ${jobId} shows what is found; if you know a task: agent watch ${jobId} --task ID${better}`;
+  const advice = `agent status ${jobId} shows the found tasks; to name one: agent watch ${jobId} --task ID${better}`;
   return [...error, ...searchLines(job), advice];
 }
 

@@ -84,7 +84,7 @@ async function serviceOf(
     flags.namespace ??
     found?.namespace ??
     (await ask('--namespace', { text: 'XML namespace of its operations (targetNamespace in its WSDL)' }));
-  // No question: operators rarely know this address, and a response proves it.
+  // No question: operators rarely have this address, and a response proves it.
   const jobsUrl = flags.check ? ((await jobsUrlBeside({ fileTransferUrl, namespace }, signal)) ?? null) : null;
   const suggestion = URL.canParse(address) ? new URL(address).origin : undefined;
   const asked = () => ask('--base-url', { text: 'Address the sign-in starts from', suggestion, refuse: refuseUrl });

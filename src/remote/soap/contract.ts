@@ -40,7 +40,7 @@ export interface LiftedElement {
   readonly indexed: boolean;
 }
 
-/** Lifted elements: bulky texts, and the names of a listing and jobs, of which there can be hundreds of thousands. */
+/** Lifted elements: bulky texts, and hundreds of thousands of names of a listing, or of jobs. */
 export const LIFTED: Readonly<Partial<Record<Operation, LiftedElement>>> = {
   DownloadFileFromCluster: { path: ['DownloadFileFromClusterResult'], encoding: 'base64', indexed: false },
   DownloadPartsOfJobFilesFromCluster: {

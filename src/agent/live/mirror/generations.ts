@@ -84,7 +84,7 @@ export async function finishRotation(
     modifiedNs: look.modifiedNs,
   };
   await checkpoint('rotation:end');
-  // Reported before the commit: a next owner that knows only of the copy would rotate an empty mirror.
+  // Reported before the commit: a next owner that has only the copy on record would rotate an empty mirror.
   await ownership.fence(fresh);
   options.commit(fresh);
   if (at.copyMark !== null) await removeCopies(mirror, Number(at.copyMark));

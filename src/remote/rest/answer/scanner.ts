@@ -1,6 +1,6 @@
 /**
  * Reads a JSON answer while its bytes arrive. What the rule of the call names is lifted out of it: bulky texts, or
- * records of which there can be very many; what remains, the rest, is small and becomes plain values.
+ * very many records; what remains, the rest, is small and becomes plain values.
  */
 import { JobtailError } from '../../../errors.ts';
 import { Base64Decoder } from '../../content/base64.ts';

@@ -71,8 +71,8 @@ export function reusedSpace(): Buffer {
 }
 
 /**
- * Where the characters of `bytes` from `start` on can be cut: before a UTF-8 character or a reference of which only
- * the first bytes have arrived.
+ * Where the characters of `bytes` from `start` on can be cut: before a UTF-8 character or a reference that is
+ * incomplete.
  */
 export function endOfWholeCharacters(bytes: Buffer, start: number): number {
   const end = endOfWholeUtf8(bytes, start);
