@@ -200,7 +200,7 @@ describe('after an answer to a fault or to an unknown user', () => {
     service.answer = () => ({ status: 500, body: unspecific });
     const error = await failureOf(session.current(NEVER), [SECRET]);
     expect(error).toMatchObject({ code: 'http-status', hint: expect.stringContaining('auth.username') });
-    expect(error.message).toContain('failed on the server, or the server does not know the user');
+    expect(error.message).toContain('failed on the server, or the user is unknown there');
     expect(error.message).toContain('sent for 300 s');
     clock.nowMs += 300_000;
     service.answer = () => ({ body: `"${CODE}"` });
