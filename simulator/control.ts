@@ -16,11 +16,11 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 type Action = (place: SandboxPlace, body: unknown, path: readonly string[]) => unknown;
 
-/** What else a change says. */
+/** The other fields of a change. */
 interface ChangeDetails {
   /** `fail`: the message of its tasks. */
   readonly message?: string;
-  /** `state`: any text that is told as the state of the job; null for the real one. */
+  /** `state`: any text that is reported as the state of the job; null for the real one. */
   readonly state?: string | null;
 }
 

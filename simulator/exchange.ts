@@ -127,7 +127,7 @@ export async function spoil(exchange: Exchange, rules: readonly FaultRule[], typ
   return true;
 }
 
-/** Waits as long as the delay rules say. */
+/** Waits as long as the delay rules require. */
 export async function delay({ signal }: Exchange, rules: readonly FaultRule[]): Promise<void> {
   for (const rule of rules) if (rule.kind === 'delay') await sleep(rule.ms, undefined, { signal });
 }

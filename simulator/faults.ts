@@ -8,7 +8,7 @@ export interface FaultScope {
   /** One operation; every operation but the sign-ins when left out. `SignIn` is all of these. */
   readonly operation?: Operation | 'SignIn';
   readonly jobId?: string;
-  /** Calls that ask for this task, perhaps among others: a poisoned file. */
+  /** Calls that request this task, perhaps among others: a poisoned file. */
   readonly taskId?: string;
   /** A live file by its name, or for DownloadFileFromCluster the name as listed. */
   readonly file?: LiveFileName | (string & {});
@@ -20,7 +20,10 @@ export interface FaultScope {
 
 /** What happens to a call. */
 export type FaultEffect =
-  /** A SOAP fault with HTTP 500; over REST what its release makes of a failure outside; for a sign-in a 400 with the text. */
+  /**
+   * A SOAP fault with HTTP 500; over REST what its release makes of a failure outside; for a sign-in a 400 with the
+   * text.
+   */
   | { readonly kind: 'fault'; readonly text?: string }
   /** Any status, header lines and body instead of the answer. */
   | {
@@ -29,7 +32,7 @@ export type FaultEffect =
       readonly headers?: Readonly<Record<string, string>>;
       readonly body?: string;
     }
-  /** Any bytes (base64 where they are no text) as the body of an answer; status 200 unless it says otherwise. */
+  /** Any bytes (base64 where they are no text) as the body of a response; status 200 by default. */
   | {
       readonly kind: 'body';
       readonly body: string;
@@ -49,7 +52,7 @@ export type FaultEffect =
   | { readonly kind: 'drip'; readonly bytes: number; readonly everyMs: number }
   /**
    * The body ends after so many bytes. The HTTP message is then complete, or, with `announcedBytes`, shorter than its
-   * Content-Length says.
+   * Content-Length.
    */
   | { readonly kind: 'truncate'; readonly afterBytes: number; readonly announcedBytes?: number }
   /** Files look as if they had only so many bytes (docs/servers.md 1.6: stale sizes). */
@@ -68,7 +71,7 @@ export interface AddedFault {
 export interface FaultSubject {
   readonly operation: Operation | 'SignIn';
   readonly jobId?: string;
-  /** The files that the call asks for. */
+  /** The files that the call requests. */
   readonly files?: readonly SubjectFile[];
 }
 

@@ -17,15 +17,15 @@ export function defaultHabits() {
   return {
     // Live files (docs/servers.md 1)
     /**
-     * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the end,
-     * which goes by a byte-order mark there; or one character a byte, by a code page.
+     * How the text of live files is made: independent UTF-8 blocks of 1,024 bytes; one decoder from the offset to the
+     * end, which goes by a byte-order mark there; or one character a byte, by a code page.
      */
     decoding: 'utf-8-blocks' as 'utf-8-blocks' | 'utf-8-stream' | CodePage,
-    /** A byte-order mark at the offset asked for vanishes, though the text is made in blocks. */
+    /** A byte-order mark at the requested offset vanishes, though the text is made in blocks. */
     swallowBom: false,
     /** Reads are cut short at irregular lengths, so that blocks are shorter than 1,024 bytes. */
     shortReads: false,
-    /** The `offset` of an entry: the one asked for, xsi:nil, or 0. */
+    /** The `offset` of an entry: the requested one, xsi:nil, or 0. */
     offsetEcho: 'echo' as 'echo' | 'nil' | 'zero',
     /** The `relativePath` of an entry: from the task's directory, from the job's directory, or no value at all. */
     relativePath: 'task' as 'task' | 'job' | 'none',
@@ -54,15 +54,17 @@ export function defaultHabits() {
      * same.
      */
     specificationIds: 'next' as 'next' | 'irregular' | number,
-    /** Times of jobs; `usual` is `utc` over SOAP, and over REST what its releases write: no zone, up to seven digits. */
+    /**
+     * Times of jobs; `usual` is `utc` over SOAP, and over REST what its releases write: no zone, up to seven digits.
+     */
     jobTimes: 'usual' as 'usual' | 'utc' | 'no-zone' | 'offset',
-    /** What is told of a job is asked of the cluster so many seconds after the last time; 0 for each time. */
+    /** Seconds after which the cluster is queried again for reports about jobs; 0 for each time. */
     stateSeconds: 0,
     /** So long after the end of a task the last bytes of its files are flushed; 0 for at once, always. */
     flushSeconds: 0,
 
     // REST (docs/rest.md)
-    /** The release that REST is spoken as; SOAP knows none. */
+    /** The release of REST; SOAP has none. */
     release: '6.3' as ReleaseName,
     /** What is different from that release. */
     releaseHabits: {} as Partial<Release>,
@@ -73,15 +75,19 @@ export function defaultHabits() {
     /** Whatever is not ASCII, and some of what is, is escaped in JSON; in base64 that is the plus. */
     escapesAll: false,
     escapesBase64: false,
-    /** The language of problems if `Accept-Language` asks for none. */
+    /** The language of problems without `Accept-Language`. */
     language: 'cs' as Language,
-    /** Characters of the longest text value that the service can write: longer parts are a failure (docs/rest.md 3.1). */
+    /**
+     * Characters of the longest text value that the service can write: longer parts are a failure (docs/rest.md 3.1).
+     */
     maxTextCharacters: 166_666_666,
-    /** A whole file begins so many milliseconds late for each MiB of it, for it is read whole before (docs/rest.md 3.5). */
+    /**
+     * A whole file begins so many milliseconds late for each MiB of it, for it is read whole before (docs/rest.md 3.5).
+     */
     firstByteMsPerMiB: 0,
     /**
-     * Times of files count in whole seconds when the listing leaves out what is older than the submission: true for what
-     * real servers do, which never list a file of the very second of the submission (docs/rest.md 5.1).
+     * Times of files count in whole seconds when the listing leaves out what is older than the submission: true for
+     * what real servers do, which never list a file of the very second of the submission (docs/rest.md 5.1).
      */
     wholeSecondListing: false,
     /** Listed names are absolute paths. */
@@ -132,13 +138,15 @@ export function defaultHabits() {
     sharedRoot: null as string | null,
     /** The format of temporary private keys; `usual` is `rsa-pem` over SOAP, and that of the release over REST. */
     keyFormat: 'usual' as 'usual' | KeyFormat,
-    /** What private keys in PEM are encrypted with; null for nothing. Only REST tells it. */
+    /** The encryption of private keys in PEM; null for none. Only REST reports it. */
     keyPassphrase: null as string | null,
     /** Every key is the real one of the account: it is not counted, and does not end. */
     accountKeys: false,
     /** Key pairs a job can have. */
     maxKeys: 6,
-    /** What counts towards `maxKeys`: keys that are open, or all that the job ever had, as some REST releases have it. */
+    /**
+     * What counts towards `maxKeys`: keys that are open, or all that the job ever had, as some REST releases have it.
+     */
     maxKeysCounts: 'open' as 'open' | 'ever',
     /** A key ends by itself after so many hours. */
     keyLifetimeHours: 24,
@@ -157,11 +165,11 @@ export function defaultHabits() {
   };
 }
 
-/** Changes habits in place. A name that is none is a `usage` error. */
+/** Changes quirks in place. An unknown name is a `usage` error. */
 export function changeHabits(habits: SandboxHabits, changes: Partial<SandboxHabits>): void {
   const { release = habits.release, releaseHabits = habits.releaseHabits } = changes;
   checkRelease(release, releaseHabits);
   const unknown = Object.keys(changes).find((name) => !Object.hasOwn(habits, name));
-  if (unknown !== undefined) throw new JobtailError('usage', `the sandbox has no habit "${unknown}"`);
+  if (unknown !== undefined) throw new JobtailError('usage', `the sandbox has no quirk "${unknown}"`);
   Object.assign(habits, changes);
 }

@@ -1,4 +1,4 @@
-/** From an HTTP request to whoever answers it: the control interface, a service of SOAP, a sign-in, REST. */
+/** Routes an HTTP request: to the control interface, a service of SOAP, a sign-in, REST. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { finished } from 'node:stream/promises';
 import { JobtailError } from '../src/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * The simulated cluster: the middleware of docs/interface.md and docs/rest.md on node:http, with the habits of
+ * The simulated cluster: the middleware of docs/interface.md and docs/rest.md on node:http, with the quirks of
  * docs/servers.md, over both protocols at a time. Its jobs are real processes in real directories. Only parts are put
  * together here.
  */
@@ -161,7 +161,7 @@ export class Sandbox {
     await archiveJob(this.#existing(jobId));
   }
 
-  /** Changes some habits at once; a name that is none is a `usage` error. */
+  /** Changes some quirks at once; an unknown name is a `usage` error. */
   setHabits(changes: Partial<SandboxHabits>): void {
     changeHabits(this.habits, changes);
   }

@@ -1,8 +1,8 @@
-/** What happened so far, for tests and people: numbers, and the last calls with what they asked for. */
+/** What happened so far, for tests and people: numbers, and the last calls with their requests. */
 import { FILE_TRANSFER_OPERATIONS, JOB_OPERATIONS, type Operation } from '../src/operations.ts';
 import type { FileType, SoapVersion } from '../src/remote/soap/contract.ts';
 
-/** What was asked for, by the names of docs/interface.md 2.5. */
+/** The request, by the names of docs/interface.md 2.5. */
 interface RecordedEntry {
   readonly submittedTaskInfoId: string | null;
   readonly fileType: FileType | null;

@@ -34,6 +34,7 @@ const REPLACED: readonly (readonly [pattern: string, write: string])[] = [
 /** Where a replaced word is the right one: the file, words around it, and why. */
 const EXCEPTIONS: readonly (readonly [file: string, words: string, reason: string])[] = [
   ['src/fleet/upkeep.ts', '{s}.habits', 'the name of a table in the database of a fleet'],
+  ['simulator/control.ts', 'habits', 'a name in the control interface of the sandbox'],
 ];
 
 interface Text {
@@ -85,6 +86,7 @@ const sourcesIn = (folder: string) => (): Text[] =>
 const TEXTS: readonly (readonly [kind: string, texts: () => Text[]])[] = [
   ['documents', documents],
   ['src', sourcesIn('src')],
+  ['simulator', sourcesIn('simulator')],
 ];
 
 /** Each replaced word in a text, with the words around it and what to write. */

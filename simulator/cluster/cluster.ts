@@ -46,7 +46,7 @@ export class SubmittedTask {
     return this.run.process?.exit;
   }
 
-  /** Of the process; what the service tells is `run.state`. */
+  /** Of the process; the service reports `run.state`. */
   get state(): 'no-process' | 'running' | 'ended' {
     if (this.run.process === undefined) return 'no-process';
     return this.exit === undefined ? 'running' : 'ended';
@@ -85,13 +85,13 @@ export class SubmittedJob {
   readonly name: string;
   /** The job's directory, absolute. */
   readonly directory: string;
-  /** Its times are told as if all of it had been so many seconds earlier. */
+  /** Seconds that are subtracted from its reported times. */
   readonly ageSeconds: number;
   readonly createdAtMs: number;
   /** The file system's time of submission in nanoseconds; undefined while the job is held. */
   submittedAtNs: bigint | undefined;
   submittedAtMs: number | undefined;
-  /** Told as the state of the job in place of the real one: any text. */
+  /** Reported as the state of the job in place of the real one: any text. */
   toldState: string | undefined;
   readonly #tasks: SubmittedTask[];
   readonly #clock: () => number;

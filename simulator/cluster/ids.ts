@@ -28,7 +28,7 @@ export class Ids {
     return this.#take('task', wanted) as TaskId;
   }
 
-  /** The id of the specification of a task, by the habit. */
+  /** The id of the specification of a task, by the quirk. */
   specification(taskId: TaskId): string {
     const { specificationIds } = this.#habits;
     if (specificationIds === 'next') return this.#free();

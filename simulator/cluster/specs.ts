@@ -4,7 +4,7 @@ import type { LiveFileName } from '../../src/job.ts';
 export interface TaskSpec {
   /** submittedTaskInfoId, 64-bit decimal; the next free one by default. */
   readonly taskId?: string;
-  /** The id that listed names begin with; by default as the habit `specificationIds` says (docs/servers.md 4.2). */
+  /** The id at the start of listed names; by default by the quirk `specificationIds` (docs/servers.md 4.2). */
   readonly specificationId?: string;
   /** The task's own directory below that of its specification (ClusterTaskSubdirectory); none by default. */
   readonly subdirectory?: string;
@@ -26,7 +26,7 @@ export interface JobSpec {
   readonly owner?: string;
   /** `job ` and its id by default. */
   readonly name?: string;
-  /** Its times are told as if all of it had been so many seconds earlier. 0 by default. */
+  /** Seconds that are subtracted from its reported times. 0 by default. */
   readonly ageSeconds?: number;
   /** The job is created but not submitted until `submit()`: its listing is nil, its processes do not run. */
   readonly held?: boolean;

@@ -58,7 +58,7 @@ export class TaskRun {
     this.#isSubmitted = true;
     const { startDelayMs } = this.#options;
     if (startDelayMs === 0) await this.start();
-    // One that cannot be started has failed, which its state says.
+    // A task that cannot be started has failed; its state shows that.
     else this.#timer = setTimeout(() => void this.start().catch(() => undefined), startDelayMs);
   }
 

@@ -18,13 +18,13 @@ export interface OpenKey {
   readonly issuedAtMs: number;
 }
 
-/** What a protocol says of its keys. */
+/** The form of the keys of a protocol. */
 export interface KeyHabits {
   readonly counts: SandboxHabits['maxKeysCounts'];
   readonly format: KeyFormat;
 }
 
-/** Called with each key once, so that a real sshd can be told of it. */
+/** Called with each key once, so that a real sshd can accept it. */
 export interface KeyHooks {
   /** Makes the certificate of a public key; without it there is none. One line as in a `-cert.pub` file. */
   readonly certify?: ((publicKey: string) => string | Promise<string>) | undefined;
@@ -58,8 +58,8 @@ export class TransferKeys {
   }
 
   /**
-   * Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. The release says
-   * which keys are counted, and their usual format.
+   * Makes a method for a job; null where the service has none. Beyond the number of keys it is a fault. The release
+   * decides which keys are counted, and their usual format.
    */
   async issue(job: SubmittedJob, release: KeyHabits = { counts: this.#habits.maxKeysCounts, format: 'rsa-pem' }) {
     const { transferProtocol: protocol, serverHostname, sharedRoot, transferUsername, keyPassphrase } = this.#habits;

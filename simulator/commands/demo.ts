@@ -21,7 +21,7 @@ const FLEET_SECONDS = 25;
 export interface DemoOptions {
   /** How long the job writes, or the jobs of a fleet; by default `SECONDS` or `FLEET_SECONDS`. */
   readonly seconds?: number;
-  /** Several agents, of which some come to harm. */
+  /** Several agents; some are killed or stopped. */
   readonly fleet?: boolean;
   /** Every file gets a row of its own in the table. */
   readonly all?: boolean;
@@ -32,7 +32,7 @@ export interface DemoOptions {
 
 export function demo(options: DemoOptions): Promise<void> {
   return untilStopped(async (stop) => {
-    // The terminal was closed, or nobody reads the output any more.
+    // The terminal was closed, or the reader of the output is gone.
     const left = new LinkedAbort(stop);
     const leave = () => left.abort();
     process.on('SIGHUP', leave);
@@ -64,7 +64,7 @@ async function runAndTidyUp(options: OneAgentOptions, signal: AbortSignal): Prom
     if (signal.aborted) screen.write('\ninterrupted: everything is stopped and removed\n');
     else {
       const said = parts.outputOf('run').trimEnd();
-      if (said !== '') screen.quote(`the agent said last:\n${said.split('\n').slice(-LOG_LINES).join('\n')}`);
+      if (said !== '') screen.quote(`the agent logged last:\n${said.split('\n').slice(-LOG_LINES).join('\n')}`);
     }
     throw error;
   } finally {

@@ -1,6 +1,6 @@
 /**
- * A shell between this program and a server: it is told what to do by a pipe, and where the pipe ends, however this program
- * did, it ends the server and removes its directory.
+ * A shell between this program and a server: it gets its commands by a pipe, and where the pipe ends, however this
+ * program did, it ends the server and removes its directory.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -55,7 +55,7 @@ export class Keeper {
       detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],
     });
-    // What becomes of it, the answers say.
+    // The responses report the result.
     this.#shell.on('error', () => {});
     this.#shell.stdin.on('error', () => {});
     this.#answers = createInterface(this.#shell.stdout);

@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL for as long as this program lives, in a directory of its own, on the loopback interface and with a password.
- * What it holds survives its own end, not one of the machine.
+ * A PostgreSQL for as long as this program lives, in a directory of its own, on the loopback interface and with a
+ * password. What it holds survives its own end, not one of the machine.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -22,9 +22,9 @@ const READY_MS = 60_000;
 const LOOK_MS = 10;
 /** A port that was free may be taken a moment later. */
 const MOST_TRIES = 5;
-/** Below those that the system hands out by itself: whoever connects while the server is away must not get its port. */
+/** Below the ports that the system assigns: a client that connects while the server is down must not get its port. */
 const PORTS = { first: 20_000, count: 10_000 };
-/** In the log of a server that does not start; to those who come too early it says that it is starting. */
+/** In the log of a server that does not start; clients that are too early get a message that it is starting. */
 const FAILED = /FATAL: {2}(?!the database system is )|database system is shut down/;
 
 export class TemporaryDatabase {
@@ -43,7 +43,7 @@ export class TemporaryDatabase {
     this.#keeper = new Keeper({ directory, command, ...surroundings() });
   }
 
-  /** One that answers. @throws JobtailError `local-io`: it says what PostgreSQL said */
+  /** Starts one that responds. @throws JobtailError `local-io` with the output of PostgreSQL */
   static async start(programs: DatabasePrograms): Promise<TemporaryDatabase> {
     for (let tries = 1; ; tries++) {
       const { directory, password } = await makeCluster(programs);
@@ -75,7 +75,7 @@ export class TemporaryDatabase {
     }
   }
 
-  /** As an administrator does it: whoever is connected is sent away. */
+  /** As an administrator does it: connected clients are disconnected. */
   stop(): Promise<void> {
     return this.#keeper.tell('stop');
   }
@@ -88,7 +88,7 @@ export class TemporaryDatabase {
   /** Ends it and removes its directory; may be called again. */
   async remove(): Promise<void> {
     await this.#keeper.end();
-    // The keeper has no rights where the directory is, if that is nobody's but root's.
+    // The keeper has no rights in the directory if it belongs to root alone.
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
@@ -140,7 +140,7 @@ function failed(program: string, said: string, cause?: unknown): JobtailError {
   return new JobtailError('local-io', `${program} failed: ${why}`, { cause });
 }
 
-/** One that nobody listens at; after some tries it may be any. */
+/** A free port; after some attempts it may be any. */
 async function freePort(): Promise<number> {
   for (let tries = 1; ; tries++) {
     const port = PORTS.first + Math.floor(Math.random() * PORTS.count);

@@ -53,7 +53,7 @@ export function comparisonTable({ files }: Comparison, { columns, all }: TableOp
   return { lines: inColumns([head, ...cells]), note: noteOn(digits) };
 }
 
-/** Rows of which each cell begins below the one of the row above. */
+/** Rows whose cells begin below those of the row above. */
 function inColumns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => stringWidth(row[column] ?? ''))));
   const padded = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - stringWidth(cell));
@@ -93,7 +93,7 @@ function foldSmall(files: readonly ComparedFile[]): Row[] {
   });
 }
 
-/** A name cut in its middle: its end says most. */
+/** A name cut in its middle: its end is the most specific part. */
 function shorten(name: string, mostColumns: number): string {
   if (stringWidth(name) <= mostColumns) return name;
   const [first = '', ...others] = name.split('/');

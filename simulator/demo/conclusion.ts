@@ -17,7 +17,7 @@ export function showComparison(screen: Screen, comparison: Comparison, all: bool
     screen.say(pc.dim(`Kept besides: ${name}, from before the job rewrote it.`));
 }
 
-/** The last line says how it went. */
+/** The last line has the result. */
 export function conclude(screen: Screen, comparison: Comparison, tookMs: number): void {
   const { files } = comparison;
   const different = differences(comparison);

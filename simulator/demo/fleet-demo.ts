@@ -1,4 +1,4 @@
-/** `agent demo --fleet`: three agents on a real PostgreSQL, of which one is killed and one stopped; every byte compared. */
+/** `agent demo --fleet`: three agents on a real PostgreSQL; one is killed, one stopped; every byte is compared. */
 import pc from 'picocolors';
 import { requireFleetNode } from '../../src/daemon/fleet.ts';
 import { type Comparison, compareSides } from './comparison.ts';

@@ -1,4 +1,4 @@
-/** The parts of the demo of a fleet, all of which have to be gone at its end: a database, a cluster, agents, a directory. */
+/** The parts of the demo of a fleet, all removed at its end: a database, a cluster, agents, a directory. */
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -77,7 +77,10 @@ export class FleetParts {
     return text;
   }
 
-  /** Starts `agent COMMAND ARGUMENTS` with the configuration of an agent; a group of its own: Ctrl-C reaches the demo alone. */
+  /**
+   * Starts `agent COMMAND ARGUMENTS` with the configuration of an agent; a group of its own: Ctrl-C reaches the demo
+   * alone.
+   */
   async startAgent(name: string, command: string, ...args: readonly string[]): Promise<FleetProcess> {
     const directory = path.join(this.directory, 'output');
     mkdirSync(directory, { recursive: true });
@@ -85,7 +88,7 @@ export class FleetParts {
     const [stdout, stderr] = ['stdout', 'stderr'].map((stream) =>
       path.join(directory, `${name}-${number}-${command}.${stream}`),
     ) as [string, string];
-    // What this Node.js was told to load first, the agent loads, too.
+    // Modules that this Node.js preloads, the agent preloads, too.
     const program = [process.execPath, ...process.execArgv, packageFile('dist/cli/main.js')];
     const line = [...program, command, ...args, '-c', this.#configFile(name)];
     const started = await TaskProcess.start({ command: line, directory: this.directory, stdout, stderr });
@@ -96,10 +99,10 @@ export class FleetParts {
     return agent;
   }
 
-  /** What each agent said last. */
+  /** The last log lines of each agent. */
   lastWords(): string {
     return [...this.#running]
-      .map(([name, { log }]) => `${name} said last:\n${log().trimEnd().split('\n').slice(-LOG_LINES).join('\n')}`)
+      .map(([name, { log }]) => `${name} logged last:\n${log().trimEnd().split('\n').slice(-LOG_LINES).join('\n')}`)
       .join('\n');
   }
 

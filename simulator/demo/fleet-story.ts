@@ -32,7 +32,9 @@ const PROGRESS_MS = 500;
 
 type Agents = ReadonlyMap<AgentName, FleetProcess>;
 
-/** Follows the jobs to their end, with one agent killed and one stopped in the middle; when it resolves, all have ended. */
+/**
+ * Follows the jobs to their end, with one agent killed and one stopped in the middle; when it resolves, all have ended.
+ */
 export async function followJobs(story: FleetStory): Promise<void> {
   const { parts, jobs, signal } = story;
   const { screen } = parts;
@@ -78,7 +80,7 @@ function requireAlive(name: string, { exit }: TaskProcess): void {
   if (exit !== undefined) throw new JobtailError('internal', `${name} ended by itself (${exit.signal ?? exit.code})`);
 }
 
-/** Any of the agents can be told: each is told of some. */
+/** Each agent gets some of the commands. */
 async function watchJobs(story: FleetStory): Promise<void> {
   await Promise.all(
     AGENTS.map(async (name, index) => {
@@ -106,7 +108,7 @@ async function command(
   return running.said();
 }
 
-/** By job, as `status` tells at any agent; undefined until each job has one, and each of `names` has jobs, and nobody else. */
+/** By job, as `status` of any agent reports; undefined until each job has an owner, and each of `names` has jobs. */
 async function ownersIfAll(story: FleetStory, asked: AgentName, names: readonly string[]) {
   const status = JSON.parse(await command(story, asked, 'status', '--json')) as {
     jobs: readonly { jobId: string; owner: string | null }[];
@@ -140,20 +142,20 @@ async function harm(story: FleetStory, agents: Agents): Promise<void> {
   cleo.signal('SIGSTOP');
   const harmedAt = performance.now();
   screen.step('kill -9 of one agent, kill -STOP of another, in the middle of the output');
-  screen.say(pc.red(`ben (process ${ben.pid}) is dead; cleo (process ${cleo.pid}) stands still, and does not know.`));
+  screen.say(pc.red(`ben (process ${ben.pid}) is dead; cleo (process ${cleo.pid}) stands still, and does not notice.`));
   const look = () => ownersIfAll(story, 'anna', ['anna']);
   await until(look, { what: 'anna had all jobs', limitMs: TAKEOVER_MS, signal });
   const took = ((performance.now() - harmedAt) / 1_000).toFixed(1);
   screen.say(`After ${took} s anna follows all ${jobs.length} jobs.`);
   cleo.signal('SIGCONT');
   screen.step('kill -CONT: the agent that stood still goes on');
-  screen.say('It still believes that it has jobs. Before it writes a byte, it sees that its time is over:');
+  screen.say('It still assumes that it owns jobs. Before it writes a byte, it detects that its lease expired:');
   const cleoAgent = agents.get('cleo');
   const notice = () => noticeOf(cleoAgent?.log() ?? '');
   screen.quote(await until(notice, { what: 'cleo had noticed', limitMs: PROCESS_MS, signal }));
 }
 
-/** What an agent says of the jobs that are no longer its own; undefined while it says nothing. */
+/** The log lines of an agent about the jobs that it does not own any more; undefined without one. */
 function noticeOf(log: string): string | undefined {
   // The last line may be half there.
   const lines = log.split('\n').slice(0, -1);

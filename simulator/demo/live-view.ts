@@ -51,7 +51,7 @@ export class LiveView {
   }
 }
 
-/** So many lines arrive that nobody could read them: the youngest of each mirror, in turns, at a pace for people. */
+/** More lines arrive than a person can read: shows the youngest of each mirror, in turns, at a readable pace. */
 class LineSelection {
   readonly #youngest = new Map<string, string>();
   /** Names in the order in which they were shown last, the longest ago first. */

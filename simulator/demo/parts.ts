@@ -1,4 +1,4 @@
-/** The parts of the demo, all of which have to be gone at its end: processes, a server, a directory, bars. */
+/** The parts of the demo, all removed at its end: processes, a server, a directory, bars. */
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
@@ -107,7 +107,7 @@ export class DemoParts {
     process.off('exit', this.#removeNow);
   }
 
-  /** For a process that ends in another way: by a second Ctrl-C, or by an exception that nobody caught. */
+  /** For another end of the process: a second Ctrl-C, or an uncaught exception. */
   readonly #removeNow = (): void => {
     this.screen.endProgress();
     // Before their directory is removed: nothing can be waited for any more.

@@ -1,4 +1,6 @@
-/** What the demo shows: headings, lines, and bars that stay below them on a terminal; only lines where there is none. */
+/**
+ * What the demo shows: headings, lines, and bars that stay below them on a terminal; only lines where there is none.
+ */
 import type { WriteStream } from 'node:tty';
 import pc from 'picocolors';
 import { BottomLines, bar, wrapToColumns } from '../../src/cli/show/terminal.ts';
@@ -24,7 +26,7 @@ export class Screen {
   /** Columns of the terminal; what is no terminal takes any line. */
   get columns(): number {
     if (!this.#isTerminal) return Number.POSITIVE_INFINITY;
-    // Some terminals do not tell.
+    // Some terminals do not report it.
     return this.#stream.columns > 0 ? this.#stream.columns : 80;
   }
 

@@ -74,7 +74,7 @@ async function showView(story: Story, agent: TaskProcess): Promise<void> {
   };
   await until(isServed, { what: 'the view was served', limitMs: PROCESS_MS, signal });
   await command(story, 'view', '--no-open');
-  screen.say('Whoever opens this in a browser sees the job grow, over the kill as well.');
+  screen.say('Open this in a browser to see the job grow, over the kill as well.');
 }
 
 function requireAlive({ exit }: TaskProcess): void {
@@ -190,7 +190,7 @@ async function startAgain(story: Story): Promise<TaskProcess> {
       sandbox.calls.find(
         ({ operation, atMs }) => operation === 'DownloadPartsOfJobFilesFromCluster' && atMs >= restartedAt,
       ),
-    { what: 'the agent asked for more', limitMs: PROCESS_MS, signal },
+    { what: 'the agent requested more', limitMs: PROCESS_MS, signal },
   );
   screen.say('It goes on a little before the end of each mirror, to see that it fits:');
   pairs.forEach(({ taskId, file }, index) => {
@@ -200,7 +200,7 @@ async function startAgain(story: Story): Promise<TaskProcess> {
     );
     if (entry?.offset === undefined || entry.offset === null) return;
     const [here, from] = [before[index] ?? 0, Number(entry.offset)].map(showCount);
-    screen.say(`  ${taskId} stdout: ${here} bytes are here; asked for from byte ${from} on`);
+    screen.say(`  ${taskId} stdout: ${here} bytes are here; requested from byte ${from} on`);
   });
   screen.say();
   return agent;

@@ -1,4 +1,4 @@
-/** Waiting for what only a look at processes and files shows. */
+/** Waits for conditions of processes and files. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JobtailError } from '../../src/errors.ts';
 
@@ -24,7 +24,7 @@ export async function until<T>(look: () => T | undefined | Promise<T | undefined
         hint: 'the machine may be too busy just now: try again',
       });
     }
-    // What the signal does to the pause, the next look finds.
+    // The next check sees what the signal does to the pause.
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
   }
 }

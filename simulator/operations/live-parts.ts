@@ -1,4 +1,4 @@
-/** Parts of live files, whatever protocol asks for them (docs/servers.md 1): opened all together, read with constant memory. */
+/** Parts of live files, for all protocols (docs/servers.md 1): opened all together, read with constant memory. */
 import type { FileHandle } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { LiveFileName } from '../../src/job.ts';
@@ -33,8 +33,8 @@ export interface OpenPart extends WantedPart {
 }
 
 /**
- * The files of this job that a request asks for, in its order. What is none of them is left out without a word, or a
- * fault, as is one entry too many: as the habits say.
+ * The files of this job in a request, in its order. An entry that is none of them is omitted, or is a
+ * fault, as is one entry too many: the quirks decide.
  */
 export function wantedParts(
   asked: readonly (AskedPart | null)[],
@@ -55,7 +55,9 @@ export function wantedParts(
   });
 }
 
-/** Opens what is there, in this order; the caller closes it. One that cannot be opened or read from there on fails all. */
+/**
+ * Opens what is there, in this order; the caller closes it. One that cannot be opened or read from there on fails all.
+ */
 export async function openParts(
   wanted: readonly WantedPart[],
   { rules }: OperationCall,

@@ -1,6 +1,6 @@
 /**
- * Downloads of named pipes: the service opens the pipe and waits for a program that writes into it, and meanwhile answers
- * no call of that user, also when the client has gone (docs/rest.md 5.4).
+ * Downloads of named pipes: the service opens the pipe and waits for a program that writes into it, and meanwhile
+ * answers no call of that user, also when the client has gone (docs/rest.md 5.4).
  */
 import { once } from 'node:events';
 import { constants } from 'node:fs';
@@ -58,7 +58,7 @@ async function readPipe(path: string, signal: AbortSignal): Promise<Buffer> {
   try {
     for (;;) {
       const chunk = await readChunk(handle);
-      // Without a writer, a read says that the end is reached.
+      // Without a writer, a read reports the end.
       if (chunk?.length === 0 && isOpened) return Buffer.concat(chunks);
       isOpened ||= chunk?.length !== 0;
       if (chunk !== undefined && chunk.length > 0) chunks.push(chunk);

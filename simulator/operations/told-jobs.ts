@@ -1,10 +1,10 @@
-/** What the service tells of jobs, whatever protocol asks (docs/servers.md 10.1, 10.3): as it was when it last looked at the cluster. */
+/** The reports about jobs, for all protocols (docs/servers.md 10.1, 10.3): as of the last query of the cluster. */
 import type { SubmittedJob, SubmittedTask } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 
 const ZONE_MS = 3_600_000;
 
-/** How a time is written: in UTC with a `Z`, in UTC without saying so, or in a zone of one hour more. */
+/** The format of a time: in UTC with a `Z`, in UTC without one, or in a zone of one hour more. */
 type TimeForm = Exclude<SandboxHabits['jobTimes'], 'usual'>;
 
 export interface ToldTask {
@@ -50,7 +50,7 @@ export class ToldJobs {
   }
 }
 
-/** Times are told as if all of the job had been so many seconds earlier as it says. */
+/** Seconds that are subtracted from all times of the job. */
 function toldJob(job: SubmittedJob, nowMs: number): ToldJob {
   const { startedAtMs, endedAtMs } = job;
   const told = (atMs: number | undefined) => (atMs === undefined ? null : atMs - job.ageSeconds * 1000);

@@ -1,4 +1,4 @@
-/** Whole files, whatever protocol asks for them (docs/servers.md 4.3): read with constant memory, written as base64. */
+/** Whole files, for all protocols (docs/servers.md 4.3): read with constant memory, written as base64. */
 import type { FileHandle } from 'node:fs/promises';
 import { openWithin, readRange, taskAt, visibleSize } from '../cluster/job-files.ts';
 import { staleBytes } from '../faults.ts';
@@ -11,7 +11,10 @@ export interface WholeFile {
   readonly size: number;
 }
 
-/** A file by its path on the cluster, which the name `listed` stands for. Undefined if there is none. The caller closes it. */
+/**
+ * A file by its path on the cluster, which the name `listed` stands for. Undefined if there is none. The caller closes
+ * it.
+ */
 export async function openWhole(
   { path, listed }: { readonly path: string; readonly listed: string },
   { job, rules }: OperationCall,

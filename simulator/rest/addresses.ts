@@ -10,7 +10,7 @@ export type Target =
   | { readonly operation: Operation; readonly address: Address }
   | { readonly signIn: SignInMethod; readonly address: Address };
 
-/** The column of a release that says which addresses an operation has; one that has a single address has none. */
+/** The column of a release with the addresses of an operation; one with a single address has none. */
 const COLUMNS: Readonly<Partial<Record<Operation, 'keyAddresses' | 'readAddresses'>>> = {
   GetFileTransferMethod: 'keyAddresses',
   EndFileTransfer: 'keyAddresses',
@@ -19,7 +19,9 @@ const COLUMNS: Readonly<Partial<Record<Operation, 'keyAddresses' | 'readAddresse
   ListJobsForCurrentUser: 'readAddresses',
 };
 
-/** Throws what the release answers to a path that it does not have, or to another verb than it has (docs/rest.md 1.1). */
+/**
+ * Throws what the release answers to a path that it does not have, or to another verb than it has (docs/rest.md 1.1).
+ */
 export function targetAt(verb: string, path: string, release: Release): Target {
   const there = targetsOf(release).filter(({ address }) => address.path.toLowerCase() === path.toLowerCase());
   const target = there.find(({ address }) => address.verb === verb);

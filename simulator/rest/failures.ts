@@ -107,7 +107,7 @@ const FAILURES: Readonly<Record<FailureKind, Row<Wording>>> = {
     '4.2.0': UNEXPECTED,
     '5.0': wording(500, 'External Problem', ...WRONG_SECRET),
   },
-  /** {0}: what the validators say. */
+  /** {0}: the text of the validators. */
   invalid: {
     '2.0': early('{0}'),
     '4.0': titled('{0}'),
@@ -138,7 +138,7 @@ const FAILURES: Readonly<Record<FailureKind, Row<Wording>>> = {
     '6.2': wording(401, SESSION_TITLE, ...FOREIGN),
     '6.4': wording(403, 'Access Forbidden', ...FOREIGN),
   },
-  /** {0}: the name. {1}: what the SFTP server says. */
+  /** {0}: the name. {1}: the text of the SFTP server. */
   noSuchFile: {
     ...UNEXPECTED_EVER,
     '3.1': early('{1}'),

@@ -81,7 +81,7 @@ const isThere = (path: string) =>
     () => false,
   );
 
-/** What cannot be read is told in the words of the SFTP server. */
+/** An unreadable file is reported in the words of the SFTP server. */
 async function open(
   file: { readonly path: string; readonly listed: string },
   requested: string,

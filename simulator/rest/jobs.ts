@@ -1,4 +1,4 @@
-/** What is told of jobs and their tasks (docs/rest.md 3.6). */
+/** The reports about jobs and their tasks (docs/rest.md 3.6). */
 import { JOB, JOB_STATES, TASK } from '../../src/remote/rest/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { Answer } from '../exchange.ts';
@@ -88,7 +88,7 @@ function taskOf(task: ToldTask, release: Release, habits: SandboxHabits) {
   return membersOf(told, valueAt(TASK_MEMBERS, release.name));
 }
 
-/** Start and end have whole seconds: the cluster tells them. */
+/** Start and end have whole seconds: the cluster reports them. */
 function spanOf({ startMs, endMs }: Pick<ToldTask, 'startMs' | 'endMs'>, release: Release, habits: SandboxHabits) {
   const end = startMs === null ? null : valueAt(NO_END, release.name);
   return {
@@ -105,7 +105,7 @@ function timeOf(atMs: number | null, { jobTimes }: SandboxHabits): string | null
   return timeText(atMs, 'no-zone').replace(/\.(\d{3})$/, (_, digits) => (digits === '000' ? '' : `.${digits}1647`));
 }
 
-/** The number of a state; one that is told in place of the real one may be any number, too. */
+/** The number of a state; one that replaces the real one may be any number, too. */
 function stateOf(state: string): number {
   return JOB_STATES[state as keyof typeof JOB_STATES] ?? Number.parseInt(state, 10);
 }

@@ -1,4 +1,7 @@
-/** The names of a job's files: as a release lists them, and as it wants them when a whole file is asked for (docs/rest.md 3.4). */
+/**
+ * The names of a job's files: as a release lists them, and as it requires them in a request for a whole file
+ * (docs/rest.md 3.4).
+ */
 import { join } from 'node:path';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { ListedFile } from '../cluster/job-files.ts';

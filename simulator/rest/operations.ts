@@ -1,4 +1,4 @@
-/** The operations of a release (docs/rest.md 1.2): from what is asked for to an answer. */
+/** The operations of a release (docs/rest.md 1.2): from a request to its response. */
 import type { FileTransferOperation, Operation } from '../../src/operations.ts';
 import { type Address, REQUEST } from '../../src/remote/rest/contract.ts';
 import type { Answer } from '../exchange.ts';
@@ -21,9 +21,9 @@ export interface RestRequest {
   readonly sessionCode: string;
   /** Undefined for the jobs of the user. */
   readonly jobId: string | undefined;
-  /** Parts: what is asked for; null if there is no list of it. */
+  /** Parts: the requested ones; null without a list. */
   readonly asked: readonly (AskedPart | null)[] | null;
-  /** A whole file: its name as asked for. */
+  /** A whole file: its requested name. */
   readonly name: string | undefined;
 }
 

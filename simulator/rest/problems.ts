@@ -1,4 +1,7 @@
-/** The answers to failures: what failures.ts says, in the form of the release and in a language (docs/rest.md 4.2, 4.3). */
+/**
+ * The responses to failures: those of failures.ts, in the form of the release and in a language (docs/rest.md 4.2,
+ * 4.3).
+ */
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { HttpRefusal } from '../refusals.ts';

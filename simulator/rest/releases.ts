@@ -1,6 +1,6 @@
 /**
  * The releases of the REST interface as one table, to be read beside docs/rest.md: a row for each difference, with the
- * release from which on it is so. Where docs/rest.md leaves open since when, the table says what the sandbox does.
+ * release from which on it is so. Where docs/rest.md leaves that open, the table has what the sandbox does.
  */
 import { JobtailError } from '../../src/errors.ts';
 import type { KeyFormat } from '../cluster/key-pair.ts';
@@ -67,14 +67,18 @@ export interface Release {
   readonly names: 'slashes' | 'no-subdirectory' | 'whole';
   /** Whether the name of a whole file begins with a slash (3.4). */
   readonly slash: 'needed' | 'optional';
-  /** What the name of a whole file begins with: the specification; the job; the job unless the specification has the id of a task (3.4). */
+  /**
+   * What the name of a whole file begins with: the specification; the job; the job unless the specification has the id
+   * of a task (3.4).
+   */
   readonly asked: 'specification' | 'job' | 'job-unless-task';
   /** Characters of such a name; a longer one is refused. */
   readonly maxNameLength: number;
 
   /**
-   * What is left of a job that was deleted (3.6). Its directory is gone in all releases. `unnoticed`: the state stays as it
-   * was; `gone`: the state is Deleted; `archive`: stdout and stderr are there besides, as they were when archived.
+   * What is left of a job that was deleted (3.6). Its directory is gone in all releases. `unnoticed`: the state stays
+   * as it was; `gone`: the state is Deleted; `archive`: stdout and stderr are there besides, as they were when
+   * archived.
    */
   readonly deletion: 'unnoticed' | 'gone' | 'archive';
 

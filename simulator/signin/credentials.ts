@@ -8,7 +8,7 @@ export interface Credentials {
   readonly kind: 'password' | 'token';
 }
 
-/** Undefined if they are those of nobody. */
+/** Undefined if they belong to no user. */
 export function userWith(
   { username, secret, kind }: Credentials,
   users: readonly SandboxUser[],

@@ -51,7 +51,7 @@ export async function handleSignIn(exchange: Exchange, operation: string, place:
 
 type Shown = ReturnType<typeof readCredentials>;
 
-/** The answer to credentials; a wrong secret is what the habits say. */
+/** The response to credentials; the quirks set the one to a wrong secret. */
 function signIn({ username, secret, projectId }: Shown, method: SignInMethod, place: SandboxPlace) {
   const { habits, users, sessions } = place;
   const user = userWith({ username, secret, kind: method.secret === 'Password' ? 'password' : 'token' }, users);
@@ -74,7 +74,7 @@ function checkHeaders(headers: IncomingHttpHeaders): void {
   if (accept !== 'application/json') throw wrong(`expected accept application/json, found ${accept}`);
 }
 
-/** What is wrong with the request is a 400 that says it. */
+/** An error of the request is a 400 with its description. */
 function readCredentials(body: Buffer, { secret, project }: SignInMethod) {
   const schema = z.strictObject({
     Credentials: z.strictObject({ Username: z.string(), [secret]: z.string() }),

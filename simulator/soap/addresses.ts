@@ -2,7 +2,7 @@
 import { SERVICES, type ServiceName } from '../../src/remote/soap/contract.ts';
 import type { SandboxHabits } from '../habits.ts';
 
-/** The service at a path, if it is there by the habits. */
+/** The service at a path, if the quirks have it there. */
 export function serviceAt(pathname: string, { jobService }: SandboxHabits): ServiceName | undefined {
   const service = (Object.keys(SERVICES) as ServiceName[]).find((name) => pathname === `/${name}`);
   return service === 'JobManagementWs' && !jobService ? undefined : service;

@@ -15,7 +15,7 @@ import { runOperation } from './operations.ts';
 import { readCall, readHead } from './request.ts';
 import { entriesOf, jobIdOf, type SoapRequest } from './request-schema.ts';
 
-/** A request to the address of a service: a call, or a look at its WSDL. */
+/** A request to the address of a service: a call, or one for its WSDL. */
 export async function handleSoap(
   exchange: Exchange,
   { service, url }: { readonly service: ServiceName; readonly url: URL },

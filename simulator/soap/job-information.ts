@@ -1,4 +1,4 @@
-/** The two operations of JobManagementWs (docs/interface.md 10): what is told of jobs and of their tasks, as XML. */
+/** The two operations of JobManagementWs (docs/interface.md 10): reports about jobs and their tasks, as XML. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
 import { type ToldJob, type ToldTask, timeText } from '../operations/told-jobs.ts';

@@ -11,7 +11,7 @@ import { readXml, type XmlElement } from './xml-tree.ts';
 
 export const MEDIA_TYPES = { '1.1': 'text/xml', '1.2': 'application/soap+xml' } as const;
 
-/** What the header lines say about a call. */
+/** The header lines about a call. */
 export interface SoapCallHead {
   readonly version: SoapVersion;
   /** The action without its quotes; undefined if there is none. */

@@ -11,7 +11,7 @@ describe.concurrent('the demo', demoOptions(), () => {
     expect(stderr).toBe('');
     expect(code).toBe(0);
     expect(stdout).toMatch(/process \d+ is dead \(SIGKILL\)/);
-    expect(stdout).toMatch(/502 stdout: [\d,]+ bytes are here; asked for from byte [\d,]+ on/);
+    expect(stdout).toMatch(/502 stdout: [\d,]+ bytes are here; requested from byte [\d,]+ on/);
     expect(stdout).toMatch(/502 stdout {3}\| ./);
     expect(stdout, 'by its number alone').toContain('$ agent watch 501 -c config.yaml');
     expect(stdout, 'the address of its view').toMatch(

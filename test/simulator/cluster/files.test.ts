@@ -172,7 +172,7 @@ describe('DownloadPartsOfJobFilesFromCluster', () => {
     sandbox.setHabits({ decoding: 'utf-8-blocks', shortReads: true });
     await writeFile(task.files.stdout, 'č'.repeat(10_000));
     expect((await ask()).match(/\ufffd/g)?.length ?? 0).toBeGreaterThan(2);
-    expect(() => sandbox.setHabits({ offsetecho: 'nil' } as object)).toThrow('no habit "offsetecho"');
+    expect(() => sandbox.setHabits({ offsetecho: 'nil' } as object)).toThrow('no quirk "offsetecho"');
   });
 });
 
