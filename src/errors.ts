@@ -164,7 +164,7 @@ export function asJobtailError(thrown: unknown): JobtailError {
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new JobtailError('internal', message, {
     cause: thrown,
-    hint: 'this is a defect of the program; please report it with the lines above',
+    hint: 'report this defect of the program, with the lines above',
   });
 }
 
@@ -176,29 +176,29 @@ function systemCode(thrown: unknown): string | undefined {
 
 function localError(error: NodeJS.ErrnoException, code: string): JobtailError {
   const where = error.path ?? 'a local file';
-  const said = `${error.syscall ?? 'call'} ${code}`;
+  const call = `${error.syscall ?? 'call'} ${code}`;
   switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
-      return new JobtailError('disk-full', `no room left for ${where} (${said})`, {
+      return new JobtailError('disk-full', `no space left on device: ${where} (${call})`, {
         cause: error,
-        hint: 'free some space; the agent waits and goes on by itself',
+        hint: 'free some space; the agent waits, and continues by itself',
       });
     case 'EROFS':
-      return new JobtailError('permission', `${where} is on a file system that is read-only (${said})`, {
+      return new JobtailError('permission', `read-only file system: ${where} (${call})`, {
         cause: error,
-        hint: 'find out why (a fault of the disk makes it so), and mount it for writing; the agent goes on by itself',
+        hint: 'check the disk for errors, and mount the file system for writing; the agent continues by itself',
       });
     case 'EACCES':
     case 'EPERM':
-      return new JobtailError('permission', `permission denied for ${where} (${said})`, {
+      return new JobtailError('permission', `permission denied for ${where} (${call})`, {
         cause: error,
         hint: `give the user of the agent the right to write ${where}`,
       });
     default:
-      return new JobtailError('local-io', `${where} cannot be used (${said})`, {
+      return new JobtailError('local-io', `cannot use ${where} (${call})`, {
         cause: error,
-        hint: 'look at the disk, the mount and the path',
+        hint: 'check the disk, the mount and the path',
       });
   }
 }

@@ -1,22 +1,22 @@
-/** What the help has besides the commands: exit codes, also for the man page, and the completion of shells. */
+/** Exit codes, for help and man page, and the completion scripts of shells. */
 import type { Command, Option } from 'commander';
 import { EXIT } from '../errors.ts';
 
 export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.ok, 'done'],
-  [EXIT.failed, 'a difference was found, or some failed'],
+  [EXIT.failed, 'a mismatch was found, or a part failed'],
   [EXIT.usage, 'wrong arguments'],
   [EXIT.config, 'wrong configuration'],
   [EXIT.locked, 'another agent uses the state directory'],
   [EXIT.signIn, 'the sign-in failed'],
-  [EXIT.service, 'the service failed or cannot be reached'],
-  [EXIT.notFound, 'no such job, or it is not watched'],
-  [EXIT.local, 'this machine: rights, disk, state'],
+  [EXIT.service, 'the service failed, or is unreachable'],
+  [EXIT.notFound, 'no such job, or the job is not watched'],
+  [EXIT.local, 'an error of this machine: permissions, disk, state'],
   [EXIT.internal, 'a defect of the program'],
   [EXIT.interrupted, 'interrupted'],
 ];
 
-/** As they stand below the help. */
+/** The list of exit codes below the help. */
 export function exitCodesHelp(): string {
   const lines = EXIT_CODES.map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}`);
   return `\nExit codes:\n${lines.join('\n')}`;
@@ -37,7 +37,7 @@ const valueNameOf = ({ flags }: Option) => /[<[]([^\]>]+)[\]>]/.exec(flags)?.[1]
 const takesJob = (command: Command) => command.registeredArguments.some((argument) => argument.name() === 'job');
 const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
 
-/** Where job ids come from, in any shell. */
+/** Lists job ids, in any shell. */
 const JOBS = `agent status --json 2>/dev/null | sed -n 's/^ *"jobId": "\\(.*\\)",*$/\\1/p'`;
 
 function bash(commands: readonly Command[]): string {

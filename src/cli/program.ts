@@ -1,6 +1,6 @@
 /**
- * The command line: names, arguments and help of the commands. What they do is in commands/, and is loaded when it is
- * needed: help, completion and the status need little of the program.
+ * The command line: names, arguments and help of the commands. Their code is in commands/, and is loaded on demand:
+ * help, completion and status need little of the program.
  */
 import v8 from 'node:v8';
 import { Argument, Command, Option } from 'commander';
@@ -29,10 +29,10 @@ export function programOf(): Command {
     .description('Keeps byte-exact local mirrors of the live files of cluster jobs, and syncs their results.')
     .version(versionOfProgram())
     .addHelpText('after', exitCodesHelp())
-    .showHelpAfterError('(for help: agent --help, agent COMMAND --help)')
+    .showHelpAfterError('(see agent --help, or agent COMMAND --help)')
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'agent: ')) })
     .exitOverride();
-  // The demo puts away what it made; everything else may just end.
+  // The demo removes its files at its end; every other command may end at any time.
   program.hook('preAction', (_, action) => {
     if (action.name() !== 'demo') endWhenUnread();
   });
@@ -47,27 +47,30 @@ export function programOf(): Command {
 
 function addFollowing(program: Command): void {
   command(program, 'run', 'follow the watched jobs until stopped (the daemon, in the foreground)')
-    .option('--drain', 'in a fleet: have the agent that runs hand its jobs over to the others and end')
+    .option('--drain', 'in a fleet: let the running agent hand off its jobs to the other agents, and exit')
     .addHelpText('after', examples('agent run', 'agent run -c /etc/agent/config.yaml'))
     .action(async (options) => (await loaded(import('./commands/run.ts'))).run(options));
 
   command(program, 'watch', 'follow a job, or all jobs of the user, and print the paths of its mirrors')
     .argument('[job]', 'id of the job', jobArgument)
-    .addOption(taskOption('a task of the job whose live files are followed (repeatable)', 'all, which are found'))
+    .addOption(taskOption('follow the live files of this task only (repeatable)', 'all tasks of the job'))
     .addOption(fileOption())
-    .option('--no-results', 'leave the result files of the job alone')
-    .option('--no-wait', 'do not wait up to ten seconds for the first poll of its tasks')
-    .option('--foreground', 'follow it right here, while no agent runs, and show its lines')
-    .addOption(mineOption('every job of the user, as it is submitted, until it is settled'))
-    .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with such a name (repeatable)', 'all'))
-    .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with such a name (repeatable)', 'none'))
+    .option('--no-results', 'do not fetch the result files of the job')
+    .option('--no-wait', 'do not wait up to 10 s for the first search for its tasks')
+    .option('--foreground', 'follow the job in this process, if no agent is running, and print its lines')
+    .addOption(mineOption('every job of the user, from its submission until it is settled'))
+    .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with a matching name (repeatable)', 'all'))
+    .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with a matching name (repeatable)', 'none'))
     .addOption(
-      new Option('--max-age <days>', 'with --mine: no job that ended longer ago (default: 1)').argParser(daysArgument),
+      new Option('--max-age <days>', 'with --mine: ignore jobs that ended more days ago (default: 1)').argParser(
+        daysArgument,
+      ),
     )
     .addOption(
-      new Option('--most-jobs <number>', 'with --mine: so many at a time (default: watchMine.mostJobs, 200)').argParser(
-        jobsArgument,
-      ),
+      new Option(
+        '--most-jobs <number>',
+        'with --mine: maximum jobs at a time (default: watchMine.mostJobs, 200)',
+      ).argParser(jobsArgument),
     )
     .addHelpText(
       'after',
@@ -85,10 +88,10 @@ function addFollowing(program: Command): void {
       else await (await loaded(import('./commands/watch-mine.ts'))).watchMine(options);
     });
 
-  command(program, 'unwatch', 'one last complete pass over a job, then follow it no longer; its files stay')
+  command(program, 'unwatch', 'do one last complete pass over a job, then stop following it; its files stay')
     .argument('[job]', 'id of the job', jobArgument)
-    .option('--now', 'without the last pass')
-    .addOption(mineOption('take no new jobs of the user; those that are followed stay so until they are settled'))
+    .option('--now', 'do not do the last pass')
+    .addOption(mineOption('take no new jobs of the user; follow the current ones until they are settled'))
     .addHelpText('after', examples('agent unwatch 501', 'agent unwatch 501 --now', 'agent unwatch --mine'))
     .action(async (job, options) => {
       const jobId = jobUnlessMine(job, options);
@@ -98,31 +101,31 @@ function addFollowing(program: Command): void {
 }
 
 function addLooking(program: Command): void {
-  command(program, 'jobs', 'list the jobs of the user in the middleware, and which of them are followed')
+  command(program, 'jobs', 'list the jobs of the user as the middleware reports them, and mark the followed ones')
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent jobs', "agent jobs --json | jq -r '.jobs[] | [.jobId, .jobState] | @tsv'"))
     .action(async (options) => (await loaded(import('./commands/jobs.ts'))).jobs(options));
 
-  command(program, 'status', 'what is followed and how it stands')
+  command(program, 'status', 'show the followed jobs and their state')
     .argument('[job]', 'id of a job', jobArgument)
-    .option('-w, --watch', 'again every second, in place, until Ctrl-C')
+    .option('-w, --watch', 'update the output every second, until Ctrl-C')
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent status', 'agent status 501', 'agent status --watch', 'agent status --json'))
     .action(async (job, options) => (await loaded(import('./commands/status.ts'))).status(job, options));
 
-  command(program, 'tail', 'the lines of the live files of a job, with or without a running agent')
+  command(program, 'tail', 'print the lines of the live files of a job, with or without a running agent')
     .argument('<job>', 'id of the job', jobArgument)
-    .option('-f, --follow', 'go on until the job is settled or ended, or until Ctrl-C')
-    .option('-n, --lines <number>', 'so many last lines of each file, or "all"', linesArgument, 10)
+    .option('-f, --follow', 'print new lines until the job is settled or ended, or until Ctrl-C')
+    .option('-n, --lines <number>', 'number of last lines of each file, or "all"', linesArgument, 10)
     .addOption(taskOption('only this task (repeatable)', 'all'))
     .addOption(fileOption())
     .option(
       '--since <time>',
-      'only files that grew since: 90s, 10m, 2h, 1d, or 2026-03-01T12:00 (lines have no times)',
+      'only files that grew since this time: 90s, 10m, 2h, 1d, or 2026-03-01T12:00 (lines have no times)',
       sinceArgument,
     )
-    .option('--raw', 'as the job wrote it, with every control character; use it for files you trust')
-    .option('--no-prefix', 'without the task and the file before each line')
+    .option('--raw', 'print control characters unchanged; use it only for files that you trust')
+    .option('--no-prefix', 'do not print the task and the file before each line')
     .addHelpText(
       'after',
       examples(
@@ -133,14 +136,14 @@ function addLooking(program: Command): void {
     )
     .action(async (job, options) => (await loaded(import('./commands/tail.ts'))).tail(job, options));
 
-  command(program, 'view', 'what is followed, in a browser: prints the link, and opens it where there is a display')
+  command(program, 'view', 'show the followed jobs in a browser: print the link, and open it if there is a display')
     .option('--no-open', 'print the link only')
     .addHelpText('after', examples('agent view', 'agent view --no-open'))
     .action(async (options) => (await loaded(import('./commands/view.ts'))).view(options));
 }
 
 function addPasses(program: Command): void {
-  command(program, 'sync', 'one complete pass over a watched job, then exit (by the running agent, if there is one)')
+  command(program, 'sync', 'do one complete pass over a watched job, then exit (a running agent does the pass)')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent sync 501', '*/10 * * * *  agent sync 501 -c ~/cluster/config.yaml'))
@@ -154,31 +157,34 @@ function addPasses(program: Command): void {
 }
 
 function addSetup(program: Command): void {
-  command(program, 'check', 'configuration, disk, network, sign-in, a real call: what is wrong, and how to mend it')
-    .addOption(new Option('--job <id>', 'a job to try a call on').argParser(jobArgument))
-    .addOption(taskOption('a task of that job (repeatable)', 'those that are watched'))
-    .option('--probe', 'only ask the server (REST), and print as JSON where it answers as no known server does')
+  command(program, 'check', 'test configuration, disk, network, sign-in and a real call, with a hint for each error')
+    .addOption(new Option('--job <id>', 'the job of the test call').argParser(jobArgument))
+    .addOption(taskOption('a task of that job (repeatable)', 'the watched tasks'))
+    .option('--probe', 'only send test requests (REST), and print responses that differ from all known servers as JSON')
     .addHelpText('after', examples('agent check', 'agent check --job 501 --task 9001', 'agent check --probe'))
     .action(async (options) => (await loaded(import('./commands/check.ts'))).check(options));
 
   program
     .command('init')
-    .description('ask for what the agent needs, write config.yaml, and try it')
+    .description('ask for the required settings, write config.yaml, and test it')
     .option('-o, --output <file>', 'the file to write (default: ./config.yaml)')
     .option('--url <url>', 'address of the middleware, or of its file-transfer service')
     .addOption(
-      new Option('--protocol <name>', 'what it speaks; found out if left out').choices(['soap', 'rest'] as const),
+      new Option('--protocol <name>', 'protocol of the middleware (default: detected)').choices([
+        'soap',
+        'rest',
+      ] as const),
     )
-    .option('--namespace <uri>', 'XML namespace of its operations, for SOAP')
-    .option('--base-url <url>', 'address the sign-in starts from')
-    .addOption(new Option('--method <name>', 'how to sign in').choices([...AUTH_METHODS, API_KEY] as const))
+    .option('--namespace <uri>', 'XML namespace of the operations, for SOAP')
+    .option('--base-url <url>', 'base address of the sign-in')
+    .addOption(new Option('--method <name>', 'sign-in method').choices([...AUTH_METHODS, API_KEY] as const))
     .option('--username <name>', 'user name')
-    .addOption(new Option('--project-id <id>', 'project, for cloud-platform').argParser(projectArgument))
-    .option('--secret-file <file>', 'the file that holds the password, token or session code')
-    .option('--secret-stdin', 'read it from the standard input, and keep it in a private file')
+    .addOption(new Option('--project-id <id>', 'id of the project, for cloud-platform').argParser(projectArgument))
+    .option('--secret-file <file>', 'the file with the password, token or session code')
+    .option('--secret-stdin', 'read the secret from the standard input, and store it in a private file')
     .option('--service', 'for the systemd unit: /etc/agent, /srv/agent, the password as a credential')
-    .option('--force', 'replace files that are there')
-    .option('--no-check', 'do not try it')
+    .option('--force', 'replace existing files')
+    .option('--no-check', 'do not test the configuration')
     .addHelpText(
       'after',
       examples(
@@ -208,7 +214,7 @@ function addSetup(program: Command): void {
 function addHelp(program: Command): void {
   program
     .command('version')
-    .description('versions of the program, Node.js, SQLite and the native modules')
+    .description('print the versions of the program, Node.js, SQLite and the native modules')
     .option('--json', 'for programs (version 1)')
     .addHelpText('after', examples('agent version', 'agent version --json'))
     .action(async (options) => (await loaded(import('./commands/version.ts'))).version(options));
@@ -223,24 +229,24 @@ function addHelp(program: Command): void {
 function addTryOut(program: Command): void {
   program
     .command('sandbox')
-    .description('a simulated cluster on this machine, to try the agent on')
-    .option('--directory <dir>', 'where its jobs live', './sandbox')
-    .option('--port <number>', 'TCP port; any free one if left out', portArgument, 0)
-    .option('--job', 'submit the job of the demo at once')
-    .option('--no-jobs', 'without the job service, as on servers that have none')
-    .addOption(protocolOption('what the configuration speaks that is printed'))
-    .option('--release <version>', 'the release of REST that it is', '6.3')
+    .description('run a simulated cluster on this machine, to try the agent')
+    .option('--directory <dir>', 'directory of its jobs', './sandbox')
+    .option('--port <number>', 'TCP port; any free port if omitted', portArgument, 0)
+    .option('--job', 'submit the job of the demo at the start')
+    .option('--no-jobs', 'without the service that reports jobs, as on servers without it')
+    .addOption(protocolOption('protocol of the printed configuration'))
+    .option('--release <version>', 'the simulated release of REST', '6.3')
     .addHelpText('after', examples('agent sandbox --port 8090 --job', 'agent sandbox --protocol rest --release 4.2'))
     .action(async (options) => (await loaded(import('../../simulator/commands/sandbox.ts'))).sandbox(options));
 
   program
     .command('demo')
-    .description('sandbox and agent together: see a job followed, the agent killed, and every byte compared')
-    .option('--fleet', 'three agents on a PostgreSQL; one is killed, one stopped')
-    .option('--seconds <number>', 'how long the job writes (15), or the jobs of a fleet (25)', secondsArgument)
-    .option('--all', 'a row for every file in the table, however many there are')
-    .addOption(protocolOption('what the agent speaks with the sandbox'))
-    .option('--release <version>', 'the release of REST that the sandbox is', '6.3')
+    .description('run sandbox and agent together: follow a job, kill the agent, and compare every byte')
+    .option('--fleet', 'three agents with one PostgreSQL; kill one agent, and stop another one')
+    .option('--seconds <number>', 'time that the job writes (15), or the jobs of a fleet (25)', secondsArgument)
+    .option('--all', 'print a row for every file')
+    .addOption(protocolOption('protocol between agent and sandbox'))
+    .option('--release <version>', 'the release of REST that the sandbox simulates', '6.3')
     .addHelpText(
       'after',
       examples('agent demo', 'agent demo --seconds 60 --all', 'agent demo --protocol rest', 'agent demo --fleet'),
@@ -248,7 +254,7 @@ function addTryOut(program: Command): void {
     .action(async (options) => (await loaded(import('../../simulator/commands/demo.ts'))).demo(options));
 }
 
-/** From here on, what runs often is compiled to be quick (main.ts). */
+/** Loads a command, and enables the optimizing compiler that main.ts disables for a quick start. */
 async function loaded<Module>(loading: Promise<Module>): Promise<Module> {
   const module = await loading;
   v8.setFlagsFromString('--opt');
@@ -264,7 +270,7 @@ const protocolOption = (description: string) =>
 const taskOption = (description: string, ifLeftOut: string) =>
   new Option('--task <id>', description).argParser(collect(taskArgument)).default([], ifLeftOut);
 
-/** Of a command that is about one job otherwise. */
+/** For commands that otherwise take one job. */
 const mineOption = (description: string) =>
   new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'now']);
 

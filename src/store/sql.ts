@@ -94,7 +94,7 @@ export class Table<Row extends object> {
     const columns = sql.all<Column>('SELECT name, pk FROM pragma_table_info(?)', name);
     if (columns.length === 0) {
       throw new JobtailError('store', `the table ${name} is missing in the state`, {
-        hint: 'start with a state.directory of its own, or bring back a copy of this one',
+        hint: 'set another state.directory, or restore a copy of this one',
       });
     }
     const others = columns.filter(({ pk }) => pk === 0);
@@ -197,7 +197,7 @@ export function openNative(file: string, options: Database.Options): Database.Da
   } catch (error) {
     if (!(error instanceof Error) || !isLoadFailure(error)) throw error;
     const [reason = ''] = error.message.split('\n');
-    throw new JobtailError('local-io', `the native module better-sqlite3 cannot be loaded: ${reason}`, {
+    throw new JobtailError('local-io', `cannot load the native module better-sqlite3: ${reason}`, {
       cause: error,
       hint: 'run "npm rebuild --global better-sqlite3", which needs a C++ compiler; without one, use the archive that has its own Node.js (docs/install.md)',
     });
@@ -235,16 +235,16 @@ export function asStoreError(error: unknown, file: string): JobtailError {
     new JobtailError(code, message, { cause: error, hint });
   // SQLite does not report why its shared memory or its write-ahead log failed.
   if (sqlite === 'SQLITE_FULL' || (sqlite.startsWith('SQLITE_IOERR') && isFull(directory))) {
-    return failed('disk-full', `no room left for ${file}`, 'free some space; the agent goes on by itself');
+    return failed('disk-full', `no space left on device: ${file}`, 'free some space; the agent continues by itself');
   }
   if (/^SQLITE_(CANTOPEN|READONLY|PERM)/.test(sqlite)) {
     const hint = `give the user of the agent the right to write ${directory}`;
     return failed('permission', `${file} cannot be opened for writing`, hint);
   }
   if (sqlite.startsWith('SQLITE_BUSY')) {
-    const hint = 'see which process has it open (fuser), and end it';
+    const hint = 'find the process that has it open (fuser), and end it';
     return failed('store', `${file} is locked by another process`, hint);
   }
-  const hint = 'look at the disk; a broken state is set aside when the agent starts';
-  return failed('store', `${file} cannot be used (${sqlite})`, hint);
+  const hint = 'check the disk; at its start, the agent sets a corrupt state aside';
+  return failed('store', `cannot use ${file} (${sqlite})`, hint);
 }

@@ -63,7 +63,7 @@ it.concurrent.for([
   const node = [process.execPath, '--require', preload];
   const ended = await place.startAt(place.configFile, ['run'], { node }).ended;
   expect(ended.code).toBe(8);
-  expect(ended.stderr).toContain(`the native module better-sqlite3 cannot be loaded: ${message}`);
+  expect(ended.stderr).toContain(`cannot load the native module better-sqlite3: ${message}`);
   expect(ended.stderr).toContain('without one, use the archive that has its own Node.js (docs/install.md)');
   const program = new Program(['version', '--json'], { cwd: place.directory, node });
   expect(JSON.parse((await program.ended).stdout)).toMatchObject({

@@ -75,7 +75,7 @@ describe('a broken database', () => {
     try {
       openStore(directory, false).close();
     } catch (error) {
-      expect(error).toMatchObject({ code: 'store', hint: expect.stringContaining('set aside when the agent starts') });
+      expect(error).toMatchObject({ code: 'store', hint: expect.stringContaining('sets a corrupt state aside') });
     }
     expect(fs.readFileSync(file).equals(broken)).toBe(true);
 

@@ -36,7 +36,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     place.configure(sandbox, { watch: [orderOf(job)], mirror: { directory: place.mirror, minFreeBytes: '100 KiB' } });
     const agent = await place.run();
 
-    const said = await agent.says('no room left');
+    const said = await agent.says('no space left on device');
     expect(said).toMatchObject({ level: 'error', code: 'disk-full', hint: expect.stringContaining('free some space') });
     expect(said['err']).toContain(mirror);
     // It fills what there is, the reserve of the results too, and tries again.
@@ -48,7 +48,7 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const stdout = shown?.files.find(({ file }) => file === 'stdout');
     expect(stdout).toMatchObject({ generation: 1, error: { code: 'disk-full' } });
     expect(stdout?.bytes).toBeLessThanOrEqual(size);
-    expect((await place.agent('status', job.jobId)).stdout).toContain('no room left');
+    expect((await place.agent('status', job.jobId)).stdout).toContain('no space left on device');
     expect(fs.existsSync(path.join(resultsOf(place, job.jobId), task.specificationId, 'out.bin'))).toBe(false);
 
     disk.resize(4_096);
@@ -87,12 +87,12 @@ describe.concurrent('a full disk', PATIENCE, () => {
       fs.appendFileSync(task.files.stdout, text(1));
       return first.log.filter(({ code }) => code === 'disk-full').length > 2;
     });
-    const said = await first.says(`job ${job.jobId} failed: no room left`);
+    const said = await first.says(`job ${job.jobId} failed: no space left on device`);
     expect(said).toMatchObject({ level: 'error', hint: expect.stringContaining('free some space') });
     expect(isPrefix(mirror, task.files.stdout)).toBe(true);
     const asked = await place.agent('sync', job.jobId);
     expect(asked).toMatchObject({ code: 8, stdout: '' });
-    expect(asked.stderr).toContain('no room left');
+    expect(asked.stderr).toContain('no space left on device');
 
     // Neither a kill nor another start without room does any harm.
     await first.kill();
@@ -131,10 +131,10 @@ describe.concurrent('a full disk', PATIENCE, () => {
     const { sandbox, job, task } = await startJob(place, text(700));
     place.configure(sandbox, { watch: [orderOf(job)], results: { enabled: false } });
     const agent = await place.run();
-    await agent.says('no room left');
+    await agent.says('no space left on device');
     const unwatched = await place.agent('unwatch', job.jobId);
     expect(unwatched).toMatchObject({ code: 8, stdout: '' });
-    expect(unwatched.stderr).toContain('no room left');
+    expect(unwatched.stderr).toContain('no space left on device');
     expect((await place.status()).jobs).toMatchObject([{ state: 'ending', error: { code: 'disk-full' } }]);
     disk.resize(4_096);
     await agent.says(`complete pass over job ${job.jobId}: ended, 4 files verified`);
