@@ -15,7 +15,7 @@ import { commandLog, untilStopped } from './process.ts';
 export function requireJobsUrl({ service, file }: Config): void {
   if (tellsOfJobs(service)) return;
   throw new JobtailError('config', `service.jobsUrl is not set in ${file}: the agent cannot list jobs`, {
-    hint: 'set it to the address of JobManagementWs (agent check looks for it beside service.fileTransferUrl)',
+    hint: 'set it to the address of JobManagementWs (agent check searches for it next to service.fileTransferUrl)',
   });
 }
 
@@ -78,8 +78,8 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
     await search.look({ remote, isListed: false, signal });
   }
   if (store.taskSearches.knownTasks(jobId).length > 0) return;
-  const hint = `if it has some: agent watch ${jobId} --task ID`;
-  log.warn({ jobId, hint }, `no task of job ${jobId} is found, so there are no live files to be copied`);
+  const hint = `if the job has tasks, run agent watch ${jobId} --task ID`;
+  log.warn({ jobId, hint }, `no task of job ${jobId} found: no live files to copy`);
 }
 
 /** None without a job service, or if it cannot be reached now: the agent probes for the tasks then. */

@@ -16,7 +16,7 @@ it.each<[string, number, string, unknown]>([
     'is healthy',
     200,
     JSON.stringify({ IsHealthy: true, Version: 'v6.2.5', Component: {} }),
-    [HEALTHY, { mark: 'note', text: 'its operator names it "v6.2.5"; this decides nothing' }],
+    [HEALTHY, { mark: 'note', text: 'version set by its operator: "v6.2.5" (not used)' }],
   ],
   [
     'is not, and names a part',

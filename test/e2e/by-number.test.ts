@@ -112,7 +112,7 @@ it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE
     expect(stderr).toContain(`agent watch ${job.jobId} --task ID, or set service.jobsUrl`);
   }
   const tail = place.start(['tail', job.jobId, '-f']);
-  await until('the reason', () => tail.stderr.includes(`no live file of job ${job.jobId} is known yet`));
+  await until('the reason', () => tail.stderr.includes(`no live file of job ${job.jobId} found yet`));
   expect((await place.agent('status')).stdout).toContain('│ looking for tasks │');
   const page = (await place.agent('status', job.jobId)).stdout;
   expect(page).toMatch(/tasks: none is known yet; probes search for them(, next probe (now|in \d+ s))?\n/);

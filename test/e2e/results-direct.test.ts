@@ -25,7 +25,7 @@ describe('results by SSH', { ...PATIENCE, ...needs(...SSH) }, () => {
     const synced = await e2e.start('sync', '501').ended;
     expect(synced.stderr).toBe('');
     expect(synced.code).toBe(0);
-    expect(synced.stdout).toMatch(/3 results looked at, 3 new or changed, 2\.9 MiB in /);
+    expect(synced.stdout).toMatch(/3 results checked, 3 new or changed, 2\.9 MiB in /);
     expect(fs.readFileSync(e2e.result('large.dat')).equals(Buffer.alloc(3_000_000, 'large '))).toBe(true);
     expect(fs.readFileSync(e2e.result('sub/a b,ü\n.dat'), 'utf8')).toBe('odd');
     expect(fs.readFileSync(e2e.result('empty'))).toHaveLength(0);

@@ -31,10 +31,10 @@ it.concurrent.for([
 
   const error = await until('the state to have it', async () => (await place.status()).jobs[0]?.error ?? undefined);
   expect(error).toMatchObject({ code, retryAt: Date.parse(String(said['retryAt'])) });
-  const page = /tried again in (\d+) min, at (\d\d:\d\d:\d\d)\)/.exec((await place.agent('status')).stdout);
+  const page = /next attempt in (\d+) min, at (\d\d:\d\d:\d\d)\)/.exec((await place.agent('status')).stdout);
   expect(Number(page?.[1])).toBeGreaterThan(45);
   expect(page?.[2]).toBe(new Date(error.retryAt ?? 0).toTimeString().slice(0, 8));
-  expect((await place.agent('status', job.jobId)).stdout).toContain('tried again in ');
+  expect((await place.agent('status', job.jobId)).stdout).toContain('next attempt in ');
 
   // An operator who knows better has it tried at once.
   agent.signal('SIGHUP');

@@ -61,7 +61,7 @@ describe('agent tail', () => {
     expect(await tail('--since', '10m', '-n', '1')).toEqual([`${taskId} stderr   | 20 %`]);
     // Following while there is nobody to bring anything: it says so, and waits.
     const waiting = place.start(['tail', jobId, '-f']);
-    await until('a word about the agent', () => waiting.stderr.includes('no agent is running: nothing new comes'));
+    await until('a word about the agent', () => waiting.stderr.includes('no agent is running: start one'));
     waiting.signal('SIGINT');
     expect(await waiting.ended).toMatchObject({ code: 0 });
     expect(await place.agent('tail', '4711')).toMatchObject({ code: 7, stdout: '' });
@@ -88,7 +88,7 @@ describe('agent tail', () => {
     fs.appendFileSync(task.files.stdout, 'the last line\n');
     expect(await place.agent('unwatch', job.jobId)).toMatchObject({ code: 0 });
     const end = await tail.ended;
-    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} is ended: nothing more will come\n` });
+    expect(end).toMatchObject({ code: 0, stderr: `job ${job.jobId} is ended: no more lines\n` });
     expect(end.stdout.split('\n')).toEqual([
       'before',
       'more',

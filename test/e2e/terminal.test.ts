@@ -30,7 +30,7 @@ describe('on a terminal', needs('script'), () => {
     expect(await terminal.ended).toBe(0);
     const { screen } = terminal;
     expect(screen).not.toMatch(/[█░]/);
-    expect(screen).toContain(`${FILES} results looked at, ${FILES} new or changed`);
+    expect(screen).toContain(`${FILES} results checked, ${FILES} new or changed`);
     // More than one state was drawn.
     expect(new Set(terminal.text.match(/results \[[█░]+\] \d/g)).size).toBeGreaterThan(1);
   });

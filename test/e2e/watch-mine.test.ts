@@ -16,15 +16,15 @@ describe.concurrent('all jobs of the user', PATIENCE, () => {
     expect(await followed()).toEqual([ended[4]?.jobId, ...idsOf(running)]);
     await until('the count', async () => (await place.status()).watchMine?.['waiting'] === 4);
     const page = (await place.agent('status')).stdout;
-    expect(page).toContain('all jobs of the user are followed: 4 jobs now, 4 wait (4 at a time)\n');
+    expect(page).toContain('following all jobs of the user: 4 jobs now, 4 wait (4 at a time)\n');
 
     // The rule of a command counts before it, and its end brings it back.
     const watched = await place.agent('watch', '--mine', '--include', 'test-*', '--exclude', '*-1', '--max-age', '0');
-    expect(watched.stdout).toContain('11 jobs of the user: 0 taken now (0 running), 4 were watched before');
-    expect(watched.stdout).toContain('1 wait, for at most 4 are followed at a time');
+    expect(watched.stdout).toContain('11 jobs of the user: 0 taken now (0 running), 4 watched before');
+    expect(watched.stdout).toContain('1 waiting (at most 4 at a time)');
     expect((await place.status()).watchMine).toMatchObject({ source: 'command', include: ['test-*'], maxAgeDays: 0 });
     const most = await place.agent('watch', '--mine', '--most-jobs', '5');
-    expect(most.stdout).toContain('11 jobs of the user: 1 taken now (1 running), 4 were watched before');
+    expect(most.stdout).toContain('11 jobs of the user: 1 taken now (1 running), 4 watched before');
     await until('the fifth job', async () => (await followed()).length === 5);
     expect((await place.agent('unwatch', '--mine')).stdout).toContain('watchMine still stands in');
     expect((await place.status()).watchMine).toMatchObject({ source: 'config', include: ['heat-*'] });

@@ -19,31 +19,38 @@ export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const address = await fleetAddress(config, commandLog(), new Secrets());
   const { lookAtFleet } = await import('../../fleet/client.ts');
   const look = await lookAtFleet(address);
-  const found = [ok(`PostgreSQL ${printable(look.version)} at ${look.where}, ${countOf(look.agents, 'agent')} there`)];
+  const found = [
+    ok(`PostgreSQL ${printable(look.version)} at ${look.where}, ${countOf(look.agents, 'agent')} registered`),
+  ];
   requireUsable(look, config);
-  if (!look.hasTables) found.push(note('no agent was ever there: the first one makes the tables'));
+  if (!look.hasTables) found.push(note('no tables yet: the first agent creates them'));
   if (!look.isEncrypted && !look.isHere) {
     found.push(
-      warning('it is not encrypted: the password and all that is known of jobs travel readably', 'sslmode=verify-full'),
+      warning(
+        'the connection is not encrypted: password and job data are readable on the network',
+        'set sslmode=verify-full',
+      ),
     );
   }
   if (Math.abs(look.aheadMs) > FAR_MS) {
     const far = `its clock is ${showAge(Math.abs(look.aheadMs))} ${look.aheadMs > 0 ? 'ahead of' : 'behind'} this one`;
-    found.push(warning(far, 'have both set by NTP'));
+    found.push(warning(far, 'synchronize both clocks by NTP'));
   }
   const { directory } = config.mirror;
   if (fs.existsSync(directory) && !isOnNetworkFileSystem(directory)) {
-    found.push(note('the mirrors are on a local disk: the next owner of a job reads everything again (docs/fleet.md)'));
+    found.push(
+      note('the mirrors are on a local disk: the next owner of a job transfers everything again (docs/fleet.md)'),
+    );
   }
   return found;
 }
 
 function requireUsable({ isNewEnough, hasTables, mayCreate, version }: FleetLook, { fleet }: FleetConfig): void {
   if (!isNewEnough) {
-    throw new JobtailError('fleet', `PostgreSQL ${version} is too old`, { hint: 'a fleet needs 13 or newer' });
+    throw new JobtailError('fleet', `PostgreSQL ${version} is too old`, { hint: 'install PostgreSQL 13 or newer' });
   }
   if (hasTables || mayCreate) return;
-  throw new JobtailError('fleet', `the schema ${fleet.schema} cannot be made: there is no right to`, {
+  throw new JobtailError('fleet', `cannot create the schema ${fleet.schema}: permission denied`, {
     hint: 'make the user of the agents the owner of the database (docs/fleet.md)',
   });
 }

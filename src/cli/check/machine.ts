@@ -29,7 +29,7 @@ export function checkConfigFile(config: Config): Finding[] {
     found.push(
       warning(
         `the group of ${secret.path} can read the secret`,
-        `chmod 600 ${secret.path}, unless that group is meant`,
+        `run chmod 600 ${secret.path}, unless the group needs access`,
       ),
     );
   }
@@ -43,22 +43,24 @@ export function checkDirectory(directory: string, key: string, agentRuns: boolea
   const { uid } = fs.statSync(nearest);
   const { bavail, bsize } = fs.statfsSync(nearest);
   const free = bavail * bsize;
-  const missing = nearest === directory ? '' : ', will be made';
+  const missing = nearest === directory ? '' : ', will be created';
   const found = [ok(`${directory}${missing}, ${showBytes(free)} free`)];
   if (!isWritable(nearest)) {
     // Of a running agent it is known that it can.
     if (!agentRuns) {
-      throw new JobtailError('permission', `${key} ${directory}: no right to write ${nearest}`, {
+      throw new JobtailError('permission', `${key} ${directory}: permission denied: ${nearest}`, {
         hint: `run the agent as the user ${uid}, who owns it, or set ${key} to another directory`,
       });
     }
     found.push(note(`only its owner (user ${uid}), as whom the agent runs, may write it`));
   }
   if (free < LITTLE_BYTES) {
-    found.push(warning(`little room: ${showBytes(free)}`, `free some space, or set ${key} to another directory`));
+    found.push(
+      warning(`low disk space: ${showBytes(free)} free`, `free some space, or set ${key} to another directory`),
+    );
   }
   if (key === 'state.directory' && nearest === directory && ((modeOf(directory) ?? 0) & 0o077) !== 0) {
-    found.push(warning('other users can enter it, and could lock its files', `chmod 700 ${directory}`));
+    found.push(warning('other users can enter it, and could lock its files', `run chmod 700 ${directory}`));
   }
   if (key === 'state.directory' && isOnNetworkFileSystem(nearest)) {
     found.push(warning('it is on a network file system', `set ${key} to a local disk: a database is safer there`));
@@ -70,7 +72,7 @@ const modeOf = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.m
 
 export function checkAgent({ state }: Config): Finding[] {
   const pid = lockHolder(state.directory);
-  if (pid === undefined) return [note('none is running: agent run')];
+  if (pid === undefined) return [note('not running (agent run)')];
   return [ok(`running${pid === null ? '' : ` (pid ${pid})`}`)];
 }
 
@@ -80,10 +82,10 @@ export async function checkView({ view }: Config, settings: ViewSettings): Promi
   const file = tokenFileOf(settings);
   // Throws what is wrong with it.
   const token = readToken(file);
-  const made = token === undefined ? 'will be made at the start' : 'only its owner may read it';
+  const made = token === undefined ? 'will be created at the start' : 'only its owner may read it';
   const { listen } = settings;
   const found = await findView(listen, token);
-  const answers = { view: ' answers', nothing: ', where nothing listens now', unproven: '' }[found.kind];
+  const answers = { view: ' answers', nothing: ', not listening now', unproven: '' }[found.kind];
   const other = found.kind === 'unproven' ? [warning(unprovenText(listen, found.user), UNPROVEN_HINT)] : [];
   return [
     ok(`${addressOf(listen)}${answers}; its token is in ${file}, ${made}`),

@@ -22,18 +22,18 @@ const CLOCK_MS = 60_000;
 
 /** What is wrong with a TLS connection, and what to do about it, by the code of Node.js. */
 const TLS_WORDS: Readonly<Record<string, readonly [why: string, hint: string]>> = {
-  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'is it http:// at this port, or another port for https://?'],
+  ERR_SSL_WRONG_VERSION_NUMBER: ['it does not speak TLS', 'use http:// at this port, or the port of https://'],
   CERT_HAS_EXPIRED: [
-    'its certificate has ended',
+    'its certificate has expired',
     'check the clock of this machine, and ask the operator of the service',
   ],
-  CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'is the clock of this machine right?'],
+  CERT_NOT_YET_VALID: ['its certificate is not valid yet', 'check the clock of this machine'],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'its certificate is for another name',
     'use the name that is in the certificate, in service.fileTransferUrl and service.baseUrl',
   ],
 };
-const OWN_CA_HINT = 'a private CA goes into service.tls.caFile, a client certificate into certFile and keyFile';
+const OWN_CA_HINT = 'set service.tls.caFile for a private CA, certFile and keyFile for a client certificate';
 
 /** Where connections go to: the hosts of the configuration, or the proxy. */
 interface Place {
@@ -71,8 +71,8 @@ function placeOf(url: URL): Place {
 async function checkName({ host }: Place): Promise<Finding[]> {
   if (net.isIP(host) !== 0) return [ok(`${host} is an address`)];
   const found = await dns.lookup(host, { all: true }).catch((error: NodeJS.ErrnoException) => {
-    throw new JobtailError('unreachable', `the name ${host} is not known here (${error.code})`, {
-      hint: 'look at the host in service.fileTransferUrl and service.baseUrl, and at the DNS of this machine',
+    throw new JobtailError('unreachable', `cannot resolve the host name ${host} (${error.code})`, {
+      hint: 'check the host in service.fileTransferUrl and service.baseUrl, and the DNS of this machine',
     });
   });
   return [ok(`${host} is ${found.map(({ address }) => address).join(', ')}`)];
@@ -86,8 +86,8 @@ async function checkTcp({ host, port }: Place): Promise<Finding[]> {
   });
   socket.destroy();
   if (opened) return [ok(`${host}:${port} answers in ${Math.round(performance.now() - startedAt)} ms`)];
-  throw new JobtailError('timeout', `${host}:${port} does not answer`, {
-    hint: 'a firewall may drop it; is the port right? is a proxy needed (service.proxy)?',
+  throw new JobtailError('timeout', `connection to ${host}:${port} timed out`, {
+    hint: 'check the port and the firewall; set service.proxy if a proxy is needed',
   });
 }
 
@@ -96,9 +96,9 @@ async function checkTls(config: Config, { host, port, url }: Place): Promise<Fin
   const servername = net.isIP(host) === 0 ? { servername: host } : {};
   const socket = tls.connect({ host, port, timeout: TIMEOUT_MS, ...servername, ...(await loadTls(config)) });
   const refusal = (why: string, hint: string) =>
-    new JobtailError('tls', `${host}:${port} cannot be trusted: ${why}`, { hint });
+    new JobtailError('tls', `TLS connection to ${host}:${port} failed: ${why}`, { hint });
   try {
-    if (!(await isOpened(socket, 'secureConnect'))) throw refusal('no answer', OWN_CA_HINT);
+    if (!(await isOpened(socket, 'secureConnect'))) throw refusal('timed out', OWN_CA_HINT);
     const { valid_to: validTo } = socket.getPeerCertificate();
     const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
     const found = [ok(`${socket.getProtocol()}, certificate valid for ${days} days`)];
@@ -125,11 +125,9 @@ export async function checkNamespace(config: Config, signal: AbortSignal): Promi
   if (config.service.protocol === 'rest') return [note('nothing to compare: REST has no namespace')];
   const { fileTransferUrl, namespace } = config.service;
   const found = await namespaceOf(fileTransferUrl, signal, await wayTo(config));
-  if (found === undefined) return [note('not compared: the service hands out no description (WSDL)')];
+  if (found === undefined) return [note('not compared: the service has no description (WSDL)')];
   if (found === namespace) return [ok(`${namespace}, as the service has it`)];
-  return [
-    warning(`the service calls it ${printable(found)}, the configuration ${namespace}`, 'look at service.namespace'),
-  ];
+  return [warning(`the service has ${printable(found)}, the configuration ${namespace}`, 'correct service.namespace')];
 }
 
 /** The service's clock, by the `Date` of any answer. */

@@ -40,7 +40,7 @@ function lastWays({ jobs, leases, resultSyncs }: Store): Finding[] {
     } else if (way !== null)
       found.set(`${way} ${host}`, ok(`by ${way} from ${printable(host ?? '')} for job ${jobId}`));
   }
-  if (found.size === 0) return [note('no transfer by SSH or a share was tried yet')];
+  if (found.size === 0) return [note('no transfer by SSH or a share so far')];
   return [...found.values()].slice(0, MAX_NAMED);
 }
 

@@ -31,7 +31,7 @@ export async function healthOf(config: Config, signal: AbortSignal): Promise<Fin
   const { success, data } = HEALTH.safeParse(answer && jsonOf(answer.text));
   if (!success) return [note('not reported by this server (V6.0 and later have a page for it)')];
   const version = (data.Version ?? '').slice(0, MAX_SHOWN);
-  const shown = version === '' ? [] : [note(`its operator names it ${JSON.stringify(version)}; this decides nothing`)];
+  const shown = version === '' ? [] : [note(`version set by its operator: ${JSON.stringify(version)} (not used)`)];
   if (data.IsHealthy) return [ok('the server reports that it is healthy'), ...shown];
   const parts = Object.entries(data.Component ?? {}).filter(
     ([, part]) => PART.safeParse(part).data?.IsHealthy === false,
@@ -67,8 +67,8 @@ export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Findin
   const fitting = releasesFitting([...addresses, ...[pathForm, form].filter((habit) => habit !== undefined)]);
   return [
     fitting.length === 0
-      ? note('what was found fits no release that is known: the agent goes by the answers alone')
-      : ok(`what was found fits the releases ${spansOf(fitting)}`),
+      ? note('the responses fit no known release: the agent relies on the responses alone')
+      : ok(`the responses fit the releases ${spansOf(fitting)}`),
     ...addresses.map((address) => note(address)),
     note(
       pathForm === undefined
@@ -83,10 +83,10 @@ export function restHabitsOf(kept: KeptHabits, names: readonly string[]): Findin
 function decodingOf(releases: readonly string[]): string {
   const decoders = byDecoder(releases);
   const [only] = decoders;
-  if (only === undefined) return 'which decoder makes the text of live files, each answer shows';
+  if (only === undefined) return 'the decoder of live text is detected from each response';
   if (decoders.length === 1) return `text of live files is decoded ${DECODERS[only[0]]}`;
   const each = decoders.map(([decoder, those]) => `${DECODERS[decoder]} (${spansOf(those)})`);
-  return `text of live files is decoded ${each.join(', or ')}: each answer shows which it is`;
+  return `text of live files is decoded ${each.join(', or ')}: detected from each response`;
 }
 
 const BY_FILES = 'tasks are found by probes for their files, and job states are not reported';
@@ -110,7 +110,7 @@ export async function checkJobs(
   const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, await wayTo(config)) : undefined;
   if (found !== undefined)
     return [{ mark: 'note', text: BY_FILES, hint: `JobManagementWs answers: set service.jobsUrl to ${found}` }];
-  const hint = 'if there is a JobManagementWs elsewhere, set service.jobsUrl to its address';
+  const hint = 'set service.jobsUrl to the address of JobManagementWs, if there is one';
   return [{ mark: 'note', text: `${BY_FILES}: ${ENDS}`, hint }];
 }
 
@@ -123,6 +123,6 @@ export function taskHabits({ habits }: Pick<Store, 'habits'>): Finding[] {
     found.push(note(`ids of tasks ${by}`));
   }
   if (habits.get('strange-tasks') === 'fault')
-    found.push(note('an id that is no task fails its call: tasks are looked for one by one'));
+    found.push(note('a request for a missing task fails the whole call: the agent probes tasks one by one'));
   return found;
 }

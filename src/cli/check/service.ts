@@ -67,7 +67,7 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
     if (!(await findings.step('sign-in', () => checkSignIn(session, signal)))) return;
     await findings.step('jobs', () => checkJobs(config, jobService, signal));
     const jobId = options.jobId ?? config.watch[0]?.job ?? store?.jobs.all()[0]?.jobId;
-    if (jobId === undefined) findings.skip('call', 'no job is known (--job ID)');
+    if (jobId === undefined) findings.skip('call', 'no job to test (--job ID)');
     else {
       const files = await filesOf(jobId, { ...options, config, jobService });
       const call = { remote, jobId, secrets, files, signal, lastAnswer: () => client?.lastAnswer ?? '' };
@@ -77,7 +77,7 @@ async function checkCalls(findings: Findings, config: Config, options: ServiceOp
     }
     if (config.service.protocol === 'rest') {
       await findings.step('health', () => healthOf(config, signal));
-      await findings.step('habits', () => restHabitsOf(habits, listed));
+      await findings.step('server', () => restHabitsOf(habits, listed));
     }
     if (jobId !== undefined && store !== undefined)
       await findings.step('learned', () => habitsOf(store, config.service.contentEncoding));
@@ -134,7 +134,7 @@ class OverheardClient extends HttpClient {
 async function checkSignIn(session: Session, signal: AbortSignal): Promise<Finding[]> {
   const startedAt = performance.now();
   const { kind } = await session.current(signal);
-  const what = kind === 'session' ? 'a session code' : 'the token is shown with every call';
+  const what = kind === 'session' ? 'a session code' : 'the token is sent with every call';
   return [ok(`${what}, in ${Math.round(performance.now() - startedAt)} ms`)];
 }
 
@@ -163,13 +163,13 @@ async function checkListing(
   const took = `${Math.round(performance.now() - startedAt)} ms`;
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;
-  if (first === undefined) found.push(note('an empty list: it may not be submitted yet, or have written nothing'));
+  if (first === undefined) found.push(note('an empty list: the job may not be submitted yet, or has no files yet'));
   else found.push(note(`names begin ${formOf(first)}: ${secrets.hide(printable(first.slice(0, MOST_SHOWN)))}`));
   return found;
 }
 
 async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signal }: CallOptions): Promise<Finding[]> {
-  if (files.length === 0) return [note(`not tried: no task of job ${jobId} is known (--task ID)`)];
+  if (files.length === 0) return [note(`not tested: no task of job ${jobId} found (--task ID)`)];
   const ask = async (wanted: readonly PartRequest[]) => {
     const { parts, refused } = await remote.readParts(jobId, wanted, signal);
     const sizes: string[] = [];
@@ -186,7 +186,7 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
   const tasks = [...new Set(files.map(({ taskId }) => taskId))].join(', ');
   const found =
     parts.length === 0
-      ? [note(`none of task ${tasks} yet: they appear when it first writes; is the id right?`)]
+      ? [note(`none of task ${tasks} yet: they appear at the first write; check the id`)]
       : [ok(`${parts.length} of ${files.length} are there: ${sizes.join(', ')}`)];
   if (refused > 0) {
     found.push(
@@ -201,7 +201,7 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
     const { taskId, file } = sample;
     const offset = Math.max(1, sample.offset);
     await ask([{ taskId, file, offset }]);
-    found.push(note(`the offset comes back ${secrets.hide(offsetIn(lastAnswer(), offset))}`));
+    found.push(note(`the response has the offset ${secrets.hide(offsetIn(lastAnswer(), offset))}`));
   }
   return found;
 }
@@ -212,8 +212,8 @@ function habitsOf({ habits }: Pick<Store, 'habits'>, contentEncoding: string): F
   const limit = habits.get('batch-limit');
   const setting = contentEncoding === 'auto' ? '' : ` (service.contentEncoding: ${contentEncoding})`;
   return [
-    note(`text is ${encoding ?? 'not known yet: nothing beyond ASCII came'}${setting}`),
-    note(limit === undefined ? 'no limit to the files of one call was met' : `at most ${limit} files in one call`),
+    note(`text is ${encoding ?? 'undetermined: only ASCII received so far'}${setting}`),
+    note(limit === undefined ? 'no limit of files per call detected' : `at most ${limit} files in one call`),
     ...taskHabits({ habits }),
   ];
 }

@@ -26,7 +26,7 @@ const CLEAR_BELOW = '\u001b[J';
 
 export async function status(jobId: JobId | undefined, options: StatusOptions): Promise<void> {
   if (options.watch === true && (options.json === true || !process.stdout.isTTY)) {
-    throw new JobtailError('usage', '--watch is for a terminal, and for people', {
+    throw new JobtailError('usage', '--watch needs a terminal, and excludes --json', {
       hint: 'leave out --json; a program runs the command again',
     });
   }

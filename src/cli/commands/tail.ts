@@ -155,7 +155,7 @@ class Shown {
       await drained(signal);
       if (end !== undefined && !more) {
         await this.toEnd();
-        process.stderr.write(`job ${this.#jobId} is ${end}: nothing more will come\n`);
+        process.stderr.write(`job ${this.#jobId} is ${end}: no more lines\n`);
         return;
       }
       if (!more) await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
@@ -165,13 +165,12 @@ class Shown {
 
   #sayIfNothingComes(): void {
     if (!this.#known.isKnowable || this.#endOfJob() !== undefined) return;
-    if (!this.#known.isFollowed)
-      process.stderr.write('no agent is running: nothing new comes until there is one (agent run)\n');
+    if (!this.#known.isFollowed) process.stderr.write('no agent is running: start one to get new lines (agent run)\n');
     else if (this.isEmpty) process.stderr.write(`${this.#whyEmpty}; what is found is shown from then on\n`);
   }
 
   get #whyEmpty(): string {
-    return `no live file of job ${this.#jobId} is known yet (agent status ${this.#jobId})`;
+    return `no live file of job ${this.#jobId} found yet (agent status ${this.#jobId})`;
   }
 
   /** On the standard error: what is piped has lines of the job and nothing else. */

@@ -59,7 +59,7 @@ async function serveHere(config: Config, settings: ViewSettings, { signal, ...op
   try {
     show(served.link(), settings, options);
     const isFollowed = lockHolder(config.state.directory) !== undefined;
-    const more = isFollowed ? '' : '; no agent is running: nothing new comes until there is one (agent run)';
+    const more = isFollowed ? '' : '; no agent is running: start one to get new data (agent run)';
     process.stderr.write(`served until Ctrl-C${more}\n`);
     if (!signal.aborted) await once(signal, 'abort');
   } finally {

@@ -42,9 +42,9 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
     // Before the agent takes them.
     const count = await countOfTaken(config, store, rule);
     await save(rule);
-    process.stdout.write('every job of the user is followed from now on, as it is submitted, until it is settled\n');
+    process.stdout.write('following every job of the user, from its submission until it is settled\n');
     process.stdout.write(`${count}\n`);
-    if (!isRunning) process.stderr.write('no agent is running: they are followed once one is started (agent run)\n');
+    if (!isRunning) process.stderr.write('no agent is running: start one to follow the jobs (agent run)\n');
   });
 }
 
@@ -55,9 +55,9 @@ async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): P
     const { fresh, fitting, taken } = await choiceOf(told, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
     const counts: readonly (readonly [count: number, what: string])[] = [
-      [told.length - fresh.length, 'were watched before'],
-      [fresh.length - fitting.length, 'are left alone, being too old or named otherwise'],
-      [fitting.length - taken.length, `wait, for at most ${rule.mostJobs} are followed at a time`],
+      [told.length - fresh.length, 'watched before'],
+      [fresh.length - fitting.length, 'ignored (too old, or another name)'],
+      [fitting.length - taken.length, `waiting (at most ${rule.mostJobs} at a time)`],
     ];
     const others = counts.flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(count)} ${what}`]));
     const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;
@@ -76,7 +76,7 @@ export async function unwatchMine(options: ConfigOption): Promise<void> {
     if (store.watchMine.of('command') === undefined) {
       const message = 'no command added the rule for all jobs of the user';
       throw new JobtailError('job-unknown', message, {
-        hint: isConfigured ? `it stands in ${config.file}: set watchMine: false there` : 'agent watch --mine does so',
+        hint: isConfigured ? `set watchMine: false in ${config.file}` : 'run agent watch --mine to store one',
       });
     }
     await save(undefined);

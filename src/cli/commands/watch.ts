@@ -81,7 +81,7 @@ async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
   store?.close();
   if (isKnown || !(await isNoJob(config, jobId))) return;
   throw new JobtailError('job-unknown', `the service has no job ${jobId}`, {
-    hint: "look at the number: agent jobs lists the user's jobs",
+    hint: "check the number: agent jobs lists the user's jobs",
   });
 }
 

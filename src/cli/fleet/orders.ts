@@ -82,7 +82,7 @@ export async function endByFleet(config: FleetConfig, jobId: JobId): Promise<voi
 /** What one agent alone can do would be done twice in a fleet. */
 export function refuseForeground(jobId: JobId): never {
   throw new JobtailError('usage', '--foreground is not for an agent of a fleet', {
-    hint: `agent watch ${jobId}, then agent tail ${jobId} -f`,
+    hint: `run agent watch ${jobId}, then agent tail ${jobId} -f`,
   });
 }
 
@@ -105,16 +105,16 @@ export async function answerTo(orderId: string, client: FleetClient, signal: Abo
     } catch (thrown) {
       const error = asJobtailError(thrown);
       if (error.code !== 'fleet' || error instanceof NoAgent) throw error;
-      if (brokenAt === undefined) process.stderr.write(`${error.message}: waiting for it, the order is kept\n`);
+      if (brokenAt === undefined) process.stderr.write(`${error.message}: waiting; the command is stored\n`);
       brokenAt ??= performance.now();
       if (performance.now() - brokenAt > MAX_BROKEN_MS)
         throw new JobtailError('fleet', error.message, {
-          hint: 'the order is kept: an agent executes it',
+          hint: 'wait: the command is stored, and an agent executes it',
           cause: error,
         });
     }
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {
-      throw new JobtailError('aborted', 'it was stopped; the order is kept');
+      throw new JobtailError('aborted', 'it was stopped; the command is stored');
     });
   }
 }
@@ -127,7 +127,7 @@ const DRAIN_LOOK_MS = 200;
 /** Resolves when it has ended. @throws JobtailError */
 export async function drain(config: Config): Promise<void> {
   if (!hasFleet(config)) {
-    const hint = 'a stop of it loses nothing: it goes on where it was at its next start';
+    const hint = 'stop the agent: it continues at its next start, and loses nothing';
     throw new JobtailError('usage', 'jobs cannot be handed off: the configuration has no fleet', { hint });
   }
   const { name } = config.fleet;
@@ -140,7 +140,7 @@ export async function drain(config: Config): Promise<void> {
     const isRunning = async () => (await isThere()) || lockHolder(config.state.directory) !== undefined;
     await untilStopped(async (signal) => {
       while (!signal.aborted && (await isRunning())) await sleep(DRAIN_LOOK_MS, undefined, { signal }).catch(() => {});
-      if (signal.aborted) throw new JobtailError('aborted', 'it goes on handing its jobs over');
+      if (signal.aborted) throw new JobtailError('aborted', 'it was stopped; the agent continues to drain');
     });
     process.stdout.write(`${name} has handed its jobs over and ended\n`);
   });

@@ -149,7 +149,7 @@ export function askerOf(signal: AbortSignal): Ask {
     if (!process.stdin.isTTY) {
       if (suggestion !== undefined) return suggestion;
       throw new JobtailError('usage', `${flag} is missing, and there is no terminal to ask on`, {
-        hint: 'agent init --help names all flags',
+        hint: 'see agent init --help for all flags',
       });
     }
     const shown = suggestion === undefined ? `${text}: ` : `${text} ${pc.dim(`[${printable(suggestion)}]`)}: `;

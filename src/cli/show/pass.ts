@@ -65,7 +65,7 @@ export function summaryText(jobId: JobId, summary: PassSummary): string {
     ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
     const why = other.length === 0 ? '' : `; ${other.join(', ')} (reasons: agent status ${jobId})`;
     const rate = bytes === 0 ? '' : ` in ${showAge(tookMs)} (${showBytes(Math.round((bytes * 1000) / tookMs))}/s)`;
-    const came = `${countOf(fetched, 'result')} looked at, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
+    const came = `${countOf(fetched, 'result')} checked, ${changed} new or changed, ${showBytes(bytes)}${rate}`;
     lines.push(`job ${jobId}: ${came}${why}`);
   }
   return `${lines.join('\n')}\n`;

@@ -35,7 +35,7 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
     const narrow = () => report.jobs.flatMap(overviewLines);
     const rows = report.jobs.map((job) => {
       const [id = '', ...rest] = overviewRow(job, isTold);
-      return [id, ...(isOfFleet ? [printable(job.owner ?? 'nobody')] : []), ...rest];
+      return [id, ...(isOfFleet ? [printable(job.owner ?? 'none')] : []), ...rest];
     });
     lines.push(...fitted({ head, rows, narrow }, columns));
     for (const job of report.jobs) lines.push(...failuresOf(job), ...hintLines(job));
@@ -176,13 +176,13 @@ function resultLines({ results }: JobReport): string[] {
   for (const { name, state, reason } of notSynced.slice(0, MOST_LINES))
     lines.push(`  ${printable(name)}: ${state}: ${printable(reason ?? '')}`);
   const more = Math.max(notSynced.length, failed + leftOut) - MOST_LINES;
-  if (more > 0) lines.push(`  ... and ${showCount(more)} more (agent status JOB --json names some of each kind)`);
+  if (more > 0) lines.push(`  ... and ${showCount(more)} more (agent status JOB --json lists some of each kind)`);
   return lines;
 }
 
 function failureLines(prefix: string, { message, hint, since, retryAt = 0 }: NonNullable<JobRow['error']>): string[] {
   const now = Date.now();
-  const again = retryAt > now ? `, tried again in ${showAge(retryAt - now)}, at ${showClock(retryAt)}` : '';
+  const again = retryAt > now ? `, next attempt in ${showAge(retryAt - now)}, at ${showClock(retryAt)}` : '';
   const lines = [pc.red(`  ${prefix}${printable(message)} (since ${showAge(now - since)}${again})`)];
   return hint === null ? lines : [...lines, `    ${printable(hint)}`];
 }
@@ -200,7 +200,7 @@ function agentLine({ agent }: Pick<Report, 'agent'>): string {
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
 }
 
-const stateOf = (job: JobReport) => (job.error === null ? job.state : `${job.state}, failing`);
+const stateOf = (job: JobReport) => (job.error === null ? job.state : `${job.state}, error`);
 const ageOf = (at: number | null) => (at === null ? 'never' : `${showAge(Date.now() - at)} ago`);
 
 const lagOf = ({ lagMs }: JobReport) => (lagMs === null ? '' : showAge(lagMs));
@@ -216,7 +216,7 @@ function resultsOf({ results }: JobReport): string {
 }
 
 /** `soap` is kept for the service itself, whatever protocol it speaks (docs/transfers.md). */
-const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'nothing'));
+const wayOf = (way: string | null) => (way === 'soap' ? 'the service' : (way ?? 'none'));
 
 /** What the report of a fleet has besides. */
 export interface FleetPart {

@@ -7,13 +7,12 @@ import type { JobInformationRow } from '../../store/rows.ts';
 import { type JobReport, type Report, type TaskFields, taskFields } from './status-report.ts';
 import { cutToColumns } from './terminal.ts';
 
-/** A longer word is none that is known. */
 const MOST_STATE_COLUMNS = 32;
 /** Tasks that get a line. */
 const MOST_TASKS = 20;
 
 const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
-  named: 'named by its order',
+  named: 'named by the command',
   'job-service': 'reported by the middleware',
   probes: 'found by probes for their files',
 };
@@ -25,7 +24,7 @@ export function showTime({ text, ms }: JobTime): string {
   return local.toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** The word of the middleware, in the colour of what it means. */
+/** The job state that the middleware reported, in a colour by its meaning. */
 export function showJobState(jobState: string | null): string {
   const word = cutToColumns(printable(jobState ?? ''), MOST_STATE_COLUMNS);
   if (jobState === 'Failed' || jobState === 'Canceled' || jobState === 'Deleted') return pc.red(word);
@@ -58,7 +57,7 @@ export function toldLines(job: JobReport): string[] {
   const lost = job.files.filter(({ verified }) => !verified).length;
   const deleted =
     jobState === 'Deleted'
-      ? [`  it was deleted: its files here stay as they are, ${countOf(lost, 'live file')} not verified`]
+      ? [`  deleted on the server: local files are kept, ${countOf(lost, 'live file')} not verified`]
       : [];
   return [`  ${[`${name}${state}`, ...shown].join(', ')}`, ...deleted, ...taskLines(job)];
 }
@@ -73,7 +72,7 @@ function taskLines({ tasks }: JobReport): string[] {
   return more > 0 ? [...lines, `  ... and ${showCount(more)} tasks more (agent status JOB --json)`] : lines;
 }
 
-/** How the tasks of a job were found, and what is still looked for. */
+/** How the tasks of a job were found, and whether the search continues. */
 export function searchLines({ tasks }: JobReport): string[] {
   const { found, by, lookingFor, nextLookAt, hint } = tasks;
   if (by === 'named') return [];
@@ -86,7 +85,7 @@ export function searchLines({ tasks }: JobReport): string[] {
 
 /** What a person has to do before tasks of a job can be found. */
 export function hintLines({ jobId, tasks }: JobReport): string[] {
-  return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: tasks are not found: ${printable(tasks.hint)}`)];
+  return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: cannot find tasks: ${printable(tasks.hint)}`)];
 }
 
 /** How all jobs of the user are followed, and why the middleware reports nothing. */
@@ -95,7 +94,7 @@ export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' 
   if (watchMine !== null) {
     const { following, waiting, mostJobs } = watchMine;
     const others = waiting > 0 ? `, ${showCount(waiting)} wait (${showCount(mostJobs)} at a time)` : '';
-    lines.push(`all jobs of the user are followed: ${countOf(following, 'job')} now${others}`);
+    lines.push(`following all jobs of the user: ${countOf(following, 'job')} now${others}`);
   }
   const error = jobService?.error ?? null;
   if (error !== null) {

@@ -39,7 +39,7 @@ it.concurrent('check says which way they are found, and what would be better', P
   expect(untold).toMatchObject({ code: 0, stderr: '' });
   expect(untold.stdout).toContain('tasks are found by probes for their files, and job states are not reported');
   expect(untold.stdout).toContain(`set service.jobsUrl to ${sandbox.jobsUrl}`);
-  expect(untold.stdout).toContain('not tried: no task of job');
+  expect(untold.stdout).toContain('not tested: no task of job');
   place.configure(sandbox, { service: { jobsUrl: sandbox.jobsUrl } });
   const told = await place.agent('check', '--job', job.jobId);
   expect(told).toMatchObject({ code: 0 });

@@ -137,7 +137,7 @@ it.concurrent('whose ids follow no rule are missed, and what helps is said', PAT
   const said = await agent.says(`tasks of job ${job.jobId} are not found`);
   expect(said).toMatchObject({ level: 'warn', hint: expect.stringContaining('--task') });
   const help = 'name them (agent watch JOB --task ID), or set service.jobsUrl';
-  expect((await place.agent('status')).stdout).toContain(`job ${job.jobId}: tasks are not found: ${help}`);
+  expect((await place.agent('status')).stdout).toContain(`job ${job.jobId}: cannot find tasks: ${help}`);
   expect((await place.agent('status', job.jobId)).stdout).toContain(help);
   expect(await searchOf(place, job)).toMatchObject({ foundBy: null, hint: expect.stringContaining('service.jobsUrl') });
   expect(await watch('--task', job.tasks[0]?.taskId ?? '')).toMatchObject({ code: 0 });

@@ -21,7 +21,7 @@ it('everything is there, or left out as the configuration wants it: 0, and statu
   await e2e.place.watch('501');
   const synced = await e2e.place.agent('sync', '501');
   expect(synced).toMatchObject({ code: 0, stderr: '' });
-  expect(synced.stdout).toContain('1 result looked at, 1 new or changed, 1 B in ');
+  expect(synced.stdout).toContain('1 result checked, 1 new or changed, 1 B in ');
   expect(synced.stdout).toContain('; 2 left out (reasons: agent status 501)');
   const status = await e2e.place.agent('status', '501');
   expect(status.stdout).toContain('/11/scratch.tmp: left-out: results.exclude names it');

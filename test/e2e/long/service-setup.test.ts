@@ -37,7 +37,7 @@ describe('agent check', () => {
     }
     expect(stdout).toContain('names begin without a slash');
     expect(stdout).toContain('1 of 4 are there');
-    expect(stdout).toContain('the offset comes back nil');
+    expect(stdout).toContain('the response has the offset nil');
     // It changes nothing.
     expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
   });
@@ -64,7 +64,7 @@ describe('agent check', () => {
       const { code, stdout, stderr } = await place.agent('check', '--job', job.jobId);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain('JobManagement of REST, with nothing to configure, reports 1 job');
-      expect(stdout).toMatch(new RegExp(`^✓ habits +what was found fits the releases ${span}`, 'm'));
+      expect(stdout).toMatch(new RegExp(`^✓ server +the responses fit the releases ${span}`, 'm'));
       expect(stdout).toContain(`· ${' '.repeat(14)}${verb} FileTransfer/ListChangedFilesForJob`);
       expect(stdout).toContain('requests for parts have at most 452 bytes');
       expect(stdout).toContain('the offset comes back as requested');
@@ -96,8 +96,8 @@ describe('agent check', () => {
 
     place.configure(sandbox, { service: { ...serviceOf(sandbox), namespace: 'http://sandbox.example.org' } });
     const namespace = await place.agent('check');
-    expect(namespace.stdout).toMatch(/^! namespace +the service calls it http:\/\/sandbox\.example\.org\/, the conf/m);
-    expect(namespace.stdout).toContain('→ look at service.namespace');
+    expect(namespace.stdout).toMatch(/^! namespace +the service has http:\/\/sandbox\.example\.org\/, the conf/m);
+    expect(namespace.stdout).toContain('→ correct service.namespace');
 
     const https = sandbox.baseUrl.replace('http:', 'https:');
     place.configure(sandbox, { service: { ...serviceOf(sandbox), fileTransferUrl: `${https}/FileTransferWs` } });

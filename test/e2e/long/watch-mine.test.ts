@@ -15,7 +15,7 @@ describe('all jobs of the user', PATIENCE, () => {
     const watched = await place.agent('watch', '--mine');
     expect(watched).toMatchObject({ code: 0, stderr: '' });
     expect(watched.stdout).toContain(
-      '300 jobs of the user: 150 taken now (30 running), 150 are left alone, being too old or named otherwise\n',
+      '300 jobs of the user: 150 taken now (30 running), 150 ignored (too old, or another name)\n',
     );
     await until('150 jobs', async () => (await followed()).length === 150);
     expect(await followed()).toEqual(idsOf([...running, ...young]));
