@@ -67,7 +67,7 @@ describe('agent check', () => {
       expect(stdout).toMatch(new RegExp(`^✓ server +the responses fit the releases ${span}`, 'm'));
       expect(stdout).toContain(`· ${' '.repeat(14)}${verb} FileTransfer/ListChangedFilesForJob`);
       expect(stdout).toContain('requests for parts have at most 452 bytes');
-      expect(stdout).toContain('the offset comes back as requested');
+      expect(stdout).toContain('the response has the offset as requested');
       expect(stdout).not.toContain('service.jobsUrl');
       // It changes nothing.
       expect(fs.readdirSync(place.directory).sort()).toEqual(['cluster', 'config.yaml']);
