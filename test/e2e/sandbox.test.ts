@@ -49,10 +49,26 @@ it('names the releases when it is to be one that is not known', PATIENCE, async 
 const JOB = /^# Job \d+ is running: agent (watch .*)$/m;
 
 /** `agent sandbox --job`, once its job was started. */
+/** The processes of the jobs of a cluster. */
+function pidsBelow(directory: string): string[] {
+  return fs.readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(`${directory}/jobs/`);
+    } catch {
+      return false;
+    }
+  });
+}
+
 async function startWithJob(place: Place, { onTestFinished }: TestContext) {
   const directory = path.join(place.directory, 'cluster');
   const program = new Program(['sandbox', '--directory', directory, '--job'], { cwd: place.directory });
-  onTestFinished(async () => void (await program.kill()));
+  onTestFinished(async () => {
+    program.signal('SIGTERM');
+    await program.ended;
+    // The processes of its jobs write to the directory for a moment more.
+    await until('the processes of its jobs to end', () => pidsBelow(directory).length === 0);
+  });
   const [, watch = ''] = await until('its job', () => JOB.exec(program.stdout) ?? undefined);
   return { directory, program, watch };
 }
@@ -79,19 +95,8 @@ it('is followed by what it prints', PATIENCE, async (context) => {
 // The job takes 15 seconds: on a busy machine it would be over before an agent has started.
 it('ends with its jobs', PATIENCE, async (context) => {
   const { directory, program } = await startWithJob(Place.make(context), context);
-  const ofJobs = () =>
-    fs
-      .readdirSync('/proc')
-      .filter((pid) => /^\d+$/.test(pid))
-      .filter((pid) => {
-        try {
-          return fs.readlinkSync(`/proc/${pid}/cwd`).startsWith(`${directory}/jobs/`);
-        } catch {
-          return false;
-        }
-      });
-  expect(ofJobs().length).toBeGreaterThan(0);
+  expect(pidsBelow(directory).length).toBeGreaterThan(0);
   program.signal('SIGTERM');
   expect(await program.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
-  await until('the processes of its jobs to end', () => ofJobs().length === 0);
+  await until('the processes of its jobs to end', () => pidsBelow(directory).length === 0);
 });
