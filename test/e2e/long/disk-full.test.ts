@@ -232,7 +232,11 @@ it('a mirror directory that becomes read-only is waited out', PATIENCE, async (c
   await disk.makeReadOnly();
   fs.appendFileSync(task.files.stdout, 'written meanwhile\n');
   const said = await agent.says('read-only');
-  expect(said).toMatchObject({ level: 'error', code: 'permission', hint: expect.stringContaining('mount it') });
+  expect(said).toMatchObject({
+    level: 'error',
+    code: 'permission',
+    hint: expect.stringContaining('mount the file system for writing'),
+  });
   expect(said['err']).toContain(mirror);
   expect(isPrefix(mirror, task.files.stdout)).toBe(true);
   disk.makeWritable();
