@@ -20,7 +20,7 @@ it.concurrent('a check looks at the database, makes nothing, and names what is w
   const schemas = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'jobtail%'";
   expect(await fleet.query(schemas)).toEqual([]);
   await anna.start();
-  expect(await mustSucceed(anna, 'check')).toContain('1 agent there');
+  expect(await mustSucceed(anna, 'check')).toContain('1 agent registered');
 
   const urlFile = `${fleet.place.directory}/anna/url`;
   const url = fs.readFileSync(urlFile, 'utf8');
