@@ -79,7 +79,7 @@ export class RestRemote implements Remote {
       rule: { path: [ITEM], as: 'record', orText: true },
       maxBytes: LISTING_TIMES * maxSmallAnswerBytes,
     });
-    if (answered.kind === 'answer') requireLifted(answered.rest);
+    if (answered.kind === 'success') requireLifted(answered.rest);
     return lifted.listing;
   }
 
@@ -116,7 +116,7 @@ export class RestRemote implements Remote {
   async getTransferMethod(jobId: JobId, signal: AbortSignal): Promise<TransferMethod | null> {
     const operation = 'GetFileTransferMethod';
     const answered = await this.#small({ operation, members: ofJob(jobId), signal });
-    const method = transferMethodOf(answered.kind === 'answer' ? answered.rest : null);
+    const method = transferMethodOf(answered.kind === 'success' ? answered.rest : null);
     this.#keepSecrets(method);
     return method;
   }
@@ -140,7 +140,7 @@ export class RestRemote implements Remote {
           rule: { path: [ITEM, PART.content.toLowerCase()], as: 'text' },
           maxBytes: this.#options.maxSmallAnswerBytes,
         });
-        return answered.kind === 'answer' ? entriesOf(answered.rest, lifted.texts) : [];
+        return answered.kind === 'success' ? entriesOf(answered.rest, lifted.texts) : [];
       });
     } catch (error) {
       const isTooLong = error instanceof JobtailError && error.code === 'request-too-long';
@@ -166,7 +166,7 @@ export class RestRemote implements Remote {
         throw file.failure === undefined ? error : file.failure.error;
       });
     if (file.length === undefined) {
-      if (answered.kind === 'answer' && answered.rest !== null) throw unexpected('it holds no file');
+      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it holds no file');
       throw new JobtailError('not-found', 'the service has no such file', {
         hint: 'it may have been removed since it was listed, or the job is not submitted yet',
       });

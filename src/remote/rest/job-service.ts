@@ -30,7 +30,7 @@ export class RestJobService implements JobService {
     });
     const [job] = lifted.jobs;
     if (job === undefined) {
-      if (answered.kind === 'answer' && answered.rest !== null) throw unexpected('it holds no job');
+      if (answered.kind === 'success' && answered.rest !== null) throw unexpected('it holds no job');
       throw new JobtailError('not-found', `the service has no job ${jobId}`, {
         hint: 'look at the job id, and whether the job belongs to auth.username',
       });
@@ -47,7 +47,7 @@ export class RestJobService implements JobService {
       rule: { path: [ITEM], as: 'record' },
       maxBytes: MAX_JOBS_BYTES,
     });
-    if (answered.kind === 'answer') requireLifted(answered.rest);
+    if (answered.kind === 'success') requireLifted(answered.rest);
     return lifted.jobs.map(inWords);
   }
 }

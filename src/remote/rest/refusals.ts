@@ -2,9 +2,9 @@
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
+import { titleOf } from '../content/read-response.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
 import { type Problem, problemOf } from '../problem.ts';
-import { titleOf } from '../web-page.ts';
 import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
 
 /** The keys of the configuration for the addresses of the service. */

@@ -2,19 +2,22 @@
  * SOAP over HTTP: sends an envelope, and reads the response while it arrives. Bulky texts go to their receivers; the
  * rest is returned.
  */
-import { JobtailError } from '../../errors.ts';
 import { isIdempotent, type Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
-import { scanAnswer } from '../content/scan-answer.ts';
-import { type HttpAnswer, type HttpClient, readBeginning } from '../http/http-client.ts';
-import { isWebPage, titleOf, webPage } from '../web-page.ts';
-import { malformed } from '../wrong-answers.ts';
-import { AnswerScanner, type Rest } from './answer/scanner.ts';
+import { isWebPage, type ResponseFormat, readResponse, titleOf } from '../content/read-response.ts';
+import type { HttpAnswer, HttpClient } from '../http/http-client.ts';
+import { AnswerScanner } from './answer/scanner.ts';
 import type { Envelope } from './envelope.ts';
 import { type Fault, type FaultReading, faultError, unexpected, urlKeyOf } from './faults.ts';
 
-/** How much of an answer that is no success is looked at. */
-const MAX_REFUSAL_BYTES = 256 * 1024;
+const FORMAT: ResponseFormat = {
+  name: 'SOAP envelope',
+  hasType: (contentType) => /^(?:|text\/xml|application\/xml|application\/soap\+xml)$/.test(contentType),
+  maxRefusalBytes: 256 * 1024,
+  mayBeEmpty: false,
+  urlKeyOf,
+  unexpected,
+};
 
 export interface TransportOptions extends FaultReading {
   readonly http: HttpClient;
@@ -45,65 +48,32 @@ export class Transport {
   }
 
   /**
-   * The envelope of the response without its lifted texts; undefined if no more of it was wanted.
+   * The envelope of the response without its lifted texts; undefined if no more of it was needed.
    * @throws JobtailError whatever the HTTP client throws; redirected, unexpected-answer, malformed, answer-too-large;
    * that of a fault, or of a status that is no success
    */
   async send(sending: Sending): Promise<string | undefined> {
-    const { http, url } = this.#options;
-    const { operation, envelope, signal, totalMs, headersMs } = sending;
+    const { http, url, secrets } = this.#options;
+    const { operation, envelope, lifted, count, signal, totalMs, headersMs } = sending;
     const { xml: body, headers } = envelope;
     const isRepeatable = isIdempotent(operation);
-    const limits = { totalMs, headersMs };
-    const answer = await http.request({ method: 'POST', url, headers, body, signal, ...limits, isRepeatable });
-    const { status } = answer;
-    if (status === 200) {
-      const rest = await this.#readSuccess(answer, sending);
-      if (rest?.fault === undefined) return rest?.xml;
-      throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
-    }
-    if (status >= 400) throw faultError(operation, answer, await this.#readRefusal(answer, sending), this.#options);
-    await answer.body[Symbol.asyncIterator]().return?.();
-    if (status < 300) throw unexpected(operation, `its status is ${status} instead of 200`);
-    throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
-      hint: `redirects are not followed: put the final address into ${urlKeyOf(operation)}`,
-    });
-  }
-
-  async #readSuccess(answer: HttpAnswer, sending: Sending): Promise<Rest | undefined> {
-    if (!isXml(answer)) throw await this.#noEnvelope(answer, sending);
-    if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
-    const { operation, count, lifted } = sending;
+    const answer = await http.request({ method: 'POST', url, headers, body, signal, totalMs, headersMs, isRepeatable });
     const scanner = this.#scanner(operation, lifted);
-    let head: Buffer | undefined;
-    try {
-      const onHead = (bytes: Buffer) => {
-        head = bytes;
-      };
-      return (await scanAnswer(answer.body, scanner, { lifted, count, onHead }))?.rest;
-    } catch (error) {
-      const isDamage = error instanceof JobtailError && error.code === 'malformed';
-      throw isDamage && head !== undefined && isWebPage(answer, head)
-        ? webPage(head, urlKeyOf(operation), this.#options.secrets)
-        : error;
-    }
+    const response = await readResponse(answer, { operation, format: FORMAT, scanner, lifted, count, secrets });
+    if (response.kind === 'refusal')
+      throw faultError(operation, answer, this.#faultIn(answer, response.head, operation), this.#options);
+    if (response.kind !== 'success') return undefined;
+    const { rest } = response;
+    if (rest.fault === undefined) return rest.xml;
+    throw faultError(operation, answer, { isFault: true, words: rest.fault }, this.#options);
   }
 
-  async #noEnvelope(answer: HttpAnswer, { operation, count }: Sending): Promise<JobtailError> {
-    const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
-    count.bytes += head.length;
-    if (head.length === 0) return unexpected(operation, 'it is empty');
-    if (isWebPage(answer, head)) return webPage(head, urlKeyOf(operation), this.#options.secrets);
-    return malformed(`it is ${this.#options.secrets.safeText(answer.contentType)} and no SOAP envelope`);
-  }
-
-  /** Probably a fault; otherwise the response decides. */
-  async #readRefusal(answer: HttpAnswer, { operation, count }: Sending): Promise<Fault> {
-    const head = await readBeginning(answer, MAX_REFUSAL_BYTES);
-    count.bytes += head.length;
-    const scanner = this.#scanner(operation, undefined);
+  /** A SOAP fault, or the text of another refusal. */
+  #faultIn(answer: HttpAnswer, head: Buffer, operation: Operation): Fault {
+    const isXml = FORMAT.hasType(answer.contentType);
     try {
-      if (isXml(answer)) {
+      if (isXml) {
+        const scanner = this.#scanner(operation, undefined);
         scanner.push(head);
         const { fault } = scanner.finish();
         return { isFault: fault !== undefined, words: fault ?? '' };
@@ -111,16 +81,11 @@ export class Transport {
     } catch {
       // No envelope: the status alone describes the failure.
     }
-    return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml(answer) ? '' : head.toString() };
+    return { isFault: false, words: isWebPage(answer, head) ? titleOf(head) : isXml ? '' : head.toString() };
   }
 
   #scanner(operation: Operation, lifted: Lifted | undefined): AnswerScanner {
     const { namespace, secrets, maxSmallAnswerBytes } = this.#options;
     return new AnswerScanner({ operation, namespace, lifted, maxBytes: maxSmallAnswerBytes, secrets });
   }
-}
-
-/** Some servers send no content type; then the text itself must show that it is XML. */
-function isXml({ contentType }: HttpAnswer): boolean {
-  return /^(?:|text\/xml|application\/xml|application\/soap\+xml)$/.test(contentType);
 }

@@ -1,0 +1,113 @@
+/**
+ * Reads a response of SOAP or REST: a success while it arrives, where lifted texts are flushed before more is read; a
+ * refusal up to a limit; and a web page in the place of either, as proxies and sign-in pages send it.
+ */
+import { JobtailError } from '../../errors.ts';
+import type { Operation } from '../../operations.ts';
+import type { Secrets } from '../../redact.ts';
+import { type HttpAnswer, readBeginning } from '../http/http-client.ts';
+import { malformed } from '../wrong-answers.ts';
+import type { Lifted } from './lifted.ts';
+
+const MAX_TITLE_LENGTH = 100;
+
+/** What distinguishes the responses of SOAP and of REST. */
+export interface ResponseFormat {
+  readonly name: 'SOAP envelope' | 'JSON';
+  /** Whether a content type is that of the format; some servers send none (''). */
+  readonly hasType: (contentType: string) => boolean;
+  /** Bytes of a refusal that are read. */
+  readonly maxRefusalBytes: number;
+  /** Whether 204 is a response without content. */
+  readonly mayBeEmpty: boolean;
+  /** The key of the configuration for the address of an operation. */
+  readonly urlKeyOf: (operation: Operation) => string;
+  readonly unexpected: (operation: Operation, what: string) => JobtailError;
+}
+
+/** Makes the rest of a document: what is not lifted. */
+interface Scanner<Rest> {
+  push(chunk: Buffer): void;
+  finish(): Rest;
+}
+
+export interface ResponseReading<Rest> {
+  readonly operation: Operation;
+  readonly format: ResponseFormat;
+  readonly scanner: Scanner<Rest>;
+  readonly lifted: Lifted | undefined;
+  /** Counts the bytes of the response. */
+  readonly count: { bytes: number };
+  readonly secrets: Secrets;
+}
+
+/** nothing: status 204. enough: no more of it was needed. refusal: `head` is the beginning of its body. */
+export type Response<Rest> =
+  | { readonly kind: 'success'; readonly rest: Rest }
+  | { readonly kind: 'nothing' | 'enough' }
+  | { readonly kind: 'refusal'; readonly head: Buffer };
+
+/** @throws JobtailError what the body throws; redirected, unexpected-answer, malformed, answer-too-large */
+export async function readResponse<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
+  const { operation, format } = reading;
+  const { status } = answer;
+  if (status === 200) return await readSuccess(answer, reading);
+  if (status >= 400) return { kind: 'refusal', head: await readHead(answer, reading) };
+  await answer.body[Symbol.asyncIterator]().return?.();
+  if (status === 204 && format.mayBeEmpty) return { kind: 'nothing' };
+  if (status < 300) throw format.unexpected(operation, `its status is ${status} instead of 200`);
+  throw new JobtailError('redirected', `the service answered ${operation} with status ${status}`, {
+    hint: `redirects are not followed: put the final address into ${format.urlKeyOf(operation)}`,
+  });
+}
+
+async function readSuccess<Rest>(answer: HttpAnswer, reading: ResponseReading<Rest>): Promise<Response<Rest>> {
+  const { scanner, lifted, count, format } = reading;
+  if (!format.hasType(answer.contentType)) throw anotherFormat(answer, await readHead(answer, reading), reading);
+  if (!['', 'utf-8', 'utf8', 'us-ascii'].includes(answer.charset)) throw malformed('its encoding is not UTF-8');
+  let head: Buffer | undefined;
+  try {
+    for await (const chunk of answer.body) {
+      head ??= chunk;
+      count.bytes += chunk.length;
+      scanner.push(chunk);
+      await lifted?.flush();
+      if (lifted?.hasEnough) return { kind: 'enough' };
+    }
+    return { kind: 'success', rest: scanner.finish() };
+  } catch (error) {
+    const isDamage = error instanceof JobtailError && error.code === 'malformed';
+    const isOther = isDamage && (head === undefined || isWebPage(answer, head));
+    throw isOther ? anotherFormat(answer, head ?? Buffer.alloc(0), reading) : error;
+  }
+}
+
+async function readHead(answer: HttpAnswer, { format, count }: ResponseReading<unknown>): Promise<Buffer> {
+  const head = await readBeginning(answer, format.maxRefusalBytes);
+  count.bytes += head.length;
+  return head;
+}
+
+/** The error for a success that is empty, a web page, or has another content type. */
+function anotherFormat(
+  answer: HttpAnswer,
+  head: Buffer,
+  { operation, format, secrets }: ResponseReading<unknown>,
+): JobtailError {
+  if (head.length === 0) return format.unexpected(operation, 'it is empty');
+  if (!isWebPage(answer, head)) return malformed(`it is ${secrets.safeText(answer.contentType)} and no ${format.name}`);
+  const title = secrets.safeText(titleOf(head), MAX_TITLE_LENGTH);
+  return new JobtailError('malformed', `the answer is a web page${title === '' ? '' : ` ("${title}")`}`, {
+    hint: `a proxy or sign-in page stands in the way, or ${format.urlKeyOf(operation)} is the address of something else`,
+  });
+}
+
+/** `head` is the beginning of the body. */
+export function isWebPage({ contentType }: Pick<HttpAnswer, 'contentType'>, head: Buffer): boolean {
+  if (contentType === 'text/html' || contentType === 'application/xhtml+xml') return true;
+  return /^\s*<(?:!doctype\s+html|html)\b/i.test(head.toString('latin1', 0, 1024));
+}
+
+export function titleOf(head: Buffer): string {
+  return /<title[^<>]{0,200}>([^<]{0,1000})/i.exec(head.toString('utf8', 0, 64 * 1024))?.[1]?.trim() ?? '';
+}
