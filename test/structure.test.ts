@@ -39,7 +39,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'agent/results': { values: ['agent', 'agent/live/mirror', 'system'], types: ['store'] },
   'remote/http': { values: ['system'] },
   remote: { values: ['remote/http', 'system'], types: ['agent/ports.ts'] },
-  'remote/content': { values: ['remote', 'system'], types: ['agent/ports.ts'] },
+  'remote/content': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   'remote/soap': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   'remote/rest': { values: ['remote', 'remote/content', 'remote/http', 'system'], types: ['agent/ports.ts'] },
   'remote/signin': { values: ['remote', 'remote/http', 'system'], types: ['agent/ports.ts'] },
