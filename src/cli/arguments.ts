@@ -52,6 +52,16 @@ export const sinceArgument = argument(
 );
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const MAX_DURATION_MS = 3_650 * 86_400_000;
+
+/** A duration, as milliseconds: a number of seconds, or `2h30m`. */
+export const durationArgument = argument((text) => {
+  const parts = [...text.matchAll(/(\d+(?:\.\d+)?)([smhd]?)/gy)];
+  const isWhole =
+    parts.map(([part]) => part).join('') === text && parts.slice(0, -1).every(([, , unit]) => unit !== '');
+  const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (UNITS_MS[unit || 's'] ?? 0), 0);
+  return isWhole && ms >= 1 && ms <= MAX_DURATION_MS ? ms : undefined;
+}, 'duration above 0: seconds, or 90s, 10m, 2h30m, 1d was expected');
 
 /** A time (`10m`, `2026-03-01T12:00:00`) in milliseconds since 1970. A bare number is seconds ago. */
 export function parseSince(text: string, now: number): number | undefined {

@@ -9,6 +9,7 @@ import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
   daysArgument,
+  durationArgument,
   fileArgument,
   jobArgument,
   jobsArgument,
@@ -58,6 +59,7 @@ function addFollowing(program: Command): void {
     .option('--no-results', 'do not fetch the result files of the job')
     .option('--no-wait', 'do not wait up to 10 s for the first search for its tasks')
     .option('--foreground', 'follow the job in this process, if no agent is running, and print its lines')
+    .option('--stall-after <time>', 'the job is stalled if it runs without growth for 30m, 2h, ...', durationArgument)
     .addOption(mineOption('every job of the user, from its submission until it is settled'))
     .addOption(patternOption('--include <pattern>', 'with --mine: only jobs with a matching name (repeatable)', 'all'))
     .addOption(patternOption('--exclude <pattern>', 'with --mine: no job with a matching name (repeatable)', 'none'))
@@ -272,7 +274,7 @@ const taskOption = (description: string, ifLeftOut: string) =>
 
 /** For commands that otherwise take one job. */
 const mineOption = (description: string) =>
-  new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'now']);
+  new Option('--mine', description).conflicts(['task', 'file', 'results', 'wait', 'foreground', 'stallAfter', 'now']);
 
 const patternOption = (flags: string, description: string, ifLeftOut: string) =>
   new Option(flags, description).argParser(collect(patternArgument)).default([], ifLeftOut);

@@ -36,7 +36,7 @@ interface Entry {
 }
 
 function entriesOf(config: Config): Map<string, Entry> {
-  const { file: _, auth, watch, watchMine, metrics, view, ...sections } = config;
+  const { file: _, auth, watch, watchMine, metrics, view, stallAfterMs, ...sections } = config;
   const { secret, ...authRest } = auth;
   const entries = new Map<string, Entry>();
   const add = (key: string, shown: string, compared = shown) => entries.set(key, { shown, compared });
@@ -51,6 +51,7 @@ function entriesOf(config: Config): Map<string, Entry> {
   add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
   add('view', view === null ? 'off' : viewText(view));
   add('watchMine', watchMine === null ? 'false' : watchMineText(watchMine));
+  add('stallAfterMinutes', stallAfterMs === null ? 'null' : `${stallAfterMs / 60_000}`);
   for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
   return entries;
 }

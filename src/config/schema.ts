@@ -59,6 +59,8 @@ export function configSchema(directory: string) {
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
     /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
+    /** A running job without growth for so long is stalled; null: none is. In milliseconds. */
+    stallAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
     /** Null: this agent is in no fleet. */
     fleet: fleetSection(directory).nullable().prefault(null),
     logging: orEmpty(section({ level: oneOf(LOG_LEVELS).prefault('info') })),
@@ -95,7 +97,7 @@ export function configSchema(directory: string) {
         context.addIssue({ code: 'custom', path: ['results', 'shareRoots', there], message, params: { found: root } });
       }
     })
-    .transform((config) => ({ ...config, auth: signInOf(config) }));
+    .transform((config) => inMs({ ...config, auth: signInOf(config) }));
 }
 
 function pollSection() {

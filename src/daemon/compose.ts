@@ -165,6 +165,7 @@ export function buildEngine(options: EngineOptions): Engine {
     },
     intervals: poll,
     resultsIntervalMs: results.intervalMs,
+    stallAfterMs: config.stallAfterMs,
     resultsOfMine: results.enabled,
     onJobLook: (outcome) => observer?.jobLook(outcome),
     log,

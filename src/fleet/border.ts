@@ -53,6 +53,7 @@ const ORDER = z.object({
   files: z.array(liveFile).min(1),
   results: z.boolean(),
   settleAfterMs: whole.nullable(),
+  stallAfterMs: whole.nullable().optional(),
   source: z.enum(['config', 'command', 'mine']),
 });
 

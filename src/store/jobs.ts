@@ -15,8 +15,14 @@ import type {
 } from './rows.ts';
 import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
 
-/** The result of a poll or pass of a job; `grownAt` is set if one of its live files grew. */
-export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & { readonly polledAt: number };
+/**
+ * The result of a poll or pass of a job. `grownAt` is set if one of its live files grew; `stalledAt` stays as it was if
+ * it is left out.
+ */
+export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & {
+  readonly polledAt: number;
+  readonly stalledAt?: number | null;
+};
 
 /** Tasks are to be found, from now on or as before. */
 const SEARCH = `INSERT INTO task_searches (job_id, files) VALUES (?, ?)
@@ -69,14 +75,14 @@ export class Jobs {
    * Registers a job, or brings a known one to the new order: files are added, none is taken away. Without tasks, those
    * that it has are to be found, and those that are known get the files. Called within a transaction.
    */
-  watch({ jobId, tasks, files, results, settleAfterMs, source }: WatchOrder, now: number): void {
+  watch({ jobId, tasks, files, results, settleAfterMs, stallAfterMs = null, source }: WatchOrder, now: number): void {
     const order = `
-      INSERT INTO jobs (job_id, source, state, results, settle_after_ms, watched_at, revision)
-      VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @now, ${NEXT_REVISION})
+      INSERT INTO jobs (job_id, source, state, results, settle_after_ms, stall_after_ms, watched_at, revision)
+      VALUES (@jobId, @source, 'watched', @results, @settleAfterMs, @stallAfterMs, @now, ${NEXT_REVISION})
       ON CONFLICT (job_id) DO UPDATE SET source = @source, state = 'watched', results = @results,
-        settle_after_ms = @settleAfterMs, failures = 0, error = NULL, revision = excluded.revision,
+        settle_after_ms = @settleAfterMs, stall_after_ms = coalesce(@stallAfterMs, stall_after_ms), failures = 0, error = NULL, revision = excluded.revision,
         watched_at = CASE WHEN state IN ('watched', 'ending') THEN watched_at ELSE @now END`;
-    this.#sql.run(order, { jobId, source, results: Number(results), settleAfterMs, now });
+    this.#sql.run(order, { jobId, source, results: Number(results), settleAfterMs, stallAfterMs, now });
     addFiles(this.#sql, jobId, tasks ?? tasksOf(this.#sql, jobId), files);
     if (tasks !== null) this.#sql.run('DELETE FROM task_searches WHERE job_id = ?', jobId);
     else this.#sql.run(SEARCH, jobId, jsonOf(files));
@@ -90,21 +96,27 @@ export class Jobs {
   }
 
   setState(jobId: JobId, state: WatchState): void {
-    const set = `UPDATE jobs SET state = @state, revision = ${NEXT_REVISION} WHERE job_id = @jobId AND state <> @state`;
+    const set = `UPDATE jobs SET state = @state, stalled_at = NULL, revision = ${NEXT_REVISION}
+      WHERE job_id = @jobId AND state <> @state`;
     this.#sql.run(set, { jobId, state });
   }
 
   /** A person ended it: that counts, also against the configuration at the next start. */
   unwatch(jobId: JobId, state: 'ending' | 'ended'): void {
-    const set = `UPDATE jobs SET state = ?, source = 'command', revision = ${NEXT_REVISION} WHERE job_id = ?`;
+    const set = `UPDATE jobs SET state = ?, source = 'command', stalled_at = NULL, revision = ${NEXT_REVISION} WHERE job_id = ?`;
     this.#sql.run(set, state, jobId);
   }
 
-  endVisit(jobId: JobId, end: VisitEnd): void {
+  endVisit(jobId: JobId, { stalledAt, ...end }: VisitEnd): void {
     const set = `
       UPDATE jobs SET polled_at = @polledAt, grown_at = coalesce(@grownAt, grown_at), refused = refused + @refused,
         failures = @failures, error = @error WHERE job_id = @jobId`;
     this.#sql.run(set, { jobId, ...end, error: jsonOf(end.error) });
+    if (stalledAt === undefined) return;
+    // The time at which it was first seen stays.
+    const stall = `UPDATE jobs SET stalled_at = iif(@stalledAt IS NULL, NULL, coalesce(stalled_at, @stalledAt))
+      WHERE job_id = @jobId AND (stalled_at IS NULL) <> (@stalledAt IS NULL)`;
+    this.#sql.run(stall, { jobId, stalledAt });
   }
 
   #ids(where: string): JobId[] {

@@ -33,9 +33,13 @@ export interface JobRow {
   readonly state: WatchState;
   readonly results: boolean;
   readonly settleAfterMs: number | null;
+  /** A running job that does not grow for so long is stalled; null: by the configuration. */
+  readonly stallAfterMs: number | null;
   readonly watchedAt: number;
   readonly polledAt: number | null;
   readonly grownAt: number | null;
+  /** Since when it runs without growth, once that is long enough; null while it is not stalled. */
+  readonly stalledAt: number | null;
   /** Entries of answers that were refused, since the job is watched. */
   readonly refused: number;
   /** Consecutive failures. */
@@ -247,6 +251,8 @@ export interface WatchMineRow extends WatchMineRule {
 
 /** What is to be followed of a job. */
 export interface WatchOrder extends Pick<JobRow, 'jobId' | 'source' | 'results' | 'settleAfterMs'> {
+  /** Left out: as before. */
+  readonly stallAfterMs?: number | null;
   /** Null: whichever it has; they are to be found. */
   readonly tasks: readonly TaskId[] | null;
   readonly files: readonly LiveFileName[];

@@ -15,6 +15,7 @@ export const UPGRADES: readonly string[] = [
   "ALTER TABLE live_files ADD COLUMN mismatches TEXT NOT NULL DEFAULT '[]';",
   'ALTER TABLE result_files ADD COLUMN hangs INTEGER NOT NULL DEFAULT 0;',
   'ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER;',
+  'ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;',
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -26,9 +27,11 @@ export const SCHEMA = `
     state           TEXT NOT NULL CHECK (state IN ('watched', 'ending', 'ended', 'settled')),
     results         INTEGER NOT NULL CHECK (results IN (0, 1)),
     settle_after_ms INTEGER,
+    stall_after_ms  INTEGER,
     watched_at      INTEGER NOT NULL,
     polled_at       INTEGER,
     grown_at        INTEGER,
+    stalled_at      INTEGER,
     refused         INTEGER NOT NULL DEFAULT 0,
     failures        INTEGER NOT NULL DEFAULT 0,
     error           TEXT,

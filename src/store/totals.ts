@@ -17,6 +17,7 @@ export interface LiveSums {
 
 interface Sums {
   readonly failingJobs: number;
+  readonly stalledJobs: number;
   readonly liveFiles: number;
   readonly failingFiles: number;
   readonly generations: number;
@@ -39,6 +40,7 @@ export class Totals {
       WITH watched AS (SELECT * FROM jobs WHERE state IN ('watched', 'ending')),
         files AS (SELECT * FROM live_files WHERE job_id IN (SELECT job_id FROM watched))
       SELECT (SELECT count(*) FROM watched WHERE error IS NOT NULL) AS failingJobs,
+        (SELECT count(stalled_at) FROM watched) AS stalledJobs,
         (SELECT count(*) FROM files) AS liveFiles,
         (SELECT count(*) FROM files WHERE error IS NOT NULL) AS failingFiles,
         (SELECT coalesce(sum(generation - 1), 0) FROM live_files) AS generations,

@@ -54,6 +54,7 @@ describe('a configuration that is fine', () => {
       },
       watch: [],
       watchMine: null,
+      stallAfterMs: null,
       fleet: null,
       logging: { level: 'info' },
       metrics: { listen: null },

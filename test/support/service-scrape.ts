@@ -5,6 +5,7 @@ export const NOW = 1_000_000_000_000;
 export const TOTALS: StoreTotals = {
   jobs: { watched: 3, ended: 1 },
   failingJobs: 1,
+  stalledJobs: 0,
   liveFiles: 12,
   failingFiles: 0,
   generations: 2,

@@ -30,6 +30,8 @@ export interface JobContext extends VisitsContext, JobSearchContext {
   readonly jobService: JobService | null;
   readonly passes: RequestedPasses;
   readonly resultsIntervalMs: number;
+  /** A running job that does not grow for so long is stalled; null: none is. */
+  readonly stallAfterMs: number | null;
   /** Called with the bytes that were appended to the live mirrors of a job. */
   readonly onAppended?: ((bytes: number) => void) | undefined;
   /** A job is followed from now on, or by another order. */
@@ -65,6 +67,8 @@ export class FollowedJob {
    */
   #contents: 'none' | 'different' | 'others' = 'others';
   #refusedListings = 0;
+  #stallAfterMs: number | null = null;
+  #isStalled = false;
 
   constructor(jobId: JobId, context: JobContext) {
     const { clock, scheduler, poll, intervals } = context;
@@ -93,12 +97,14 @@ export class FollowedJob {
     this.#tasks.due('poll', delayMs);
     onFollowed();
     const before = store.jobInformation.get(jobId);
+    this.#stallAfterMs = job.stallAfterMs ?? this.#context.stallAfterMs;
     if (!this.#stage.follow(job, before)) {
       this.#search.plan(delayMs);
       if (job.results && !this.#tasks.has('results')) this.#tasks.due('results', delayMs);
       return;
     }
     this.#jobState = before?.information.state ?? null;
+    this.#isStalled = job.stalledAt !== null;
     this.#search.plan(job.results ? LISTING_MS : delayMs);
     log.info({ jobId, source }, `following job ${jobId}`);
     if (!job.results) return;
@@ -236,8 +242,22 @@ export class FollowedJob {
     const failed = this.#visits.isFailing('poll');
     // A poll that broke off is no success, so its back-off goes on.
     if (failure !== undefined) return await this.#visits.went([], { grew, refused });
-    if (grew || refused > 0 || failed) await this.#visits.went(['poll'], { grew, refused });
-    else this.#visits.unawaited(this.#visits.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS }));
+    const stalledMs = this.#noteStall();
+    if (grew || refused > 0 || failed) await this.#visits.went(['poll'], { grew, refused, stalledMs });
+    else this.#visits.unawaited(this.#visits.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
+  }
+
+  /** Milliseconds since it runs without growth, if it is stalled. */
+  #noteStall(): number | null {
+    const { jobId } = this;
+    const stalledMs = this.#stage.stalledMs(this.#stallAfterMs);
+    if (stalledMs !== null && !this.#isStalled)
+      this.#context.log.warn(
+        { jobId, quietMs: Math.round(stalledMs) },
+        `job ${jobId} has stalled: it runs, and no live file grows`,
+      );
+    this.#isStalled = stalledMs !== null;
+    return stalledMs;
   }
 
   async #syncResults(): Promise<void> {
@@ -349,7 +369,7 @@ export class FollowedJob {
 
   #grew(bytes: number): void {
     if (bytes === 0) return;
-    this.#stage.endQuiet();
+    this.#stage.grew();
     this.#context.onAppended?.(bytes);
   }
 }

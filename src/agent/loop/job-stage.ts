@@ -9,7 +9,7 @@
  *   stopped      the agent stops, or does not own the job any more: nothing is begun
  * All times are by the clock that only goes forward. What was seen before a start counts.
  */
-import { isUnsubmitted, phaseOf } from '../../job-information.ts';
+import { isRunning, isUnsubmitted, phaseOf } from '../../job-information.ts';
 import type { JobInformationRow, JobRow } from '../../store/rows.ts';
 import type { Clock } from '../../system/clock.ts';
 import { DELETED } from '../pass/complete-pass.ts';
@@ -45,6 +45,9 @@ export class JobStage {
   #reportedAt = 0;
   /** Since when the job is over and nothing came. */
   #overSince = 0;
+  /** Since when the job is in its job state, and no live file grew. */
+  #grewAt = 0;
+  #jobState: string | null = null;
   /** Polls that began after that, went through, and brought nothing. */
   #polls = 0;
 
@@ -73,6 +76,8 @@ export class JobStage {
     this.#quietSince = now - Math.max(0, wall - quietSince);
     this.#reportedAt = now;
     this.#overSince = now - Math.max(0, wall - Math.max(quietSince, before?.since ?? 0));
+    this.#grewAt = this.#overSince;
+    this.#jobState = before?.information.state ?? null;
     this.#polls = 0;
     return true;
   }
@@ -86,12 +91,26 @@ export class JobStage {
   report(jobState: string | null): Stage {
     const before = this.#current;
     this.send('report', jobState);
+    if (jobState !== this.#jobState) this.#grewAt = this.#clock.monotonic();
+    this.#jobState = jobState;
     this.#reportedAt = this.#clock.monotonic();
     if (this.#current === 'over' && before !== 'over') this.#waitAnew();
     return before;
   }
 
-  /** Records that a live file grew, or a poll failed. */
+  /** Records that a live file grew. */
+  grew(): void {
+    this.endQuiet();
+    this.#grewAt = this.#quietSince;
+  }
+
+  /** Milliseconds since the job runs without growth, if they are at least `limitMs`; else null. */
+  stalledMs(limitMs: number | null): number | null {
+    const quietMs = this.#clock.monotonic() - this.#grewAt;
+    return limitMs !== null && this.isFollowed && isRunning(this.#jobState) && quietMs >= limitMs ? quietMs : null;
+  }
+
+  /** Records that there was news, or a poll failed. */
   endQuiet(): void {
     this.#quietSince = this.#clock.monotonic();
     this.#waitAnew();

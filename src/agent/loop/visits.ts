@@ -36,6 +36,8 @@ interface VisitEnd {
   readonly refused?: number;
   /** How long its end may stay unsaid, in milliseconds; the usual time of a commit if left out. */
   readonly withinMs?: number;
+  /** Since when it is stalled, in milliseconds; null: it is not; left out: as before. */
+  readonly stalledMs?: number | null;
 }
 
 export class Visits {
@@ -114,7 +116,7 @@ export class Visits {
   }
 
   /** Stores the end of a poll or pass, and the first of the current failures. */
-  #note({ grew, refused = 0, withinMs }: VisitEnd): Promise<void> {
+  #note({ grew, refused = 0, withinMs, stalledMs }: VisitEnd): Promise<void> {
     const jobId = this.#jobId;
     const { clock, poll } = this.#context;
     const { store, commit } = poll;
@@ -125,7 +127,11 @@ export class Visits {
       const trouble = troubleFrom(worst?.error, before, polledAt);
       const error = worst === undefined || trouble === null ? null : { ...trouble, retryAt: worst.retryAt };
       const grownAt = grew ? polledAt : null;
-      store.jobs.endVisit(jobId, { polledAt, grownAt, refused, failures: worst?.times ?? 0, error });
+      const stall = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
+      store.jobs.endVisit(jobId, {
+        ...{ polledAt, grownAt, refused, failures: worst?.times ?? 0, error },
+        ...(stall === undefined ? {} : { stalledAt: stall }),
+      });
     }, withinMs);
   }
 }

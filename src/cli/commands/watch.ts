@@ -24,6 +24,8 @@ export interface WatchOptions extends ConfigOption {
   /** Limit for the agent's first poll of the job. */
   readonly wait: boolean;
   readonly foreground?: boolean;
+  /** Milliseconds. */
+  readonly stallAfter?: number;
 }
 
 /** How long the running agent is given to make the mirrors, and to find the tasks of a job. */
@@ -39,6 +41,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     files: options.file.length > 0 ? [...new Set(options.file)] : LIVE_FILE_NAMES,
     results: options.results && config.results.enabled,
     settleAfterMs: null,
+    ...(options.stallAfter === undefined ? {} : { stallAfterMs: options.stallAfter }),
     source: 'command',
   };
   await refuseNoJob(config, jobId);

@@ -58,6 +58,7 @@ function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
     grownAt: job.grownAt,
+    stalledAt: job.stalledAt,
     lagMs: lagOf(job),
     failures: job.failures,
     refusedEntries: job.refused,

@@ -46,7 +46,8 @@ export function overview(all: ShownReport, columns: number, maxJobs = Number.POS
 /** Jobs that fail, then those that are followed, then the settled ones, the newest first. */
 function asNeeded(a: JobReport, b: JobReport): number {
   const isSettled = ({ state }: JobReport) => Number(state === 'settled' || state === 'ended');
-  const isWell = ({ error, files }: JobReport) => Number(error === null && files.every((file) => file.error === null));
+  const isWell = ({ error, stalledAt, files }: JobReport) =>
+    Number(error === null && stalledAt === null && files.every((file) => file.error === null));
   const settled = isSettled(a) - isSettled(b);
   if (settled !== 0) return settled;
   const newest = isSettled(a) === 1 ? (b.grownAt ?? b.watchedAt) - (a.grownAt ?? a.watchedAt) : 0;
@@ -79,7 +80,8 @@ const bytesOf = ({ files }: JobReport) => files.reduce((sum, { bytes }) => sum +
 
 function colouredStateOf(job: JobReport): string {
   const isWell = job.error === null && job.files.every(({ error }) => error === null);
-  return (isWell ? pc.green : pc.red)(stateOf(job));
+  const colour = !isWell ? pc.red : job.stalledAt === null ? pc.green : pc.yellow;
+  return colour(stateOf(job));
 }
 
 /** What of the mirrors is not as it should be. */
@@ -200,7 +202,12 @@ function agentLine({ agent }: Pick<Report, 'agent'>): string {
   return `an agent is running${agent.pid === null ? '' : ` (pid ${agent.pid})`}`;
 }
 
-const stateOf = (job: JobReport) => (job.error === null ? job.state : `${job.state}, error`);
+const stateOf = ({ state, stalledAt, error }: JobReport) =>
+  listed(
+    state,
+    stalledAt === null ? '' : `stalled for ${showAge(Date.now() - stalledAt)}`,
+    error === null ? '' : 'error',
+  );
 const ageOf = (at: number | null) => (at === null ? 'never' : `${showAge(Date.now() - at)} ago`);
 
 const lagOf = ({ lagMs }: JobReport) => (lagMs === null ? '' : showAge(lagMs));

@@ -20,6 +20,8 @@ function followed(times: Pick<JobRow, 'grownAt' | 'watchedAt'>) {
     state: 'watched',
     results: false,
     settleAfterMs: 60 * MINUTE_MS,
+    stallAfterMs: null,
+    stalledAt: null,
     polledAt: null,
     refused: 0,
     failures: 0,

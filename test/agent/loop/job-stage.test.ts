@@ -6,6 +6,7 @@ import type { JobRow } from '../../../src/store/rows.ts';
 
 const ROW: JobRow = {
   ...{ jobId: '501' as JobId, source: 'command', state: 'watched', results: true, settleAfterMs: null },
+  ...{ stallAfterMs: null, stalledAt: null },
   ...{ watchedAt: 0, grownAt: null, polledAt: null, refused: 0, failures: 0, error: null, revision: 1 },
 };
 

@@ -53,6 +53,7 @@ class World {
   start(): JobStage {
     const row: JobRow = {
       ...{ jobId: JOB, source: 'mine', state: 'watched', results: false, settleAfterMs: SETTLE_MS },
+      ...{ stallAfterMs: null, stalledAt: null },
       ...{ polledAt: null, refused: 0, failures: 0, error: null, revision: 1 },
       ...{ watchedAt: WALL, grownAt: this.grownAt === null ? null : WALL + this.grownAt },
     };

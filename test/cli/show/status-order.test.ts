@@ -16,7 +16,16 @@ function jobOf(jobId: string, state: JobReport['state'], more: Partial<JobReport
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
   return {
     ...{ jobId, state, error: null, source: 'command', name: null, jobState: null, ...times },
-    ...{ jobStateSince: null, toldAt: null, tasks, watchedAt: 0, polledAt: 0, grownAt: 0, lagMs: null },
+    ...{
+      jobStateSince: null,
+      toldAt: null,
+      tasks,
+      watchedAt: 0,
+      polledAt: 0,
+      grownAt: 0,
+      stalledAt: null,
+      lagMs: null,
+    },
     ...{ failures: 0, refusedEntries: 0, files: [], results },
     ...more,
   } as JobReport;
