@@ -42,6 +42,10 @@ export const EXIT = {
   service: 6,
   notFound: 7,
   local: 8,
+  /** `agent wait`: how the job ended, or that its time is up. */
+  jobFailed: 10,
+  jobCanceled: 11,
+  timeIsUp: 12,
   internal: 70,
   interrupted: 130,
 } as const;

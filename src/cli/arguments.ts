@@ -14,6 +14,8 @@ function argument<T>(parse: (text: string) => T | undefined, isNone: string): (t
 }
 
 export const jobArgument = argument(parseJobId, 'job id: a whole number from 1 to 2^63 - 1 was expected');
+/** One of several job ids. */
+export const jobsOf = (text: string, before: readonly JobId[] = []): JobId[] => [...before, jobArgument(text)];
 export const taskArgument = argument(parseTaskId, 'task id: a whole number of 64 bits was expected');
 export const projectArgument = argument(parseLong, 'project id: a whole number was expected');
 export const fileArgument = argument(

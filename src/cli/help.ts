@@ -12,6 +12,9 @@ export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.service, 'the service failed, or is unreachable'],
   [EXIT.notFound, 'no such job, or the job is not watched'],
   [EXIT.local, 'an error of this machine: permissions, disk, state'],
+  [EXIT.jobFailed, 'wait: a job failed'],
+  [EXIT.jobCanceled, 'wait: a job was canceled'],
+  [EXIT.timeIsUp, 'wait: the time is up'],
   [EXIT.internal, 'a defect of the program'],
   [EXIT.interrupted, 'interrupted'],
 ];

@@ -13,6 +13,7 @@ import {
   fileArgument,
   jobArgument,
   jobsArgument,
+  jobsOf,
   jobUnlessMine,
   linesArgument,
   patternArgument,
@@ -145,6 +146,15 @@ function addLooking(program: Command): void {
 }
 
 function addPasses(program: Command): void {
+  command(program, 'wait', 'wait until each job is over and verified; the exit code is how it ended')
+    .argument('<job...>', 'ids of jobs; those that are not watched yet are watched', jobsOf)
+    .option('--any', 'wait for the first of the jobs only')
+    .option('--tail', 'print the lines of the live files meanwhile')
+    .option('--timeout <time>', 'exit with 12 after this time: seconds, or 2h30m', durationArgument)
+    .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent wait 501 && make report', 'agent wait 501 502 --any --timeout 2h30m'))
+    .action(async (jobs, options) => (await loaded(import('./commands/wait.ts'))).wait(jobs, options));
+
   command(program, 'sync', 'do one complete pass over a watched job, then exit (a running agent does the pass)')
     .argument('<job>', 'id of the job', jobArgument)
     .option('--json', 'for programs (version 1)')

@@ -59,8 +59,8 @@ export interface EngineOptions {
   /** The job service, if there is one. */
   readonly jobService?: JobService | null;
   readonly log: Log;
-  /** Follow this job alone, whatever else is watched. */
-  readonly only?: JobId;
+  /** Follow these jobs alone, whatever else is watched. */
+  readonly only?: ReadonlySet<JobId>;
   readonly observer?: Observer;
   readonly onProgress?: (progress: ResultSyncRow) => void;
   /** The machine's by default. */

@@ -21,8 +21,8 @@ export interface AgentOptions
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
   readonly mirrorDirectory: string;
-  /** Follow this job alone, whatever else is watched. */
-  readonly only?: JobId | undefined;
+  /** Follow these jobs alone, whatever else is watched. */
+  readonly only?: ReadonlySet<JobId> | undefined;
   /** Which of the watched jobs are followed: all of them if left out. */
   readonly ownership?: Ownership | undefined;
   /** All jobs, for requests to the job service: those of the store by default. */
@@ -170,7 +170,7 @@ export class Agent {
 
   #isMine(jobId: JobId): boolean {
     const { only, ownership = ALONE } = this.#options;
-    return (only === undefined || jobId === only) && ownership.owns(jobId);
+    return (only === undefined || only.has(jobId)) && ownership.owns(jobId);
   }
 
   #lookAt(job: JobRow): void {

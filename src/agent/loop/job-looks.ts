@@ -30,8 +30,8 @@ interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'>
   readonly commit: Commit;
   /** Not oftener than this, however many jobs come to be followed. */
   readonly minIntervalMs: number;
-  /** Follow this job alone. */
-  readonly only: JobId | undefined;
+  /** Follow these jobs alone. */
+  readonly only: ReadonlySet<JobId> | undefined;
   /** The jobs that are followed. */
   readonly followed: () => readonly FollowedJob[];
   /** Jobs are to be followed that were not. */

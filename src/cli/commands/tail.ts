@@ -115,7 +115,9 @@ class Shown {
   addFiles(from: 'from the last lines' | 'from the beginning'): void {
     const { directory, keepGenerations } = this.#config.mirror;
     const { lines, since = Number.NEGATIVE_INFINITY } = this.#options;
-    const keys = this.#keys().filter((key) => !this.#added.has(mirrorPath(directory, this.#jobId, key)));
+    const keys = mirrorsOf(directory, this.#jobId, this.#options).filter(
+      (key) => !this.#added.has(mirrorPath(directory, this.#jobId, key)),
+    );
     const names = alignedNames(keys);
     for (const [index, key] of keys.entries()) {
       const mirror = mirrorPath(directory, this.#jobId, key);
@@ -191,24 +193,27 @@ class Shown {
     if (this.#open !== undefined) process.stdout.write('\n');
     this.#open = undefined;
   }
+}
 
-  /** The live files that are wanted and whose mirrors are there, in the order people expect. */
-  #keys(): LiveFileKey[] {
-    const { task, file } = this.#options;
-    const job = path.join(this.#config.mirror.directory, this.#jobId);
-    const live = path.join(job, 'live');
-    const names = isDirectory(job) && isDirectory(live) ? fs.readdirSync(live) : [];
-    return names
-      .flatMap((name) => parseTaskId(name) ?? [])
-      .filter((taskId) => task.length === 0 || task.includes(taskId))
-      .filter((taskId) => isDirectory(path.join(live, taskId)))
-      .sort(compareIds)
-      .flatMap((taskId) =>
-        LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
-          .filter((name) => fs.existsSync(path.join(live, taskId, `${name}.log`)))
-          .map((name) => ({ taskId, file: name })),
-      );
-  }
+/** Live files whose mirrors exist, in the order people expect; without tasks or files, all of them. */
+export function mirrorsOf(
+  directory: string,
+  jobId: JobId,
+  { task, file }: Pick<TailOptions, 'task' | 'file'> = { task: [], file: [] },
+): LiveFileKey[] {
+  const job = path.join(directory, jobId);
+  const live = path.join(job, 'live');
+  const names = isDirectory(job) && isDirectory(live) ? fs.readdirSync(live) : [];
+  return names
+    .flatMap((name) => parseTaskId(name) ?? [])
+    .filter((taskId) => task.length === 0 || task.includes(taskId))
+    .filter((taskId) => isDirectory(path.join(live, taskId)))
+    .sort(compareIds)
+    .flatMap((taskId) =>
+      LIVE_FILE_NAMES.filter((name) => file.length === 0 || file.includes(name))
+        .filter((name) => fs.existsSync(path.join(live, taskId, `${name}.log`)))
+        .map((name) => ({ taskId, file: name })),
+    );
 }
 
 /** A link to one is none. */

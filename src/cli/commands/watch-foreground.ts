@@ -1,12 +1,12 @@
-/** `agent watch JOB --foreground`: follows one job in this process, and shows its lines as they come. */
+/** Following in this process: `agent watch JOB --foreground` prints the lines of a job as they come. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pc from 'picocolors';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
-import { buildEngine, type EngineOptions } from '../../daemon/compose.ts';
+import { buildEngine } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
 import { openOwnStore } from '../../daemon/state.ts';
-import { keyText } from '../../job.ts';
+import { type JobId, keyText } from '../../job.ts';
 import { byTaskAndFile } from '../../store/live-files.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,77 +17,93 @@ import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
 import { JobStateChanges, searchLines } from '../show/told-text.ts';
 
-/** Until the job is settled or ended, or it is stopped. */
-export function followHere(config: Config, order: WatchOrder): Promise<void> {
-  return untilStopped((signal) => followUntil(signal, config, order));
-}
-
-async function followUntil(signal: AbortSignal, config: Config, order: WatchOrder): Promise<void> {
-  const log = commandLog();
-  warnOfPlainHttp(config, log);
-  const owned = openOwnStore(config, log);
-  try {
-    const connection = await connect(config, log, { secrets: owned.transfers.secrets, habits: owned.store.habits });
-    try {
-      await follow(order, { config, log, ...owned, ...connection, signal });
-    } finally {
-      await connection.close();
-    }
-    const state = owned.store.jobs.get(order.jobId)?.state ?? 'ended';
-    const more = state === 'watched' ? `; agent watch ${order.jobId} --foreground goes on` : '';
-    process.stderr.write(`job ${order.jobId} is ${state}${more}\n`);
-  } finally {
-    owned.close();
-  }
-}
-
-interface FollowOptions extends Omit<EngineOptions, 'only'> {
-  readonly signal: AbortSignal;
-}
-
 const LOOK_MS = 200;
 /** Interval for finding tasks and requesting states. */
 const LOOKS_A_SLOW_LOOK = 5;
 
-async function follow(order: WatchOrder, { signal, ...parts }: FollowOptions): Promise<void> {
-  const { config, store, transfers, remote } = parts;
+/** Until the job is settled or ended, or it is stopped. */
+export function watchHere(config: Config, order: WatchOrder): Promise<void> {
   const { jobId } = order;
-  const { agent } = buildEngine({ ...parts, only: jobId });
-  const bottom = new BottomLines(process.stdout);
-  let lines = '';
-  const tail = new LineTail((line) => {
-    lines += line;
-  });
-  const writeLines = () => {
-    if (lines !== '') bottom.write(lines);
-    lines = '';
-  };
-  const files = new FollowedFiles(config, store, tail);
-  const news = new News(config, store, order);
-  try {
-    store.transaction(() => store.jobs.watch(order, Date.now()));
-    await files.add(order);
-    agent.start([]);
+  return followHere(config, { jobIds: [jobId], orders: () => [order] }, async (store, signal) => {
+    const bottom = new BottomLines(process.stdout);
+    let lines = '';
+    const tail = new LineTail((line) => {
+      lines += line;
+    });
+    const writeLines = () => {
+      if (lines !== '') bottom.write(lines);
+      lines = '';
+    };
+    const files = new FollowedFiles(config, store, tail);
+    const news = new News(config, store, order);
     for (let looks = 0; !signal.aborted && store.jobs.get(jobId)?.state === 'watched'; looks++) {
       if (looks % LOOKS_A_SLOW_LOOK === 0) {
         await files.add(order);
-        const said = news.look();
-        if (said !== '') bottom.clear();
-        process.stderr.write(said);
+        const change = news.look();
+        if (change !== '') bottom.clear();
+        process.stderr.write(change);
       }
       tail.look();
       writeLines();
       bottom.show([pc.dim(progressText(reportOf(config, store, jobId)))]);
       await sleep(LOOK_MS, undefined, { signal }).catch(() => {});
     }
-  } finally {
     bottom.clear();
-    await agent.stop();
-    await transfers.endAll(remote, signal);
-    process.stderr.write(news.look());
-    tail.end();
-    writeLines();
-  }
+    return () => {
+      process.stderr.write(news.look());
+      tail.end();
+      writeLines();
+      const state = store.jobs.get(jobId)?.state ?? 'ended';
+      const more = state === 'watched' ? `; agent watch ${jobId} --foreground goes on` : '';
+      process.stderr.write(`job ${jobId} is ${state}${more}\n`);
+    };
+  });
+}
+
+interface JobsHere {
+  readonly jobIds: readonly JobId[];
+  /** Registered first: others of the jobs are watched as they are. */
+  readonly orders: (store: Store) => readonly WatchOrder[];
+}
+
+/**
+ * Follows jobs in this process while `work` runs, and ends it at a signal. What `work` returns is called once nothing is
+ * appended any more.
+ */
+export function followHere<T>(
+  config: Config,
+  { jobIds, orders }: JobsHere,
+  work: (store: Store, signal: AbortSignal) => Promise<() => T>,
+): Promise<T> {
+  return untilStopped(async (signal) => {
+    const log = commandLog();
+    warnOfPlainHttp(config, log);
+    const owned = openOwnStore(config, log);
+    const { store, transfers } = owned;
+    try {
+      const connection = await connect(config, log, { secrets: transfers.secrets, habits: store.habits });
+      try {
+        const only = new Set(jobIds);
+        const { agent } = buildEngine({ config, store, transfers, log, ...connection, only });
+        let end: () => T;
+        try {
+          store.transaction(() => {
+            for (const order of orders(store)) store.jobs.watch(order, Date.now());
+          });
+          agent.start([]);
+          end = await work(store, signal);
+        } finally {
+          await agent.stop();
+          await transfers.endAll(connection.remote, signal);
+        }
+        return end();
+      } finally {
+        await connection.close();
+      }
+    } finally {
+      owned.close();
+    }
+  });
 }
 
 /** The mirrors whose lines are shown: those of tasks that are found later, too. */

@@ -59,7 +59,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
     return;
   }
   makeDirectories(config);
-  if (options.foreground === true) return (await import('./watch-foreground.ts')).followHere(config, order);
+  if (options.foreground === true) return (await import('./watch-foreground.ts')).watchHere(config, order);
   await withStore(config, commandLog(), async (store, owned) => {
     const registered: Registered = { config, store, order };
     store.transaction(() => store.jobs.watch(order, Date.now()));
@@ -78,7 +78,7 @@ export async function watch(jobId: JobId, options: WatchOptions): Promise<void> 
 }
 
 /** A mistyped number would be requested forever. A job that the agent has followed before is not checked again. */
-async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
+export async function refuseNoJob(config: Config, jobId: JobId): Promise<void> {
   const store = hasFleet(config) ? undefined : sharedStoreIfReadable(config);
   const isKnown = store?.jobs.get(jobId) !== undefined;
   store?.close();

@@ -102,3 +102,20 @@ it.concurrent('kills at any moment lose no task and no byte', PATIENCE, async (c
     expect(known(each)).toHaveLength(4 * each.tasks.length);
   }
 });
+
+it.concurrent('agent wait ends with the job: 0 beside an agent, 10 in the foreground', PATIENCE, async (context) => {
+  const finishing = { tasks: [{ command: ['sh', '-c', 'echo done'] }] };
+  const { place, sandbox, job } = await placeWithJob(context, { spec: finishing });
+  const failing = await placeWithJob(context);
+  const agent = await place.run();
+  const beside = place.start(['wait', job.jobId, '--tail']);
+  await failing.sandbox.change(failing.job.jobId, 'fail', { message: 'out of memory' });
+  const here = failing.place.start(['wait', failing.job.jobId, '--json']);
+  await sandbox.finished(job.jobId);
+  expect(await beside.ended).toMatchObject({ code: 0 });
+  expect(beside.stdout).toMatch(/stdout +\| done\n/);
+  expect(beside.stdout).toMatch(new RegExp(`job ${job.jobId} is Finished: 4 of 4 live files verified`));
+  expect(await here.ended).toMatchObject({ code: 10 });
+  expect(JSON.parse(here.stdout)).toMatchObject({ exitCode: 10, jobs: [{ outcome: 'failed', state: 'settled' }] });
+  await agent.kill();
+});

@@ -35,11 +35,15 @@ it('takes commands at any agent, and a drained one hands over', { ...PATIENCE, .
     if (job === undefined) throw new Error(`${other} has no job`);
     for (const file of fleet.filesOf(job)) file.append(50);
     await mustSucceed(agent, 'sync', job.jobId);
+    // Without a job service, its end cannot be seen.
+    expect(await agent.command('wait', job.jobId, '--timeout', '1')).toMatchObject({ code: 3 });
     expect(fleet.filesOf(job).map(({ isEqual }) => isEqual)).toEqual([true, true]);
     for (const file of fleet.filesOf(job)) file.append(50);
     expect(await mustSucceed(agent, 'unwatch', job.jobId)).toContain('4 verified');
     expect(fleet.filesOf(job).map(({ isEqual }) => isEqual)).toEqual([true, true]);
     await mustSucceed(agent, 'verify', job.jobId);
+    const ended = await agent.command('wait', job.jobId);
+    expect(ended).toMatchObject({ code: 1, stdout: expect.stringContaining('it is not followed any more') });
     // A job that ended may be followed again.
     await mustSucceed(agent, ...watchWords(job));
   }

@@ -1,0 +1,333 @@
+/** `agent wait JOB...`: blocks until each job is over and its last complete pass is done. */
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
+import { type Config, type FleetConfig, hasFleet, tellsOfJobs } from '../../config/config.ts';
+import { configuredJobs, openSharedStore } from '../../daemon/state.ts';
+import { EXIT, JobtailError } from '../../errors.ts';
+import { type JobId, keyText, LIVE_FILE_NAMES } from '../../job.ts';
+import { countOf } from '../../numbers.ts';
+import { printable, printableJson } from '../../printable.ts';
+import { lockHolder } from '../../store/lock.ts';
+import type { JobRow, WatchOrder } from '../../store/rows.ts';
+import type { Store } from '../../store/store.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { untilStopped } from '../process.ts';
+import { alignedNames, LineTail, startOfLastLines } from '../show/line-tail.ts';
+import { type JobReport, reportOf } from '../show/status-report.ts';
+import { hasMessage, showJobState, taskLine } from '../show/told-text.ts';
+import { mirrorsOf } from './tail.ts';
+
+export interface WaitOptions extends ConfigOption {
+  /** Until the first of several jobs is over. */
+  readonly any?: boolean;
+  /** Prints the lines of the live files meanwhile. */
+  readonly tail?: boolean;
+  /** Milliseconds. */
+  readonly timeout?: number;
+  readonly json?: boolean;
+}
+
+const TICK_MS = 200;
+/** Intervals for reading the state of jobs, here and from the database of a fleet. */
+const STATE_MS = 500;
+const FLEET_STATE_MS = 2_000;
+/** So long, an agent may be away: it is restarted, or replaced by a newer version. */
+const MAX_ABSENT_MS = 120_000;
+const FIRST_LINES = 10;
+/** Failed tasks that get a line. */
+const MAX_TASKS = 5;
+
+/** unproven: a file could not be proven, or it is unknown how the job ended. */
+export type Outcome = 'finished' | 'failed' | 'canceled' | 'unproven';
+
+const EXIT_CODES: Readonly<Record<Outcome, number>> = {
+  unproven: EXIT.failed,
+  failed: EXIT.jobFailed,
+  canceled: EXIT.jobCanceled,
+  finished: EXIT.ok,
+};
+/** Of several jobs, the first one of these that any has is the result. */
+const WORST_FIRST = ['unproven', 'failed', 'canceled', 'finished'] as const;
+
+/** A job that is waited for no longer. */
+export interface Ended {
+  readonly outcome: Outcome;
+  /** What could not be proven. */
+  readonly unproven: readonly string[];
+  readonly job: JobReport;
+}
+
+/** How a job ended; undefined while it is followed. */
+export function endOf(job: JobReport): Ended | undefined {
+  if (job.state === 'watched' || job.state === 'ending') return undefined;
+  const unproven = job.state === 'settled' ? unprovenOf(job) : ['it is not followed any more'];
+  const ends: Readonly<Record<string, Outcome>> = { Finished: 'finished', Failed: 'failed', Canceled: 'canceled' };
+  const end = job.state === 'settled' ? ends[job.jobState ?? ''] : undefined;
+  if (end === undefined)
+    return { job, outcome: 'unproven', unproven: [...unproven, 'it is not reported how the job ended'] };
+  return { job, outcome: end === 'finished' && unproven.length > 0 ? 'unproven' : end, unproven };
+}
+
+function unprovenOf({ files, results }: JobReport): string[] {
+  const live = files.flatMap(({ taskId, file, bytes, exact, verified, error }) => {
+    const why = error?.message ?? (exact ? (verified || bytes === 0 ? undefined : 'not verified') : 'inexact bytes');
+    return why === undefined ? [] : [`task ${taskId} ${file}: ${why}`];
+  });
+  const counts = [
+    [results.failed, 'not fetched, or refused by name'],
+    [results.inFlux, 'changed while it was fetched'],
+  ] as const;
+  return [...live, ...counts.flatMap(([count, what]) => (count > 0 ? [`${countOf(count, 'result')}: ${what}`] : []))];
+}
+
+/** The exit code for jobs that are over. */
+export function exitCodeOf(ended: readonly Ended[]): number {
+  const worst = WORST_FIRST.find((outcome) => ended.some((one) => one.outcome === outcome));
+  return worst === undefined ? EXIT.ok : EXIT_CODES[worst];
+}
+
+export async function wait(jobIds: readonly JobId[], options: WaitOptions): Promise<void> {
+  const config = await configurationAsOwner(options);
+  const waiting = new Waiting(config, [...new Set(jobIds)], options);
+  if (hasFleet(config)) await waitForFleet(config, waiting);
+  else await waitHere(config, waiting);
+  process.exitCode = waiting.exitCode;
+}
+
+/** Where the state of the jobs is read. */
+interface Source {
+  /** Undefined for a job that was never watched. */
+  stateOf(jobId: JobId): Promise<JobRow['state'] | undefined>;
+  reportOf(jobId: JobId): Promise<JobReport | undefined>;
+  /** Whether an agent runs that may follow the jobs. */
+  isFollowed(): Promise<boolean>;
+}
+
+async function waitHere(config: Config, waiting: Waiting): Promise<void> {
+  const ofStore = (store: Store): Source => ({
+    stateOf: async (jobId) => store.jobs.get(jobId)?.state,
+    reportOf: async (jobId) => reportOf(config, store, jobId).jobs[0],
+    isFollowed: async () => lockHolder(config.state.directory) !== undefined,
+  });
+  const { refuseNoJob } = await import('./watch.ts');
+  if (lockHolder(config.state.directory) !== undefined) {
+    const store = openSharedStore(config);
+    try {
+      const fresh = freshOf(store, waiting.jobIds);
+      for (const jobId of fresh) await refuseNoJob(config, jobId);
+      store.transaction(() => {
+        for (const jobId of fresh) store.jobs.watch(orderOf(config, jobId), Date.now());
+      });
+      if (fresh.length > 0) store.wake();
+      await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
+      const end = await untilStopped((signal) => waiting.run(ofStore(store), signal));
+      end();
+    } finally {
+      store.close();
+    }
+    return;
+  }
+  for (const jobId of waiting.jobIds) await refuseNoJob(config, jobId);
+  const { followHere } = await import('./watch-foreground.ts');
+  await followHere(
+    config,
+    {
+      jobIds: waiting.jobIds,
+      orders: (store) => freshOf(store, waiting.jobIds).map((jobId) => orderOf(config, jobId)),
+    },
+    async (store, signal) => {
+      await waiting.requireEnds(async (jobId) => store.jobs.get(jobId));
+      return await waiting.run({ ...ofStore(store), isFollowed: async () => true }, signal);
+    },
+  );
+}
+
+async function waitForFleet(config: FleetConfig, waiting: Waiting): Promise<void> {
+  const { fleetReport, withFleet, withView } = await import('../fleet/client.ts');
+  await withFleet(config, async (client) => {
+    const stateOf = async (jobId: JobId) => (await client.owners(jobId))[0]?.state as JobRow['state'] | undefined;
+    for (const jobId of waiting.jobIds) {
+      const order = orderOf(config, jobId);
+      if ((await stateOf(jobId)) === undefined) await client.order({ jobId, kind: 'watch', body: order });
+    }
+    await waiting.requireEnds((only) => withView({ config, client, only }, (store) => store.jobs.get(only)));
+    const source: Source = {
+      stateOf,
+      reportOf: async (jobId) => (await fleetReport(config, client, jobId)).jobs[0],
+      isFollowed: async () => (await client.agents()).some(({ state }) => state !== 'gone'),
+    };
+    (await untilStopped((signal) => waiting.run(source, signal)))();
+  });
+}
+
+const freshOf = (store: Store, jobIds: readonly JobId[]) =>
+  jobIds.filter((jobId) => store.jobs.get(jobId) === undefined);
+
+/** A job that is not watched yet is watched with the defaults, or as the configuration names it. */
+function orderOf(config: Config, jobId: JobId): WatchOrder {
+  const configured = configuredJobs(config).find((order) => order.jobId === jobId);
+  const usual = { tasks: null, files: LIVE_FILE_NAMES, settleAfterMs: null, source: 'command' } as const;
+  return configured ?? { jobId, ...usual, results: config.results.enabled };
+}
+
+/** The jobs that are waited for, what was found of them, and their lines. */
+class Waiting {
+  readonly jobIds: readonly JobId[];
+  readonly #config: Config;
+  readonly #options: WaitOptions;
+  readonly #ended = new Map<JobId, Ended>();
+  readonly #lines: Lines | undefined;
+  readonly #startedAt = performance.now();
+  #isTimeUp = false;
+
+  constructor(config: Config, jobIds: readonly JobId[], options: WaitOptions) {
+    this.jobIds = jobIds;
+    this.#config = config;
+    this.#options = options;
+    const output = options.json === true ? process.stderr : process.stdout;
+    this.#lines = options.tail === true ? new Lines(config, jobIds, output) : undefined;
+  }
+
+  get exitCode(): number {
+    return this.#isTimeUp ? EXIT.timeIsUp : exitCodeOf([...this.#ended.values()]);
+  }
+
+  /** @throws JobtailError config if the end of a job would never be seen */
+  async requireEnds(jobOf: (jobId: JobId) => Promise<JobRow | undefined>): Promise<void> {
+    if (tellsOfJobs(this.#config.service)) return;
+    for (const jobId of this.jobIds) {
+      const job = (await jobOf(jobId)) ?? orderOf(this.#config, jobId);
+      const isFollowed = !('state' in job) || job.state === 'watched';
+      if (!isFollowed || job.settleAfterMs !== null) continue;
+      throw new JobtailError('config', `the end of job ${jobId} cannot be seen: there is no job service`, {
+        hint: 'set service.jobsUrl, or settleAfterMinutes for the job in watch',
+      });
+    }
+  }
+
+  /** Waits; what it returns prints the result, once nothing is appended any more. */
+  async run(source: Source, signal: AbortSignal): Promise<() => void> {
+    const { timeout = Number.POSITIVE_INFINITY } = this.#options;
+    const stateMs = hasFleet(this.#config) ? FLEET_STATE_MS : STATE_MS;
+    let readAt = Number.NEGATIVE_INFINITY;
+    let absentSince: number | undefined;
+    while (!this.#isOver) {
+      const now = performance.now();
+      if (signal.aborted) throw new JobtailError('aborted', 'it was stopped');
+      if (now - readAt >= stateMs) {
+        readAt = now;
+        for (const jobId of this.jobIds) if (!this.#ended.has(jobId)) await this.#read(source, jobId);
+        if (this.#isOver) break;
+        absentSince = (await source.isFollowed())
+          ? undefined
+          : this.#absent(absentSince ?? now, absentSince === undefined);
+      }
+      if (now - this.#startedAt >= timeout) {
+        this.#isTimeUp = true;
+        break;
+      }
+      const more = this.#lines?.tick() ?? false;
+      const restMs = Math.min(TICK_MS, Math.max(1, this.#startedAt + timeout - now));
+      if (!more) await sleep(restMs, undefined, { signal }).catch(() => {});
+    }
+    return () => {
+      this.#lines?.end();
+      this.#print();
+    };
+  }
+
+  get #isOver(): boolean {
+    return this.#options.any === true ? this.#ended.size > 0 : this.#ended.size === this.jobIds.length;
+  }
+
+  /** An agent that is restarted is waited for. */
+  #absent(since: number, isNew: boolean): number {
+    if (isNew) process.stderr.write('no agent is running: waiting for it (agent run)\n');
+    if (performance.now() - since < MAX_ABSENT_MS) return since;
+    throw new JobtailError('store', 'no agent is running, and the job is not over', {
+      hint: 'start the agent (agent run), then run the command again',
+    });
+  }
+
+  async #read(source: Source, jobId: JobId): Promise<void> {
+    const state = await source.stateOf(jobId);
+    if (state === undefined || state === 'watched' || state === 'ending') return;
+    const report = await source.reportOf(jobId);
+    const ended = report && endOf(report);
+    if (ended !== undefined) this.#ended.set(jobId, ended);
+  }
+
+  #print(): void {
+    const { json } = this.#options;
+    if (json === true) {
+      const jobs = [...this.#ended.values()].map(({ outcome, unproven, job }) => ({
+        ...{ jobId: job.jobId, outcome, jobState: job.jobState, state: job.state, unproven },
+        ...{ files: job.files.length, results: job.results.synced },
+      }));
+      const waitingFor = this.jobIds.filter((jobId) => !this.#ended.has(jobId));
+      const report = { version: 1, exitCode: this.exitCode, timedOut: this.#isTimeUp, jobs, waitingFor };
+      process.stdout.write(`${printableJson(report, 2)}\n`);
+      return;
+    }
+    for (const ended of this.#ended.values()) process.stdout.write(textOf(ended));
+    for (const jobId of this.#isTimeUp ? this.jobIds : [])
+      if (!this.#ended.has(jobId)) process.stderr.write(`job ${jobId} is not over, and the time is up\n`);
+  }
+}
+
+function textOf({ job, unproven }: Ended): string {
+  const verified = job.files.filter((file) => file.verified).length;
+  const what = `${verified} of ${countOf(job.files.length, 'live file')} verified, ${countOf(job.results.synced, 'result')}`;
+  const failed = job.tasks.told.filter(({ errorMessage }) => hasMessage(errorMessage)).slice(0, MAX_TASKS);
+  const lines = [
+    `job ${job.jobId} is ${job.jobState === null ? job.state : showJobState(job.jobState)}: ${what}`,
+    ...failed.map((task) => `  ${taskLine(task)}`),
+    ...unproven.map((reason) => `  not proven: ${printable(reason)}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** The lines of the live files of some jobs: the last ones first, then what comes. */
+class Lines {
+  readonly #config: Config;
+  readonly #jobIds: readonly JobId[];
+  readonly #tail: LineTail;
+  readonly #added = new Set<string>();
+  #isFirst = true;
+  #addedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(config: Config, jobIds: readonly JobId[], output: NodeJS.WritableStream) {
+    this.#config = config;
+    this.#jobIds = jobIds;
+    this.#tail = new LineTail((line) => void output.write(line));
+  }
+
+  /** Whether there may be more at once. */
+  tick(): boolean {
+    if (performance.now() - this.#addedAt >= 1_000) this.#addFiles();
+    return this.#tail.look();
+  }
+
+  end(): void {
+    this.#addFiles();
+    this.#tail.end();
+  }
+
+  #addFiles(): void {
+    const { directory, keepGenerations } = this.#config.mirror;
+    for (const jobId of this.#jobIds) {
+      const keys = mirrorsOf(directory, jobId).filter((key) => !this.#added.has(`${jobId} ${keyText(key)}`));
+      const names = alignedNames(keys);
+      for (const [index, key] of keys.entries()) {
+        const file = path.resolve(mirrorPath(directory, jobId, key));
+        const name = this.#jobIds.length === 1 ? (names[index] ?? '') : `${jobId} ${names[index]}`;
+        const at = this.#isFirst ? startOfLastLines(file, FIRST_LINES) : 0;
+        this.#tail.add(file, name, { at, keeps: keepGenerations > 0 });
+        this.#added.add(`${jobId} ${keyText(key)}`);
+      }
+    }
+    this.#isFirst = false;
+    this.#addedAt = performance.now();
+  }
+}
