@@ -7,7 +7,7 @@ import { type Config, serviceAddress } from '../config/config.ts';
 import { loadTls } from '../config/load.ts';
 import type { MismatchKind } from '../mismatch.ts';
 import { Secrets } from '../redact.ts';
-import type { SpillPlace } from '../remote/content/spill-file.ts';
+import type { SpillPlace } from '../remote/content/held-texts.ts';
 import { type AnswerTiming, HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
 import { RestRemote } from '../remote/rest/client.ts';
 import { type KeptHabits, RestHabits } from '../remote/rest/habits.ts';

@@ -2,10 +2,13 @@
  * The files of one transfer as they arrive: bytes are counted and limited, and whole files are passed on in batches,
  * because each batch costs a flush, and a kill loses only files that were not passed on.
  */
+
 import { randomBytes } from 'node:crypto';
+import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectArrival, DirectOrder } from '../agent/ports.ts';
 import { systemClock, Throttle } from '../system/clock.ts';
+import { inTheWay } from '../system/directories.ts';
 import { type FileDigest, writeNewFile } from '../system/files.ts';
 
 const MANY_FILES = 500;
@@ -71,4 +74,69 @@ export class Arrivals {
     if (arrivals.length > 0) await this.#order.onFiles(arrivals);
     this.#handedOverAt = performance.now();
   }
+}
+
+/** Where rsync keeps what was cut off. No result can have this name: it is the one of temporary files. */
+export const PARTIAL_DIRECTORY = '.jobtail-0000000000000000.partial';
+
+/** Makes the directory of an order; what a kill left in it is removed, except what can be resumed. */
+export async function prepareDirectory(directory: string): Promise<void> {
+  await makeOwnDirectory(directory);
+  await clearFiles(directory, PARTIAL_DIRECTORY);
+}
+
+/** Makes a directory of the agent's own; a link or a file in its place is refused. Its parent exists. */
+export async function makeOwnDirectory(directory: string): Promise<void> {
+  await fs.mkdir(directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  if (!(await fs.lstat(directory)).isDirectory()) throw inTheWay(directory, 'directory');
+}
+
+/** Removes the files below `directory`, except in directories with the name `kept`; follows no link. */
+async function clearFiles(directory: string, kept: string): Promise<void> {
+  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+    const at = path.join(directory, entry.name);
+    if (!entry.isDirectory()) await fs.rm(at, { force: true });
+    else if (entry.name !== kept) await clearFiles(at, kept);
+  }
+}
+
+/** The time of last change that is given to a directory; no change leaves it there. */
+const UNCHANGED_SECONDS = 1;
+
+/**
+ * Makes the directories where rsync keeps what came damaged, for files with these names below `directory`, so that it
+ * shows afterwards what was never used. One that cannot be made shows as used.
+ */
+export async function preparePartialDirectories(directory: string, names: readonly string[]): Promise<void> {
+  for (const parent of new Set(names.map((name) => path.dirname(name)))) {
+    const partial = path.join(directory, parent, PARTIAL_DIRECTORY);
+    await fs
+      .mkdir(partial, { recursive: true, mode: 0o700 })
+      .then(() => fs.utimes(partial, UNCHANGED_SECONDS, UNCHANGED_SECONDS))
+      .catch(() => {});
+  }
+}
+
+/** Whether nothing came into the partial directory beside a file, or left it, since it was prepared. */
+export async function isPartialUnused(file: string): Promise<boolean> {
+  const stat = await fs.lstat(path.join(path.dirname(file), PARTIAL_DIRECTORY)).catch(() => undefined);
+  return stat?.mtimeMs === UNCHANGED_SECONDS * 1000;
+}
+
+/** The length of a regular file; undefined if there is none. */
+export async function lengthOf(file: string): Promise<number | undefined> {
+  const stat = await fs.lstat(file).catch(() => undefined);
+  return stat?.isFile() ? stat.size : undefined;
+}
+
+/** The length of all files below `directory` together. */
+export async function bytesBelow(directory: string): Promise<number> {
+  let bytes = 0;
+  for (const entry of await fs.readdir(directory, { withFileTypes: true })) {
+    const at = path.join(directory, entry.name);
+    bytes += entry.isDirectory() ? await bytesBelow(at) : ((await lengthOf(at)) ?? 0);
+  }
+  return bytes;
 }

@@ -8,11 +8,10 @@ import path from 'node:path';
 import type { DirectFile } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { type ProgramEnd, runProgram } from '../system/program.ts';
+import { bytesBelow, lengthOf, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './arrivals.ts';
 import { brokeOff, connectionFailure, lastLine, unacceptable, unreachable } from './failures.ts';
 import { RsyncArrivals } from './rsync-arrivals.ts';
-import { OUT_FORMAT, type RsyncNews, readRsyncOutput } from './rsync-output.ts';
 import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
-import { bytesBelow, lengthOf, makeOwnDirectory, PARTIAL_DIRECTORY, preparePartialDirectories } from './staging.ts';
 
 /** Files of one run: rsync compares each name of the other side with all requested ones, in quadratic time. */
 const FILES_A_RUN = 10_000;
@@ -197,4 +196,45 @@ function diskFull(end: ProgramEnd): JobtailError {
   return new JobtailError('disk-full', `no room left for a transfer: ${lastLine(end.said)}`, {
     hint: 'free some space; the agent goes on by itself',
   });
+}
+
+/** The format of the line that rsync prints for each file; the number in it makes rsync print it after the bytes. */
+export const OUT_FORMAT = '+%b %n';
+
+const MOST_LINE = 65_536;
+
+export interface RsyncNews {
+  onBytes(bytes: number): void;
+  /** By its path. It may have come damaged, and will then be sent again. */
+  onFile(name: string): void;
+  onTooLarge(name: string): void;
+}
+
+/** Reads all of it. It is ASCII: what is beyond is escaped. */
+export async function readRsyncOutput(output: AsyncIterable<Buffer>, news: RsyncNews): Promise<void> {
+  let rest = '';
+  for await (const piece of output) {
+    const lines = (rest + piece.toString('latin1')).split(/[\r\n]/);
+    rest = lines.pop() ?? '';
+    // No name is as long; the other side can have it print what it likes.
+    if (rest.length > MOST_LINE) throw new JobtailError('unexpected-answer', 'a line of rsync has no end');
+    for (const line of lines) {
+      const bytes = /^ *([0-9]+) +[0-9]+%/.exec(line)?.[1];
+      const large = /^(.*) is over max-size$/.exec(line)?.[1];
+      const came = /^\+[0-9]+ (.*)$/.exec(line)?.[1];
+      if (bytes !== undefined) news.onBytes(Number(bytes));
+      if (large !== undefined) news.onTooLarge(unescaped(large));
+      if (came !== undefined) news.onFile(unescaped(came));
+    }
+  }
+}
+
+/** rsync writes what is not printable as `\#` and three octal digits, byte by byte. */
+function unescaped(name: string): string {
+  if (!name.includes('\\#')) return name;
+  const bytes = Buffer.from(name, 'utf8').toString('latin1');
+  const plain = bytes.replaceAll(/\\#([0-7]{3})/g, (_, digits: string) =>
+    String.fromCharCode(Number.parseInt(digits, 8)),
+  );
+  return Buffer.from(plain, 'latin1').toString('utf8');
 }

@@ -4,11 +4,11 @@
  * first byte. scp names a file without its directory: names of files that do not exist separate the directories of a
  * command, and the errors about them separate the responses.
  */
+
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import type { DirectArrival, DirectFile } from '../agent/ports.ts';
 import { brokeOff, connectionFailure, lastLine } from './failures.ts';
-import type { ScpRecords } from './scp-records.ts';
 import {
   CONNECTION_LOST,
   MAX_COMMAND_CHARACTERS,
@@ -17,6 +17,7 @@ import {
   type Reply,
   receiveFile,
   runScp,
+  type ScpRecords,
   type ScpRun,
   YES,
 } from './scp-session.ts';

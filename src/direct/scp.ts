@@ -6,14 +6,15 @@
 import type { DirectFile } from '../agent/ports.ts';
 import { Arrivals } from './arrivals.ts';
 import { brokeOff, connectionFailure, lastLine } from './failures.ts';
-import { NotScp, type ScpRecords } from './scp-records.ts';
 import {
   CONNECTION_LOST,
   MAX_COMMAND_CHARACTERS,
   MAX_WORDS,
+  NotScp,
   type Reply,
   receiveFile,
   runScp,
+  type ScpRecords,
   type ScpRun,
   YES,
 } from './scp-session.ts';

@@ -3,10 +3,9 @@ import fs from 'node:fs/promises';
 import type { DirectFile } from '../agent/ports.ts';
 import { LinkedAbort } from '../linked-abort.ts';
 import { type ProgramEnd, type ProgramOptions, runProgram } from '../system/program.ts';
-import { Arrivals } from './arrivals.ts';
+import { Arrivals, lengthOf } from './arrivals.ts';
 import { brokeOff, connectionFailure, lastLine } from './failures.ts';
 import { HOST_ALIAS, type SshOrder } from './ssh-access.ts';
-import { lengthOf } from './staging.ts';
 
 const FILES_A_SESSION = 1_000;
 const FILE_FAILURE = /File ".*" not found|remote open.*(?:No such file|Permission denied)|not a regular file/i;

@@ -4,15 +4,15 @@
  * share may lead to any file of this machine. So a file is opened only if it is below such a root after following
  * links.
  */
+
 import { constants } from 'node:fs';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import type { DirectFile, DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { isWithin, reasonAgainstRoot } from '../share-root.ts';
-import { Arrivals } from './arrivals.ts';
+import { Arrivals, prepareDirectory } from './arrivals.ts';
 import { unacceptable } from './failures.ts';
-import { prepareDirectory } from './staging.ts';
 
 export interface ShareTransferOptions {
   /** Local paths by paths of the server. What none of them covers is not read. */

@@ -6,9 +6,8 @@
 import path from 'node:path';
 import type { DirectOrder, TransferMethod } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
-import { NotInstalled, printedBy } from '../system/program.ts';
+import { NotInstalled, printedBy, runProgram } from '../system/program.ts';
 import { unacceptable } from './failures.ts';
-import { unlockKey } from './passphrase.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 
 export interface SshOptions {
@@ -160,3 +159,24 @@ function quoted(file: string): string {
   }
   return `"${file.replaceAll('%', '%%')}"`;
 }
+
+const UNLOCK_MS = 30_000;
+/** What ssh-keygen asks, word for word. */
+const QUESTION = 'Enter old passphrase: ';
+
+/** Unlocks the key in the file. The passphrase stands on no command line. @throws JobtailError unexpected-answer */
+export async function unlockKey(keyFile: string, passphrase: string, signal: AbortSignal): Promise<void> {
+  if (/[\0\r\n]/.test(passphrase)) throw refused();
+  const { PATH } = process.env;
+  const { code } = await runProgram({
+    command: 'ssh-keygen',
+    args: ['-q', '-p', '-N', '', '-f', keyFile],
+    // The program that answers a question prints what the environment has under the name of the question.
+    env: { PATH, SSH_ASKPASS: 'printenv', SSH_ASKPASS_REQUIRE: 'force', DISPLAY: 'none', [QUESTION]: passphrase },
+    limit: { totalMs: UNLOCK_MS },
+    signal,
+  });
+  if (code !== 0) throw refused();
+}
+
+const refused = (): JobtailError => unacceptable('the passphrase of the service does not unlock its private key');

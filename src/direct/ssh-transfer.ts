@@ -6,12 +6,12 @@
 import type { DirectOrder, DirectTransfer } from '../agent/ports.ts';
 import { JobtailError } from '../errors.ts';
 import { NotInstalled } from '../system/program.ts';
+import { prepareDirectory } from './arrivals.ts';
 import type { PrivateDirectory } from './private-directory.ts';
 import { fetchByRsync } from './rsync.ts';
 import { fetchByScp } from './scp.ts';
 import { fetchBySftp } from './sftp.ts';
 import { accessOf, type SshOptions, type SshOrder, withConfiguration } from './ssh-access.ts';
-import { prepareDirectory } from './staging.ts';
 
 export interface SshTransferOptions extends SshOptions {
   readonly directory: PrivateDirectory;

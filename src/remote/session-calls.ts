@@ -1,9 +1,37 @@
 /** What all calls of the service have in common, whatever its protocol: the session, and the report of each request. */
+
 import { performance } from 'node:perf_hooks';
 import type { Grant, Session } from '../agent/ports.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../errors.ts';
 import type { Secrets } from '../redact.ts';
-import { secretOf } from './grants.ts';
+
+/** The header of releases that take the user's name and password with every call (docs/rest.md 4.1). */
+const API_KEY_HEADER = 'x-api-key';
+
+/** The part of a grant that nothing may show. */
+export function secretOf(grant: Grant): string {
+  switch (grant.kind) {
+    case 'session':
+      return grant.code;
+    case 'bearer':
+      return grant.token;
+    case 'api-key':
+      return grant.key;
+  }
+}
+
+/** The headers that show a grant; none for a session code, which has its place among the arguments. */
+export function grantHeaders(grant: Grant): Readonly<Record<string, string>> {
+  if (grant.kind === 'session') return {};
+  const secret = secretOf(grant);
+  if (!/^[\x20-\x7e]+$/.test(secret) || (grant.kind === 'bearer' && secret.includes(' '))) {
+    const what = grant.kind === 'bearer' ? 'token' : 'user name or password';
+    throw new JobtailError('config', `the ${what} holds characters that no HTTP header can hold`, {
+      hint: 'look at what the file or the command in the section auth yields',
+    });
+  }
+  return grant.kind === 'bearer' ? { authorization: `Bearer ${secret}` } : { [API_KEY_HEADER]: secret };
+}
 
 /** One request and its answer, for logs and metrics. */
 export interface CallEvent {

@@ -1,10 +1,11 @@
 /** Files of one run of rsync, as they are handed over. */
+
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/arrivals.ts';
 import { RsyncArrivals } from '../../src/direct/rsync-arrivals.ts';
-import { PARTIAL_DIRECTORY, preparePartialDirectories } from '../../src/direct/staging.ts';
 import type { FileDigest } from '../../src/system/files.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';

@@ -2,7 +2,7 @@
 import { JobtailError } from '../../src/errors.ts';
 import type { Lifted } from '../../src/remote/content/lifted.ts';
 import { AnswerScanner, type LiftRule } from '../../src/remote/rest/answer/scanner.ts';
-import { type Json, JsonNumber, JsonObject, LiftedText } from '../../src/remote/rest/json.ts';
+import { type Json, JsonNumber, JsonObject, LiftedText } from '../../src/remote/rest/requests.ts';
 import type { Cuts } from './wire-scan.ts';
 
 export const PARTS_RULE: LiftRule = { path: ['[]', 'content'], as: 'text' };

@@ -1,12 +1,20 @@
 /** `agent check`: what a server reveals of itself: its health, its release, and how it reports jobs and tasks. */
+
 import { performance } from 'node:perf_hooks';
 import * as z from 'zod';
 import type { JobService } from '../../agent/ports.ts';
 import type { Config } from '../../config/config.ts';
 import { wayTo } from '../../daemon/connection.ts';
 import { countOf } from '../../numbers.ts';
-import { type KeptHabits, RestHabits } from '../../remote/rest/habits.ts';
-import { byDecoder, type Decoder, formOfNames, releasesFitting, spansOf } from '../../remote/rest/releases-fitting.ts';
+import {
+  byDecoder,
+  type Decoder,
+  formOfNames,
+  type KeptHabits,
+  RestHabits,
+  releasesFitting,
+  spansOf,
+} from '../../remote/rest/habits.ts';
 import type { Store } from '../../store/store.ts';
 import { systemClock } from '../../system/clock.ts';
 import { answerOf, jobsUrlBeside } from './description.ts';

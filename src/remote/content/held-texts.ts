@@ -1,12 +1,100 @@
 /**
- * Texts that are buffered until the response names their files. The beginning of a long one goes to a temporary
- * file; the end of each, and all of a short one, stays in memory.
+ * Texts that are buffered until the response names their files. The beginning of a long one goes to a temporary file;
+ * the end of each, and all of a short one, stays in memory.
  */
-import type { Content, ContentWriter } from '../../agent/ports.ts';
-import { JobtailError } from '../../errors.ts';
+
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Content, ContentWriter, Part, PartRequest, Parts, Reserve } from '../../agent/ports.ts';
+import { asJobtailError, JobtailError } from '../../errors.ts';
 import { GrowingBuffer } from '../../growing-buffer.ts';
+import { keyText, type LiveFileName, type TaskId } from '../../job.ts';
+import { FileWriter } from '../../system/files.ts';
 import type { Lifted } from './lifted.ts';
-import { SpillFile, type SpillPlace } from './spill-file.ts';
+
+/** The description of one text in a response. */
+export interface PartEntry {
+  /** Undefined if it names none. */
+  readonly taskId: TaskId | undefined;
+  readonly file: LiveFileName | undefined;
+  /** Decimal text; null without one. */
+  readonly offset: string | null;
+  readonly content: Content;
+  readonly relativePath: string | null;
+}
+
+/** An absent content counts as an empty one. */
+export const NO_CONTENT: Content = {
+  length: 0,
+  read: async () => Buffer.alloc(0),
+  release: async () => undefined,
+};
+
+/**
+ * The parts for `wanted` in the answer that `read` reads: it puts the texts into what it is given, as far as that wants
+ * them, and returns the entries. Releases contents of entries that were not requested, and all of them if it throws.
+ */
+export async function holdParts(
+  wanted: readonly PartRequest[],
+  place: SpillPlace,
+  read: (held: HeldTexts) => Promise<readonly PartEntry[]>,
+): Promise<Parts> {
+  const [only, ...others] = wanted;
+  const held = new HeldTexts(place, enoughOf(wanted));
+  try {
+    const entries = await read(held);
+    if (only === undefined || !held.hasEnough) return await matchParts(entries, wanted);
+    // What names the file would have come after its text.
+    const { taskId, file, offset } = only;
+    const content = await held.endEarly();
+    if (others.length > 0) {
+      await content.release();
+      return { parts: [], refused: 0, isCut: true };
+    }
+    return { parts: [{ taskId, file, offset, content, relativePath: null, isBeginning: true }], refused: 0 };
+  } catch (error) {
+    await held.discard();
+    throw error;
+  } finally {
+    await held.close();
+  }
+}
+
+/** Of several files, a text is cut only where no request wants more of it. */
+function enoughOf(wanted: readonly PartRequest[]): number | undefined {
+  if (wanted.some(({ enoughBytes }) => enoughBytes === undefined)) return undefined;
+  return Math.min(...wanted.map(({ enoughBytes = Number.POSITIVE_INFINITY }) => enoughBytes));
+}
+
+/** Each request takes the first entry of its task and file. */
+async function matchParts(entries: readonly PartEntry[], wanted: readonly PartRequest[]): Promise<Parts> {
+  const missing = new Map(wanted.map((request) => [keyText(request), request]));
+  const parts: Part[] = [];
+  const refused: Content[] = [];
+  for (const entry of entries) {
+    const request = requestOf(entry, missing);
+    if (request === undefined) {
+      refused.push(entry.content);
+      continue;
+    }
+    missing.delete(keyText(request));
+    const { taskId, file, offset } = request;
+    parts.push({ taskId, file, offset, content: entry.content, relativePath: entry.relativePath });
+  }
+  await Promise.all(refused.map((content) => content.release()));
+  return { parts, refused: refused.length };
+}
+
+/** The request that an entry answers; servers echo the offset, or leave it nil or 0 (docs/servers.md 1.1). */
+function requestOf(
+  { taskId, file, offset }: PartEntry,
+  missing: ReadonlyMap<string, PartRequest>,
+): PartRequest | undefined {
+  if (taskId === undefined || file === undefined) return undefined;
+  const request = missing.get(keyText({ taskId, file }));
+  return offset === null || offset === '0' || offset === String(request?.offset) ? request : undefined;
+}
 
 /** When many texts of one answer fill this many times `memoryBytes`, the next ones go to the file earlier. */
 const TEXTS_IN_MEMORY = 16;
@@ -160,4 +248,97 @@ export function contentWriter(place: SpillPlace): ContentWriter {
       await held.close();
     },
   };
+}
+
+/** Where a temporary file is made, if one is needed. */
+export interface SpillPlace {
+  readonly directory: string;
+  /** What is left free there. */
+  readonly reserve: Reserve;
+  /** What is held in memory before. */
+  readonly memoryBytes: number;
+}
+
+/** Made with its first bytes, and closed when the last of its users has closed it. */
+export class SpillFile {
+  readonly #place: SpillPlace;
+  #handle: FileHandle | undefined;
+  #length = 0;
+  #users = 1;
+  #writer: FileWriter | undefined;
+
+  constructor(place: SpillPlace) {
+    this.#place = place;
+  }
+
+  retain(): void {
+    this.#users += 1;
+  }
+
+  async close(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0) return;
+    await this.#writer?.settled();
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close();
+  }
+
+  /** Starts to write, and returns the position of the bytes; `bytes` stays unchanged until the next call resolves. */
+  async append(bytes: Buffer): Promise<number> {
+    await this.written();
+    const { directory, reserve } = this.#place;
+    try {
+      await reserve.require(bytes.length);
+      this.#handle ??= await openUnnamed(directory);
+    } catch (error) {
+      throw asJobtailError(error);
+    }
+    if (this.#users === 0) {
+      // It was closed while the last bytes were still on their way.
+      await this.#handle.close();
+      this.#handle = undefined;
+      throw new JobtailError('aborted', 'these bytes are not needed any more');
+    }
+    const start = this.#length;
+    this.#length += bytes.length;
+    this.#writer ??= new FileWriter(this.#handle, {});
+    this.#writer.begin(bytes);
+    return start;
+  }
+
+  /** Resolves when everything is written. @throws JobtailError disk-full, permission, local-io */
+  async written(): Promise<void> {
+    await this.#writer?.written();
+  }
+
+  /** Fills `bytes` with the `length` bytes from `start` on. @throws JobtailError local-io, permission */
+  async read(bytes: Buffer, start: number, length: number): Promise<void> {
+    await this.written();
+    try {
+      for (let done = 0; done < length; ) {
+        const result = await this.#handle?.read(bytes, done, length - done, start + done);
+        if (result === undefined || result.bytesRead === 0) {
+          throw new JobtailError('local-io', 'a temporary file is shorter than what was written to it', {
+            hint: 'look at the disk of the state directory',
+          });
+        }
+        done += result.bytesRead;
+      }
+    } catch (error) {
+      throw asJobtailError(error);
+    }
+  }
+}
+
+async function openUnnamed(directory: string): Promise<FileHandle> {
+  const path = join(directory, `.answer-${randomUUID()}`);
+  const handle = await open(path, 'wx+', 0o600);
+  try {
+    await unlink(path);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  return handle;
 }

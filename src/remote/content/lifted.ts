@@ -1,3 +1,10 @@
+/** Receivers of the bulky parts of a response: what they have in common, the names of a listing, and a file. */
+
+import type { Sink } from '../../agent/ports.ts';
+import { JobtailError } from '../../errors.ts';
+import { GrowingBuffer } from '../../growing-buffer.ts';
+import { malformed } from '../wrong-answers.ts';
+
 /**
  * Receives the bulky parts of an answer, one after the other, while the rest of it is still to come: texts, or records
  * that have elements of their own.
@@ -18,4 +25,131 @@ export interface Lifted {
   flush(): Promise<void>;
   /** The rest of the answer is not wanted. */
   readonly hasEnough?: boolean;
+}
+
+/** Each name costs some memory besides its bytes. */
+const BYTES_PER_NAME = 32;
+
+export class ListedNames implements Lifted {
+  readonly names: string[] = [];
+  readonly #maxBytes: number;
+  readonly #name = new GrowingBuffer();
+  #length = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  begin(): void {
+    this.#name.clear();
+    this.#count(BYTES_PER_NAME);
+  }
+
+  bytes(bytes: Buffer): void {
+    this.#count(bytes.length);
+    this.#name.append(bytes);
+  }
+
+  end(): void {
+    this.names.push(this.#name.view().toString());
+  }
+
+  async flush(): Promise<void> {}
+
+  #count(bytes: number): void {
+    this.#length += bytes;
+    if (this.#length <= this.#maxBytes) return;
+    throw new JobtailError('answer-too-large', `the listing is larger than the ${this.#maxBytes} bytes allowed`, {
+      hint: 'the job has too many files to be synced one by one: pack them on the cluster, or watch it with --no-results',
+    });
+  }
+}
+
+/** The sink is called for so many bytes: each call, and each write that comes of it, has a price of its own. */
+const PIECE_BYTES = 256 * 1024;
+
+/** Hands bytes on in order, in pieces: while the sink has one, the next one is gathered. */
+export class StreamedFile implements Lifted {
+  readonly #sink: Sink;
+  readonly #signal: AbortSignal;
+  #gathered = new GrowingBuffer();
+  /** What the sink has. */
+  #handedOn = new GrowingBuffer();
+  #taken: Promise<void> = Promise.resolve();
+  #inside = false;
+  #length = 0;
+  #begun = false;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(sink: Sink, signal: AbortSignal) {
+    this.#sink = sink;
+    this.#signal = signal;
+  }
+
+  /** Bytes that the sink has taken; undefined if the answer holds no file. */
+  get length(): number | undefined {
+    return this.#begun ? this.#length : undefined;
+  }
+
+  /** What the sink threw, in a box, for it may be anything. */
+  get failure(): { readonly error: unknown } | undefined {
+    return this.#failure;
+  }
+
+  /** @throws JobtailError malformed for a second file: the sink may have used the first one */
+  begin(): void {
+    if (this.#begun) throw malformed('it holds more than one file');
+    this.#begun = true;
+    this.#inside = true;
+  }
+
+  bytes(bytes: Buffer): void {
+    this.#gathered.append(bytes);
+  }
+
+  end(): void {
+    this.#inside = false;
+  }
+
+  /** Waits for the sink, but no longer than for the caller's signal; behind the end of the file it has taken all. */
+  async flush(): Promise<void> {
+    if (this.#inside && this.#gathered.length < PIECE_BYTES) return;
+    await untilAborted(this.#taken, this.#signal);
+    if (this.#gathered.length === 0) return;
+    [this.#gathered, this.#handedOn] = [this.#handedOn, this.#gathered];
+    this.#gathered.clear();
+    this.#taken = this.#handOn(this.#handedOn.view());
+    // The next await throws it.
+    this.#taken.catch(() => undefined);
+    if (!this.#inside) await untilAborted(this.#taken, this.#signal);
+  }
+
+  async #handOn(bytes: Buffer): Promise<void> {
+    try {
+      await this.#sink(bytes);
+      this.#length += bytes.length;
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
+  }
+}
+
+async function untilAborted(taken: Promise<void>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) throw aborted();
+  let stop: () => void = () => undefined;
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => reject(aborted());
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    await Promise.race([taken, stopped]);
+    if (signal.aborted) throw aborted();
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function aborted(): JobtailError {
+  return new JobtailError('aborted', 'the download was stopped');
 }

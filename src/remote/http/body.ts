@@ -1,9 +1,50 @@
-/** The body of an answer, read at the reader's pace and given up when the server makes no progress. */
+/**
+ * What ends one call early, and the body of a response: read at the pace of the reader, and given up when the server
+ * makes no progress.
+ */
+import { setMaxListeners } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
 import { setImmediate as immediate } from 'node:timers/promises';
-import { type CallStop, timeoutError } from './call-stop.ts';
-import { describeFailure, type Target } from './failures.ts';
+import { JobtailError } from '../../errors.ts';
+import { LinkedAbort } from '../../linked-abort.ts';
+import { addressOf, describeFailure, type Target } from './failures.ts';
+
+/** The longest delay a timer takes; a longer one would fire at once. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
+
+/** One signal out of the caller's signal and the total time, whose reason is always a JobtailError. */
+export class CallStop extends LinkedAbort {
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(caller: AbortSignal, totalMs: number, target: Target) {
+    // One signal may stop many calls at a time; each of them takes its listener away again.
+    setMaxListeners(0, caller);
+    super(caller, () => new JobtailError('aborted', 'the call was stopped'));
+    if (caller.aborted || totalMs > MAX_DELAY_MS) return;
+    const expired = () => this.stop(timeoutError(target, `did not respond completely within ${totalMs} ms`));
+    this.#timer = setTimeout(expired, totalMs);
+  }
+
+  /** Ends the call with `reason`. */
+  stop(reason: JobtailError): void {
+    this.settle();
+    this.abort(reason);
+  }
+
+  /** The call is over: nothing of it stays behind. */
+  settle(): void {
+    clearTimeout(this.#timer);
+    this.release();
+  }
+}
+
+/** A limit was reached; `what` describes it. */
+export function timeoutError(target: Target, what: string): JobtailError {
+  return new JobtailError('timeout', `${addressOf(target)} ${what}`, {
+    hint: 'the service or the way to it is slow; raise service.timeoutSeconds if it always needs longer',
+  });
+}
 
 /** Less than this within the idle limit is no progress: a server that drips byte by byte does not go on for ever. */
 const PROGRESS_BYTES = 1024;

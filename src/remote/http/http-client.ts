@@ -4,8 +4,7 @@
  */
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { JobtailError } from '../../errors.ts';
-import { LimitedBody } from './body.ts';
-import { CallStop, timeoutError } from './call-stop.ts';
+import { CallStop, LimitedBody, timeoutError } from './body.ts';
 import { Exchange, RoundTrip } from './exchange.ts';
 import { addressOf, describeFailure, type Target } from './failures.ts';
 

@@ -3,12 +3,11 @@ import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
-import { grantHeaders } from '../grants.ts';
-import { SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
+import { grantHeaders, SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
 import type { LiftRule } from './answer/scanner.ts';
 import { type Address, REQUEST } from './contract.ts';
 import type { RestHabits } from './habits.ts';
-import { type Json, jsonObject } from './json.ts';
+import { type Json, jsonObject } from './requests.ts';
 import { type Outcome, Transport, type TransportOptions } from './transport.ts';
 
 export interface RestCallsOptions extends TransportOptions, SessionCallsOptions {

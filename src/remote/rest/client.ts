@@ -3,20 +3,17 @@ import type { Listing, Part, PartRequest, Parts, Remote, Sink, TransferMethod } 
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
 import type { Secrets } from '../../redact.ts';
-import { holdParts } from '../content/held-parts.ts';
-import type { SpillPlace } from '../content/spill-file.ts';
-import { StreamedFile } from '../content/streamed-file.ts';
+import { holdParts, type SpillPlace } from '../content/held-texts.ts';
+import { StreamedFile } from '../content/lifted.ts';
 import { ITEM } from './answer/scanner.ts';
 import { type Call, RestCalls, type RestCallsOptions } from './calls.ts';
 import { PART, REQUEST } from './contract.ts';
 import { DecodedFiles } from './decoded-files.ts';
-import { divideByBytes, partsBytes, partsMembers } from './divide.ts';
 import type { PathForm, RestHabits } from './habits.ts';
-import { JsonNumber } from './json.ts';
 import { ListedFiles } from './listed-files.ts';
 import { ONLY_BY_SSH, unexpected } from './refusals.ts';
-import { entriesOf, requireLifted, transferMethodOf } from './results.ts';
-import { CLOSE_PATH, givenMethod, secretsOf } from './transfer-method.ts';
+import { divideByBytes, JsonNumber, partsBytes, partsMembers } from './requests.ts';
+import { CLOSE_PATH, entriesOf, givenMethod, requireLifted, secretsOf, transferMethodOf } from './results.ts';
 
 /** Bytes of an answer are limited but for the content of files. */
 export interface RestRemoteOptions extends RestCallsOptions {

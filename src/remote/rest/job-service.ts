@@ -7,8 +7,8 @@ import { JobRecords, MAX_JOBS_BYTES } from '../content/job-records.ts';
 import { ITEM } from './answer/scanner.ts';
 import { RestCalls, type RestCallsOptions } from './calls.ts';
 import { JOB_STATES, REQUEST } from './contract.ts';
-import { JsonNumber } from './json.ts';
 import { unexpected } from './refusals.ts';
+import { JsonNumber } from './requests.ts';
 import { requireLifted } from './results.ts';
 
 const STATE_OF = new Map(Object.entries(JOB_STATES).map(([state, number]) => [String(number), state]));

@@ -1,7 +1,6 @@
 /** The names of a listing, in either of its forms (docs/rest.md 3.3), with the dates of the later one. */
 import type { Listing } from '../../agent/ports.ts';
-import type { Lifted } from '../content/lifted.ts';
-import { ListedNames } from '../content/listed-names.ts';
+import { type Lifted, ListedNames } from '../content/lifted.ts';
 import { LISTED_FILE } from './contract.ts';
 
 const NAME = LISTED_FILE.name.toLowerCase();

@@ -4,8 +4,16 @@ import type { Operation } from '../../operations.ts';
 import type { Secrets } from '../../redact.ts';
 import { titleOf } from '../content/read-response.ts';
 import type { HttpAnswer } from '../http/http-client.ts';
-import { type Problem, problemOf } from '../problem.ts';
-import { FAULT, isSessionLost, LOST, MEANING_OF_STATUS, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
+import {
+  FAULT,
+  isSessionLost,
+  LOST,
+  MEANING_OF_STATUS,
+  type Problem,
+  problemOf,
+  type StatusMeaning,
+  TOO_LONG,
+} from '../wrong-answers.ts';
 
 /** The keys of the configuration for the addresses of the service. */
 export const URL_KEYS = 'service.baseUrl and service.path';

@@ -1,11 +1,11 @@
 /** Results as they came, checked against the contract (docs/rest.md 3). Nothing is taken on trust. */
 import type { Content, TransferMethod } from '../../agent/ports.ts';
 import { type LiveFileName, parseLong, parseTaskId } from '../../job.ts';
-import { NO_CONTENT, type PartEntry } from '../content/held-parts.ts';
+import { NO_CONTENT, type PartEntry } from '../content/held-texts.ts';
 import { malformed } from '../wrong-answers.ts';
-import { CREDENTIALS, FILE_TYPES, PART, PROTOCOLS, TRANSFER_METHOD } from './contract.ts';
-import { type Json, JsonNumber, JsonObject, LiftedText } from './json.ts';
+import { ADDRESSES, CREDENTIALS, FILE_TYPES, PART, PROTOCOLS, TRANSFER_METHOD } from './contract.ts';
 import { unexpected } from './refusals.ts';
+import { type Json, JsonNumber, JsonObject, jsonObject, LiftedText } from './requests.ts';
 
 const FILE_OF = new Map(Object.entries(FILE_TYPES).map(([file, type]) => [String(type), file as LiveFileName]));
 
@@ -121,4 +121,41 @@ function numberOf(value: Json | undefined): string | null {
 function objectOf(value: Json): JsonObject {
   if (value instanceof JsonObject) return value;
   throw unexpected('something else stands where an object is expected');
+}
+
+/** Where the public key alone ends a transfer. */
+export const CLOSE_PATH = ADDRESSES.EndFileTransfer[1].path;
+
+/** The whole object as it was given; after a restart, what is left of it, for these releases want all of it. */
+export function givenMethod({
+  given,
+  serverHostname,
+  sharedBasepath,
+  protocol,
+  credentials,
+}: TransferMethod): JsonObject {
+  if (given instanceof JsonObject) return given;
+  return jsonObject({
+    [TRANSFER_METHOD.hostname]: serverHostname ?? '',
+    [TRANSFER_METHOD.basepath]: sharedBasepath ?? '',
+    [TRANSFER_METHOD.protocol]: protocol === null ? undefined : new JsonNumber(String(PROTOCOLS[protocol])),
+    [TRANSFER_METHOD.credentials]:
+      credentials === null
+        ? undefined
+        : jsonObject({
+            [CREDENTIALS.username]: credentials.username ?? '',
+            [CREDENTIALS.privateKey]: credentials.privateKey ?? '',
+            [CREDENTIALS.publicKey]: credentials.publicKey ?? '',
+          }),
+  });
+}
+
+/** What of a method nothing may show. */
+export function secretsOf(method: TransferMethod | null): string[] {
+  const { given, credentials } = method ?? {};
+  const inside = given instanceof JsonObject ? given.get(TRANSFER_METHOD.credentials) : undefined;
+  const password = inside instanceof JsonObject ? inside.get(CREDENTIALS.password) : undefined;
+  return [credentials?.privateKey, credentials?.passphrase, password].filter(
+    (secret): secret is string => typeof secret === 'string' && secret !== '',
+  );
 }

@@ -8,8 +8,8 @@ import { type Response, type ResponseFormat, readResponse } from '../content/rea
 import type { HttpClient } from '../http/http-client.ts';
 import { AnswerScanner, type LiftRule } from './answer/scanner.ts';
 import type { Address } from './contract.ts';
-import { type Json, JsonNumber, type JsonObject, writeJson } from './json.ts';
 import { type Refusal, type RefusalReading, refusalOf, URL_KEYS, unexpected } from './refusals.ts';
+import { type Json, JsonNumber, type JsonObject, writeJson } from './requests.ts';
 
 const FORMAT: ResponseFormat = {
   name: 'JSON',

@@ -1,10 +1,13 @@
-/** One sign-in by one of the four operations (docs/interface.md 4.2). */
+/**
+ * One sign-in by one of the four operations (docs/interface.md 4.2). The shape of its response is not specified;
+ * docs/servers.md 3.1 lists what servers send: a bare JSON string, plain text, an object, or a word that requests the
+ * token in a header.
+ */
 import type { Grant } from '../../agent/ports.ts';
 import type { OperationSettings } from '../../auth.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
 import { type HttpClient, readBeginning, readBody } from '../http/http-client.ts';
-import { readGrant } from './answer.ts';
 import { refusalOf } from './refusal.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
@@ -58,4 +61,137 @@ function bodyOf(auth: OperationSettings, secret: string): string {
   const credentials = `"Credentials":{"Username":${username},"${secretField}":${JSON.stringify(secret)}}`;
   // The id goes out as it is: a JavaScript number is wrong beyond 2^53.
   return auth.method === 'cloud-platform' ? `{${credentials},"ProjectId":${auth.projectId}}` : `{${credentials}}`;
+}
+
+const HEADER_AUTH_NEEDED = 'HEADER-AUTH-NEEDED';
+/** Names of the session code in an answer that is an object, the likelier first; compared without case, `_` and `-`. */
+const USUAL_NAMES = ['sessioncode', 'session', 'sessionid', 'token', 'accesstoken', 'authtoken', 'sessiontoken'];
+
+export interface AnswerText {
+  readonly text: string;
+  /** Media type in lower case without parameters. */
+  readonly contentType: string;
+}
+
+export interface GrantRules {
+  /** The secret that was sent: a token may be wanted as a bearer token. */
+  readonly secret: string;
+  /** Nothing of them may be shown. */
+  readonly secrets: Secrets;
+  readonly isToken: boolean;
+  /** Where the session code stands in an object; null: the usual names. */
+  readonly sessionCodeField: string | null;
+}
+
+/**
+ * The grant in an answer of success.
+ * @throws JobtailError malformed, unexpected-answer: with the shape of the answer, never with a value of it
+ */
+export function readGrant(answer: AnswerText, rules: GrantRules): Grant {
+  const value = parsed(answer);
+  const code = typeof value === 'string' ? value : codeIn(value, rules.sessionCodeField);
+  if (code === HEADER_AUTH_NEEDED) return bearerGrant(rules);
+  // Visible ASCII without blanks: a sentence such as "wrong password" is no session code.
+  if (code !== undefined && /^[!-~]+$/.test(code)) return { kind: 'session', code };
+  throw new JobtailError(
+    'unexpected-answer',
+    `the sign-in answered with no session code but ${shapeOf(value, rules)}`,
+    {
+      hint: 'set auth.sessionCodeField to the field that holds the session code, or look at service.baseUrl and auth.path',
+    },
+  );
+}
+
+function bearerGrant({ secret, isToken }: GrantRules): Grant {
+  if (!isToken) {
+    throw new JobtailError(
+      'unexpected-answer',
+      'the service wants a token in a header, but the sign-in had a password',
+      {
+        hint: 'set auth.method to one that takes a token: openid, external-token or cloud-platform',
+      },
+    );
+  }
+  if (!/^[!-~]+$/.test(secret)) {
+    throw new JobtailError('secret-unavailable', 'the token has characters that no header can carry', {
+      hint: 'look at what the file or the command of the token gives',
+    });
+  }
+  return { kind: 'bearer', token: secret };
+}
+
+/** No JSON: what stands there in place of a value. */
+class NoJson {
+  readonly words: string;
+  constructor(words: string) {
+    this.words = words;
+  }
+}
+
+function parsed({ text, contentType }: AnswerText): unknown {
+  const body = text.trim();
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    if (isBareCode(body)) return body;
+    if (body === '') return new NoJson('nothing');
+    if (body.startsWith('<')) return new NoJson('a page of HTML or XML');
+    if (!contentType.includes('json')) return new NoJson(`text of ${body.length} characters that is no JSON`);
+  }
+  throw new JobtailError('malformed', `the sign-in answered with ${body.length} characters that are broken JSON`, {
+    hint: 'the answer may have been cut on its way; look at the service',
+  });
+}
+
+/** A session code as plain text: one word, with digits in it as GUIDs have them, or the word for a header. */
+function isBareCode(body: string): boolean {
+  return body === HEADER_AUTH_NEEDED || /^\{?(?=[^0-9]*[0-9])[A-Za-z0-9._~+/=-]{16,4096}\}?$/.test(body);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof NoJson);
+
+function codeIn(value: unknown, field: string | null): string | undefined {
+  if (!isObject(value)) return undefined;
+  if (field !== null) return textOf(fieldIn(value, field));
+  for (const object of [value, ...Object.values(value).filter(isObject)]) {
+    for (const name of USUAL_NAMES) {
+      const key = Object.keys(object).find((other) => other.toLowerCase().replaceAll(/[_-]/g, '') === name);
+      const code = key === undefined ? undefined : textOf(object[key]);
+      if (code !== undefined) return code;
+    }
+  }
+  return undefined;
+}
+
+/** The value at `data.code`: the whole name first, then from dot to dot. */
+function fieldIn(object: Record<string, unknown>, field: string): unknown {
+  if (Object.hasOwn(object, field)) return object[field];
+  return field
+    .split('.')
+    .reduce<unknown>(
+      (value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+      object,
+    );
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Types and names of keys, two levels deep. */
+function shapeOf(value: unknown, rules: GrantRules, depth = 0): string {
+  if (value instanceof NoJson) return value.words;
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === 'string') return value === '' ? 'an empty text' : `a text of ${value.length} characters`;
+  if (!isObject(value)) return `a ${typeof value}`;
+  const keys = Object.keys(value);
+  if (keys.length === 0 || depth === 2) return keys.length === 0 ? 'an empty object' : 'an object';
+  const shown = keys.slice(0, 20).map((key) => {
+    // Anything may stand there, the session code, too: only a word is a name.
+    const name = /^[A-Za-z][A-Za-z_-]{0,39}$/.test(key)
+      ? `"${rules.secrets.hide(key)}"`
+      : `a key of ${key.length} characters`;
+    return `${name} (${shapeOf(value[key], rules, depth + 1)})`;
+  });
+  return `an object with ${shown.join(', ')}${keys.length > shown.length ? ', ...' : ''}`;
 }

@@ -1,8 +1,7 @@
 /** What an answer that is no success means: the error for each status. */
 import { type ErrorCode, JobtailError } from '../../errors.ts';
 import type { Secrets } from '../../redact.ts';
-import { type Problem, problemOf } from '../problem.ts';
-import { MEANING_OF_STATUS, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
+import { MEANING_OF_STATUS, type Problem, problemOf, type StatusMeaning, TOO_LONG } from '../wrong-answers.ts';
 
 export interface Refusal {
   readonly status: number;

@@ -3,10 +3,8 @@ import type { Grant } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { Operation } from '../../operations.ts';
 import type { Lifted } from '../content/lifted.ts';
-import { grantHeaders } from '../grants.ts';
-import { SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
-import { type Fields, inSession } from './arguments.ts';
-import { Envelopes, type EnvelopesOptions } from './envelope.ts';
+import { grantHeaders, SessionCalls, type SessionCallsOptions } from '../session-calls.ts';
+import { Envelopes, type EnvelopesOptions, type Fields, inSession } from './envelope.ts';
 import { Transport, type TransportOptions } from './transport.ts';
 
 export interface SoapCallsOptions extends EnvelopesOptions, TransportOptions, SessionCallsOptions {}

@@ -2,12 +2,10 @@
 import type { PartRequest, Parts, Remote, Sink, TransferMethod } from '../../agent/ports.ts';
 import { JobtailError } from '../../errors.ts';
 import type { JobId } from '../../job.ts';
-import { holdParts } from '../content/held-parts.ts';
-import { ListedNames } from '../content/listed-names.ts';
-import type { SpillPlace } from '../content/spill-file.ts';
-import { StreamedFile } from '../content/streamed-file.ts';
-import { taskFileOffsets, textArgument, transferMethodArgument } from './arguments.ts';
+import { holdParts, type SpillPlace } from '../content/held-texts.ts';
+import { ListedNames, StreamedFile } from '../content/lifted.ts';
 import { type Call, SoapCalls, type SoapCallsOptions } from './calls.ts';
+import { taskFileOffsets, textArgument, transferMethodArgument } from './envelope.ts';
 import { entriesOf, resultOf, transferMethodOf } from './results.ts';
 
 /** Bytes of an answer are limited but for the content of files; `url` is {file_transfer_url}. */

@@ -1,7 +1,7 @@
 /** base64 in pieces as large as the decoder works on at once, and larger ones. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Base64Decoder } from '../../../src/remote/content/base64.ts';
+import { Base64Decoder } from '../../../src/remote/content/chunks.ts';
 import { numRuns } from '../../support/property-runs.ts';
 
 /** Characters that are decoded at once. */

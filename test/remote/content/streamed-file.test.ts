@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate as immediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { StreamedFile } from '../../../src/remote/content/streamed-file.ts';
+import { StreamedFile } from '../../../src/remote/content/lifted.ts';
 import { numRuns } from '../../support/property-runs.ts';
 
 const { signal } = new AbortController();

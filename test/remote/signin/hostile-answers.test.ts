@@ -1,7 +1,7 @@
 /** Answers of a sign-in that are made to keep whoever reads them busy, of up to the size that is read. */
 import { describe, expect, it } from 'vitest';
 import { Secrets } from '../../../src/redact.ts';
-import { readGrant } from '../../../src/remote/signin/answer.ts';
+import { readGrant } from '../../../src/remote/signin/operation.ts';
 import { refusalOf } from '../../../src/remote/signin/refusal.ts';
 import { growthOf } from '../../support/cpu-cost.ts';
 

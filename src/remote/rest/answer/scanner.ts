@@ -3,10 +3,10 @@
  * very many records; what remains, the rest, is small and becomes plain values.
  */
 import { JobtailError } from '../../../errors.ts';
-import { Base64Decoder } from '../../content/base64.ts';
+import { Base64Decoder } from '../../content/chunks.ts';
 import type { Lifted } from '../../content/lifted.ts';
 import { malformed, tooLarge } from '../../wrong-answers.ts';
-import { type Json, JsonNumber, JsonObject, LiftedText } from '../json.ts';
+import { type Json, JsonNumber, JsonObject, LiftedText } from '../requests.ts';
 import { type JsonEvents, JsonTokenizer } from './json-tokenizer.ts';
 
 /** Of all values that are not lifted. */

@@ -6,13 +6,12 @@
 import type { JobtailError } from '../../../errors.ts';
 import type { Operation } from '../../../operations.ts';
 import type { Secrets } from '../../../redact.ts';
-import { Base64Decoder } from '../../content/base64.ts';
+import { Base64Decoder } from '../../content/chunks.ts';
 import type { Lifted } from '../../content/lifted.ts';
 import { malformed, tooLarge } from '../../wrong-answers.ts';
 import { LIFTED, type LiftedElement, SOAP_NAMESPACES } from '../contract.ts';
 import { FaultWords, unexpected } from '../faults.ts';
-import type { StartTag } from './xml-tag.ts';
-import { resolveReferences, reusedSpace } from './xml-text.ts';
+import { resolveReferences, reusedSpace, type StartTag } from './xml-text.ts';
 import { isWhiteSpace, type XmlEvents, XmlTokenizer } from './xml-tokenizer.ts';
 
 const ENVELOPES: readonly string[] = Object.values(SOAP_NAMESPACES);

@@ -6,8 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { endOfWholeUtf8 } from '../../../bytes.ts';
 import { Chunks } from '../../content/chunks.ts';
 import { malformed } from '../../wrong-answers.ts';
-import { Namespaces, parseEndTag, parseStartTag, type StartTag } from './xml-tag.ts';
-import { endOfWholeCharacters, NOT_XML } from './xml-text.ts';
+import { endOfWholeCharacters, Namespaces, NOT_XML, parseEndTag, parseStartTag, type StartTag } from './xml-text.ts';
 
 /** A tag with its attributes may not be longer, nor an instruction. */
 const MAX_TAG_BYTES = 16 * 1024;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { JsonNumber } from '../../../../src/remote/rest/json.ts';
+import { JsonNumber } from '../../../../src/remote/rest/requests.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 import { cuts, perhapsBase64, writtenBytes } from '../../../support/wire-documents.ts';
 import { FILE_RULE, LIST_RULE, PARTS_RULE, scanJson, tryScanJson } from '../../../support/wire-json.ts';
