@@ -21,6 +21,8 @@ const program = defineConfig({
     'simulator/demo/demo-task': 'simulator/demo/demo-task.ts',
     // A thread of its own within the agent.
     'view/worker': 'src/view/worker.ts',
+    // Threads of `agent grep`.
+    'search/worker': 'src/search/worker.ts',
   },
   platform: 'node',
   // A native module (the other one, unix-dgram, is loaded by createRequire), one that is not installed (`debug` asks), and

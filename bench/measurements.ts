@@ -13,6 +13,7 @@ import type { Measurement } from './measurement.ts';
 import { costOfAJob, quietJobs } from './quiet-jobs.ts';
 import { resultByPackage, resultBySoap, resultMemory } from './result-by-soap.ts';
 import { resultLayouts } from './result-layouts.ts';
+import { searchOfMirrors } from './search.ts';
 import { serverShare } from './server-share.ts';
 import { syncOfNothing } from './sync-of-nothing.ts';
 import { viewers } from './viewers.ts';
@@ -37,6 +38,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   viewers,
   manyJobs,
   durability,
+  searchOfMirrors,
   latency,
   serverShare,
   idleMemory,

@@ -23,6 +23,7 @@ interface Allowed {
 /** By room: a folder, or one within it that has a rule of its own. */
 const RULES: Readonly<Record<string, Allowed>> = {
   system: {},
+  search: { values: ['system'] },
   store: { values: ['system'] },
   agent: { values: ['system'], types: ['store'] },
   'agent/loop': {
@@ -52,7 +53,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   'view/events': { values: ['view', 'view/content', 'store', 'system'] },
   'view/http': { values: ['view', 'view/content', 'view/events', 'store', 'system'] },
   'view/page': { types: ['view/contract'] },
-  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'view'] },
+  cli: { values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'view', 'search'] },
   simulator: { values: ['system', 'remote/soap/contract.ts', 'remote/rest/contract.ts'] },
   'simulator/demo': { values: ['simulator', 'cli', 'daemon', 'agent', 'store', 'system'] },
   'simulator/commands': { values: ['simulator', 'simulator/demo', 'cli'] },

@@ -26,6 +26,10 @@ export const linesArgument = argument((text) => {
   if (text === 'all') return Number.POSITIVE_INFINITY;
   return /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }, 'number of lines, nor "all"');
+export const contextArgument = argument((text) => {
+  const lines = /^\d{1,4}$/.test(text) ? Number(text) : Number.NaN;
+  return lines <= 1_000 ? lines : undefined;
+}, 'number of lines up to 1000');
 export const portArgument = argument((text) => {
   const port = Number(text);
   return Number.isInteger(port) && port >= 0 && port <= 65_535 ? port : undefined;

@@ -8,6 +8,7 @@ import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES } from '../job.ts';
 import {
   collect,
+  contextArgument,
   daysArgument,
   durationArgument,
   fileArgument,
@@ -138,6 +139,38 @@ function addLooking(program: Command): void {
       ),
     )
     .action(async (job, options) => (await loaded(import('./commands/tail.ts'))).tail(job, options));
+
+  // Without -c for the configuration: it counts, as in grep.
+  program
+    .command('grep')
+    .description('print the lines of the mirrors that match a regular expression (exit code 0: found, 1: not found)')
+    .argument('<pattern>', 'a regular expression of JavaScript')
+    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
+    .option('-i, --ignore-case', 'ignore the case of letters')
+    .option('-v, --invert-match', 'select the lines that do not match')
+    .option('-c, --count', 'print only the number of selected lines of each file')
+    .option('-l, --files-with-matches', 'print only the paths of the mirrors with selected lines')
+    .option('-n, --line-number', 'print the numbers of the lines')
+    .addOption(contextOption('-A, --after-context <lines>', 'lines to print after each selected line'))
+    .addOption(contextOption('-B, --before-context <lines>', 'lines to print before each selected line'))
+    .addOption(contextOption('-C, --context <lines>', 'both'))
+    .addOption(taskOption('only this task (repeatable)', 'all'))
+    .addOption(fileOption())
+    .option('--since <time>', 'only mirrors that grew since this time: 90s, 30m, 2h, 1d or a date', sinceArgument)
+    .option('--all-generations', 'also older generations (stdout.log.1, .2, ...)')
+    .option('--json', 'for programs: one object on each line (version 1)')
+    .option('--config <file>', 'the configuration (default: $AGENT_CONFIG, ./config.yaml, /etc/agent/config.yaml)')
+    .addHelpText(
+      'after',
+      examples(
+        "agent grep 'CUDA out of memory'",
+        'agent grep -n -C 3 -i traceback 501 502 --file stderr',
+        'agent grep -l --since 2h "killed|oom" | xargs less',
+      ),
+    )
+    .action(async (pattern, jobs, options) =>
+      (await loaded(import('./commands/grep.ts'))).grep(pattern, jobs, options),
+    );
 
   command(program, 'view', 'show the followed jobs in a browser: print the link, and open it if there is a display')
     .option('--no-open', 'print the link only')
@@ -288,6 +321,8 @@ const mineOption = (description: string) =>
 
 const patternOption = (flags: string, description: string, ifLeftOut: string) =>
   new Option(flags, description).argParser(collect(patternArgument)).default([], ifLeftOut);
+
+const contextOption = (flags: string, description: string) => new Option(flags, description).argParser(contextArgument);
 
 function fileOption(): Option {
   const option = new Option('--file <name>', 'a live file (repeatable)').choices(LIVE_FILE_NAMES);

@@ -1,0 +1,202 @@
+/** `agent grep PATTERN [JOB...]`: the lines of the mirrors that match, with the output and the exit codes of grep. */
+import { once } from 'node:events';
+import pc from 'picocolors';
+import { EXIT, JobtailError } from '../../errors.ts';
+import type { JobId, LiveFileName, TaskId } from '../../job.ts';
+import { printable, printableJson } from '../../printable.ts';
+import { hasMirrors, type MirrorChoice, type MirrorFile, mirrorsIn } from '../../search/mirrors.ts';
+import { expressionOf, type Pattern } from '../../search/pattern.ts';
+import type { FoundLine, Wanted } from '../../search/scan.ts';
+import { search } from '../../search/search.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { reportError } from '../process.ts';
+
+export interface GrepOptions extends ConfigOption {
+  readonly ignoreCase?: boolean;
+  readonly invertMatch?: boolean;
+  readonly count?: boolean;
+  readonly filesWithMatches?: boolean;
+  readonly lineNumber?: boolean;
+  readonly afterContext?: number;
+  readonly beforeContext?: number;
+  readonly context?: number;
+  readonly task: readonly TaskId[];
+  readonly file: readonly LiveFileName[];
+  /** In milliseconds since 1970. */
+  readonly since?: number;
+  readonly allGenerations?: boolean;
+  readonly json?: boolean;
+}
+
+export async function grep(source: string, jobs: readonly JobId[], options: GrepOptions): Promise<void> {
+  await withExitCodeOfGrep(async () => {
+    const { task: tasks, file, since, allGenerations } = options;
+    const config = await configurationAsOwner(options);
+    const files = mirrorsOrError(config.mirror.directory, { jobs, tasks, files: file, since, allGenerations });
+    const pattern: Pattern = { source, ignoreCase: options.ignoreCase, invert: options.invertMatch };
+    const wanted = wantedBy(options);
+    const format = options.json === true ? new JsonFormat() : new TextFormat(pattern, options);
+    let outcome: Outcome = 'nothing';
+    for await (const event of search({ files, pattern, wanted })) {
+      if (event.kind === 'lines') await print(format.lines(event.file, event.lines));
+      else {
+        const { count, error } = event;
+        if (error !== null) outcome = reportUnreadable(error);
+        if (count > 0 && outcome === 'nothing') outcome = 'found';
+        if (wanted.what === 'count' && error === null) await print(format.count(event.file, count));
+        if (wanted.what === 'any' && count > 0) await print(format.path(event.file));
+      }
+    }
+    return outcome;
+  });
+}
+
+export type Outcome = 'found' | 'nothing' | 'failed';
+
+const EXIT_CODES: Readonly<Record<Outcome, number>> = { found: EXIT.ok, nothing: EXIT.failed, failed: EXIT.usage };
+
+/** Sets the exit code, which is that of grep also after an error: scripts test for 1. */
+export async function withExitCodeOfGrep(work: () => Promise<Outcome>): Promise<void> {
+  try {
+    process.exitCode = EXIT_CODES[await work()];
+  } catch (error) {
+    reportError(error);
+    process.exitCode = EXIT_CODES.failed;
+  }
+}
+
+/** @throws JobtailError job-unknown, if a job has no mirrors */
+export function mirrorsOrError(directory: string, choice: MirrorChoice): MirrorFile[] {
+  const absent = choice.jobs.find((jobId) => !hasMirrors(directory, jobId));
+  if (absent === undefined) return mirrorsIn(directory, choice);
+  throw new JobtailError('job-unknown', `there are no mirrors of job ${absent} in ${directory}`, {
+    hint: `watch it first: agent watch ${absent}`,
+  });
+}
+
+/** The search goes on with the other files. */
+export function reportUnreadable(error: string): Outcome {
+  process.stderr.write(`agent: ${printable(error)}\n`);
+  return 'failed';
+}
+
+/** Writes to the standard output, and waits for a reader that is slower. */
+export async function print(output: string | Buffer): Promise<void> {
+  if (!process.stdout.write(output)) await once(process.stdout, 'drain');
+}
+
+/** `501/9001 stdout`, or `501/9001 stdout.1` for the generation before. */
+export const labelOf = ({ jobId, taskId, file, generation }: MirrorFile) =>
+  `${jobId}/${taskId} ${file}${generation === 0 ? '' : `.${generation}`}`;
+
+/** The text of a line as it is shown on a terminal. */
+export const decoded = (line: FoundLine) => Buffer.from(line.bytes, 'latin1').toString();
+export const harmless = (text: string) => printable(text.replaceAll('\t', '  '));
+
+function wantedBy(options: GrepOptions): Wanted {
+  const { context = 0, afterContext: after = context, beforeContext: before = context } = options;
+  const numbered = options.lineNumber === true || options.json === true || hasGroups(options);
+  if (options.filesWithMatches === true) return { what: 'any' };
+  return options.count === true ? { what: 'count' } : { what: 'lines', numbered, before, after };
+}
+
+/** Whether lines that do not follow each other are separated: also with a context of 0. */
+const hasGroups = ({ context, afterContext, beforeContext }: GrepOptions) =>
+  (context ?? afterContext ?? beforeContext) !== undefined;
+
+interface Format {
+  lines(file: MirrorFile, lines: readonly FoundLine[]): string | Buffer;
+  count(file: MirrorFile, count: number): string;
+  path(file: MirrorFile): string;
+}
+
+/** As grep prints it. The bytes of lines are unchanged, except on a terminal. */
+class TextFormat implements Format {
+  readonly #isTerminal = process.stdout.isTTY;
+  readonly #colours = pc.createColors(process.stdout.isTTY && pc.isColorSupported);
+  readonly #matches: RegExp | undefined;
+  readonly #isNumbered: boolean;
+  readonly #separatesGroups: boolean;
+  /** The last line that was printed. */
+  #last: { readonly file: MirrorFile; readonly number: number } | undefined;
+
+  constructor(pattern: Pattern, options: GrepOptions) {
+    this.#matches = pattern.invert === true ? undefined : expressionOf(pattern, 'g');
+    this.#isNumbered = options.lineNumber === true;
+    this.#separatesGroups = hasGroups(options);
+  }
+
+  lines(file: MirrorFile, lines: readonly FoundLine[]): string | Buffer {
+    const { green } = this.#colours;
+    const label = this.#label(file);
+    const text = lines.map((line) => {
+      const mark = this.#colours.cyan(line.isSelected ? ':' : '-');
+      const number = this.#isNumbered ? `${green(line.number)}${mark}` : '';
+      const bytes = this.#isTerminal ? this.#onTerminal(line) : line.bytes;
+      return `${this.#separator(file, line)}${label}${mark}${number}${bytes}\n`;
+    });
+    return this.#isTerminal ? text.join('') : Buffer.from(text.join(''), 'latin1');
+  }
+
+  count(file: MirrorFile, count: number): string {
+    return `${this.#label(file)}${this.#colours.cyan(':')}${count}\n`;
+  }
+
+  path({ path }: MirrorFile): string {
+    return `${this.#isTerminal ? harmless(path) : path}\n`;
+  }
+
+  #label(file: MirrorFile): string {
+    return this.#colours.magenta(labelOf(file));
+  }
+
+  /** Between lines that do not follow each other. */
+  #separator(file: MirrorFile, { number }: FoundLine): string {
+    if (!this.#separatesGroups) return '';
+    const last = this.#last;
+    this.#last = { file, number };
+    const follows = last === undefined || (last.file === file && last.number + 1 === number);
+    return follows ? '' : `${this.#colours.cyan('--')}\n`;
+  }
+
+  #onTerminal(line: FoundLine): string {
+    const text = decoded(line).replace(/\r$/, '');
+    const { isColorSupported, bold, red } = this.#colours;
+    if (!isColorSupported || !line.isSelected || this.#matches === undefined) return harmless(text);
+    let shown = '';
+    let end = 0;
+    for (const { 0: match, index } of text.matchAll(this.#matches)) {
+      if (match === '') continue;
+      shown += `${harmless(text.slice(end, index))}${bold(red(harmless(match)))}`;
+      end = index + match.length;
+    }
+    return `${shown}${harmless(text.slice(end))}`;
+  }
+}
+
+/** One object on each line. */
+class JsonFormat implements Format {
+  lines(file: MirrorFile, lines: readonly FoundLine[]): string {
+    return lines
+      .map((line) => {
+        const text = decoded(line);
+        const type = line.isSelected ? 'match' : 'context';
+        const isExact = Buffer.from(text).toString('latin1') === line.bytes;
+        const base64 = isExact ? {} : { base64: Buffer.from(line.bytes, 'latin1').toString('base64') };
+        return this.#object(type, file, { line: line.number, text, ...base64 });
+      })
+      .join('');
+  }
+
+  count(file: MirrorFile, count: number): string {
+    return this.#object('count', file, { count });
+  }
+
+  path(file: MirrorFile): string {
+    return this.#object('file', file, {});
+  }
+
+  #object(type: string, { jobId, taskId, file, generation, path }: MirrorFile, more: object): string {
+    return `${printableJson({ version: 1, type, jobId, taskId, file, generation, path, ...more })}\n`;
+  }
+}

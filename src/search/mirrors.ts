@@ -1,0 +1,73 @@
+/** The mirrors on the disk, as a search takes them: of all jobs or some, in the order of their ids. */
+import fs from 'node:fs';
+import path from 'node:path';
+import {
+  compareIds,
+  type JobId,
+  LIVE_FILE_NAMES,
+  type LiveFileName,
+  parseJobId,
+  parseTaskId,
+  type TaskId,
+} from '../job.ts';
+import { liveParts } from '../mirror-paths.ts';
+import type { SearchedFile } from './search.ts';
+
+export interface MirrorFile extends SearchedFile {
+  readonly jobId: JobId;
+  readonly taskId: TaskId;
+  readonly file: LiveFileName;
+  /** 0: the mirror itself; 1: the generation before it (`stdout.log.1`). */
+  readonly generation: number;
+}
+
+/** An empty list stands for all. */
+export interface MirrorChoice {
+  readonly jobs: readonly JobId[];
+  readonly tasks?: readonly TaskId[];
+  readonly files?: readonly LiveFileName[];
+  /** Only what was written since then, in milliseconds since 1970. */
+  readonly since?: number | undefined;
+  readonly allGenerations?: boolean | undefined;
+}
+
+/** @throws Error of the file system, if the directory cannot be read */
+export function mirrorsIn(directory: string, choice: MirrorChoice): MirrorFile[] {
+  const { jobs, tasks = [] } = choice;
+  return idsIn(directory, parseJobId, jobs).flatMap((jobId) => {
+    const live = path.join(directory, jobId, 'live');
+    return isDirectory(path.dirname(live)) && isDirectory(live)
+      ? idsIn(live, parseTaskId, tasks).flatMap((taskId) => mirrorsOf(directory, jobId, taskId, choice))
+      : [];
+  });
+}
+
+/** Whether there is a directory for the mirrors of a job. */
+export const hasMirrors = (directory: string, jobId: JobId) => isDirectory(path.join(directory, jobId, 'live'));
+
+/** A symbolic link is none. */
+const isDirectory = (at: string) => fs.lstatSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
+
+function idsIn<Id extends string>(directory: string, parse: (name: string) => Id | undefined, wanted: readonly Id[]) {
+  const ids = fs.readdirSync(directory).filter((name): name is Id => parse(name) === name);
+  return ids.filter((id) => wanted.length === 0 || wanted.includes(id)).sort(compareIds);
+}
+
+function mirrorsOf(directory: string, jobId: JobId, taskId: TaskId, choice: MirrorChoice): MirrorFile[] {
+  const { files = [], since = Number.NEGATIVE_INFINITY, allGenerations = false } = choice;
+  const of = (file: LiveFileName) => path.join(directory, ...liveParts(jobId, { taskId, file }));
+  const inTask = path.dirname(of('stdout'));
+  const names = allGenerations && isDirectory(inTask) ? fs.readdirSync(inTask) : [];
+  return LIVE_FILE_NAMES.filter((file) => files.length === 0 || files.includes(file)).flatMap((file) => {
+    const base = path.basename(of(file));
+    const older = names.flatMap((name) => (name.startsWith(`${base}.`) ? generationOf(name.slice(base.length)) : []));
+    return [0, ...older.sort((a, b) => a - b)].flatMap((generation) => {
+      const at = generation === 0 ? of(file) : `${of(file)}.${generation}`;
+      const stat = isDirectory(inTask) ? fs.lstatSync(at, { throwIfNoEntry: false }) : undefined;
+      if (stat?.isFile() !== true || stat.mtimeMs < since) return [];
+      return [{ jobId, taskId, file, generation, path: at, size: stat.size }];
+    });
+  });
+}
+
+const generationOf = (suffix: string) => (/^\.[1-9][0-9]{0,3}$/.test(suffix) ? [Number(suffix.slice(1))] : []);

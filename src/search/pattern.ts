@@ -1,0 +1,156 @@
+/**
+ * The pattern of a search, and how the lines of a window are found that match it: first by a text that each match
+ * contains, then by the regular expression on the lines with that text.
+ */
+import { isAscii } from 'node:buffer';
+import { JobtailError } from '../errors.ts';
+
+export interface Pattern {
+  /** A regular expression of JavaScript (flags s and u), for one line as UTF-8. */
+  readonly source: string;
+  readonly ignoreCase?: boolean | undefined;
+  /** Whether the lines that do not match are selected. */
+  readonly invert?: boolean | undefined;
+}
+
+/** Whole lines of a file. Each ends with a newline, except the last line of a file and a line that was cut. */
+export class Window {
+  readonly bytes: Buffer;
+  #text: string | undefined;
+  #isAscii: boolean | undefined;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** One character for each byte. */
+  get text(): string {
+    this.#text ??= this.bytes.toString('latin1');
+    return this.#text;
+  }
+
+  /** Whether the bytes occur; much quicker than the text of a window without them. */
+  has(bytes: Buffer): boolean {
+    return this.#text !== undefined || this.bytes.includes(bytes);
+  }
+
+  /** The offset after the line at `start`, its newline included. */
+  lineEnd(start: number): number {
+    const newline = this.text.indexOf('\n', start);
+    return newline < 0 ? this.bytes.length : newline + 1;
+  }
+
+  /** The bytes of the line [start, end), one character for each, without its newline. */
+  line(start: number, end: number): string {
+    const hasNewline = end > start && this.bytes[end - 1] === NEWLINE;
+    return this.text.slice(start, hasNewline ? end - 1 : end);
+  }
+
+  /** The same, decoded as UTF-8. */
+  decodedLine(start: number, end: number): string {
+    this.#isAscii ??= isAscii(this.bytes);
+    const line = this.line(start, end);
+    return this.#isAscii ? line : this.bytes.toString('utf8', start, start + line.length);
+  }
+}
+
+export const NEWLINE = 0x0a;
+
+/** The offset of the first occurrence at or after `from`; -1 if there is none. */
+type Finder = (window: Window, from: number) => number;
+
+/** Finds the selected lines of windows, one after the other. */
+export class LineMatcher {
+  /** The line that `next` found; its end includes the newline. */
+  start = 0;
+  end = 0;
+  readonly #expression: RegExp;
+  readonly #invert: boolean;
+  /** Undefined where each line has to be tested. */
+  readonly #find: Finder | undefined;
+  /** Whether each line with the text matches. */
+  readonly #isText: boolean;
+
+  /** @throws JobtailError usage, if the source is no regular expression */
+  constructor(pattern: Pattern) {
+    const { source, ignoreCase = false, invert = false } = pattern;
+    this.#expression = expressionOf(pattern);
+    this.#invert = invert;
+    const { text, isWhole } = textInEachMatch(source, ignoreCase);
+    this.#find = text === '' || invert ? undefined : ignoreCase ? anyCaseFinder(text) : finder(text);
+    this.#isText = isWhole && !ignoreCase;
+  }
+
+  /** Whether there is a selected line at or after `from`, where a line begins. */
+  next(window: Window, from: number): boolean {
+    for (let at = from; at < window.bytes.length; at = this.end) {
+      this.start = at;
+      if (this.#find !== undefined) {
+        const found = this.#find(window, at);
+        if (found < 0) return false;
+        this.start = window.text.lastIndexOf('\n', found) + 1;
+        at = found;
+      }
+      this.end = window.lineEnd(at);
+      if (this.#find !== undefined && this.#isText) return true;
+      if (this.#expression.test(window.decodedLine(this.start, this.end)) !== this.#invert) return true;
+    }
+    return false;
+  }
+}
+
+/** The regular expression, with more flags. @throws JobtailError usage */
+export function expressionOf({ source, ignoreCase }: Pattern, flags = ''): RegExp {
+  try {
+    return new RegExp(source, `${flags}su${ignoreCase === true ? 'i' : ''}`);
+  } catch (error) {
+    const [reason] = /[^:]*$/.exec(error instanceof Error ? error.message : '') ?? [];
+    throw new JobtailError('usage', `"${source}" is no regular expression:${reason}`, {
+      hint: 'write a backslash before each of ( ) [ ] { } * + ? . ^ $ | that stands for itself',
+    });
+  }
+}
+
+function finder(text: string): Finder {
+  const bytes = Buffer.from(text);
+  const asBytes = bytes.toString('latin1');
+  return (window, from) => (window.has(bytes) ? window.text.indexOf(asBytes, from) : -1);
+}
+
+function anyCaseFinder(text: string): Finder {
+  const expression = new RegExp(text.replaceAll(/[^A-Za-z0-9]/g, '\\$&'), 'gi');
+  return (window, from) => {
+    expression.lastIndex = from;
+    return expression.test(window.text) ? expression.lastIndex - text.length : -1;
+  };
+}
+
+/** A class, an escape sequence, a quantifier, or one character. */
+const PART = /\[(?:[^\]\\]|\\.)*\]|\\(?:x..|u\{[^}]*\}|u....|c.|k<[^>]*>|[pP]\{[^}]*\}|\d+|.)|\{[^}]*\}|./gsu;
+
+/** The longest text that each match contains, empty if none was found, and whether it is the whole pattern. */
+function textInEachMatch(source: string, ignoreCase: boolean): { text: string; isWhole: boolean } {
+  const texts = [''];
+  let depth = 0;
+  for (const [part] of source.matchAll(PART)) {
+    if (part === '|' && depth === 0) return { text: '', isWhole: false };
+    const text = depth === 0 ? textOf(part) : undefined;
+    const last = texts.pop() ?? '';
+    if (text !== undefined && !(ignoreCase && hasOtherCases(text))) texts.push(last + text);
+    // With these quantifiers, the character before may occur not at all.
+    else texts.push(/^[*?{]/.test(part) ? [...last].slice(0, -1).join('') : last, '');
+    if (part === '(') depth++;
+    if (part === ')') depth--;
+  }
+  const text = texts.reduce((longest, other) => (other.length > longest.length ? other : longest));
+  return { text, isWhole: texts.length === 1 };
+}
+
+/** The character that a part of a pattern stands for; undefined if it is an operator. */
+function textOf(part: string): string | undefined {
+  if (/^\\[^A-Za-z0-9]$/u.test(part)) return part.slice(1);
+  return /^[\\[\](){}|*+?.^$\n]/.test(part) ? undefined : part;
+}
+
+/** Whether a character is not ASCII, or has a third case that is not (U+212A of k, U+017F of s). */
+const hasOtherCases = (character: string) => /[^\p{ASCII}]|[ksKS]/u.test(character);

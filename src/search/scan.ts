@@ -1,0 +1,148 @@
+/** Reads one file in windows of whole lines, and selects lines with their context. */
+import fs, { constants } from 'node:fs';
+import { JobtailError } from '../errors.ts';
+import { type LineMatcher, NEWLINE, Window } from './pattern.ts';
+
+/** What a search returns of each file. */
+export interface Wanted {
+  /** lines: each selected line. ends: the first and the last one. count: their number. any: whether there is one. */
+  readonly what: 'lines' | 'ends' | 'count' | 'any';
+  /** Whether lines need their number; without it, and without context, it is 0. */
+  readonly numbered?: boolean;
+  /** Lines of context before and after each selected line. */
+  readonly before?: number;
+  readonly after?: number;
+}
+
+export interface FoundLine {
+  /** Counted from 1. */
+  readonly number: number;
+  /** One character for each byte, without the newline. */
+  readonly bytes: string;
+  /** Whether it was selected; false for context. */
+  readonly isSelected: boolean;
+}
+
+export interface Limits {
+  /** Bytes that are read at a time. Strings beyond 128 KiB are several times as expensive to V8. */
+  readonly chunkBytes: number;
+  /** Bytes of a line that are searched and returned at least; the rest of a longer line may be skipped. */
+  readonly maxLineBytes: number;
+}
+
+export const LIMITS: Limits = { chunkBytes: 64 * 1024, maxLineBytes: 1024 * 1024 };
+
+/** Yields lines as they are found; returns the number of selected lines. */
+export function* scanFile(
+  file: string,
+  matcher: LineMatcher,
+  wanted: Wanted,
+  limits: Limits,
+): Generator<readonly FoundLine[], number> {
+  const fd = fs.openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    if (!fs.fstatSync(fd).isFile()) throw new JobtailError('local-io', `${file} is not a file`);
+    const selection = new Selection(matcher, wanted);
+    for (const window of windowsOf(fd, limits)) {
+      const lines = selection.take(window);
+      if (lines.length > 0) yield lines;
+      if (wanted.what === 'any' && selection.count > 0) break;
+    }
+    if (selection.last !== undefined) yield [selection.last];
+    return selection.count;
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** A window is valid until the next one. */
+function* windowsOf(fd: number, { chunkBytes, maxLineBytes }: Limits): Generator<Window> {
+  let buffer = Buffer.allocUnsafe(2 * chunkBytes);
+  let length = 0;
+  let isSkipping = false;
+  for (;;) {
+    if (buffer.length < length + chunkBytes) buffer = Buffer.concat([buffer], 2 * buffer.length);
+    const read = fs.readSync(fd, buffer, length, chunkBytes, null);
+    if (read === 0) break;
+    let begin = 0;
+    const fresh = buffer.subarray(length, length + read);
+    if (isSkipping) {
+      const newline = fresh.indexOf(NEWLINE);
+      if (newline < 0) continue;
+      isSkipping = false;
+      begin = newline + 1;
+    }
+    // What was there before has no newline.
+    const newline = fresh.lastIndexOf(NEWLINE);
+    const end = newline < 0 ? begin : length + newline + 1;
+    length += read;
+    if (end > begin) yield new Window(buffer.subarray(begin, end));
+    if (length - end > maxLineBytes) {
+      yield new Window(buffer.subarray(end, end + maxLineBytes));
+      isSkipping = true;
+      length = 0;
+    } else {
+      buffer.copyWithin(0, end, length);
+      length -= end;
+    }
+  }
+  if (length > 0) yield new Window(buffer.subarray(0, length));
+}
+
+/** Selects lines of one file, and keeps the lines that may become context. */
+class Selection {
+  /** Selected lines. */
+  count = 0;
+  /** The last selected line, unless it was returned. */
+  last: FoundLine | undefined;
+  readonly #matcher: LineMatcher;
+  readonly #wanted: Required<Wanted>;
+  #number = 0;
+  /** Lines that were not selected, up to the last line. */
+  #before: FoundLine[] = [];
+  /** Lines of context that are still due. */
+  #after = 0;
+
+  constructor(matcher: LineMatcher, { what, numbered = false, before = 0, after = 0 }: Wanted) {
+    this.#matcher = matcher;
+    this.#wanted = { what, numbered: numbered || before + after > 0, before, after };
+  }
+
+  /** The lines of a window to be returned, in order. */
+  take(window: Window): FoundLine[] {
+    const found: FoundLine[] = [];
+    const { what, before, after } = this.#wanted;
+    const matcher = this.#matcher;
+    let at = 0;
+    for (; matcher.next(window, at); at = matcher.end) {
+      this.count++;
+      if (what === 'any') return found;
+      if (what === 'count') continue;
+      this.#passOver(window, at, matcher.start, found);
+      const line = this.#line(window, matcher.start, matcher.end, true);
+      if (what === 'ends' && this.count > 1) this.last = line;
+      else found.push(...this.#before.splice(0, before), line);
+      this.#after = after;
+    }
+    if (what !== 'count') this.#passOver(window, at, window.bytes.length, found);
+    return found;
+  }
+
+  /** Counts the lines [from, to), which are not selected, and returns or keeps those that are context. */
+  #passOver(window: Window, from: number, to: number, found: FoundLine[]): void {
+    if (!this.#wanted.numbered) return;
+    const { before } = this.#wanted;
+    let at = from;
+    for (; at < to && (this.#after > 0 || before > 0); at = window.lineEnd(at)) {
+      const line = this.#line(window, at, window.lineEnd(at), false);
+      if (this.#after-- > 0) found.push(line);
+      else if (this.#before.push(line) > before) this.#before.shift();
+    }
+    for (; at < to; at = window.lineEnd(at)) this.#number++;
+  }
+
+  #line(window: Window, start: number, end: number, isSelected: boolean): FoundLine {
+    if (this.#wanted.numbered) this.#number++;
+    return { number: this.#number, bytes: window.line(start, end), isSelected };
+  }
+}

@@ -1,0 +1,136 @@
+/** A search over many files, in threads; its results come in the order of the files. */
+import { on } from 'node:events';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { asJobtailError } from '../errors.ts';
+import { packageFile } from '../system/package-file.ts';
+import { LineMatcher, type Pattern } from './pattern.ts';
+import { type FoundLine, LIMITS, type Limits, scanFile, type Wanted } from './scan.ts';
+
+export interface SearchSettings {
+  readonly pattern: Pattern;
+  readonly wanted: Wanted;
+  readonly limits?: Limits | undefined;
+}
+
+export interface SearchOptions<File> extends SearchSettings {
+  readonly files: readonly File[];
+  /** 0: in this thread, which a signal cannot interrupt within a file; by default, as many as are worth it. */
+  readonly threads?: number | undefined;
+  /** Ends the search; in threads, also within an expression that backtracks for ever. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface SearchedFile {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** Lines of a file; at its end, the number of its selected lines, and why it could not be read. */
+export type SearchEvent<File> =
+  | { readonly kind: 'lines'; readonly file: File; readonly lines: readonly FoundLine[] }
+  | { readonly kind: 'end'; readonly file: File; readonly count: number; readonly error: string | null };
+
+/** What a thread searches: groups of paths. */
+export interface ThreadWork extends SearchSettings {
+  readonly groups: readonly (readonly string[])[];
+}
+
+/** What a thread sends for each request; its files are indices in their group. */
+export interface Batch {
+  readonly events: readonly SearchEvent<number>[];
+  readonly isLastOfGroup: boolean;
+}
+
+const MAX_THREADS = 8;
+/** Fewer bytes are searched before a thread has started. */
+const MIN_BYTES_FOR_THREADS = 32 * 1024 * 1024;
+const GROUP_BYTES = 4 * 1024 * 1024;
+const GROUP_FILES = 256;
+/** Batches that each thread may be ahead of the caller. */
+const BATCHES_AHEAD = 16;
+
+/** @throws JobtailError usage, if the pattern is no regular expression; Error AbortError, if the signal fires */
+export async function* search<File extends SearchedFile>(
+  options: SearchOptions<File>,
+): AsyncGenerator<SearchEvent<File>, void> {
+  const { files, threads = threadsFor(files), signal, pattern, wanted, limits } = options;
+  const settings = { pattern, wanted, limits };
+  // Also where threads search: this one refuses a wrong pattern.
+  const matcher = new LineMatcher(pattern);
+  if (threads > 0) return yield* searchInThreads(files, settings, threads, signal);
+  for (const file of files) {
+    signal?.throwIfAborted();
+    for (const event of eventsOf(file.path, matcher, settings)) yield { ...event, file };
+  }
+}
+
+/** The events of one file, which they do not name. */
+export function* eventsOf(path: string, matcher: LineMatcher, settings: SearchSettings) {
+  const { wanted, limits = LIMITS } = settings;
+  try {
+    const scan = scanFile(path, matcher, wanted, limits);
+    let step = scan.next();
+    for (; step.done !== true; step = scan.next()) yield { kind: 'lines', lines: step.value } as const;
+    yield { kind: 'end', count: step.value, error: null } as const;
+  } catch (error) {
+    yield { kind: 'end', count: 0, error: asJobtailError(error).message } as const;
+  }
+}
+
+function threadsFor(files: readonly SearchedFile[]): number {
+  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+  return files.length > 1 && bytes >= MIN_BYTES_FOR_THREADS ? Math.min(availableParallelism(), MAX_THREADS) : 0;
+}
+
+/** Each thread has every n-th group, and sends a batch for each request: that bounds what waits for the caller. */
+async function* searchInThreads<File extends SearchedFile>(
+  files: readonly File[],
+  settings: SearchSettings,
+  threads: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<SearchEvent<File>, void> {
+  signal?.throwIfAborted();
+  const groups = groupsOf(files);
+  const pool = Array.from({ length: Math.min(threads, groups.length) }, (_, index) => {
+    const own = groups.filter((_, group) => group % threads === index);
+    const workerData: ThreadWork = { ...settings, groups: own.map((group) => group.map(({ path }) => path)) };
+    const worker = new Worker(packageFile('dist/search/worker.js'), { workerData });
+    for (let ahead = 0; ahead < BATCHES_AHEAD; ahead++) worker.postMessage('next');
+    return { worker, batches: on(worker, 'message', { close: ['exit'], ...(signal && { signal }) }) };
+  });
+  try {
+    for (const [index, group] of groups.entries()) {
+      const thread = pool[index % threads];
+      for (let isLast = false; thread !== undefined && !isLast; ) {
+        const { done, value } = await thread.batches.next();
+        if (done === true) throw new Error('a thread of the search ended');
+        const [batch] = value as [Batch];
+        thread.worker.postMessage('next');
+        for (const event of batch.events) {
+          const file = group[event.file];
+          if (file !== undefined) yield { ...event, file };
+        }
+        isLast = batch.isLastOfGroup;
+      }
+    }
+  } finally {
+    await Promise.all(pool.map(({ worker }) => worker.terminate()));
+  }
+}
+
+/** The files in order: one that is large, or many that are small. */
+function groupsOf<File extends SearchedFile>(files: readonly File[]): File[][] {
+  const groups: File[][] = [];
+  let bytes = GROUP_BYTES;
+  for (const file of files) {
+    const group = groups.at(-1);
+    if (group === undefined || bytes + file.size > GROUP_BYTES || group.length === GROUP_FILES) {
+      groups.push([file]);
+      bytes = 0;
+    } else group.push(file);
+    bytes += file.size;
+  }
+  return groups;
+}

@@ -1,0 +1,37 @@
+/** A thread of a search: it searches its files, and sends a batch of results for each message. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { LineMatcher } from './pattern.ts';
+import { type Batch, eventsOf, type SearchEvent, type ThreadWork } from './search.ts';
+
+/** A batch has at least so many bytes, unless so much time has passed. */
+const BATCH_BYTES = 256 * 1024;
+const BATCH_MS = 100;
+/** What a line takes beside its bytes. */
+const LINE_BYTES = 64;
+
+function* batchesOf({ groups, ...settings }: ThreadWork): Generator<Batch, void> {
+  const matcher = new LineMatcher(settings.pattern);
+  for (const group of groups) {
+    let events: SearchEvent<number>[] = [];
+    let bytes = 0;
+    let begin = performance.now();
+    for (const [file, path] of group.entries()) {
+      for (const event of eventsOf(path, matcher, settings)) {
+        events.push({ ...event, file });
+        if (event.kind === 'lines') for (const line of event.lines) bytes += line.bytes.length + LINE_BYTES;
+        if (bytes < BATCH_BYTES && performance.now() - begin < BATCH_MS) continue;
+        yield { events, isLastOfGroup: false };
+        events = [];
+        bytes = 0;
+        begin = performance.now();
+      }
+    }
+    yield { events, isLastOfGroup: true };
+  }
+}
+
+const batches = batchesOf(workerData as ThreadWork);
+parentPort?.on('message', () => {
+  const { done, value } = batches.next();
+  if (done !== true) parentPort?.postMessage(value);
+});

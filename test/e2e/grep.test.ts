@@ -1,0 +1,161 @@
+/** `agent grep` as people run it: the built program over mirrors on the disk, without an agent. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PROGRAM } from '../support/e2e-program.ts';
+
+let directory = '';
+const environment = () => ({ ...process.env, AGENT_CONFIG: path.join(directory, 'config.yaml'), NO_COLOR: '1' });
+
+beforeAll(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-grep-'));
+  const config = {
+    service: { fileTransferUrl: 'https://m.example.org/x', namespace: 'urn:x', baseUrl: 'https://m.example.org' },
+    auth: { username: 'alice', passwordFile: 'password' },
+    mirror: { directory: 'mirror' },
+    state: { directory: 'state' },
+  };
+  fs.writeFileSync(path.join(directory, 'config.yaml'), JSON.stringify(config));
+  mirror('501', '9001', 'stdout.log', 'step 1\nstep 2\nlast step');
+  mirror('501', '9001', 'stderr.log', 'warning\nCUDA out of memory\n');
+  mirror('501', '9001', 'stdout.log.1', 'step of the first generation\n');
+  mirror('501', '9001', 'stdout.log.keeping', 'step of no generation\n');
+  mirror('501', '10', 'log.log', 'a \u001b[2Jstep\n');
+  mirror('60', '1', 'progress.log', Buffer.from([0x73, 0x74, 0x65, 0x70, 0xff, 0x0d, 0x0a]));
+  fs.mkdirSync(path.join(directory, 'mirror/not-a-job'));
+});
+afterAll(() => fs.rmSync(directory, { recursive: true }));
+
+function mirror(job: string, task: string, name: string, content: string | Buffer): string {
+  const file = path.join(directory, 'mirror', job, 'live', task, name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, content);
+  return file;
+}
+
+function grep(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, 'grep', ...args], {
+    env: environment(),
+    encoding: 'latin1',
+  });
+  return { status, lines: stdout.split('\n').slice(0, -1), stderr };
+}
+
+describe('agent grep', () => {
+  it('prints job, task, file and line in order, byte-exact', () => {
+    expect(grep('step')).toEqual({
+      status: 0,
+      stderr: '',
+      lines: [
+        '60/1 progress:step\u00ff\r',
+        '501/10 log:a \u001b[2Jstep',
+        '501/9001 stdout:step 1',
+        '501/9001 stdout:step 2',
+        '501/9001 stdout:last step',
+      ],
+    });
+  });
+
+  it('takes the options of grep', () => {
+    expect(grep('-n', '-i', 'cuda', '501').lines).toEqual(['501/9001 stderr:2:CUDA out of memory']);
+    expect(grep('-c', 'step', '501', '--file', 'stdout', '--file', 'stderr').lines).toEqual([
+      '501/9001 stdout:3',
+      '501/9001 stderr:0',
+    ]);
+    expect(grep('-l', '^step', '60').lines).toEqual([path.join(directory, 'mirror/60/live/1/progress.log')]);
+    expect(grep('-v', 'step', '--task', '9001').lines).toEqual([
+      '501/9001 stderr:warning',
+      '501/9001 stderr:CUDA out of memory',
+    ]);
+    expect(grep('-n', '-B', '1', '2$|warning').lines).toEqual([
+      '501/9001 stdout-1-step 1',
+      '501/9001 stdout:2:step 2',
+      '--',
+      '501/9001 stderr:1:warning',
+    ]);
+    expect(grep('-C', '0', '[12]$').lines).toEqual(['501/9001 stdout:step 1', '501/9001 stdout:step 2']);
+    expect(grep('-C', '0', '^(?:step 1|last)').lines).toEqual([
+      '501/9001 stdout:step 1',
+      '--',
+      '501/9001 stdout:last step',
+    ]);
+  });
+
+  it('searches older generations, and only what grew', () => {
+    expect(grep('--all-generations', 'generation').lines).toEqual(['501/9001 stdout.1:step of the first generation']);
+    const old = mirror('7', '1', 'stdout.log', 'step of long ago\n');
+    fs.utimesSync(old, 1_000, 1_000);
+    expect(grep('long ago')).toMatchObject({ status: 0 });
+    expect(grep('--since', '2h', 'long ago')).toMatchObject({ status: 1, lines: [] });
+  });
+
+  it('prints JSON lines', () => {
+    const objects = (...args: string[]) => grep('--json', ...args).lines.map((line) => JSON.parse(line) as object);
+    const common = { version: 1, jobId: '60', taskId: '1', file: 'progress', generation: 0 };
+    const bytes = Buffer.from([0x73, 0x74, 0x65, 0x70, 0xff, 0x0d]);
+    expect(objects('step', '60')).toEqual([
+      {
+        ...common,
+        type: 'match',
+        path: path.join(directory, 'mirror/60/live/1/progress.log'),
+        line: 1,
+        text: 'step\u00ef\u00bf\u00bd\r',
+        base64: bytes.toString('base64'),
+      },
+    ]);
+    expect(objects('-c', 'step', '60')).toMatchObject([{ ...common, type: 'count', count: 1 }]);
+    expect(objects('-l', 'step', '60')).toMatchObject([{ ...common, type: 'file' }]);
+    expect(objects('-A', '1', 'step 1', '501')).toMatchObject([
+      { type: 'match', line: 1, text: 'step 1' },
+      { type: 'context', line: 2, text: 'step 2' },
+    ]);
+  });
+
+  it('ends with 1 if nothing was found, and with 2 after an error', () => {
+    expect(grep('no such text')).toEqual({ status: 1, lines: [], stderr: '' });
+    expect(grep('step(')).toMatchObject({ status: 2, lines: [] });
+    expect(grep('step', '502').stderr).toContain('there are no mirrors of job 502');
+    expect(grep('step', '502').status).toBe(2);
+    expect(grep('--config', '/nowhere.yaml', 'step').status).toBe(2);
+    expect(grep('--context', 'many', 'step').status).toBe(2);
+    const link = path.join(directory, 'mirror/60/live/1/stdout.log');
+    fs.symlinkSync('progress.log', link);
+    expect(grep('step', '60').lines, 'no link is followed').toHaveLength(1);
+    fs.rmSync(link);
+  });
+
+  it('ends quietly when its reader has gone', () => {
+    mirror('8', '1', 'stdout.log', 'a line of a long file\n'.repeat(100_000));
+    const line = `"${process.execPath}" "${PROGRAM}" grep . 8 | head -n 1`;
+    const { stdout, stderr } = spawnSync('sh', ['-c', line], { env: environment(), encoding: 'utf8' });
+    expect({ stdout, stderr }).toEqual({ stdout: '8/1 stdout:a line of a long file\n', stderr: '' });
+    fs.rmSync(path.join(directory, 'mirror/8'), { recursive: true });
+  });
+
+  it('is ended by Ctrl-C within an expression that backtracks for ever', async () => {
+    mirror('9', '1', 'stdout.log', 'b\n');
+    mirror('9', '2', 'stdout.log', `${'a'.repeat(60)}b\n`);
+    const args = [PROGRAM, 'grep', '^(?:b|(?:a|a)*$)', '9'];
+    const child = spawn(process.execPath, args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+    const [output] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(output.toString()).toBe('9/1 stdout:b\n');
+    child.kill('SIGINT');
+    expect(await once(child, 'exit')).toEqual([null, 'SIGINT']);
+    fs.rmSync(path.join(directory, 'mirror/9'), { recursive: true });
+  });
+
+  it('has bounded memory for a line of any length', () => {
+    const file = mirror('10', '1', 'stdout.log', 'a very long line');
+    fs.truncateSync(file, 512 * 1024 * 1024);
+    fs.appendFileSync(file, '\nand the next\n');
+    const child = spawnSync(process.execPath, ['--max-old-space-size=64', PROGRAM, 'grep', '-n', 'the next|^b', '10'], {
+      env: environment(),
+      encoding: 'utf8',
+    });
+    expect(child.stdout).toBe('10/1 stdout:2:and the next\n');
+    fs.rmSync(path.join(directory, 'mirror/10'), { recursive: true });
+  });
+});

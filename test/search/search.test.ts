@@ -1,0 +1,211 @@
+/** The search against GNU grep, with chunks so small that every line is cut somewhere. */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FoundLine, Wanted } from '../../src/search/scan.ts';
+import { type SearchOptions, search } from '../../src/search/search.ts';
+import { numRuns } from '../support/property-runs.ts';
+
+let directory = '';
+beforeAll(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-search-'));
+});
+afterAll(() => fs.rmSync(directory, { recursive: true }));
+
+function written(name: string, content: string | Buffer) {
+  const file = path.join(directory, name);
+  fs.writeFileSync(file, content);
+  return { path: file, size: fs.statSync(file).size };
+}
+
+interface Results {
+  readonly lines: readonly FoundLine[];
+  readonly counts: readonly number[];
+  readonly errors: readonly string[];
+}
+
+async function resultsOf(options: SearchOptions<{ readonly path: string; readonly size: number }>): Promise<Results> {
+  const results = { lines: [] as FoundLine[], counts: [] as number[], errors: [] as string[] };
+  const order: string[] = [];
+  for await (const event of search(options)) {
+    if (order.at(-1) !== event.file.path) order.push(event.file.path);
+    if (event.kind === 'lines') results.lines.push(...event.lines);
+    else {
+      results.counts.push(event.count);
+      if (event.error !== null) results.errors.push(event.error);
+    }
+  }
+  expect(order).toEqual(options.files.map((file) => file.path));
+  return results;
+}
+
+const LINES: Wanted = { what: 'lines', numbered: true };
+const SMALL = { chunkBytes: 7, maxLineBytes: 1000 };
+
+/** What grep -n prints, one character for each byte. */
+function grepText(lines: readonly FoundLine[], hasContext: boolean): string {
+  return lines
+    .map(({ number, bytes, isSelected }, index) => {
+      const mark = isSelected ? ':' : '-';
+      const isGap = hasContext && index > 0 && lines[index - 1]?.number !== number - 1;
+      return `${isGap ? '--\n' : ''}${number}${mark}${bytes}\n`;
+    })
+    .join('');
+}
+
+describe('against GNU grep', () => {
+  const atom = fc.tuple(
+    fc.constantFrom('a', 'b', 'A', 'k', 's', ' ', 'ab', 'abk', '.', '[ab]', '[^a]', '(ab)', '(a|b)', '\\.', '(k*|s)'),
+    fc.constantFrom('', '', '', '*', '+', '?', '{2}', '{0,1}'),
+  );
+  const branch = fc
+    .tuple(fc.constantFrom('', '', '^'), fc.array(atom, { minLength: 1, maxLength: 4 }), fc.constantFrom('', '', '$'))
+    .map(([begin, atoms, end]) => `${begin}${atoms.map((parts) => parts.join('')).join('')}${end}`);
+  const source = fc.array(branch, { minLength: 1, maxLength: 2 }).map((branches) => branches.join('|'));
+  const content = (more: readonly string[]) =>
+    fc
+      .array(fc.constantFrom('a', 'b', 'A', 'k', 'S', 'ab', 'abk', '.', ' ', '\n', '\n', '\r', ...more), {
+        maxLength: 80,
+      })
+      .map((parts) => Buffer.from(parts.join(''), 'latin1'));
+  const options = fc.record({
+    chunkBytes: fc.integer({ min: 1, max: 20 }),
+    ignoreCase: fc.boolean(),
+    invert: fc.boolean(),
+    before: fc.integer({ min: 0, max: 3 }),
+    after: fc.integer({ min: 0, max: 3 }),
+  });
+  const utf8 = ['é', 'É', '√'].map((character) => Buffer.from(character).toString('latin1'));
+
+  // In the locale C, each byte is a character, as each of these is that is not UTF-8.
+  it.each([
+    ['bytes that are not UTF-8', 'C', ['\u00ff']],
+    ['UTF-8', 'C.UTF-8', utf8],
+  ])('selects the same lines, numbers and context: %s', async (_, locale, more) => {
+    await fc.assert(
+      fc.asyncProperty(source, content(more), options, async (pattern, bytes, { chunkBytes, ...flags }) => {
+        const file = written('any', bytes);
+        const { ignoreCase, invert, before, after } = flags;
+        const grep = (...args: string[]) => {
+          const all = ['-a', '-E', ...(ignoreCase ? ['-i'] : []), ...(invert ? ['-v'] : []), ...args, '--', pattern];
+          const env = { ...process.env, LC_ALL: locale };
+          const { status, stdout } = spawnSync('grep', [...all, file.path], { env, encoding: 'latin1' });
+          return { status, stdout };
+        };
+        const limits = { chunkBytes, maxLineBytes: 1000 };
+        const base = { files: [file], pattern: { source: pattern, ignoreCase, invert }, limits, threads: 0 };
+        const found = await resultsOf({ ...base, wanted: { ...LINES, before, after } });
+        const context = before + after > 0 ? ['-B', String(before), '-A', String(after)] : [];
+        expect(grepText(found.lines, context.length > 0)).toBe(grep('-n', ...context).stdout);
+        const [count = 0] = (await resultsOf({ ...base, wanted: { what: 'count' } })).counts;
+        expect(`${count}\n`).toBe(grep('-c').stdout);
+        const any = await resultsOf({ ...base, wanted: { what: 'any' } });
+        expect(any.counts[0] === 0 ? 1 : 0).toBe(grep('-l').status);
+        const ends = await resultsOf({ ...base, wanted: { what: 'ends', numbered: true } });
+        const selected = found.lines.filter((line) => line.isSelected);
+        expect(ends.lines).toEqual(selected.length < 2 ? selected : [selected[0], selected.at(-1)]);
+      }),
+      numRuns(1000),
+    );
+  });
+});
+
+describe('one file', () => {
+  const linesOf = async (content: string | Buffer, source: string, more: object = {}) => {
+    const options = { files: [written('one', content)], pattern: { source, ...more }, wanted: LINES, threads: 0 };
+    return (await resultsOf({ ...options, limits: SMALL })).lines.map(({ number, bytes }) => `${number}:${bytes}`);
+  };
+
+  it('finds a literal and an expression across the borders of chunks, and a last line without a newline', async () => {
+    const content = 'first line\nthe second one has a needle in it\nthird\nneedle at the end';
+    expect(await linesOf(content, 'needle')).toEqual(['2:the second one has a needle in it', '4:needle at the end']);
+    expect(await linesOf(content, 'n[e]edle.*it$')).toEqual(['2:the second one has a needle in it']);
+    expect(await linesOf(content, 'NEEDLE$', { ignoreCase: true })).toEqual([]);
+  });
+
+  it('takes a progress bar as one line', async () => {
+    expect(await linesOf('10 %\r20 %\rdone\nnext\n', '^10.*done$')).toEqual(['1:10 %\r20 %\rdone']);
+  });
+
+  it('ignores the case of characters that are not ASCII, or have a third case', async () => {
+    const kelvin = Buffer.from('300 \u212a, ſum É\n');
+    const [line = ''] = await linesOf(kelvin, 'k, sum é', { ignoreCase: true });
+    expect(Buffer.from(line, 'latin1').toString()).toBe('1:300 \u212a, ſum É');
+  });
+
+  it('matches bytes that are not UTF-8 by a dot, and the text around them', async () => {
+    const content = Buffer.from([0x61, 0xff, 0x62, 0x0a, 0x61, 0xc3, 0x0a, 0x62, 0x0a]);
+    expect(await linesOf(content, 'a.b')).toEqual(['1:a\u00ffb']);
+    expect(await linesOf(content, '^a.$')).toEqual(['2:a\u00c3']);
+    expect(await linesOf(content, 'b')).toEqual(['1:a\u00ffb', '3:b']);
+  });
+
+  it('searches the beginning of a line that is too long, and goes on after it', async () => {
+    const content = `${'x'.repeat(1500)} late\n2nd late\n${'y'.repeat(5000)}`;
+    expect(await linesOf(content, 'late')).toEqual(['2:2nd late']);
+    const [long, last] = await linesOf(content, '^[xy]');
+    expect(long).toBe(`1:${'x'.repeat(1000)}`);
+    expect(last).toBe(`3:${'y'.repeat(1000)}`);
+  });
+
+  it('reports what cannot be read, and searches the other files', async () => {
+    const link = path.join(directory, 'link');
+    fs.symlinkSync(written('target', 'a\n').path, link);
+    const missing = { path: path.join(directory, 'missing'), size: 0 };
+    const files = [missing, { path: link, size: 0 }, { path: directory, size: 0 }, written('there', 'a\n')];
+    const { counts, errors } = await resultsOf({ files, pattern: { source: 'a' }, wanted: { what: 'count' } });
+    expect(counts).toEqual([0, 0, 0, 1]);
+    expect(errors).toHaveLength(3);
+    expect(errors[0]).toContain(missing.path);
+  });
+
+  it('refuses what is no regular expression', async () => {
+    const refused = resultsOf({ files: [], pattern: { source: 'a(' }, wanted: LINES });
+    await expect(refused).rejects.toMatchObject({ code: 'usage' });
+  });
+});
+
+describe('in threads', () => {
+  const many = () =>
+    Array.from({ length: 600 }, (_, index) =>
+      written(`many-${index}`, `first of ${index}\n${index % 7 === 0 ? 'needle\n'.repeat(index * 10) : ''}last`),
+    );
+
+  it('returns the same in the same order as in one thread, however much a thread is ahead', async () => {
+    const files = many();
+    for (const wanted of [LINES, { what: 'count' } as const, { ...LINES, before: 1, after: 1 }]) {
+      const options = { files, pattern: { source: 'needle$' }, wanted };
+      expect(await resultsOf({ ...options, threads: 3 })).toEqual(await resultsOf({ ...options, threads: 0 }));
+    }
+  });
+
+  it('ends when its caller takes no more', async () => {
+    for await (const event of search({ files: many(), pattern: { source: '.' }, wanted: LINES, threads: 2 })) {
+      expect(event.kind).toBe('lines');
+      break;
+    }
+  });
+
+  it('ends by its signal within an expression that backtracks for ever', async () => {
+    const controller = new AbortController();
+    // Of such a size that each is searched by a thread of its own.
+    const size = 5 * 1024 * 1024;
+    const files = [
+      { ...written('quick', 'b\n'), size },
+      { ...written('slow', `${'a'.repeat(60)}b\n`), size },
+    ];
+    const pattern = { source: '^(?:b|(?:a|a)*$)' };
+    const taken: string[] = [];
+    const searching = (async () => {
+      for await (const event of search({ files, pattern, wanted: LINES, threads: 2, signal: controller.signal })) {
+        taken.push(path.basename(event.file.path));
+        if (event.kind === 'end') controller.abort();
+      }
+    })();
+    await expect(searching).rejects.toMatchObject({ name: 'AbortError' });
+    expect(taken).toEqual(['quick', 'quick']);
+  });
+});
