@@ -202,6 +202,13 @@ function addPasses(program: Command): void {
 }
 
 function addSetup(program: Command): void {
+  command(program, 'notify', 'list the notifications that wait, or send a test event through every rule')
+    .option('--list', 'what waits to be delivered, and what was given up')
+    .option('--test', 'send an event of the type test to the target of each rule')
+    .option('--json', 'for programs (version 1)')
+    .addHelpText('after', examples('agent notify --test', 'agent notify --list'))
+    .action(async (options) => (await loaded(import('./commands/notify.ts'))).notify(options));
+
   command(program, 'check', 'test configuration, disk, network, sign-in and a real call, with a hint for each error')
     .addOption(new Option('--job <id>', 'the job of the test call').argParser(jobArgument))
     .addOption(taskOption('a task of that job (repeatable)', 'the watched tasks'))

@@ -37,7 +37,7 @@ export function authSection(directory: string) {
     path: urlPart('a path such as /service/UserAndLimitationManagement').nullable().prefault(null),
     operation: urlPart('the name of an operation').nullable().prefault(null),
     sessionCodeField: text().nullable().prefault(null),
-    sessionFaultPattern: text(PATTERN, isQuickExpression).nullable().prefault(null),
+    sessionFaultPattern: text(QUICK_EXPRESSION, isQuickExpression).nullable().prefault(null),
     commandTimeoutSeconds: duration('seconds', 3600).prefault(30),
     passwordFile: file,
     passwordCommand: argv,
@@ -73,7 +73,7 @@ type AuthKeys = {
   readonly [Key in `${SecretName}Command`]?: readonly string[] | undefined;
 };
 
-const PATTERN = 'a regular expression that is quick for any text (no repetition inside of another one)';
+export const QUICK_EXPRESSION = 'a regular expression that is quick for any text (no repetition inside of another one)';
 
 const slashed = (path: string) => `/${path}`.replaceAll(/\/{2,}/g, '/').replace(/\/$/, '');
 

@@ -1,6 +1,7 @@
 /** What differs between two configurations, for the log of a reload. */
 
 import { type SecretSource, secretNameOf } from '../auth.ts';
+import { countOf } from '../numbers.ts';
 import type { Config } from './config.ts';
 
 /** Keys that take effect only at a start: everything else is replaced while the agent runs. */
@@ -36,7 +37,7 @@ interface Entry {
 }
 
 function entriesOf(config: Config): Map<string, Entry> {
-  const { file: _, auth, watch, watchMine, metrics, view, stallAfterMs, ...sections } = config;
+  const { file: _, auth, watch, watchMine, metrics, view, notify, stallAfterMs, ...sections } = config;
   const { secret, ...authRest } = auth;
   const entries = new Map<string, Entry>();
   const add = (key: string, shown: string, compared = shown) => entries.set(key, { shown, compared });
@@ -51,6 +52,8 @@ function entriesOf(config: Config): Map<string, Entry> {
   add('metrics.listen', metrics.listen === null ? 'null' : `${metrics.listen.host}:${metrics.listen.port}`);
   add('view', view === null ? 'off' : viewText(view));
   add('watchMine', watchMine === null ? 'false' : watchMineText(watchMine));
+  // A rule may hold an address that is a secret.
+  add('notify', countOf(notify.length, 'rule'), JSON.stringify(notify));
   add('stallAfterMinutes', stallAfterMs === null ? 'null' : `${stallAfterMs / 60_000}`);
   for (const entry of watch) add(`watch job ${entry.job}`, watchText(entry));
   return entries;

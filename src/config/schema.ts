@@ -6,11 +6,13 @@ import { hostname } from 'node:os';
 import * as z from 'zod';
 import { API_KEY, AUTH_METHODS } from '../auth.ts';
 import { LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
+import { EVENT_TYPES } from '../notification.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { guardedPathsOf, reasonAgainstRoot } from '../share-root.ts';
-import { authSection } from './auth-schema.ts';
+import { authSection, isQuickExpression, QUICK_EXPRESSION } from './auth-schema.ts';
 import { serviceSection, signInOf } from './service-schema.ts';
 import {
+  command,
   duration,
   EVEN_IF_OTHERS_FAIL,
   hostAndPort,
@@ -59,6 +61,8 @@ export function configSchema(directory: string) {
     watch: z.preprocess((found) => found ?? [], watchList()).prefault([]),
     /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
+    /** Who is notified of what; none by default. */
+    notify: z.preprocess((found) => found ?? [], notifyList(directory)).prefault([]),
     /** A running job without growth for so long is stalled; null: none is. In milliseconds. */
     stallAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
     /** Null: this agent is in no fleet. */
@@ -217,6 +221,51 @@ function watchEntry() {
       }
     }, EVEN_IF_OTHERS_FAIL)
     .transform(inMs);
+}
+
+const TARGETS = ['command', 'url', 'mail'] as const;
+
+function notifyList(directory: string) {
+  const rule = section({
+    on: eachOnce(listOf(oneOf(EVENT_TYPES), `events (${EVENT_TYPES.join(', ')})`)).min(1, {
+      error: 'at least one event',
+    }),
+    /** Of the ids and the names of jobs. */
+    jobs: globs().min(1, { error: 'at least one pattern' }).prefault(['**']),
+    /** Of stdout, stderr, log and progress. */
+    files: globs().min(1, { error: 'at least one pattern' }).prefault(['**']),
+    /** A regular expression for lines of live files. */
+    match: text(QUICK_EXPRESSION, isQuickExpression).nullable().prefault(null),
+    command: command(directory).nullable().prefault(null),
+    url: httpUrl().nullable().prefault(null),
+    /** Of the signature of what is sent to `url`. */
+    secretFile: path(directory).nullable().prefault(null),
+    mail: text('a mail address', (found) => /^[\w.+][^\s<>,;:"()[\]\\]*@[\w.-]+$/.test(found))
+      .nullable()
+      .prefault(null),
+  }).superRefine(checkRule, EVEN_IF_OTHERS_FAIL);
+  return listOf(rule, 'rules such as {on: [failed], command: [/usr/local/bin/page-me]}');
+}
+
+interface RuleKeys extends Partial<Record<(typeof TARGETS)[number] | 'match' | 'secretFile', unknown>> {
+  readonly on?: readonly string[] | undefined;
+}
+
+/** Called with whatever could be read of the rule. */
+function checkRule(keys: RuleKeys, context: z.core.$RefinementCtx<unknown>): void {
+  const report = (message: string, key?: string, found?: string) =>
+    context.addIssue({ code: 'custom', path: key === undefined ? [] : [key], message, params: { found } });
+  const given = TARGETS.filter((key) => keys[key] != null);
+  if (given.length !== 1)
+    report(
+      `exactly one of ${TARGETS.join(', ')}`,
+      undefined,
+      given.length === 0 ? 'none of them' : given.join(' and '),
+    );
+  const wantsLines = keys.on?.includes('match') === true;
+  if (wantsLines && keys.match === null) report('a regular expression, for the event match', 'match', 'nothing');
+  if (!wantsLines && keys.match != null) report('no such key without the event match', 'match');
+  if (keys.secretFile != null && keys.url == null) report('no such key without url', 'secretFile');
 }
 
 function eachOnce<Item extends z.ZodType<string>>(list: z.ZodArray<Item>) {

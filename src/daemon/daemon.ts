@@ -17,10 +17,11 @@ import { connect, type Observer } from './connection.ts';
 import { type DaemonFleet, fleetOf, numbersOf } from './fleet.ts';
 import type { AdjustableLog } from './log.ts';
 import { MetricsPort } from './metrics-port.ts';
-import { type Notifier, reloading } from './notify.ts';
+import { newNotifications } from './notifying.ts';
 import { type Prepared, Reload } from './reload.ts';
 import { observing, Standing } from './standing.ts';
 import { configuredJobs } from './state.ts';
+import { type Notifier, reloading } from './systemd.ts';
 import type { Transfers } from './transfers.ts';
 import { PLAIN_VIEW_HINT, plainView, ViewThread, viewSettingsOf } from './view-thread.ts';
 import { WatchedFiles } from './watch-files.ts';
@@ -157,6 +158,8 @@ export class Daemon {
     });
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;
+    const degraded = () => (this.#standing.isReady ? this.#standing.unready() : undefined);
+    const notifications = newNotifications({ config, store, log, degraded });
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(remote);
     this.#engine = engine;
@@ -167,6 +170,7 @@ export class Daemon {
       // In a fleet, a command is placed for each job of the configuration, and its owner follows it.
       agent.start(fleet === undefined ? configuredJobs(config) : null, config.watchMine);
       fleet?.member.attach(agent, configuredJobs(config));
+      notifications.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
       if (!this.#standing.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
@@ -194,6 +198,7 @@ export class Daemon {
       notifier.send(stop.aborted ? { STOPPING: '1', STATUS: 'stopping' } : reloading());
       fleet?.member.detach();
       await agent.stop();
+      await notifications.stop();
       await endKeepUp();
       // Private keys end with the process and the state that requested them.
       if (stop.aborted || this.#isDrained || store.isGone()) await transfers.endAll(remote, over.signal);

@@ -188,6 +188,8 @@ export class Metrics {
     this.#gauges('results', 'Result files by state', 'state', () => this.#totals?.results);
     add('jobs_failing', 'Watched jobs whose last poll or sync failed', ({ failingJobs }) => failingJobs);
     add('jobs_stalled', 'Running jobs without growth for stallAfterMinutes', ({ stalledJobs }) => stalledJobs);
+    add('notifications_waiting', 'Notifications to deliver', ({ deliveriesWaiting }) => deliveriesWaiting);
+    add('notifications_given_up', 'Notifications given up', ({ deliveriesGivenUp }) => deliveriesGivenUp);
     add('live_files', 'Live files of watched jobs', ({ liveFiles }) => liveFiles);
     add('live_files_failing', 'Live files of watched jobs that fail by themselves', ({ failingFiles }) => failingFiles);
     add('former_generations', 'Rewritten or truncated remote files so far', ({ generations }) => generations);

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { ERROR_POLICIES } from '../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, parseJobId, parseTaskId } from '../job.ts';
 import { MISMATCH_KINDS } from '../mismatch.ts';
+import { EVENT_TYPES } from '../notification.ts';
 import { printable } from '../printable.ts';
 import { isQuickPattern } from '../quick-pattern.ts';
 import { PORTABLE_KEYS, type PortableRow, type PortableTable } from '../store/portable-rows.ts';
@@ -81,6 +82,18 @@ const INFORMATION = z.object({
   ),
 });
 
+const EVENT = z.object({
+  ...{ id: z.string(), type: z.enum(EVENT_TYPES), time: z.string(), count: whole.min(1) },
+  ...{ jobId: jobId.optional(), jobName: z.string().optional(), taskId: taskId.optional(), file: liveFile.optional() },
+  ...{
+    generation: whole.optional(),
+    line: whole.optional(),
+    text: z.string().optional(),
+    reason: z.string().optional(),
+  },
+  jobs: z.array(jobId).optional(),
+});
+
 /** What a column holds, by its name; any other one is a text, a whole number or null. */
 const COLUMNS: Readonly<Record<string, z.ZodType>> = {
   task_id: taskId,
@@ -98,6 +111,7 @@ const COLUMNS: Readonly<Record<string, z.ZodType>> = {
   ),
   files: jsonOf(z.array(liveFile)),
   information: jsonOf(INFORMATION),
+  event: jsonOf(EVENT),
   error: jsonOf(ERROR).nullable(),
 };
 const isUsual = (found: unknown) =>

@@ -17,6 +17,9 @@ export const PORTABLE_KEYS = {
   result_counts: ['state'],
   result_passes: [],
   transfer_leases: ['asked_at'],
+  outbox: ['delivery_id'],
+  read_positions: ['task_id', 'file'],
+  notified_jobs: [],
 } as const satisfies Record<string, readonly string[]>;
 
 export type PortableTable = keyof typeof PORTABLE_KEYS;
@@ -130,7 +133,7 @@ export class PortableRows {
   #put(table: PortableTable, row: Columns): void {
     const names = this.#columnsOf(table).filter((name) => name in row && !OWN_COLUMNS.includes(name));
     const values = names.map((name) => row[name]);
-    const keys = ['job_id', ...PORTABLE_KEYS[table]];
+    const keys = table === 'outbox' ? ['delivery_id'] : ['job_id', ...PORTABLE_KEYS[table]];
     if (table === 'transfer_leases') {
       // Its primary key is its place in one store.
       this.#sql.run('DELETE FROM transfer_leases WHERE job_id = ? AND asked_at = ?', row['job_id'], row['asked_at']);
@@ -198,7 +201,8 @@ export class RowChanges {
     const names = PORTABLE_KEYS[table].map((name) => `${row}.${name}`);
     const key = names.length === 0 ? "'[]'" : `json_array(${names.join(', ')})`;
     // Not REPLACE: the conflict clause of a statement applies to the triggers that it fires, too.
-    this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table} BEGIN
+    this.#sql.run(`CREATE TEMP TRIGGER ${table}_${event.toLowerCase()}ed AFTER ${event} ON main.${table}
+      WHEN ${row}.job_id IS NOT NULL BEGIN
       DELETE FROM row_changes WHERE job_id = ${row}.job_id AND of = '${table}' AND key = ${key};
       INSERT INTO row_changes (of, job_id, key) VALUES ('${table}', ${row}.job_id, ${key});
     END`);

@@ -9,6 +9,40 @@
  */
 export const OLDEST_VERSION = 8;
 
+/** Read by the notifications (outbox.ts). */
+const NOTIFICATIONS = `
+  CREATE TABLE notified_jobs (
+    job_id      TEXT PRIMARY KEY REFERENCES jobs (job_id) ON DELETE CASCADE,
+    job_state   TEXT,
+    watch_state TEXT NOT NULL,
+    stalled_at  INTEGER,
+    has_files   INTEGER NOT NULL CHECK (has_files IN (0, 1))
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE read_positions (
+    job_id     TEXT NOT NULL REFERENCES jobs (job_id) ON DELETE CASCADE,
+    task_id    TEXT NOT NULL,
+    file       TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    position   INTEGER NOT NULL,
+    lines      INTEGER,
+    PRIMARY KEY (job_id, task_id, file)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE outbox (
+    delivery_id TEXT PRIMARY KEY,
+    job_id      TEXT REFERENCES jobs (job_id) ON DELETE CASCADE,
+    rule        TEXT NOT NULL,
+    event       TEXT NOT NULL,
+    made_at     INTEGER NOT NULL,
+    due_at      INTEGER,
+    attempts    INTEGER NOT NULL,
+    last_error  TEXT
+  ) STRICT;
+  CREATE INDEX outbox_by_rule ON outbox (rule, due_at);
+  CREATE INDEX outbox_by_job ON outbox (job_id);
+`;
+
 /** Entry n brings the database from version 8 + n to 9 + n (`PRAGMA user_version`). */
 export const UPGRADES: readonly string[] = [
   'ALTER TABLE live_files ADD COLUMN checksum INTEGER;',
@@ -16,6 +50,7 @@ export const UPGRADES: readonly string[] = [
   'ALTER TABLE result_files ADD COLUMN hangs INTEGER NOT NULL DEFAULT 0;',
   'ALTER TABLE result_passes ADD COLUMN wanted_bytes INTEGER;',
   'ALTER TABLE jobs ADD COLUMN stall_after_ms INTEGER; ALTER TABLE jobs ADD COLUMN stalled_at INTEGER;',
+  NOTIFICATIONS,
 ];
 
 export const NEWEST_VERSION = OLDEST_VERSION + UPGRADES.length;
@@ -198,4 +233,4 @@ export const SCHEMA = `
     one      INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     state_id TEXT NOT NULL
   ) STRICT;
-`;
+${NOTIFICATIONS}`;

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { openDatabase } from './database.ts';
 import { JobInformations, Jobs, Requests, TaskSearches, WatchMine } from './jobs.ts';
 import { LiveFiles } from './live-files.ts';
+import { Outbox } from './outbox.ts';
 import { FleetLeases, PortableRows, RowChanges } from './portable-rows.ts';
 import { ResultFiles } from './results.ts';
 import type { ResultSyncRow } from './rows.ts';
@@ -40,6 +41,7 @@ export class Store {
   readonly fleetLeases: FleetLeases;
   readonly portableRows: PortableRows;
   readonly totals: Totals;
+  readonly outbox: Outbox;
   /** Where a broken database was set aside when this one was opened. */
   readonly quarantined: string | undefined;
   readonly #sql: Sql;
@@ -68,6 +70,7 @@ export class Store {
       this.fleetLeases = new FleetLeases(sql);
       this.portableRows = new PortableRows(sql);
       this.totals = new Totals(sql);
+      this.outbox = new Outbox(sql);
     } catch (error) {
       // A table is missing.
       sql.close();

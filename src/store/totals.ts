@@ -25,6 +25,8 @@ interface Sums {
   readonly refusedEntries: number;
   readonly grownAt: number | null;
   readonly oldestPollAt: number | null;
+  readonly deliveriesWaiting: number;
+  readonly deliveriesGivenUp: number;
 }
 
 export class Totals {
@@ -48,7 +50,9 @@ export class Totals {
           FROM live_files, json_each(live_files.inexact) AS region) AS inexactBytes,
         (SELECT coalesce(sum(refused), 0) FROM jobs) AS refusedEntries,
         (SELECT max(grown_at) FROM watched) AS grownAt,
-        (SELECT min(coalesce(polled_at, watched_at)) FROM watched) AS oldestPollAt`);
+        (SELECT min(coalesce(polled_at, watched_at)) FROM watched) AS oldestPollAt,
+        (SELECT count(due_at) FROM outbox) AS deliveriesWaiting,
+        (SELECT count(*) - count(due_at) FROM outbox) AS deliveriesGivenUp`);
     const jobs = this.#counts('SELECT state, count(*) AS count FROM jobs GROUP BY state');
     const results = this.#counts(
       'SELECT state, sum(kept + unkept) AS count FROM result_counts GROUP BY state HAVING count > 0',

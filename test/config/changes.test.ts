@@ -61,6 +61,13 @@ view: {publicUrl: https://gateway.example.org/}
     expect(describeChanges(await withTime(30), await withTime(5))).toEqual(['auth.commandTimeoutSeconds 30 -> 5']);
   });
 
+  it('count the rules of notifications, whose addresses may be secrets', async () => {
+    const rules = (url: string) => load(`${MINIMAL}notify: [{on: [failed], url: "${url}"}]\nstallAfterMinutes: 5\n`);
+    const [none, before] = [await load(MINIMAL), await rules('https://example.org/a')];
+    expect(describeChanges(none, before)).toEqual(['notify 0 rules -> 1 rule', 'stallAfterMinutes null -> 5']);
+    expect(describeChanges(before, await rules('https://example.org/b'))).toEqual(['notify changed']);
+  });
+
   it('need a restart if a directory is another one', async () => {
     const before = await load(MINIMAL);
     const after = await load(`${MINIMAL}mirror: {directory: m}\nstate: {directory: s}\nlogging: {level: warn}\n`);

@@ -54,6 +54,7 @@ describe('a configuration that is fine', () => {
       },
       watch: [],
       watchMine: null,
+      notify: [],
       stallAfterMs: null,
       fleet: null,
       logging: { level: 'info' },
@@ -117,6 +118,8 @@ watch:
 watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs: 20}
 fleet: {urlFile: db, name: anna, mostJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
 logging: {level: debug}
+stallAfterMinutes: 0.5
+notify: [{on: [failed, match], match: 'out of memory', files: [stderr], url: "https://example.org/x", secretFile: k}]
 metrics: {listen: "[::1]:0"}
 view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.org/jobs}
 `);
@@ -165,6 +168,13 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
         ...{ mostJobs: 10, heartbeatMs: 30_000, schema: 'other', drainOnStop: true, separateMirrors: false },
       },
       logging: { level: 'debug' },
+      stallAfterMs: 30_000,
+      notify: [
+        {
+          ...{ on: ['failed', 'match'], match: 'out of memory', jobs: ['**'], files: ['stderr'], command: null },
+          ...{ url: 'https://example.org/x', secretFile: path('k'), mail: null },
+        },
+      ],
       metrics: { listen: { host: '::1', port: 0 } },
       view: {
         listen: { host: '0.0.0.0', port: 80 },

@@ -319,6 +319,32 @@ const WRONG_VALUES: Case[] = [
     'true',
     'service.jobsUrl: expected the address of JobManagementWs, because watchMine asks it which jobs there are, found nothing',
   ],
+  [
+    'stallAfterMinutes',
+    '0',
+    'stallAfterMinutes: expected a number of minutes above 0, at most 20160, found 0 (number)',
+  ],
+  ['notify', '- {on: [failed]}', 'notify[0]: expected exactly one of command, url, mail, found none of them'],
+  [
+    'notify',
+    '- {on: [failed], mail: a@example.org, command: [true]}',
+    'notify[0]: expected exactly one of command, url, mail, found command and mail',
+  ],
+  ['notify', '- {on: [fails], mail: a@example.org}', 'notify[0].on[0]: expected one of finished, failed, canceled,'],
+  [
+    'notify',
+    '- {on: [match], mail: a@example.org}',
+    'notify[0].match: expected a regular expression, for the event match',
+  ],
+  ['notify', '- {on: [failed], match: x, mail: a@example.org}', 'notify[0].match: expected no such key without'],
+  [
+    'notify',
+    '- {on: [match], match: "([a-z]+ ?)*!", mail: a@example.org}',
+    'notify[0].match: expected a regular expression that is quick for any text',
+  ],
+  ['notify', '- {on: [failed], mail: "-oQ/tmp@x"}', 'notify[0].mail: expected a mail address'],
+  ['notify', '- {on: [failed], mail: a@x, secretFile: k}', 'notify[0].secretFile: expected no such key without url'],
+  ['notify', '- {on: [failed], url: "ftp://example.org"}', 'notify[0].url: expected an address that starts with http'],
   ['watch', '- {job: 1, results: 1}', 'watch[0].results: expected true or false, found 1 (number)'],
   [
     'watch',
@@ -372,7 +398,7 @@ const UNKNOWN_KEYS: Case[] = [
   [
     'colours',
     'x: 5',
-    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, stallAfterMinutes, fleet, logging, metrics, view',
+    'colours: unknown key, expected one of service, auth, mirror, state, poll, results, watch, watchMine, notify, stallAfterMinutes, fleet, logging, metrics, view',
   ],
   ['watch', '- {job: 1, task: [2]}', 'watch[0].task: unknown key, did you mean tasks?'],
   ['mirror', '__proto__: {directory: x}', 'mirror.__proto__: unknown key'],

@@ -14,6 +14,8 @@ export const TOTALS: StoreTotals = {
   results: { synced: 40, failed: 2 },
   grownAt: NOW - 3_000,
   oldestPollAt: NOW - 90_000,
+  deliveriesWaiting: 0,
+  deliveriesGivenUp: 0,
 };
 
 const FLEET: FleetNumbers = {

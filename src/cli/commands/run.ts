@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Daemon, type DaemonOptions, StateGone } from '../../daemon/daemon.ts';
 import { logFor, standardError } from '../../daemon/log.ts';
-import { createNotifier } from '../../daemon/notify.ts';
 import { openOwnStore } from '../../daemon/state.ts';
+import { createNotifier } from '../../daemon/systemd.ts';
 import { asJobtailError } from '../../errors.ts';
 import { Secrets } from '../../redact.ts';
 import { type ConfigOption, configurationAsOwner, configurationOf } from '../configuration.ts';

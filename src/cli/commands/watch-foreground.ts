@@ -5,6 +5,7 @@ import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { type Config, warnOfPlainHttp } from '../../config/config.ts';
 import { buildEngine } from '../../daemon/compose.ts';
 import { connect } from '../../daemon/connection.ts';
+import { newNotifications } from '../../daemon/notifying.ts';
 import { openOwnStore } from '../../daemon/state.ts';
 import { type JobId, keyText } from '../../job.ts';
 import { byTaskAndFile } from '../../store/live-files.ts';
@@ -85,15 +86,18 @@ export function followHere<T>(
       try {
         const only = new Set(jobIds);
         const { agent } = buildEngine({ config, store, transfers, log, ...connection, only });
+        const notifications = newNotifications({ config, store, log });
         let end: () => T;
         try {
           store.transaction(() => {
             for (const order of orders(store)) store.jobs.watch(order, Date.now());
           });
           agent.start([]);
+          notifications.start();
           end = await work(store, signal);
         } finally {
           await agent.stop();
+          await notifications.stop();
           await transfers.endAll(connection.remote, signal);
         }
         return end();

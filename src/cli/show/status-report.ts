@@ -37,6 +37,7 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
     agent: { running: pid !== undefined, pid: pid ?? null },
     jobService: jobServiceReport(config, store),
     watchMine: watchMineReport(store, all),
+    notify: { rules: config.notify.length, ...store.outbox.counts() },
     jobs: jobs.map((job) => jobReport(config, store, job, only !== undefined)),
   };
 }

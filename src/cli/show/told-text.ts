@@ -88,8 +88,15 @@ export function hintLines({ jobId, tasks }: JobReport): string[] {
   return tasks.hint === null ? [] : [pc.yellow(`  job ${jobId}: cannot find tasks: ${printable(tasks.hint)}`)];
 }
 
+/** Notifications that wait for longer are reported. */
+const LATE_MS = 5 * 60_000;
+
 /** How all jobs of the user are followed, and why the middleware reports nothing. */
-export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' | 'watchMine'>): string[] {
+export function agentLines({
+  jobService,
+  watchMine,
+  notify,
+}: Pick<Report, 'jobService' | 'watchMine' | 'notify'>): string[] {
   const lines: string[] = [];
   if (watchMine !== null) {
     const { following, waiting, mostJobs } = watchMine;
@@ -103,6 +110,14 @@ export function agentLines({ jobService, watchMine }: Pick<Report, 'jobService' 
     );
     if (error.hint !== null) lines.push(`  ${printable(error.hint)}`);
   }
+  const { waiting, givenUp, oldestAt } = notify;
+  const isLate = oldestAt !== null && Date.now() - oldestAt > LATE_MS;
+  const late = isLate
+    ? `${countOf(waiting, 'notification')} waiting, the oldest for ${showAge(Date.now() - oldestAt)}`
+    : '';
+  const lost = givenUp > 0 ? `${countOf(givenUp, 'notification')} given up` : '';
+  const text = [late, lost].filter((part) => part !== '').join(', ');
+  if (text !== '') lines.push(pc.red(`${text} (agent notify --list)`));
   return lines;
 }
 

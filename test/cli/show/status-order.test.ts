@@ -49,6 +49,7 @@ const reportOf = (jobs: readonly JobReport[]) => ({
   agent: { running: true, pid: 1 },
   jobService: null,
   watchMine: null,
+  notify: { rules: 0, waiting: 0, givenUp: 0, oldestAt: null },
   jobs,
 });
 

@@ -1,6 +1,6 @@
 /** The protocol of sd_notify(3), over a real socket. */
 import { describe, expect, it, vi } from 'vitest';
-import { createNotifier, reloading } from '../../src/daemon/notify.ts';
+import { createNotifier, reloading } from '../../src/daemon/systemd.ts';
 import { until } from '../support/e2e-until.ts';
 import { needsThat } from '../support/needs.ts';
 import { datagramsAreMissing, notifySocket } from '../support/service-notify-socket.ts';

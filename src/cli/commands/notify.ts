@@ -1,0 +1,108 @@
+/** `agent notify`: what waits to be delivered, and a test event through every rule. */
+import { type Config, hasFleet } from '../../config/config.ts';
+import { httpOf, sourceOf } from '../../daemon/notifying.ts';
+import { openSharedStore } from '../../daemon/state.ts';
+import { asJobtailError, EXIT, JobtailError } from '../../errors.ts';
+import { newEvent } from '../../notify/events.ts';
+import { NOTIFY_LIMITS } from '../../notify/notifications.ts';
+import { Rule } from '../../notify/rules.ts';
+import { send } from '../../notify/senders.ts';
+import { countOf, showAge } from '../../numbers.ts';
+import { printable, printableJson } from '../../printable.ts';
+import { HttpClient } from '../../remote/http/http-client.ts';
+import type { DeliveryRow } from '../../store/outbox.ts';
+import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
+import { untilStopped } from '../process.ts';
+
+export interface NotifyOptions extends ConfigOption {
+  readonly list?: boolean;
+  readonly test?: boolean;
+  readonly json?: boolean;
+}
+
+export async function notify(options: NotifyOptions): Promise<void> {
+  const { list = false, test = false, json = false } = options;
+  if (list === test)
+    throw new JobtailError('usage', 'either --list or --test is needed', { hint: 'see agent notify --help' });
+  const config = await configurationAsOwner(options);
+  const rules = config.notify.map((settings) => new Rule(settings));
+  if (test) await testRules(config, rules, json);
+  else await listDeliveries(config, rules, json);
+}
+
+async function testRules(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
+  if (rules.length === 0) {
+    const hint = 'add a rule, such as notify: [{on: [failed], mail: you@example.org}]';
+    throw new JobtailError('config', 'the configuration has no notify rules', { hint });
+  }
+  const http = new HttpClient({ ...httpOf(config), limits: NOTIFY_LIMITS });
+  const results: { target: string; error: string | null; hint: string | null }[] = [];
+  try {
+    await untilStopped(async (signal) => {
+      for (const rule of rules) {
+        const { target } = rule;
+        const event = newEvent('test', Date.now(), { reason: 'agent notify --test' });
+        try {
+          await send(rule, event, { http, source: sourceOf(config) }, signal);
+          results.push({ target, error: null, hint: null });
+        } catch (thrown) {
+          const { code, message, hint = null } = asJobtailError(thrown);
+          if (code === 'aborted') throw thrown;
+          results.push({ target, error: message, hint });
+        }
+        const last = results.at(-1);
+        if (!json && last !== undefined) process.stdout.write(resultText(last));
+      }
+    });
+  } finally {
+    await http.close();
+  }
+  if (json) process.stdout.write(`${printableJson({ version: 1, rules: results }, 2)}\n`);
+  if (results.some(({ error }) => error !== null)) process.exitCode = EXIT.failed;
+}
+
+function resultText({ target, error, hint }: { target: string; error: string | null; hint: string | null }): string {
+  if (error === null) return `${printable(target)}: delivered\n`;
+  return `${printable(target)}: failed: ${printable(error)}\n${hint === null ? '' : `  ${printable(hint)}\n`}`;
+}
+
+async function listDeliveries(config: Config, rules: readonly Rule[], json: boolean): Promise<void> {
+  const deliveries = await deliveriesOf(config);
+  const targets = new Map(rules.map(({ id, target }) => [id, target]));
+  const rows = deliveries.map(({ rule, deliveryId: _, lastError, dueAt, ...row }) => ({
+    ...{
+      target: targets.get(rule) ?? 'a rule that is in force no longer',
+      state: dueAt === null ? 'given-up' : 'waiting',
+    },
+    ...{ ...row, nextAt: dueAt, error: lastError },
+  }));
+  if (json) {
+    const shown = rules.map(({ settings, target }) => ({ on: settings.on, target }));
+    process.stdout.write(`${printableJson({ version: 1, rules: shown, deliveries: rows }, 2)}\n`);
+    return;
+  }
+  for (const { settings, target } of rules)
+    process.stdout.write(`rule: ${settings.on.join(', ')}: ${printable(target)}\n`);
+  const lines = rows.map(({ event, target, madeAt, nextAt, attempts, error }) => {
+    const what = `${event.type}${event.count > 1 ? ` (${event.count})` : ''}${event.jobId === undefined ? '' : ` job ${event.jobId}`}`;
+    const next =
+      nextAt === null ? 'given up' : nextAt <= Date.now() ? 'due' : `next attempt in ${showAge(nextAt - Date.now())}`;
+    const failed = error === null ? '' : `: ${printable(error)}`;
+    const tries = attempts === 0 ? '' : `, ${countOf(attempts, 'attempt')} failed`;
+    return `${printable(what)} to ${printable(target)}: ${showAge(Date.now() - madeAt)} old${tries}, ${next}${failed}\n`;
+  });
+  process.stdout.write(lines.length === 0 ? 'nothing waits to be delivered\n' : lines.join(''));
+}
+
+async function deliveriesOf(config: Config): Promise<DeliveryRow[]> {
+  if (hasFleet(config)) {
+    const { lookAtFleet, withView } = await import('../fleet/client.ts');
+    return await lookAtFleet(config, (client) => withView({ config, client }, (store) => store.outbox.all()));
+  }
+  const store = openSharedStore(config);
+  try {
+    return store.outbox.all();
+  } finally {
+    store.close();
+  }
+}

@@ -1,0 +1,76 @@
+/** Reads complete lines of a mirror, and of its former generations, from where they were read before. */
+import { constants } from 'node:fs';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import type { JobId, LiveFileKey } from '../job.ts';
+import { liveParts } from '../mirror-paths.ts';
+
+const NEWLINE = 0x0a;
+const READ_BYTES = 256 * 1024;
+/** A line without an end is ended here. */
+const MAX_LINE_BYTES = 1024 * 1024;
+
+export interface LinesOptions {
+  readonly mirrorDirectory: string;
+  readonly jobId: JobId;
+  readonly key: LiveFileKey;
+  /** Which former generation, the youngest is 1; 0: the mirror itself. */
+  readonly former: number;
+  readonly from: number;
+  /** Bytes after it are not committed. */
+  readonly end: number;
+  /** Whether what has no end is a line, too: no more bytes will come. */
+  readonly isLast: boolean;
+}
+
+/** Some lines, and where the next ones begin. */
+export interface Lines {
+  readonly lines: readonly string[];
+  readonly next: number;
+}
+
+/** One piece after the other; nothing where there is no such file. @throws what the file system throws */
+export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
+  const { mirrorDirectory, jobId, key, former, end, isLast } = options;
+  const mirror = path.join(mirrorDirectory, ...liveParts(jobId, key));
+  const handle = await openIfThere(former === 0 ? mirror : `${mirror}.${former}`);
+  if (handle === undefined) return;
+  try {
+    let { from } = options;
+    for (let size = READ_BYTES; from < end; ) {
+      const wanted = Math.min(size, end - from);
+      const buffer = Buffer.allocUnsafe(wanted);
+      const { bytesRead } = await handle.read(buffer, 0, wanted, from);
+      if (bytesRead === 0) return;
+      const bytes = buffer.subarray(0, bytesRead);
+      const isEnd = from + bytesRead >= end || bytesRead < wanted;
+      const complete = bytes.lastIndexOf(NEWLINE) + 1;
+      const isWhole = (isEnd && isLast) || bytesRead >= MAX_LINE_BYTES;
+      const taken = complete > 0 && !(isEnd && isLast) ? complete : isWhole ? bytesRead : 0;
+      if (taken === 0) {
+        if (isEnd) return;
+        // The line is longer than what was read.
+        size = MAX_LINE_BYTES;
+        continue;
+      }
+      size = READ_BYTES;
+      from += taken;
+      const text = bytes.toString('utf8', 0, bytes[taken - 1] === NEWLINE ? taken - 1 : taken);
+      yield { lines: text.split('\n'), next: from };
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {
+  try {
+    const handle = await fs.open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    if ((await handle.stat()).isFile()) return handle;
+    await handle.close();
+    return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

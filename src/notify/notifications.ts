@@ -1,0 +1,275 @@
+/**
+ * Notifications: reads the state and the mirrors as a reader of its own, with positions of its own, makes events of what
+ * is new, and delivers them. Events and positions are committed together, so a kill at any moment loses no event and
+ * makes none twice; a delivery that is not known to have been received is repeated.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Log } from '../agent/ports.ts';
+import type { Config } from '../config/config.ts';
+import { asJobtailError } from '../errors.ts';
+import { type JobId, keyText, type LiveFileKey } from '../job.ts';
+import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
+import { HttpClient, type HttpClientOptions } from '../remote/http/http-client.ts';
+import { type DeliveryRow, MAX_WAITING, type ReadPositionRow } from '../store/outbox.ts';
+import type { JobRow, LiveFileRow } from '../store/rows.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
+import { Deliveries } from './deliveries.ts';
+import { type EventOf, eventsOf, newEvent, notifiedRow } from './events.ts';
+import { readLines } from './lines.ts';
+import { Rule } from './rules.ts';
+
+export interface NotificationsOptions {
+  readonly config: Pick<Config, 'notify' | 'mirror'>;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The `source` of events. */
+  readonly source: string;
+  /** Why the agent cannot do its work now; undefined if it can. */
+  readonly degraded: () => string | undefined;
+  readonly http: Omit<HttpClientOptions, 'limits'>;
+}
+
+const TICK_MS = 1_000;
+/** What passes within this time is no event. */
+const DEGRADED_MS = 60_000;
+/** Given-up deliveries are listed for so long. */
+const KEPT_MS = 7 * 86_400_000;
+/** A stop waits for the deliveries on their way no longer than this. */
+const STOP_MS = 5_000;
+export const NOTIFY_LIMITS = { connectMs: 10_000, headersMs: 30_000, idleMs: 30_000, totalMs: 60_000 };
+
+export class Notifications {
+  readonly #options: NotificationsOptions;
+  readonly #rules: readonly Rule[];
+  readonly #wantsFiles: boolean;
+  readonly #http: HttpClient;
+  readonly #deliveries: Deliveries;
+  readonly #startedAt: number;
+  /** How far the bytes of files without a further complete line were looked at. */
+  readonly #seen = new Map<string, string>();
+  #cancelTick: () => void = () => {};
+  #ticking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  #degradedSince: number | undefined;
+  #isDegraded = false;
+  #failure: string | undefined;
+
+  constructor(options: NotificationsOptions) {
+    const { config, clock, store, log, source } = options;
+    this.#options = options;
+    this.#rules = config.notify.map((settings) => new Rule(settings));
+    this.#wantsFiles = this.#rules.some(({ wantsFiles }) => wantsFiles);
+    this.#http = new HttpClient({ ...options.http, limits: NOTIFY_LIMITS });
+    this.#deliveries = new Deliveries({ rules: this.#rules, store, clock, log, http: this.#http, source });
+    this.#startedAt = clock.now();
+  }
+
+  /** Begins, if there are rules. */
+  start(): void {
+    const { store, clock } = this.#options;
+    this.#try(() => {
+      const rules = this.#rules.map(({ id }) => id);
+      store.transaction(() => store.outbox.forget(clock.now() - KEPT_MS, rules));
+    });
+    if (this.#rules.length > 0) this.#plan();
+  }
+
+  /** Makes the events of what is there by now, and waits a little for deliveries on their way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#cancelTick();
+    await this.#ticking;
+    if (this.#rules.length > 0) await this.#tick();
+    await this.#deliveries.stop(STOP_MS);
+    await this.#http.close();
+  }
+
+  #plan(): void {
+    this.#cancelTick = this.#options.clock.timer(TICK_MS, () => {
+      this.#ticking = this.#tick().then(() => {
+        if (!this.#isStopped) this.#plan();
+      });
+    });
+  }
+
+  async #tick(): Promise<void> {
+    const { store } = this.#options;
+    this.#try(() => this.#readJobs());
+    this.#try(() => this.#readAgent());
+    try {
+      for (const { jobId, ...key } of this.#wantsFiles ? store.outbox.unreadFiles() : [])
+        await this.#readFile(jobId, key);
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+    this.#try(() => this.#deliveries.startDue());
+  }
+
+  /** The state of jobs. */
+  #readJobs(): void {
+    const { store, clock } = this.#options;
+    for (const jobId of store.outbox.changedJobs(this.#wantsFiles)) {
+      store.transaction(() => {
+        const job = store.jobs.get(jobId);
+        if (job === undefined) return;
+        const before = store.outbox.jobs.get(jobId);
+        const told = store.jobInformation.get(jobId);
+        const isNew = before === undefined && (job.polledAt === null || job.watchedAt >= this.#startedAt);
+        if (isNew || before !== undefined) this.#add(eventsOf(before, job, told, clock.now()));
+        if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
+          for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
+        store.outbox.jobs.save(notifiedRow(job, told, this.#wantsFiles || before?.hasFiles === true));
+      });
+    }
+  }
+
+  /** The agent itself, for what lasts a minute. */
+  #readAgent(): void {
+    const { store, clock, degraded } = this.#options;
+    const reason = degraded();
+    if (reason === undefined) {
+      this.#degradedSince = undefined;
+      this.#isDegraded = false;
+      return;
+    }
+    this.#degradedSince ??= clock.monotonic();
+    if (this.#isDegraded || clock.monotonic() - this.#degradedSince < DEGRADED_MS) return;
+    store.transaction(() => this.#add([newEvent('agent-degraded', clock.now(), { reason })]));
+    this.#isDegraded = true;
+  }
+
+  /** One live file, to the end of its last complete line. */
+  async #readFile(jobId: JobId, key: LiveFileKey): Promise<void> {
+    const { store } = this.#options;
+    for (;;) {
+      const row = store.liveFiles.get(jobId, key);
+      const job = store.jobs.get(jobId);
+      // A generation that is being rotated is read afterwards.
+      if (row === undefined || job === undefined || row.rotation !== null) return;
+      const at = store.outbox.position(jobId, key) ?? { jobId, ...keyOf(row), generation: 1, position: 0, lines: 0 };
+      if (at.generation > row.generation) {
+        // The state is an older one.
+        this.#commit(row, { ...at, generation: row.generation, position: 0, lines: 0 }, []);
+        return;
+      }
+      const isFormer = at.generation < row.generation;
+      if (!isFormer && !isOver(job) && this.#seen.get(nameOf(row)) === endOf(row)) return;
+      if (!(await this.#readGeneration(row, at, job))) return;
+      if (!isFormer) {
+        if (isOver(job)) this.#seen.delete(nameOf(row));
+        else this.#seen.set(nameOf(row), endOf(row));
+        return;
+      }
+    }
+  }
+
+  /** Reads one generation to its end; false if the file changed meanwhile, and is read again later. */
+  async #readGeneration(row: LiveFileRow, from: ReadPositionRow, job: JobRow): Promise<boolean> {
+    const { store, config } = this.#options;
+    const { jobId } = row;
+    const former = row.generation - from.generation;
+    const jobName = store.jobInformation.get(jobId)?.information.name ?? undefined;
+    const rules = this.#rules.filter((rule) => rule.readsFile(jobId, jobName, row.file));
+    const end = former > 0 ? Number.POSITIVE_INFINITY : row.position;
+    const isLast = former > 0 || isOver(job);
+    const options = { mirrorDirectory: config.mirror.directory, jobId, key: keyOf(row), former, end, isLast };
+    let at = from;
+    const pieces = rules.length === 0 ? [] : readLines({ ...options, from: at.position });
+    for await (const { lines, next } of pieces) {
+      const about = { jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file };
+      const found = rules.flatMap((rule) => this.#matches(rule, lines, at, { ...about, generation: at.generation }));
+      at = { ...at, position: next, lines: at.lines === null ? null : at.lines + lines.length };
+      if (!this.#commit(row, at, found)) return false;
+    }
+    if (former === 0) return rules.length > 0 || this.#commit(row, { ...at, position: row.position, lines: null }, []);
+    const kept = row.mismatches.find(
+      ({ generation, kind }) => generation === from.generation + 1 && (kind === 'truncated' || kind === 'rewritten'),
+    );
+    const type = kept?.kind === 'truncated' ? 'truncated' : 'rewritten';
+    const event = newEvent(type, this.#options.clock.now(), {
+      ...{ jobId, ...(jobName === undefined ? {} : { jobName }), taskId: row.taskId, file: row.file },
+      ...{ generation: from.generation + 1, ...(kept === undefined ? {} : { reason: kept.reason }) },
+    });
+    const next = { ...at, generation: from.generation + 1, position: 0, lines: 0 };
+    return this.#commit(row, next, this.#for([event]));
+  }
+
+  #matches(rule: Rule, lines: readonly string[], { lines: before }: ReadPositionRow, about: EventOf): DeliveryRow[] {
+    const { clock, log } = this.#options;
+    const found = rule.matching(lines);
+    if (found === undefined) {
+      const fields = {
+        target: rule.target,
+        lines: lines.length,
+        hint: 'write it without a repetition inside of another one',
+      };
+      log.warn(fields, 'the pattern of a notification takes too long, lines skipped');
+      return [];
+    }
+    const deliveries = found.slice(0, MAX_WAITING).map((index) => {
+      const line = before === null ? {} : { line: before + index + 1 };
+      const text = (lines[index] ?? '').slice(0, MAX_LINE_CHARACTERS);
+      return deliveryOf(rule, newEvent('match', clock.now(), { ...about, ...line, text }), clock.now());
+    });
+    const last = deliveries.pop();
+    const count = found.length - deliveries.length;
+    return last === undefined ? [] : [...deliveries, { ...last, event: { ...last.event, count } }];
+  }
+
+  /** What was read of a file, with what follows from it; false if it is another generation by now. */
+  #commit(row: LiveFileRow, at: ReadPositionRow, deliveries: readonly DeliveryRow[]): boolean {
+    const { store } = this.#options;
+    return store.transaction(() => {
+      const now = store.liveFiles.get(row.jobId, row);
+      if (now === undefined || now.generation !== row.generation || now.rotation !== null) return false;
+      store.outbox.add(deliveries);
+      store.outbox.savePosition(at);
+      return true;
+    });
+  }
+
+  #add(events: readonly NotifyEvent[]): void {
+    this.#options.store.outbox.add(this.#for(events));
+  }
+
+  #for(events: readonly NotifyEvent[]): DeliveryRow[] {
+    const now = this.#options.clock.now();
+    return events.flatMap((event) =>
+      this.#rules.filter((rule) => rule.takes(event)).map((rule) => deliveryOf(rule, event, now)),
+    );
+  }
+
+  #try(work: () => void): void {
+    try {
+      work();
+      this.#failure = undefined;
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  /** A state or a mirror that cannot be read is read at the next tick. */
+  #failed(thrown: unknown): void {
+    const error = asJobtailError(thrown);
+    if (this.#failure === error.message) return;
+    this.#failure = error.message;
+    this.#options.log.warn(
+      { code: error.code, err: error.message, hint: error.hint },
+      'notifications cannot be made yet',
+    );
+  }
+}
+
+/** Each rule has its own delivery of an event. */
+function deliveryOf({ id: rule }: Rule, event: NotifyEvent, now: number): DeliveryRow {
+  const { jobId } = event;
+  const at = { madeAt: now, dueAt: now, attempts: 0, lastError: null };
+  return { deliveryId: randomUUID(), jobId: (jobId as JobId | undefined) ?? null, rule, event, ...at };
+}
+
+const keyOf = ({ taskId, file }: LiveFileKey): LiveFileKey => ({ taskId, file });
+const nameOf = (row: LiveFileRow) => `${row.jobId} ${keyText(row)}`;
+const endOf = ({ generation, position }: LiveFileRow) => `${generation} ${position}`;
+const isOver = ({ state }: JobRow) => state === 'settled' || state === 'ended';

@@ -1,0 +1,80 @@
+/** The rules of the configuration: which events each wants, and which lines its pattern matches. */
+import { createHash } from 'node:crypto';
+import vm from 'node:vm';
+import { patterned } from '../agent/patterns.ts';
+import type { Config } from '../config/config.ts';
+import { MAX_LINE_CHARACTERS, type NotifyEvent } from '../notification.ts';
+import { withinProcessorTime } from '../system/clock.ts';
+
+export type RuleSettings = Config['notify'][number];
+
+/** Of the processor, for the lines of one piece of a file. */
+const MATCH_MS = 250;
+
+export class Rule {
+  readonly settings: RuleSettings;
+  /** Distinguishes it from other rules, over restarts. */
+  readonly id: string;
+  /** Of its target, for people; without the path of an address, which may be a secret. */
+  readonly target: string;
+  readonly #takesJob: (name: string) => boolean;
+  readonly #takesFile: (name: string) => boolean;
+  readonly #matches: ((lines: readonly string[]) => number[]) | undefined;
+
+  constructor(settings: RuleSettings) {
+    this.settings = settings;
+    this.id = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 16);
+    this.target = targetOf(settings);
+    this.#takesJob = patterned(settings.jobs);
+    this.#takesFile = patterned(settings.files);
+    this.#matches = settings.match === null ? undefined : matcher(settings.match);
+  }
+
+  get wantsFiles(): boolean {
+    return this.settings.on.some((type) => type === 'truncated' || type === 'rewritten' || type === 'match');
+  }
+
+  get wantsLines(): boolean {
+    return this.#matches !== undefined && this.settings.on.includes('match');
+  }
+
+  /** Whether an event is for this rule: by its type, its job (id or name) and its live file. */
+  takes({ type, jobId, jobName, file }: NotifyEvent): boolean {
+    if (type === 'test') return true;
+    const names = [jobId, jobName].filter((name) => name !== undefined && name !== '');
+    const isOfJob = jobId === undefined || names.some((name) => this.#takesJob(name ?? ''));
+    return this.settings.on.includes(type) && isOfJob && (file === undefined || this.#takesFile(file));
+  }
+
+  /** Whether lines of this file are compared. */
+  readsFile(jobId: string, jobName: string | undefined, file: string): boolean {
+    return (
+      this.wantsLines &&
+      this.#takesFile(file) &&
+      (this.#takesJob(jobId) || (jobName !== undefined && jobName !== '' && this.#takesJob(jobName)))
+    );
+  }
+
+  /** The indexes of the lines that match; undefined if the pattern takes too long for them. */
+  matching(lines: readonly string[]): number[] | undefined {
+    const cut = lines.map((line) => (line.length > MAX_LINE_CHARACTERS ? line.slice(0, MAX_LINE_CHARACTERS) : line));
+    return withinProcessorTime(MATCH_MS, () => this.#matches?.(cut) ?? []);
+  }
+}
+
+/** In another realm, where a pattern that takes too long can be ended. */
+function matcher(pattern: string): (lines: readonly string[]) => number[] {
+  const context = vm.createContext({ pattern });
+  vm.runInContext('const expression = new RegExp(pattern)', context);
+  const script = new vm.Script('lines.flatMap((line, index) => (expression.test(line) ? [index] : []))');
+  return (lines) => {
+    context['lines'] = lines;
+    return script.runInContext(context, { timeout: MATCH_MS }) as number[];
+  };
+}
+
+function targetOf({ command, url, mail }: RuleSettings): string {
+  if (command !== null) return `command ${command[0]}`;
+  if (url !== null) return `url ${new URL(url).origin}`;
+  return `mail ${mail}`;
+}

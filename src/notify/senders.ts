@@ -1,0 +1,108 @@
+/** Sends one event: to a program on its standard input, to an address by POST, or as mail. */
+import { createHmac } from 'node:crypto';
+import fs from 'node:fs';
+import { asJobtailError, JobtailError } from '../errors.ts';
+import type { NotifyEvent } from '../notification.ts';
+import { printable } from '../printable.ts';
+import type { HttpClient } from '../remote/http/http-client.ts';
+import { runProgram } from '../system/program.ts';
+import type { Rule } from './rules.ts';
+
+const LIMIT_MS = 30_000;
+/** The only header with a secret in it, in hexadecimal digits: HMAC-SHA256 of the body. */
+export const SIGNATURE_HEADER = 'x-jobtail-signature-256';
+const SENDMAIL = ['/usr/sbin/sendmail', '/usr/lib/sendmail'];
+const MAX_SECRET_BYTES = 4_096;
+
+export interface SendersOptions {
+  readonly http: HttpClient;
+  /** Of the agent that sends: the `source` of CloudEvents. */
+  readonly source: string;
+}
+
+/** Resolves when the event was received. @throws JobtailError, with no secret and no path of an address in it */
+export async function send(
+  rule: Rule,
+  event: NotifyEvent,
+  options: SendersOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { command, url, mail } = rule.settings;
+  const json = Buffer.from(`${JSON.stringify(event)}\n`);
+  if (command !== null) await run(command[0] ?? '', command.slice(1), json, signal);
+  else if (url !== null) await post(rule, url, event, options, signal);
+  else await sendMail(mail ?? '', event, signal);
+}
+
+async function run(command: string, args: readonly string[], input: Buffer, signal: AbortSignal): Promise<void> {
+  const limit = { totalMs: LIMIT_MS };
+  const { code, killedBy, said } = await runProgram({ command, args, input, limit, signal });
+  if (code === 0) return;
+  const how = killedBy === null ? `exit code ${code}` : `killed by ${killedBy}`;
+  const last = printable(said.trim().split('\n').at(-1) ?? '');
+  throw new JobtailError('local-io', `${command}: ${how}${last === '' ? '' : `: ${last}`}`);
+}
+
+/** CloudEvents 1.0, structured: the event is `data`. */
+async function post(
+  { settings, target }: Rule,
+  url: string,
+  event: NotifyEvent,
+  { http, source }: SendersOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { id, type, time, jobId } = event;
+  const subject = jobId === undefined ? {} : { subject: `job/${jobId}` };
+  const envelope = { specversion: '1.0', id, source, type, time, ...subject, datacontenttype: 'application/json' };
+  const body = Buffer.from(JSON.stringify({ ...envelope, data: event }));
+  const headers: Record<string, string> = { 'content-type': 'application/cloudevents+json; charset=utf-8' };
+  if (settings.secretFile !== null) {
+    const key = await readSecret(settings.secretFile);
+    headers[SIGNATURE_HEADER] = `sha256=${createHmac('sha256', key).update(body).digest('hex')}`;
+  }
+  const answer = await http.request({ method: 'POST', url, headers, body, signal });
+  for await (const _ of answer.body) break;
+  if (answer.status >= 200 && answer.status < 300) return;
+  throw new JobtailError('http-status', `${target} answers with HTTP status ${answer.status}`, {
+    ...(answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs }),
+  });
+}
+
+async function readSecret(file: string): Promise<Buffer> {
+  try {
+    const bytes = await fs.promises.readFile(file);
+    const end = bytes.at(-1) === 0x0a ? bytes.length - 1 : bytes.length;
+    if (end === 0 || end > MAX_SECRET_BYTES)
+      throw new JobtailError('config', `the secret in ${file} is empty, or longer than ${MAX_SECRET_BYTES} bytes`);
+    return bytes.subarray(0, end);
+  } catch (thrown) {
+    throw asJobtailError(thrown);
+  }
+}
+
+async function sendMail(address: string, event: NotifyEvent, signal: AbortSignal): Promise<void> {
+  const program = SENDMAIL.find((file) => fs.existsSync(file));
+  if (program === undefined)
+    throw new JobtailError('local-io', `there is no ${SENDMAIL[0]}`, {
+      hint: 'install a mail server, or use command or url',
+    });
+  await run(program, ['-i', '--', address], Buffer.from(mailText(address, event)), signal);
+}
+
+/** Nothing of a job reaches a header but digits. */
+export function mailText(address: string, event: NotifyEvent): string {
+  const { id, type, jobId, count } = event;
+  const times = count > 1 ? ` (${count} times)` : '';
+  const subject = `[jobtail] ${jobId === undefined ? '' : `job ${jobId} `}${type}${times}`;
+  const fields = Object.entries(event).map(([name, value]) => `${name}: ${printable(String(value))}`);
+  const headers = [`To: ${address}`, `Subject: ${subject}`, `Message-ID: <${id}@jobtail>`, 'MIME-Version: 1.0'];
+  const content = [
+    'Content-Type: text/plain; charset=utf-8',
+    'Content-Transfer-Encoding: base64',
+    'Auto-Submitted: auto-generated',
+  ];
+  const body = Buffer.from(`${fields.join('\n')}\n`)
+    .toString('base64')
+    .replaceAll(/.{76}/g, '$&\n');
+  return `${[...headers, ...content].join('\n')}\n\n${body}\n`;
+}

@@ -1,0 +1,144 @@
+/**
+ * The notifications: how far each job and each live file was read for them, and the deliveries that are not done. The
+ * reader compares the state with these rows and commits what follows from it together with the new ones, so nothing is
+ * missed or found twice, whatever ends the process.
+ */
+import type { JobId, LiveFileKey } from '../job.ts';
+import type { NotifyEvent } from '../notification.ts';
+import type { LiveFileRow, WatchState } from './rows.ts';
+import { JobTable, type Sql, Table } from './sql.ts';
+
+/** A job as it was when events were last made of it. */
+export interface NotifiedJobRow {
+  readonly jobId: JobId;
+  readonly jobState: string | null;
+  readonly watchState: WatchState;
+  readonly stalledAt: number | null;
+  /** Whether its live files are read: how far is in their rows. A file without a row was not begun. */
+  readonly hasFiles: boolean;
+}
+
+/** How far a live file was read for complete lines. */
+export interface ReadPositionRow extends LiveFileKey {
+  readonly jobId: JobId;
+  readonly generation: number;
+  /** Bytes; the beginning of a line. */
+  readonly position: number;
+  /** Lines before it; null where they were not counted. */
+  readonly lines: number | null;
+}
+
+/** An event on its way to the target of one rule. */
+export interface DeliveryRow {
+  readonly deliveryId: string;
+  /** Null for an event of the agent itself. */
+  readonly jobId: JobId | null;
+  /** Which rule: a digest of its text. */
+  readonly rule: string;
+  readonly event: NotifyEvent;
+  readonly madeAt: number;
+  /** Null: it was given up. */
+  readonly dueAt: number | null;
+  /** That failed. */
+  readonly attempts: number;
+  /** Why the last one failed. */
+  readonly lastError: string | null;
+}
+
+/** Of one rule and job, so many deliveries wait at most: more events are counted in the last one. */
+export const MAX_WAITING = 10;
+
+export class Outbox {
+  readonly #sql: Sql;
+  readonly jobs: JobTable<NotifiedJobRow>;
+  readonly #positions: Table<ReadPositionRow>;
+  readonly #deliveries: Table<DeliveryRow>;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.jobs = new JobTable<NotifiedJobRow>(sql, 'notified_jobs', { hasFiles: 'flag' });
+    this.#positions = new Table<ReadPositionRow>(sql, 'read_positions', {});
+    this.#deliveries = new Table<DeliveryRow>(sql, 'outbox', { event: 'json' });
+  }
+
+  /** Jobs that are not as they were when events were last made of them. */
+  changedJobs(wantsFiles: boolean): JobId[] {
+    const select = `SELECT jobs.job_id AS jobId FROM jobs
+      LEFT JOIN notified_jobs AS before USING (job_id) LEFT JOIN job_information USING (job_id)
+      WHERE before.job_id IS NULL OR before.watch_state <> jobs.state OR before.stalled_at IS NOT jobs.stalled_at
+        OR before.job_state IS NOT (information ->> 'state') OR before.has_files < ?`;
+    return this.#sql.all<{ readonly jobId: JobId }>(select, Number(wantsFiles)).map(({ jobId }) => jobId);
+  }
+
+  /** Live files with bytes or generations that were not read. */
+  unreadFiles(): (LiveFileKey & { readonly jobId: JobId })[] {
+    const select = `SELECT job_id AS jobId, task_id AS taskId, file FROM live_files
+      JOIN notified_jobs USING (job_id) LEFT JOIN read_positions AS before USING (job_id, task_id, file)
+      WHERE has_files = 1 AND (live_files.position > coalesce(before.position, 0)
+        OR live_files.generation > coalesce(before.generation, 1))`;
+    return this.#sql.all(select);
+  }
+
+  position(jobId: JobId, { taskId, file }: LiveFileKey): ReadPositionRow | undefined {
+    return this.#positions.get('WHERE job_id = ? AND task_id = ? AND file = ?', jobId, taskId, file);
+  }
+
+  savePosition(row: ReadPositionRow): void {
+    this.#positions.save(row);
+  }
+
+  /** What is there now counts as read: lines are not counted. */
+  skip({ jobId, taskId, file, generation, position }: LiveFileRow): void {
+    if (generation > 1 || position > 0)
+      this.#positions.save({ jobId, taskId, file, generation, position, lines: position === 0 ? 0 : null });
+  }
+
+  /** Adds events to those that wait; beyond `MAX_WAITING` of one rule, job and type, the newest counts the others. */
+  add(deliveries: readonly DeliveryRow[]): void {
+    const kindOf = ({ rule, jobId, event }: DeliveryRow) => JSON.stringify([rule, jobId, event.type]);
+    for (const kind of new Set(deliveries.map(kindOf))) {
+      const waiting = this.#deliveries.all(
+        `WHERE rule = ? AND job_id IS ? AND event ->> 'type' = ? AND due_at IS NOT NULL ORDER BY made_at, rowid`,
+        ...(JSON.parse(kind) as readonly (string | null)[]),
+      );
+      const fresh = deliveries.filter((delivery) => kindOf(delivery) === kind);
+      const added = fresh.slice(0, Math.max(0, MAX_WAITING - waiting.length));
+      const count = fresh.slice(added.length).reduce((sum, { event }) => sum + event.count, 0);
+      for (const delivery of added) this.#deliveries.save(delivery);
+      const last = added.at(-1) ?? waiting.at(-1);
+      if (count > 0 && last !== undefined)
+        this.#deliveries.save({ ...last, event: { ...last.event, count: last.event.count + count } });
+    }
+  }
+
+  /** Those of a rule whose time has come, the oldest first. */
+  due(rule: string, now: number, limit: number): DeliveryRow[] {
+    return this.#deliveries.all('WHERE rule = ? AND due_at <= ? ORDER BY made_at, rowid LIMIT ?', rule, now, limit);
+  }
+
+  all(): DeliveryRow[] {
+    return this.#deliveries.all('ORDER BY made_at, rowid');
+  }
+
+  save(row: DeliveryRow): void {
+    this.#deliveries.save(row);
+  }
+
+  remove({ deliveryId }: DeliveryRow): void {
+    this.#sql.run('DELETE FROM outbox WHERE delivery_id = ?', deliveryId);
+  }
+
+  /** Given-up ones that are older, and those of rules that are in no configuration any more. */
+  forget(before: number, rules: readonly string[]): number {
+    const inForce = JSON.stringify(rules);
+    const remove = `DELETE FROM outbox WHERE (due_at IS NULL AND made_at < ?)
+      OR rule NOT IN (SELECT value FROM json_each(?))`;
+    return this.#sql.run(remove, before, inForce).changes;
+  }
+
+  /** Deliveries that wait, and that were given up. */
+  counts(): { readonly waiting: number; readonly givenUp: number; readonly oldestAt: number | null } {
+    return this.#sql.sums(`SELECT count(due_at) AS waiting, count(*) - count(due_at) AS givenUp,
+      min(made_at) FILTER (WHERE due_at IS NOT NULL) AS oldestAt FROM outbox`);
+  }
+}

@@ -1,0 +1,199 @@
+/** How events reach their targets: at least once, over failures and restarts, signed, gathered, and without a secret. */
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { JobId } from '../../src/job.ts';
+import { MAX_ATTEMPTS } from '../../src/notify/deliveries.ts';
+import { newEvent } from '../../src/notify/events.ts';
+import { mailText, SIGNATURE_HEADER } from '../../src/notify/senders.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+import { JOB, NotifyPlace, ruleOf } from './place.ts';
+
+interface Received {
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A receiver on loopback that answers with what `status` returns. */
+async function receiver(status: () => number = () => 200) {
+  const received: Received[] = [];
+  const server = http.createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const code = status();
+    if (code < 300) received.push({ headers: request.headers, body });
+    response.writeHead(code, { location: 'http://127.0.0.1:9/' }).end('thank you');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  server.unref();
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook/THE-SECRET-PATH`;
+  return {
+    url,
+    received,
+    events: () =>
+      received.map(({ body }) => (JSON.parse(body) as { data: { count: number; type: string; id: string } }).data),
+  };
+}
+
+function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
+  const place = new NotifyPlace(temporaryDirectory(), rules);
+  onTestFinished(() => place.close());
+  return place;
+}
+
+describe('an event', () => {
+  it('is posted as a CloudEvent, with the HMAC of its body', async () => {
+    const secretFile = path.join(temporaryDirectory(), 'key');
+    fs.writeFileSync(secretFile, 'the key\n');
+    const { url, received } = await receiver();
+    const place = placeWith(ruleOf({ on: ['match'], match: 'ERROR', url, secretFile }));
+    place.start();
+    place.watch();
+    place.grow('fine\nERROR: \u001b[31mrm -rf "$HOME"\n');
+    await place.clock.passUntil('it', () => received.length === 1 && place.waiting.length === 0);
+    const [{ headers, body } = { headers: {}, body: '' }] = received;
+    const hmac = createHmac('sha256', 'the key').update(body).digest('hex');
+    expect(headers[SIGNATURE_HEADER]).toBe(`sha256=${hmac}`);
+    expect(headers['content-type']).toBe('application/cloudevents+json; charset=utf-8');
+    const event = JSON.parse(body) as Record<string, unknown>;
+    expect(event).toMatchObject({ specversion: '1.0', source: 'jobtail/test', type: 'match', subject: 'job/501' });
+    expect(event['data']).toEqual({
+      ...{ id: event['id'], type: 'match', time: event['time'], count: 1, jobId: JOB, taskId: '9001', file: 'stdout' },
+      ...{ generation: 1, line: 2, text: 'ERROR: \u001b[31mrm -rf "$HOME"' },
+    });
+  });
+
+  it('is passed to a program on its standard input, and nothing of it is an argument', async () => {
+    const file = path.join(temporaryDirectory(), 'events');
+    const place = placeWith(
+      ruleOf({ on: ['started'], command: ['sh', '-c', 'cat >> "$0"; [ $# = 1 ]', file, '$HOME;`x`'] }),
+    );
+    place.start();
+    place.watch();
+    place.report('Running', { name: '$(touch /tmp/x)' });
+    await place.clock.passUntil('it', () => fs.existsSync(file) && place.waiting.length === 0);
+    expect(JSON.parse(fs.readFileSync(file, 'utf8'))).toMatchObject({
+      type: 'started',
+      jobId: JOB,
+      jobName: '$(touch /tmp/x)',
+    });
+  });
+
+  it('reaches a receiver that fails for an hour, once it works, with the same id', async () => {
+    let isBroken = true;
+    let refused = 0;
+    const { url, events } = await receiver(() => {
+      refused += Number(isBroken);
+      return isBroken ? 503 : 200;
+    });
+    const place = placeWith(ruleOf({ on: ['started', 'finished'], url }));
+    place.start();
+    place.watch();
+    place.report('Running');
+    await place.tick();
+    place.report('Finished');
+    const begun = place.clock.now();
+    const ids = () => place.waiting.map(({ id }) => id);
+    await place.clock.passUntil('two events', () => ids().length === 2);
+    const before = ids();
+    await place.clock.passUntil('an hour', () => place.clock.now() - begun > 3_600_000 && refused > 5);
+    expect(place.store.outbox.all()[0]?.lastError).toContain('answers with HTTP status 503');
+    expect(JSON.stringify(place.store.outbox.all())).not.toContain('SECRET-PATH');
+    place.start();
+    isBroken = false;
+    await place.clock.passUntil('both', () => events().length === 2 && place.waiting.length === 0, 86_400_000);
+    expect(events().map(({ id }) => id)).toEqual(before);
+    // Once for each process, not for each attempt.
+    expect(place.warnings.length).toBeLessThanOrEqual(2);
+  });
+
+  it.each([302, 400, 404, 500])(
+    'that is answered with %i was not received, and no redirect is followed',
+    async (code) => {
+      const { url, received } = await receiver(() => code);
+      const place = placeWith(ruleOf({ on: ['started'], url }));
+      place.start();
+      place.watch();
+      place.report('Running');
+      await place.clock.passUntil('a failure', () => (place.store.outbox.all()[0]?.attempts ?? 0) > 0);
+      expect(received).toEqual([]);
+    },
+  );
+
+  it('is given up after about a day, and listed', async () => {
+    const place = placeWith(ruleOf({ on: ['started'], command: ['false'] }));
+    place.start();
+    place.watch();
+    place.report('Running');
+    await place.clock.passUntil('a failure', () => place.store.outbox.all()[0]?.attempts === 1);
+    const [row] = place.store.outbox.all();
+    if (row !== undefined) place.store.outbox.save({ ...row, attempts: MAX_ATTEMPTS - 2 });
+    await place.clock.passUntil('the end', () => place.store.outbox.counts().givenUp === 1);
+    expect(place.store.outbox.all()).toMatchObject([
+      { dueAt: null, attempts: MAX_ATTEMPTS, lastError: 'false: exit code 1' },
+    ]);
+  });
+
+  it('waits for no other rule: one target that hangs keeps none waiting', async () => {
+    const file = path.join(temporaryDirectory(), 'events');
+    const place = placeWith(
+      ruleOf({ on: ['started'], command: ['sleep', '30'] }),
+      ruleOf({ on: ['started'], command: ['sh', '-c', `cat >> ${file}`] }),
+    );
+    const notifications = place.start();
+    place.watch();
+    place.report('Running');
+    await place.clock.passUntil('the second', () => fs.existsSync(file) && place.waiting.length === 1);
+    // A stop does not wait for it either.
+    await place.clock.passWhile(notifications.stop());
+    expect(place.waiting).toHaveLength(1);
+  });
+});
+
+it('many events of a rule are gathered: one a minute, with their number and jobs', async () => {
+  const { url, events } = await receiver();
+  const place = placeWith(ruleOf({ on: ['failed'], url }));
+  place.start();
+  const jobs = Array.from({ length: 300 }, (_, index) => String(600 + index) as JobId);
+  for (const jobId of jobs) {
+    place.watch(jobId);
+    place.report('Failed', {}, jobId);
+  }
+  await place.clock.passUntil('them', () => place.waiting.length === 0 && events().length > 0);
+  expect(events()).toHaveLength(1);
+  expect(events()[0]).toMatchObject({ type: 'failed', count: 300, jobs: jobs.slice(0, 100) });
+});
+
+it('a line that matches all the time is one event a minute, and each match is counted', async () => {
+  const { url, events } = await receiver();
+  const place = placeWith(ruleOf({ match: 'ERROR', url }));
+  place.start();
+  place.watch();
+  for (let second = 0; second < 300; second++) {
+    place.grow('ERROR\n'.repeat(20));
+    await place.tick();
+  }
+  await place.clock.passUntil('the rest', () => place.waiting.length === 0);
+  const counted = events().reduce((sum, { count }) => sum + count, 0);
+  expect(counted).toBe(6_000);
+  expect(events().length).toBeLessThanOrEqual(17);
+});
+
+it('mail has nothing of a job in its headers', () => {
+  const text = mailText('me@example.org', {
+    ...newEvent('match', 0, { jobId: JOB, jobName: 'x\nBcc: evil@example.org', text: 'a\r\n.\r\nb', count: 3 }),
+    id: 'the-id',
+  });
+  const [head = '', body = ''] = text.split('\n\n');
+  expect(head).toContain('Subject: [jobtail] job 501 match (3 times)');
+  expect(head).not.toContain('Bcc');
+  const decoded = Buffer.from(body, 'base64').toString();
+  expect(decoded).toContain('jobName: x\\u{000A}Bcc: evil@example.org\n');
+  expect(decoded).toContain('text: a\\u{000D}\\u{000A}.\\u{000D}\\u{000A}b\n');
+});

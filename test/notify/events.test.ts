@@ -1,0 +1,200 @@
+/** Which events follow from what happens to a job, and to the agent. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { JobId, TaskId } from '../../src/job.ts';
+import { jobTimeOf } from '../../src/job-information.ts';
+import { EVENT_TYPES } from '../../src/notification.ts';
+import { temporaryDirectory } from '../support/temp-directory.ts';
+import { JOB, NotifyPlace, ruleOf } from './place.ts';
+
+const ALL = ruleOf({ on: [...EVENT_TYPES], match: 'ERROR' });
+
+function placeWith(...rules: readonly ReturnType<typeof ruleOf>[]): NotifyPlace {
+  const place = new NotifyPlace(temporaryDirectory(), rules);
+  onTestFinished(() => place.close());
+  return place;
+}
+
+describe('a job', () => {
+  it('is started, stalled, failed and complete, each once', async () => {
+    const place = placeWith(ALL);
+    place.start();
+    place.watch();
+    place.report('Queued');
+    await place.tick();
+    expect(place.shown).toEqual([]);
+    place.report('Running');
+    await place.tick();
+    place.store.jobs.endVisit(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 });
+    await place.tick();
+    const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
+    place.report('Failed', { tasks: [{ ...task, errorMessage: 'CUDA out of memory' }], name: 'heat-1' });
+    await place.tick();
+    place.setState('settled');
+    await place.tick();
+    place.start();
+    await place.tick();
+    expect(place.shown).toEqual([
+      'started',
+      'stalled it runs, and no live file has grown since 1970-01-01T00:00:00.005Z',
+      'failed task 9001: CUDA out of memory',
+      'results-complete the last complete pass is done',
+    ]);
+    expect(place.waiting[2]).toMatchObject({
+      jobId: JOB,
+      jobName: 'heat-1',
+      count: 1,
+      time: expect.stringMatching(/Z$/),
+    });
+  });
+
+  it.each([
+    ['Finished', ['started', 'finished']],
+    ['Canceled', ['canceled']],
+    ['Deleted', []],
+  ])('that ended between two readings as %s', async (state, types) => {
+    const place = placeWith(ALL);
+    place.start();
+    place.watch();
+    place.report('Queued');
+    await place.tick();
+    place.report(state);
+    await place.tick();
+    expect(place.waiting.map(({ type }) => type)).toEqual(types);
+  });
+
+  it('is started and finished again after it was queued again', async () => {
+    const place = placeWith(ALL);
+    place.start();
+    place.watch();
+    for (const state of ['Running', 'Finished', 'Queued', 'Running', 'Finished']) {
+      place.report(state);
+      await place.tick();
+    }
+    expect(place.waiting.map(({ type }) => type)).toEqual(['started', 'finished', 'started', 'finished']);
+  });
+
+  it('that was over before it was watched is no event', async () => {
+    const place = placeWith(ALL);
+    place.start();
+    place.watch();
+    place.report('Failed', { endTime: jobTimeOf('2020-01-01T00:00:00Z') });
+    await place.tick();
+    expect(place.shown).toEqual([]);
+  });
+
+  it('that was followed before there were rules begins where it stands', async () => {
+    const place = placeWith(ALL);
+    place.watch();
+    place.report('Running');
+    place.grow('ERROR 1\nERR');
+    place.store.jobs.endVisit(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
+    await place.tick();
+    await place.clock.pass(60_000);
+    place.start();
+    await place.tick();
+    place.grow('OR 2\nERROR 3\n');
+    place.report('Finished');
+    await place.tick();
+    // Half of the second line was there before; lines before it were not counted.
+    expect(place.shown).toEqual(['finished', 'match ERROR 3']);
+  });
+
+  it('has events for the rules that want them: by event, id, name and file', async () => {
+    const rules = [
+      ruleOf({ on: ['failed'], jobs: ['heat-*'] }),
+      ruleOf({ on: ['failed'], jobs: ['501'] }),
+      ruleOf({ on: ['failed'], jobs: ['50*', '!501'] }),
+      ruleOf({ on: ['match'], match: '^out', files: ['std*', '!stderr'] }),
+      ruleOf({ on: ['match'], match: '^out', files: ['stderr'] }),
+    ];
+    const place = placeWith(...rules);
+    place.start();
+    place.watch();
+    place.report('Running', { name: 'heat-7' });
+    place.grow('out 1\n out 2\r\nout 3');
+    await place.tick();
+    place.report('Failed', { name: 'heat-7' });
+    await place.tick();
+    expect(place.shown).toEqual(['match 1 out 1', 'failed', 'failed']);
+    expect(new Set(place.store.outbox.all().map(({ rule }) => rule)).size).toBe(3);
+  });
+
+  it('of which a line matches a million times has few deliveries, which count them', async () => {
+    const place = placeWith(ruleOf({ match: 'ERROR' }));
+    place.start();
+    place.watch();
+    for (let megabytes = 0; megabytes < 10; megabytes++) place.grow('ERROR\n'.repeat(100_000));
+    await place.tick();
+    await place.clock.passUntil('all', () => place.waiting.reduce((sum, { count }) => sum + count, 0) === 1_000_000);
+    expect(place.waiting.length).toBeLessThanOrEqual(10);
+    expect(place.waiting[0]).toMatchObject({ type: 'match', line: 1, text: 'ERROR' });
+  });
+
+  it('whose lines are long, binary or without an end is read in bounded pieces', async () => {
+    const place = placeWith(ruleOf({ match: 'END$' }), ruleOf({ match: 'BEGIN' }));
+    place.start();
+    place.watch();
+    place.grow(`BEGIN${'x'.repeat(3_000_000)}END\n`);
+    place.grow(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
+    place.grow('BEGIN and END\n');
+    await place.tick();
+    expect(place.waiting.map(({ text = '' }) => text.length)).toEqual([4_096, 13, 13]);
+  });
+
+  it('is read on where a pattern takes too long', async () => {
+    const place = placeWith(ruleOf({ match: '^(a+)+$' }), ruleOf({ match: 'b$' }));
+    place.start();
+    place.watch();
+    place.grow(`${'a'.repeat(60)}b\n`);
+    await place.tick();
+    place.grow('aaa\n');
+    await place.tick();
+    expect(place.warnings).toContain('the pattern of a notification takes too long, lines skipped');
+    expect(place.shown).toEqual([`match 1 ${'a'.repeat(60)}b`, 'match 2 aaa']);
+  });
+});
+
+it('an agent that cannot do its work for a minute is one event, until it recovers', async () => {
+  const place = placeWith(ruleOf({ on: ['agent-degraded'] }));
+  place.start();
+  place.degraded = 'the service cannot be reached';
+  await place.clock.pass(50_000);
+  place.degraded = undefined;
+  await place.tick();
+  place.degraded = 'the service cannot be reached';
+  await place.clock.pass(59_000);
+  expect(place.shown).toEqual([]);
+  await place.clock.pass(600_000);
+  expect(place.shown).toEqual(['agent-degraded the service cannot be reached']);
+  place.degraded = undefined;
+  await place.tick();
+  place.degraded = 'it is slow';
+  await place.clock.pass(90_000);
+  expect(place.shown).toHaveLength(2);
+});
+
+it('deliveries of a rule that was taken away are forgotten', async () => {
+  const directory = temporaryDirectory();
+  const place = new NotifyPlace(directory, [ruleOf({ on: ['started'] })]);
+  place.start();
+  place.watch();
+  place.report('Running');
+  await place.tick();
+  expect(place.waiting).toHaveLength(1);
+  place.close();
+  const next = new NotifyPlace(directory, [ruleOf({ on: ['failed'] })]);
+  onTestFinished(() => next.close());
+  next.start();
+  expect(next.waiting).toEqual([]);
+});
+
+it('jobs of another id have events of their own', async () => {
+  const place = placeWith(ruleOf({ on: ['started'] }));
+  place.start();
+  for (const jobId of ['501', '502'] as JobId[]) {
+    place.watch(jobId);
+    place.report('Running', {}, jobId);
+  }
+  await place.tick();
+  expect(place.waiting.map(({ jobId }) => jobId)).toEqual(['501', '502']);
+});

@@ -1,0 +1,184 @@
+/** A state with one watched job and its mirrors, written as the engine writes them, and a reader of notifications on it. */
+import fs from 'node:fs';
+import path from 'node:path';
+import type { JobId, LiveFileKey, TaskId } from '../../src/job.ts';
+import type { JobInformation } from '../../src/job-information.ts';
+import { liveParts } from '../../src/mirror-paths.ts';
+import { Notifications } from '../../src/notify/notifications.ts';
+import type { RuleSettings } from '../../src/notify/rules.ts';
+import type { DeliveryRow } from '../../src/store/outbox.ts';
+import type { WatchState } from '../../src/store/rows.ts';
+import { Store } from '../../src/store/store.ts';
+import { HeldClock } from '../support/held-clock.ts';
+import { jobOf } from '../support/model-job-service.ts';
+import { newState } from '../support/new-state.ts';
+
+export const JOB = '501' as JobId;
+export const KEY: LiveFileKey = { taskId: '9001' as TaskId, file: 'stdout' };
+/** Former generations. */
+export const KEEP = 3;
+
+/** Where nothing listens: all deliveries wait. */
+const NOWHERE = 'http://127.0.0.1:9/';
+
+export const ruleOf = (settings: Partial<RuleSettings>): RuleSettings => ({
+  ...{
+    on: ['match'],
+    jobs: ['**'],
+    files: ['**'],
+    match: null,
+    command: null,
+    url: null,
+    secretFile: null,
+    mail: null,
+  },
+  ...(settings.command == null && settings.mail == null ? { url: NOWHERE } : {}),
+  ...settings,
+});
+
+export class NotifyPlace {
+  readonly clock = new HeldClock();
+  readonly store: Store;
+  readonly mirrors: string;
+  readonly warnings: string[] = [];
+  readonly infos: string[] = [];
+  degraded: string | undefined;
+  readonly #rules: readonly RuleSettings[];
+  #kill: () => void = () => {};
+
+  constructor(directory: string, rules: readonly RuleSettings[]) {
+    this.#rules = rules;
+    this.mirrors = path.join(directory, 'mirror');
+    const state = newState(path.join(directory, 'state'));
+    this.store = new Store({ directory: state, service: 'x', owner: true, now: this.clock.now });
+  }
+
+  watch(jobId: JobId = JOB): void {
+    const order = { jobId, tasks: [KEY.taskId], files: [KEY.file], results: true, settleAfterMs: null } as const;
+    this.store.transaction(() => this.store.jobs.watch({ ...order, source: 'command' }, this.clock.now()));
+    fs.mkdirSync(path.dirname(this.mirror(jobId)), { recursive: true });
+    fs.writeFileSync(this.mirror(jobId), '');
+  }
+
+  mirror(jobId: JobId = JOB): string {
+    return path.join(this.mirrors, ...liveParts(jobId, KEY));
+  }
+
+  report(state: string, more: Partial<JobInformation> = {}, jobId: JobId = JOB): void {
+    const now = this.clock.now();
+    this.store.jobInformation.save({
+      jobId,
+      information: { ...jobOf(jobId, state), ...more },
+      since: now,
+      toldAt: now,
+    });
+  }
+
+  setState(state: WatchState, jobId: JobId = JOB): void {
+    this.store.jobs.setState(jobId, state);
+  }
+
+  /** Append, then commit. */
+  grow(text: string | Buffer, jobId: JobId = JOB): void {
+    const row = this.#row(jobId);
+    const bytes = Buffer.from(text);
+    fs.appendFileSync(this.mirror(jobId), bytes);
+    this.store.liveFiles.save({ ...row, position: row.position + bytes.length, grownAt: this.clock.now() });
+  }
+
+  /** Each step of a rotation, with `between` after it. */
+  async rotate(kind: 'truncated' | 'rewritten', between: () => Promise<void>): Promise<void> {
+    const row = this.#row(JOB);
+    this.store.liveFiles.save({ ...row, rotation: 'copying' });
+    await between();
+    for (let number = KEEP; number >= 1; number--) {
+      const older = number === 1 ? this.mirror() : `${this.mirror()}.${number - 1}`;
+      if (!fs.existsSync(older)) continue;
+      if (number === 1) fs.copyFileSync(older, `${this.mirror()}.1`);
+      else fs.renameSync(older, `${this.mirror()}.${number}`);
+    }
+    this.store.liveFiles.save({ ...row, rotation: 'copied' });
+    await between();
+    fs.truncateSync(this.mirror());
+    await between();
+    const generation = row.generation + 1;
+    const mismatch = { kind, at: 0, reason: 'it begins otherwise', generation, seenAt: 1 };
+    this.store.liveFiles.save({
+      ...row,
+      position: 0,
+      generation,
+      mismatches: [...row.mismatches, mismatch].slice(-10),
+    });
+    await between();
+  }
+
+  /** Another process takes over; the one before does nothing any more. `transactions`: so many, and it is killed. */
+  start(transactions = Number.POSITIVE_INFINITY): Notifications {
+    this.#kill();
+    let left = transactions;
+    let isAlive = true;
+    this.#kill = () => {
+      isAlive = false;
+    };
+    const store = new Proxy(this.store, {
+      get: (target, name) => {
+        const found = Reflect.get(target, name) as unknown;
+        if (name !== 'transaction') return found;
+        return (work: () => unknown) => {
+          if (!isAlive || left-- <= 0) throw new Error('killed');
+          return target.transaction(work);
+        };
+      },
+    });
+    const clock = {
+      now: this.clock.now,
+      monotonic: this.clock.monotonic,
+      timer: (ms: number, callback: () => void) => this.clock.timer(ms, () => isAlive && callback()),
+    };
+    const quiet = () => {};
+    const log = {
+      ...{ debug: quiet, info: (_: unknown, message: string) => void this.infos.push(message) },
+      ...{ warn: (_: unknown, message: string) => void this.warnings.push(message), error: quiet },
+    };
+    const config = {
+      notify: [...this.#rules],
+      mirror: { directory: this.mirrors, keepGenerations: KEEP, minFreeBytes: 0 },
+    };
+    const notifications = new Notifications({
+      ...{ config, store, clock, log, source: 'jobtail/test', http: {} },
+      degraded: () => this.degraded,
+    });
+    notifications.start();
+    return notifications;
+  }
+
+  /** Time for one more reading. */
+  tick(): Promise<void> {
+    return this.clock.pass(1_000);
+  }
+
+  /** What waits, without what is random. */
+  get waiting(): readonly DeliveryRow['event'][] {
+    return this.store.outbox.all().map(({ event }) => event);
+  }
+
+  /** `type`, how often, and what for. */
+  get shown(): string[] {
+    return this.waiting.map(({ type, count, line, text, reason }) =>
+      [type, count > 1 ? `x${count}` : '', line, text, reason]
+        .filter((part) => part !== undefined && part !== '')
+        .join(' '),
+    );
+  }
+
+  close(): void {
+    this.#kill();
+    this.store.close();
+  }
+
+  #row(jobId: JobId) {
+    const row = this.store.liveFiles.get(jobId, KEY);
+    if (row === undefined) throw new Error('it is not watched');
+    return row;
+  }
+}
