@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
+import type { NotifyEvent } from '../../src/notification.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import { killAll, TaskProcess } from '../cluster/task-process.ts';
@@ -41,6 +42,7 @@ export class DemoParts {
   readonly mirrorDirectory = path.join(this.directory, 'mirror');
   readonly stateDirectory = path.join(this.directory, 'state');
   readonly #configFile = path.join(this.directory, 'config.yaml');
+  readonly #eventsFile = path.join(this.directory, 'events');
   readonly #agents: TaskProcess[] = [];
   readonly #spoken: Spoken;
   #sandbox: Sandbox | undefined;
@@ -74,6 +76,7 @@ export class DemoParts {
       state: { directory: 'state' },
       poll: { minIntervalSeconds: 0.4, maxIntervalSeconds: 0.5 },
       results: { intervalSeconds: 1 },
+      notify: [{ on: ['rewritten', 'match'], match: '^done', command: ['sh', '-c', 'cat >> "$0"', this.#eventsFile] }],
       view: { listen: `127.0.0.1:${await freePort()}` },
     });
     await writeFile(this.#configFile, text);
@@ -93,6 +96,19 @@ export class DemoParts {
   outputOf(command: string): string {
     const file = this.#outputFile(command);
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
+  }
+
+  /** What the program of the notifications received, each event once. */
+  get events(): NotifyEvent[] {
+    const text = existsSync(this.#eventsFile) ? readFileSync(this.#eventsFile, 'utf8') : '';
+    const events =
+      text.trim() === ''
+        ? []
+        : text
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line) as NotifyEvent);
+    return [...new Map(events.map((event) => [event.id, event])).values()];
   }
 
   #outputFile(command: string): string {

@@ -4,6 +4,7 @@ import pc from 'picocolors';
 import { commonLength } from '../../src/bytes.ts';
 import { JobtailError } from '../../src/errors.ts';
 import { showBytes, showCount } from '../../src/numbers.ts';
+import { printable } from '../../src/printable.ts';
 import { lockHolder } from '../../src/store/lock.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { TaskProcess } from '../cluster/task-process.ts';
@@ -82,18 +83,26 @@ function requireAlive({ exit }: TaskProcess): void {
 }
 
 /** Runs a command of the agent and shows it with its output; another exit code than 0 is an error. */
-async function command({ screen, parts, signal }: Story, name: string, ...args: readonly string[]): Promise<void> {
+async function command(story: Story, name: string, ...args: readonly string[]): Promise<void> {
+  const code = await exitCodeOf(story, name, ...args);
+  if (code === 0) return;
+  throw new JobtailError('internal', `agent ${name} ended with exit code ${code}`, {
+    hint: 'what it printed stands above',
+  });
+}
+
+async function exitCodeOf(
+  { screen, parts, signal }: Story,
+  name: string,
+  ...args: readonly string[]
+): Promise<number | null> {
   const line = ['agent', name, ...args].join(' ');
   screen.quote(`$ ${line} -c config.yaml`);
   const running = await parts.startAgent(name, ...args);
   const what = `agent ${name} had ended`;
   const { code } = await until(() => running.exit, { what, limitMs: PASS_MS, signal });
   screen.quote(parts.outputOf(name).replaceAll(`${parts.directory}/`, ''));
-  if (code !== 0) {
-    throw new JobtailError('internal', `${line} ended with exit code ${code}`, {
-      hint: 'what it printed stands above',
-    });
-  }
+  return code;
 }
 
 async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): Promise<void> {
@@ -112,10 +121,25 @@ async function killAndFinish(story: Story, agent: TaskProcess, view: LiveView): 
   }
   screen.step('The job has ended: one last complete pass');
   await command(story, 'jobs');
+  const waited = await exitCodeOf(story, 'wait', job.jobId, '--timeout', '1s');
+  screen.say(
+    `Exit code ${waited}. Without a time limit it waits until no byte came for a minute and all files are verified.`,
+  );
+  screen.say('Then it is 0 for Finished, 10 for Failed: a step of a script.');
   await command(story, 'unwatch', job.jobId);
   second.signal('SIGTERM');
   const { code } = await until(() => second.exit, { what: 'the agent had stopped', limitMs: PROCESS_MS, signal });
   if (code !== 0) throw new JobtailError('internal', `the agent stopped with exit code ${code}`);
+  showEvents(story);
+}
+
+/** What the rule of the configuration passed to its program. */
+function showEvents({ parts, screen }: Story): void {
+  screen.say('Events that the rule under notify: passed to its program:');
+  for (const { type, taskId, file, generation, line, text } of parts.events) {
+    const where = line === undefined ? `generation ${generation}` : `line ${line}: ${printable(text ?? '')}`;
+    screen.say(`  ${type}  ${taskId} ${file}, ${where}`);
+  }
 }
 
 /** Bytes of each mirror, in the order of the pairs. */

@@ -56,12 +56,15 @@ export async function* readLines(options: LinesOptions): AsyncGenerator<Lines> {
       size = READ_BYTES;
       from += taken;
       const text = bytes.toString('utf8', 0, bytes[taken - 1] === NEWLINE ? taken - 1 : taken);
-      yield { lines: text.split('\n'), next: from };
+      yield { lines: text.split('\n').map(withoutReturn), next: from };
     }
   } finally {
     await handle.close();
   }
 }
+
+/** Of a line that ends with CR and LF. */
+const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
 
 async function openIfThere(file: string): Promise<fs.FileHandle | undefined> {
   try {

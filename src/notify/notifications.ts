@@ -71,7 +71,10 @@ export class Notifications {
     const { store, clock } = this.#options;
     this.#try(() => {
       const rules = this.#rules.map(({ id }) => id);
-      store.transaction(() => store.outbox.forget(clock.now() - KEPT_MS, rules));
+      store.transaction(() => {
+        store.outbox.forget(clock.now() - KEPT_MS, rules);
+        store.outbox.tryAgain(clock.now());
+      });
     });
     if (this.#rules.length > 0) this.#plan();
   }

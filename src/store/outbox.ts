@@ -128,6 +128,11 @@ export class Outbox {
     this.#sql.run('DELETE FROM outbox WHERE delivery_id = ?', deliveryId);
   }
 
+  /** What waits for its next attempt is tried now: the target may be mended. */
+  tryAgain(now: number): void {
+    this.#sql.run('UPDATE outbox SET due_at = @now WHERE due_at > @now', { now });
+  }
+
   /** Given-up ones that are older, and those of rules that are in no configuration any more. */
   forget(before: number, rules: readonly string[]): number {
     const inForce = JSON.stringify(rules);

@@ -18,6 +18,9 @@ describe.concurrent('the demo', demoOptions(), () => {
       /\$ agent view --no-open .*\n +http:\/\/127\.0\.0\.1:\d+\/\?ticket=\S+\n/,
     );
     expect(stdout).toMatch(/│ 501 +│ demo +│ Finished +│/);
+    expect(stdout).toContain('$ agent wait 501 --timeout 1s -c config.yaml');
+    expect(stdout).toMatch(/rewritten {2}504 progress, generation 2\n/);
+    expect(stdout).toMatch(/match {2}504 stderr, line \d+: done\n/);
     expect(stdout).toContain('8 verified against the raw bytes of the server');
     for (const task of [502, 504]) {
       for (const file of ['stdout', 'stderr', 'log', 'progress']) {

@@ -46,6 +46,16 @@ function filled(): Store {
   });
   store.results.saveAll([result('/a'), result('/b', 'failed'), result("/'\u0000\u2028\ud83d\ude00", 'refused')]);
   store.results.setUnkept(JOB, { refused: 5, 'left-out': 0 });
+  store.transaction(() => {
+    const event = { id: 'e', type: 'match', time: 't', count: 2, jobId: JOB, text: "'\u0000\u2028" } as const;
+    const at = { madeAt: 1, dueAt: 2, attempts: 3, lastError: 'HTTP status 503' };
+    store.outbox.add([{ deliveryId: 'd', jobId: JOB, rule: 'r', event, ...at }]);
+    // An event of the agent itself stays here.
+    const ofAgent = { id: 'a', type: 'agent-degraded', time: 't', count: 1 } as const;
+    store.outbox.add([{ deliveryId: 'of the agent', jobId: null, rule: 'r', event: ofAgent, ...at }]);
+    store.outbox.savePosition({ jobId: JOB, taskId: TASK, file: 'stdout', generation: 3, position: 9, lines: 4 });
+    store.outbox.jobs.save({ jobId: JOB, jobState: 'Running', watchState: 'watched', stalledAt: null, hasFiles: true });
+  });
   return store;
 }
 
