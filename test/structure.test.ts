@@ -52,7 +52,7 @@ const RULES: Readonly<Record<string, Allowed>> = {
   view: { values: ['view/content', 'view/events', 'view/http', 'store', 'system'] },
   'view/content': { values: ['view', 'system'], types: ['store'] },
   'view/events': { values: ['view', 'view/content', 'store', 'system'] },
-  'view/http': { values: ['view', 'view/content', 'view/events', 'store', 'system'] },
+  'view/http': { values: ['view', 'view/content', 'view/events', 'search', 'store', 'system'] },
   'view/page': { types: ['view/contract'] },
   cli: {
     values: ['agent', 'remote', 'direct', 'store', 'config', 'system', 'daemon', 'fleet', 'notify', 'view', 'search'],

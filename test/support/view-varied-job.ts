@@ -80,6 +80,9 @@ export async function expectAccessible(context: TestContext, look: Required<Brow
   await view.page.getByRole('button', { name: 'table.csv' }).click();
   await view.page.getByRole('cell', { name: '2.5' }).waitFor();
   await check('results');
+  await view.show('#/search?text=residual');
+  await view.page.getByText(/ lines in .* of \d+$/).waitFor();
+  await check('the search');
   await view.show('#/service');
   await view.page.locator('.card').first().waitFor();
   await check('the service');

@@ -14,6 +14,7 @@
  *   api/lines?CONTENT&...    bytes of a content, cut at lines (`LinesQuery`, `LINES_HEADERS`)
  *   api/place?CONTENT&...    `Place`: where a line begins, or which line a byte is in
  *   api/search?CONTENT&...   `SearchLine`s, as they are found (`SearchQuery`)
+ *   api/find?text&...        `FindLine`s: lines of the mirrors of all jobs, or of some (`FindQuery`)
  *   api/numbers?CONTENT&...  `NumbersLine`s: the numbers of all lines that are like one (`NumbersQuery`)
  *   api/raw?CONTENT          the bytes themselves, as a download; takes one `Range`
  *   api/preview?CONTENT      an image, a PDF or an HTML page, for a sandboxed frame (`PreviewKind`); 415 for others
@@ -143,6 +144,29 @@ export type SearchLine =
   | { readonly marks: readonly number[] }
   /** The last line. `cut`: why not everything was looked through. */
   | { readonly done: true; readonly count: number; readonly version: string; readonly cut?: string };
+
+/** A search over the mirrors; `job` up to 8 times, all jobs if left out. Case counts only with `case`. */
+export interface FindQuery {
+  readonly text: string;
+  readonly case?: '1';
+  readonly regex?: '1';
+  readonly job?: readonly string[];
+}
+
+/** One line of JSON each (application/x-ndjson). */
+export type FindLine =
+  /** The first 20 lines of each file, 1,000 in all. `line` counts from 1. */
+  | {
+      readonly job: string;
+      readonly task: string;
+      readonly file: LiveFileName;
+      readonly line: number;
+      readonly text: string;
+    }
+  /** After the lines of a file: how many match. */
+  | { readonly job: string; readonly task: string; readonly file: LiveFileName; readonly matches: number }
+  /** The last line. `cut`: why not everything was searched. */
+  | { readonly done: true; readonly files: number; readonly cut?: string };
 
 /**
  * `like`: a byte of a line with numbers. Alike are the lines with the same words around as many numbers. From `from` to

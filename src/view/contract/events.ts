@@ -81,6 +81,8 @@ export interface JobSummary {
   /** Null while it never was. Lag is since min(polledAt, error.since), unless it is ended or settled. */
   readonly polledAt: number | null;
   readonly grownAt: number | null;
+  /** Since when it runs without growth; null while it is not stalled. */
+  readonly stalledAt: number | null;
   /** What changed last: growth, a state, a result. */
   readonly changedAt: number;
   /**

@@ -80,13 +80,13 @@ export class JobsView {
   }
 
   #summaryOf(job: JobRow, { live, told, counts, isLooking }: Known): JobSummary {
-    const { jobId, state, source, watchedAt, polledAt, grownAt, refused } = job;
+    const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, refused } = job;
     const isFollowed = state === 'watched' || state === 'ending';
     const jobState = told?.information.state ?? null;
     const error = job.error ?? live.error;
     const changes = [watchedAt, grownAt, told?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
-      ...{ jobId, state, source, watchedAt, polledAt, grownAt, error, jobState },
+      ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, jobState },
       name: told?.information.name ?? null,
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,

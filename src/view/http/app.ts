@@ -11,6 +11,7 @@ import { Refused } from '../refused.ts';
 import type { ViewApp } from './answers.ts';
 import { addContents } from './content-routes.ts';
 import { addEvents } from './event-routes.ts';
+import { addFind } from './find-routes.ts';
 import { HEADERS } from './gate.ts';
 import { addResults } from './result-routes.ts';
 
@@ -28,6 +29,7 @@ export function appOf(parts: ViewParts, page: PageFiles): ViewApp {
   addEvents(app, parts);
   addContents(app, parts);
   addResults(app, parts);
+  addFind(app, parts);
   app.notFound((context) => refused(context, 404, { code: 'not-there', message: 'there is nothing at this address' }));
   app.onError((error, context) => {
     if (error instanceof Refused) return refused(context, error.status, error.refusal);

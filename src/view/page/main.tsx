@@ -6,6 +6,7 @@ import { useEffect } from 'preact/hooks';
 import { JobPage } from './job/job-page.tsx';
 import { LiveFiles } from './job/live-files.tsx';
 import { JobsPage } from './jobs/jobs-page.tsx';
+import { SearchPage } from './jobs/search-page.tsx';
 import { type Connection, Live, ProvideLive, useLive } from './live.ts';
 import { IconButton } from './parts/button.tsx';
 import { startTheme, theme, toggleTheme } from './parts/theme.ts';
@@ -45,6 +46,8 @@ function Shown({ route }: { route: Route }) {
       return <JobsPage />;
     case 'service':
       return <ServicePage />;
+    case 'search':
+      return <SearchPage key={hashOf(route)} route={route} />;
     case 'live':
       return (
         <JobPage jobId={route.jobId} tab="live">
@@ -62,7 +65,7 @@ function Shown({ route }: { route: Route }) {
 
 function titleOf(route: Route): string {
   if (route.page === 'live' || route.page === 'results') return `job ${route.jobId} · jobtail`;
-  return route.page === 'service' ? 'service · jobtail' : 'jobtail';
+  return route.page === 'jobs' ? 'jobtail' : `${route.page} · jobtail`;
 }
 
 const CONNECTIONS: Readonly<Record<Connection, string>> = {
@@ -83,8 +86,11 @@ function Top({ page }: { page: Route['page'] }) {
         jobtail
       </a>
       <nav aria-label="Pages">
-        <a href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service')}>
+        <a href={hashOf({ page: 'jobs' })} aria-current={current(page !== 'service' && page !== 'search')}>
           Jobs
+        </a>
+        <a href={hashOf({ page: 'search', text: '', regex: false })} aria-current={current(page === 'search')}>
+          Search
         </a>
         <a href={hashOf({ page: 'service' })} aria-current={current(page === 'service')}>
           Service

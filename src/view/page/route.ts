@@ -3,6 +3,8 @@
 export type Route =
   | { readonly page: 'jobs' }
   | { readonly page: 'service' }
+  /** A search over all jobs. */
+  | { readonly page: 'search'; readonly text: string; readonly regex: boolean }
   | LiveRoute
   | { readonly page: 'results'; readonly jobId: string };
 
@@ -28,6 +30,8 @@ export function routeOf(hash: string): Route {
   const [page, id = '', tab = 'live'] = path.split('/');
   const parameters = new URLSearchParams(query);
   if (page === 'service') return { page: 'service' };
+  if (page === 'search')
+    return { page: 'search', text: parameters.get('text') ?? '', regex: parameters.get('regex') === '1' };
   const jobId = /^[0-9]{1,20}$/.test(id) ? id : undefined;
   if (page !== 'job' || jobId === undefined) return { page: 'jobs' };
   if (tab === 'results') return { page: 'results', jobId };
@@ -40,6 +44,13 @@ export function hashOf(route: Route): string {
       return '#/';
     case 'service':
       return '#/service';
+    case 'search': {
+      const query = new URLSearchParams({
+        ...(route.text === '' ? {} : { text: route.text }),
+        ...(route.regex ? { regex: '1' } : {}),
+      });
+      return `#/search${query.size === 0 ? '' : `?${query}`}`;
+    }
     case 'results':
       return `#/job/${route.jobId}/results`;
     case 'live': {

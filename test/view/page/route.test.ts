@@ -8,6 +8,8 @@ describe('what the page shows', () => {
     ['', { page: 'jobs' }],
     ['#/', { page: 'jobs' }],
     ['#/service', { page: 'service' }],
+    ['#/search', { page: 'search', text: '', regex: false }],
+    ['#/search?text=a%26b&regex=1', { page: 'search', text: 'a&b', regex: true }],
     ['#/job/501', { page: 'live', jobId: '501', files: [] }],
     [
       '#/job/501/live?file=9001%2Fstdout%404096',

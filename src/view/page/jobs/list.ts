@@ -14,8 +14,19 @@ const compareIds = (a: string, b: string) => a.length - b.length || (a < b ? -1 
 
 /** The job has all the words somewhere in what is shown of it. */
 export function matches(job: JobSummary, filter: string): boolean {
-  const { jobId, name, jobState, state, source, error } = job;
-  const text = [jobId, name, jobState, state, source, error?.code, error?.message, error === null ? '' : 'error']
+  const { jobId, name, jobState, state, source, stalledAt, error } = job;
+  const stalled = stalledAt === null ? '' : 'stalled';
+  const text = [
+    jobId,
+    name,
+    jobState,
+    state,
+    stalled,
+    source,
+    error?.code,
+    error?.message,
+    error === null ? '' : 'error',
+  ]
     .join(' ')
     .toLowerCase();
   return filter

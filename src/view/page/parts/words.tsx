@@ -28,8 +28,8 @@ export function Failure({ trouble }: { trouble: Pick<Trouble, 'message' | 'hint'
 }
 
 /** The state of a job on the cluster, or in the agent if the middleware reports none. */
-export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state'> }) {
-  const { jobState, phase, state } = job;
+export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' | 'state' | 'stalledAt'> }) {
+  const { jobState, phase, state, stalledAt } = job;
   const word = jobState ?? state;
   const kind = /fail|cancel|error/i.test(word)
     ? 'bad'
@@ -44,6 +44,11 @@ export function JobState({ job }: { job: Pick<JobSummary, 'jobState' | 'phase' |
         <Outside text={word} />
       </span>
       {jobState !== null && state !== 'watched' && <span class="state plain">{state}</span>}
+      {stalledAt !== null && (
+        <span class="state bad" title="It runs, and no live file grows.">
+          stalled
+        </span>
+      )}
     </span>
   );
 }

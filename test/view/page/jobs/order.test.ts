@@ -16,6 +16,7 @@ const job = (jobId: string, more: Partial<JobSummary> = {}): JobSummary => ({
   watchedAt: 0,
   polledAt: null,
   grownAt: null,
+  stalledAt: null,
   changedAt: 0,
   growth: [],
   results: null,

@@ -1,0 +1,94 @@
+/** A search over the mirrors of all jobs, or of one, as `agent grep` does it. */
+import { asJobtailError } from '../../errors.ts';
+import { mirrorsIn } from '../../search/mirrors.ts';
+import { search } from '../../search/search.ts';
+import type { FindLine } from '../contract/addresses.ts';
+import type { ViewParts } from '../parts.ts';
+import { Refused } from '../refused.ts';
+import { jsonLines, streamed, type ViewApp } from './answers.ts';
+import { Query } from './query.ts';
+
+const MAX_TEXT = 256;
+const MAX_HITS = 1_000;
+/** Of each file, so that one that matches all the time does not hide the others. */
+const MAX_HITS_OF_FILE = 20;
+const MAX_CHARACTERS = 400;
+const LIMIT_MS = 60_000;
+const MAX_JOBS = 8;
+
+export function addFind(app: ViewApp, parts: ViewParts): void {
+  app.get('/api/find', (context) => {
+    const query = new Query(context.req.url);
+    const text = query.text('text') ?? '';
+    if (text === '' || text.length > MAX_TEXT) throw new Refused(400, `text is from 1 to ${MAX_TEXT} characters`);
+    const source = query.flag('regex') ? text : text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&').replaceAll('\\-', '-');
+    const pattern = { source: source.replaceAll('\\/', '/'), ignoreCase: !query.flag('case') };
+    const files = mirrorsOf(parts, query);
+    const stop = new AbortController();
+    const limit = setTimeout(() => stop.abort(), LIMIT_MS);
+    const release = parts.limits.take('searches');
+    const end = () => {
+      clearTimeout(limit);
+      stop.abort();
+      release();
+    };
+    const lines = found({ files, pattern, signal: stop.signal });
+    return streamed(parts, context, jsonLines(lines), { headers: { 'content-type': 'application/x-ndjson' }, end });
+  });
+}
+
+function mirrorsOf({ settings }: ViewParts, query: Query): ReturnType<typeof mirrorsIn> {
+  try {
+    return mirrorsIn(settings.mirrorDirectory, { jobs: query.jobs(MAX_JOBS) });
+  } catch (thrown) {
+    if (thrown instanceof Refused) throw thrown;
+    throw new Refused(503, asJobtailError(thrown).message);
+  }
+}
+
+interface Find {
+  readonly files: ReturnType<typeof mirrorsIn>;
+  readonly pattern: { readonly source: string; readonly ignoreCase: boolean };
+  readonly signal: AbortSignal;
+}
+
+async function* found({ files, pattern, signal }: Find): AsyncGenerator<FindLine> {
+  let hits = 0;
+  let ofFile = 0;
+  let filesDone = 0;
+  try {
+    // In a thread of its own, also where there is little to search: an expression may never end.
+    for await (const event of search({
+      files,
+      pattern,
+      wanted: { what: 'lines', numbered: true },
+      signal,
+      threads: 1,
+    })) {
+      const { jobId: job, taskId: task, file } = event.file;
+      if (event.kind === 'end') {
+        filesDone += 1;
+        if (event.count > 0) yield { job, task, file, matches: event.count };
+        ofFile = 0;
+        continue;
+      }
+      for (const { number, bytes } of event.lines.slice(0, MAX_HITS_OF_FILE - ofFile)) {
+        if (hits === MAX_HITS) break;
+        const text = Buffer.from(bytes.slice(0, 4 * MAX_CHARACTERS), 'latin1')
+          .toString()
+          .slice(0, MAX_CHARACTERS);
+        yield { job, task, file, line: number, text };
+        hits += 1;
+        ofFile += 1;
+      }
+    }
+    yield { done: true, files: filesDone };
+  } catch (thrown) {
+    const { code, message } = asJobtailError(thrown);
+    yield {
+      done: true,
+      files: filesDone,
+      cut: code === 'aborted' ? `it took more than ${LIMIT_MS / 1000} s` : message,
+    };
+  }
+}

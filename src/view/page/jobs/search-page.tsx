@@ -1,0 +1,160 @@
+/** A search over the live files of all jobs. */
+import { useSignal } from '@preact/signals';
+import { useEffect, useRef } from 'preact/hooks';
+import type { FindLine } from '../../contract/addresses.ts';
+import { address, askLines, askPlace } from '../api.ts';
+import { Failure, Outside } from '../parts/words.tsx';
+import { hashOf, type Route } from '../route.ts';
+import { counted, grouped } from '../text/units.ts';
+
+/** The lines of one file, and how many match; undefined while it is searched. */
+interface FileHits {
+  readonly job: string;
+  readonly task: string;
+  readonly file: string;
+  readonly lines: readonly { readonly line: number; readonly text: string }[];
+  readonly matches: number | undefined;
+}
+
+type Outcome =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'searching' }
+  | { readonly kind: 'done'; readonly files: number; readonly cut: string | undefined }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** How often what was found is shown, in milliseconds. */
+const SHOW_MS = 150;
+
+export function SearchPage({ route }: { route: Route & { page: 'search' } }) {
+  const { text, regex } = route;
+  const field = useRef<HTMLInputElement>(null);
+  const expression = useRef<HTMLInputElement>(null);
+  const hits = useSignal<readonly FileHits[]>([]);
+  const outcome = useSignal<Outcome>({ kind: 'none' });
+  useEffect(() => {
+    if (text === '') {
+      field.current?.focus();
+      return;
+    }
+    const stop = new AbortController();
+    outcome.value = { kind: 'searching' };
+    const found: FileHits[] = [];
+    const show = () => {
+      hits.value = [...found];
+    };
+    const timer = setInterval(show, SHOW_MS);
+    const search = async () => {
+      const to = address('find', { text, ...(regex ? { regex: '1' } : {}) });
+      for await (const line of askLines<FindLine>(to, { signal: stop.signal })) {
+        if ('done' in line) outcome.value = { kind: 'done', files: line.files, cut: line.cut };
+        else take(found, line);
+      }
+      show();
+    };
+    search()
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) outcome.value = { kind: 'failed', message: (error as Error).message };
+      })
+      .finally(() => clearInterval(timer));
+    return () => stop.abort();
+  }, [text, regex, hits, outcome]);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const route = {
+      page: 'search',
+      text: field.current?.value ?? '',
+      regex: expression.current?.checked === true,
+    } as const;
+    location.hash = hashOf(route);
+  };
+  return (
+    <main class="search-page">
+      <form class="page-head" onSubmit={submit}>
+        <h1>Search</h1>
+        <input
+          ref={field}
+          type="search"
+          maxLength={256}
+          defaultValue={text}
+          placeholder="Text in the live files of all jobs"
+          aria-label="Search all jobs"
+        />
+        <label>
+          <input ref={expression} type="checkbox" defaultChecked={regex} /> regular expression
+        </label>
+        <button type="submit">Search</button>
+        <span class="fine" role="status">
+          {summary(outcome.value, hits.value)}
+        </span>
+      </form>
+      {outcome.value.kind === 'failed' && <Failure trouble={{ message: outcome.value.message, hint: null }} />}
+      {outcome.value.kind === 'done' && outcome.value.cut !== undefined && (
+        <Failure trouble={{ message: `Not everything was searched: ${outcome.value.cut}`, hint: null }} />
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keys */}
+      <section class="found-files" tabIndex={0} aria-label="Lines that were found">
+        {hits.value.map((file) => (
+          <Found key={`${file.job}/${file.task}/${file.file}`} hits={file} />
+        ))}
+      </section>
+    </main>
+  );
+}
+
+function take(found: FileHits[], line: Exclude<FindLine, { done: true }>): void {
+  const { job, task, file } = line;
+  const last = found.at(-1);
+  const isSame = last?.job === job && last.task === task && last.file === file;
+  const hits = isSame ? last : { job, task, file, lines: [], matches: undefined };
+  const next =
+    'matches' in line
+      ? { ...hits, matches: line.matches }
+      : { ...hits, lines: [...hits.lines, { line: line.line, text: line.text }] };
+  if (isSame) found.pop();
+  found.push(next);
+}
+
+function summary(outcome: Outcome, hits: readonly FileHits[]): string {
+  if (outcome.kind === 'none' || outcome.kind === 'failed') return '';
+  const lines = hits.reduce((sum, { matches, lines: shown }) => sum + (matches ?? shown.length), 0);
+  const text = `${counted(lines, 'line')} in ${counted(hits.length, 'file')}`;
+  return outcome.kind === 'searching' ? `${text}, searching` : `${text} of ${grouped(outcome.files)}`;
+}
+
+function Found({ hits }: { hits: FileHits }) {
+  const { job, task, file, lines, matches } = hits;
+  const more = (matches ?? 0) - lines.length;
+  return (
+    <article>
+      <h2>
+        <a href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}>
+          job {job}, task {task}, {file}
+        </a>
+        <span class="fine">{matches === undefined ? '' : counted(matches, 'line')}</span>
+      </h2>
+      <ol>
+        {lines.map(({ line, text }) => (
+          <li key={line}>
+            <a
+              href={hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file }] })}
+              onClick={(event) => {
+                event.preventDefault();
+                void openLine(hits, line);
+              }}
+            >
+              <span class="fine">{grouped(line)}</span> <Outside text={text} />
+            </a>
+          </li>
+        ))}
+      </ol>
+      {more > 0 && <p class="fine">and {counted(more, 'line')} more: open the file, and search it</p>}
+    </article>
+  );
+}
+
+/** Where a line begins is asked when it is opened; a file that is another one by now is shown from its end. */
+async function openLine({ job, task, file }: FileHits, line: number): Promise<void> {
+  const content = { job, task, file: file as 'stdout' };
+  const place = await askPlace(content, { line: line - 1 }).catch(() => undefined);
+  location.hash = hashOf({ page: 'live', jobId: job, files: [{ taskId: task, file, at: place?.byte }] });
+}

@@ -1,0 +1,75 @@
+/** A search over all jobs, over real HTTP: what grep finds, bounded, and ended with the request. */
+import { describe, expect, it } from 'vitest';
+import type { JobId } from '../../src/job.ts';
+import type { FindLine } from '../../src/view/contract/addresses.ts';
+import { ViewPlace } from '../support/view-place.ts';
+
+async function placeWithJobs(): Promise<ViewPlace> {
+  const place = await ViewPlace.serve();
+  place.addJob();
+  place.addJob('502' as JobId);
+  place.write('stdout', 'begin\nCUDA out of memory\n\u001b[31merror\u001b[0m 7\n');
+  place.write('stderr', 'cuda: a.b\naxb', '502' as JobId);
+  return place;
+}
+
+async function found(place: ViewPlace, query: string): Promise<FindLine[]> {
+  const { text } = await place.ask(`/api/find?${query}`);
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as FindLine);
+}
+
+const shown = (lines: readonly FindLine[]) =>
+  lines.map((line) =>
+    'done' in line
+      ? `done ${line.files}`
+      : 'matches' in line
+        ? `${line.job} ${line.file} has ${line.matches}`
+        : `${line.job} ${line.file}:${line.line}:${line.text}`,
+  );
+
+describe('a search over all jobs', () => {
+  it('finds text in any case, and counts', async () => {
+    const place = await placeWithJobs();
+    expect(shown(await found(place, 'text=cuda'))).toEqual([
+      ...[
+        '501 stdout:2:CUDA out of memory',
+        '501 stdout has 1',
+        '502 stderr:1:cuda: a.b',
+        '502 stderr has 1',
+        'done 8',
+      ],
+    ]);
+    expect(shown(await found(place, 'text=cuda&case=1&job=502'))).toEqual([
+      ...['502 stderr:1:cuda: a.b', '502 stderr has 1', 'done 4'],
+    ]);
+  });
+
+  it('takes text for what it is, and an expression for one', async () => {
+    const place = await placeWithJobs();
+    expect(shown(await found(place, 'text=a.b'))).toContain('502 stderr has 1');
+    expect(shown(await found(place, 'text=a.b&regex=1'))).toContain('502 stderr has 2');
+    for (const text of ['\\', '(', '[a-', '$^.*+?()|{}/-'])
+      expect(shown(await found(place, `text=${encodeURIComponent(text)}`)).at(-1)).toBe('done 8');
+    expect((await found(place, 'text=(&regex=1')).at(-1)).toMatchObject({
+      done: true,
+      cut: expect.stringContaining('no regular expression'),
+    });
+  });
+
+  it('is bounded in lines of a file, and in characters', async () => {
+    const place = await placeWithJobs();
+    place.write('stdout', `${'x'.repeat(5_000)}\n`.repeat(50));
+    const lines = await found(place, 'text=xx');
+    expect(lines.filter((line) => 'line' in line)).toHaveLength(20);
+    expect(lines).toContainEqual({ job: '501', task: '9001', file: 'stdout', matches: 50 });
+    expect(lines.flatMap((line) => ('text' in line ? line.text.length : []))[0]).toBe(400);
+  });
+
+  it.each(['', 'text=', `text=${'x'.repeat(257)}`, 'text=a&job=x'])('refuses %s', async (query) => {
+    const place = await placeWithJobs();
+    expect((await place.ask(`/api/find?${query}`)).status).toBe(400);
+  });
+});
