@@ -1,4 +1,4 @@
-/** The command lines of the benchmark and of the soak. What is wrong with one is told in a line, with exit code 2. */
+/** The command lines of the benchmark and of the soak. What is wrong with one is reported in a line, with exit code 2. */
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { EXIT, JobtailError } from '../src/errors.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The first poll of a live file that has a long log behind it. Our side is `agent run`, already running, that is told to
+ * The first poll of a live file that has a long log behind it. Our side is `agent run`, already running, that is reported to
  * watch the job; the clock runs from the first call for the job to the commit of its last byte.
  */
 import { createHash } from 'node:crypto';

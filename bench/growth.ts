@@ -1,4 +1,4 @@
-/** What the files of the middleware and of its peers hold: lines of text that can be told from each other. */
+/** What the files of the middleware and of its peers hold: lines of text that can be reported from each other. */
 
 /** Of every line, its end included. */
 export const LINE_BYTES = 100;

@@ -84,7 +84,7 @@ async function soak(parts: Soak, { minutes, json }: Options): Promise<void> {
     const date = new Date().toISOString();
     fs.writeFileSync(json, JSON.stringify({ date, node: process.version, done, figures, different, samples }));
   }
-  // Within a few minutes nothing can be told of a slope.
+  // Within a few minutes nothing can be reported of a slope.
   const flat = minutes < 10 || figures.every(({ isFlat }) => isFlat);
   if (different.length > 0 || !flat) process.exitCode = 1;
 }

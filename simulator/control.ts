@@ -39,7 +39,7 @@ const JOB_CHANGES: Readonly<
   /** What a deletion leaves behind that is refused, as that of a job that runs. */
   archive: archiveJob,
   state: (job, { state }) => {
-    job.toldState = state ?? undefined;
+    job.reportedState = state ?? undefined;
   },
 };
 
@@ -122,7 +122,7 @@ function describeJob(job: SubmittedJob) {
     jobId: job.jobId,
     owner: job.owner,
     name: job.name,
-    jobState: job.toldState ?? job.state,
+    jobState: job.reportedState ?? job.state,
     directory: job.directory,
     submitted: job.submittedAtNs !== undefined,
     tasks: job.tasks.map(({ taskId, specificationId, name, run, directory, files, pid, state, exit }) => ({

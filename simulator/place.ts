@@ -7,7 +7,7 @@ import type { TransferKeys } from './cluster/transfer-keys.ts';
 import type { FaultRule, Faults } from './faults.ts';
 import type { SandboxHabits } from './habits.ts';
 import type { PipeReads } from './operations/pipe-reads.ts';
-import type { ToldJobs } from './operations/told-jobs.ts';
+import type { ReportedJobs } from './operations/reported-jobs.ts';
 import { releaseOf } from './rest/releases.ts';
 import type { SandboxUser, Sessions } from './signin/sessions.ts';
 import type { Traffic } from './traffic.ts';
@@ -20,7 +20,7 @@ export interface SandboxPlace {
   readonly clock: () => number;
   readonly cluster: Cluster;
   readonly flushing: Flushing;
-  readonly toldJobs: ToldJobs;
+  readonly reportedJobs: ReportedJobs;
   readonly keys: TransferKeys;
   readonly sessions: Sessions;
   /** Users with a call in flight. */

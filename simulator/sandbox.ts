@@ -18,7 +18,7 @@ import { type KeyHooks, type OpenKey, TransferKeys } from './cluster/transfer-ke
 import { Faults } from './faults.ts';
 import { changeHabits, defaultHabits, type SandboxHabits } from './habits.ts';
 import { PipeReads } from './operations/pipe-reads.ts';
-import { ToldJobs } from './operations/told-jobs.ts';
+import { ReportedJobs } from './operations/reported-jobs.ts';
 import { countersOf, deleteFrom, type SandboxCounters, type SandboxPlace, submitTo } from './place.ts';
 import { Router } from './router.ts';
 import { type SandboxUser, Sessions } from './signin/sessions.ts';
@@ -73,7 +73,7 @@ export class Sandbox {
     this.#place = {
       ...{ ...world, namespace, users, faults, controlToken },
       flushing: new Flushing(habits, clock),
-      toldJobs: new ToldJobs(habits, clock),
+      reportedJobs: new ReportedJobs(habits, clock),
       keys: new TransferKeys(habits, clock, options),
       sessions: new Sessions(habits, clock),
       busyUsers: new Set(),

@@ -12,7 +12,7 @@ export interface ErrorPolicy {
   /** It is one failure of the service, however many jobs meet it. */
   readonly isOfService: boolean;
   /** What keeps all jobs from being followed, in words that go on "the service ..."; null if it does not. */
-  readonly standing: string | null;
+  readonly outage: string | null;
   /** It clears by itself, without an operator. */
   readonly passes: boolean;
   /** Signing in anew and repeating the call once may succeed. */
@@ -55,7 +55,7 @@ const USUAL: ErrorPolicy = {
   exitCode: EXIT.failed,
   isAlarm: false,
   isOfService: false,
-  standing: null,
+  outage: null,
   passes: false,
   signIn: false,
   secretMends: false,
@@ -72,13 +72,13 @@ const policy = (exitCode: number, unusual: Partial<ErrorPolicy> = {}): ErrorPoli
   ...unusual,
 });
 
-/** The service as a whole fails, for all jobs: `standing` describes it. */
-const service = (standing: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
-  policy(EXIT.service, { isOfService: true, standing, ...unusual });
+/** The service as a whole fails, for all jobs: `outage` describes it. */
+const service = (outage: string, unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
+  policy(EXIT.service, { isOfService: true, outage, ...unusual });
 
 /** A sign-in that the operator must correct. */
-const signIn = (standing: string): ErrorPolicy =>
-  service(standing, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
+const signIn = (outage: string): ErrorPolicy =>
+  service(outage, { exitCode: EXIT.signIn, secretMends: true, nothingDone: true });
 
 /** An answer that is none. */
 const answer = (unusual: Partial<ErrorPolicy> = {}): ErrorPolicy =>
@@ -108,12 +108,12 @@ export const ERROR_POLICIES = {
   // What the server answered
   'rate-limited': service('allows no more calls for now', { passes: true, nothingDone: true }),
   unavailable: service('is not available', { passes: true, ofOneFile: 'perhaps' }),
-  redirected: policy(EXIT.service, { standing: 'has moved' }),
-  'http-status': answer({ standing: 'answers with an error', ofOneFile: 'perhaps' }),
+  redirected: policy(EXIT.service, { outage: 'has moved' }),
+  'http-status': answer({ outage: 'answers with an error', ofOneFile: 'perhaps' }),
   'request-too-long': answer({ ofOneFile: 'no' }),
   'answer-too-large': answer(),
-  malformed: answer({ standing: SOMETHING_ELSE }),
-  'unexpected-answer': answer({ standing: SOMETHING_ELSE }),
+  malformed: answer({ outage: SOMETHING_ELSE }),
+  'unexpected-answer': answer({ outage: SOMETHING_ELSE }),
   fault: answer({ nothingDone: true, isRefusal: true }),
   stuck: policy(EXIT.service),
   'not-found': policy(EXIT.notFound, { nothingDone: true, isRefusal: true, ofOneFile: 'yes' }),

@@ -17,9 +17,9 @@ export function isPartialName(name: string): boolean {
   return PARTIAL_NAME.test(name);
 }
 
-const MOST_BYTES_A_PART = 255;
-const MOST_BYTES_A_PATH = 3_000;
-const MOST_PARTS = 100;
+const MAX_BYTES_A_PART = 255;
+const MAX_BYTES_A_PATH = 3_000;
+const MAX_PARTS = 100;
 /** A newline or a tab in a name is legal and is kept; what moves a terminal's cursor is not. */
 const CONTROL_CHARACTER = /(?![\n\t])\p{Cc}/u;
 /** No SOAP request can contain it. */
@@ -30,7 +30,7 @@ export type ResultPath = { readonly parts: readonly string[] } | { readonly refu
 /** The path of a listed name below `results/`: leading slashes are dropped, doubled ones count once. */
 export function resultPath(name: string): ResultPath {
   // First: nothing is done with all of a name that is megabytes long.
-  const tooLong = name.length > MOST_BYTES_A_PATH;
+  const tooLong = name.length > MAX_BYTES_A_PATH;
   const parts = tooLong ? [] : partsOf(name);
   const refused = tooLong ? 'it is too long' : (reasonAgainstName(name, parts) ?? reasonAgainstParts(parts));
   return refused === undefined ? { parts } : { refused };
@@ -39,7 +39,7 @@ export function resultPath(name: string): ResultPath {
 function reasonAgainstName(name: string, parts: readonly string[]): string | undefined {
   if (parts.length === 0) return 'it is empty';
   if (name.endsWith('/')) return 'it names a directory';
-  if (Buffer.byteLength(name) > MOST_BYTES_A_PATH || parts.length > MOST_PARTS) return 'it is too long';
+  if (Buffer.byteLength(name) > MAX_BYTES_A_PATH || parts.length > MAX_PARTS) return 'it is too long';
   if (!name.isWellFormed()) return 'it cannot be written as UTF-8';
   for (const special of ['.', '..']) if (parts.includes(special)) return `it has the part ${special}`;
   if (name.includes('\\')) return 'it has a backslash';
@@ -50,7 +50,7 @@ function reasonAgainstName(name: string, parts: readonly string[]): string | und
 
 function reasonAgainstParts(parts: readonly string[]): string | undefined {
   for (const part of parts) {
-    if (Buffer.byteLength(part) > MOST_BYTES_A_PART) return `a part of it is longer than ${MOST_BYTES_A_PART} bytes`;
+    if (Buffer.byteLength(part) > MAX_BYTES_A_PART) return `a part of it is longer than ${MAX_BYTES_A_PART} bytes`;
     if (isPartialName(part)) return 'it looks like a temporary file of the agent';
   }
   return undefined;

@@ -108,7 +108,7 @@ describe('the check of words', () => {
 
   it('finds them in comments and messages of a source', () => {
     const source = [
-      "import { told } from './told-text.ts';",
+      "import { told } from './job-text.ts';",
       '/** It tells the `told` caller. */',
       "  // Nobody's.",
       "log.info({ said }, 'it says no'); const name = 'visits';",

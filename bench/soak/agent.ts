@@ -14,7 +14,7 @@ import type { Sample } from './figures.ts';
 const PROGRAM = path.join(import.meta.dirname, '../../../dist/cli/main.js');
 /** A mirror that the agent writes just now is left alone: an edit in between could be taken for its own. */
 const LEFT_ALONE_MS = 3_000;
-const MOST_TRIES = 50;
+const MAX_TRIES = 50;
 
 export class SoakAgent {
   readonly #directory: string;
@@ -140,7 +140,7 @@ export class SoakAgent {
       try {
         return await (await fetch(this.#metricsUrl)).text();
       } catch (error) {
-        if (tries === MOST_TRIES)
+        if (tries === MAX_TRIES)
           throw new Error(`no metrics: ${this.#process.stderr().slice(-2000)}`, { cause: error });
         await sleep(200);
       }

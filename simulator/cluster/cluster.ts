@@ -92,7 +92,7 @@ export class SubmittedJob {
   submittedAtNs: bigint | undefined;
   submittedAtMs: number | undefined;
   /** Reported as the state of the job in place of the real one: any text. */
-  toldState: string | undefined;
+  reportedState: string | undefined;
   readonly #tasks: SubmittedTask[];
   readonly #clock: () => number;
 

@@ -10,7 +10,7 @@ export async function deleteJob(job: SubmittedJob, deletion: Release['deletion']
   if (deletion === 'archive') await archiveJob(job);
   await rm(job.directory, { recursive: true, force: true });
   if (deletion === 'archive') await cp(archiveOf(job), job.directory, { recursive: true });
-  if (deletion !== 'unnoticed') job.toldState = 'Deleted';
+  if (deletion !== 'unnoticed') job.reportedState = 'Deleted';
 }
 
 /**

@@ -21,7 +21,7 @@ const NOBODY = 65_534;
 const READY_MS = 60_000;
 const LOOK_MS = 10;
 /** A port that was free may be taken a moment later. */
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 /** Below the ports that the system assigns: a client that connects while the server is down must not get its port. */
 const PORTS = { first: 20_000, count: 10_000 };
 /** In the log of a server that does not start; clients that are too early get a message that it is starting. */
@@ -53,7 +53,7 @@ export class TemporaryDatabase {
         return database;
       } catch (error) {
         await database.remove();
-        if (tries === MOST_TRIES) throw error;
+        if (tries === MAX_TRIES) throw error;
       }
     }
   }
@@ -153,7 +153,7 @@ async function freePort(): Promise<number> {
       server.close();
       await once(server, 'close');
     }
-    if (isFree || tries === MOST_TRIES) return port;
+    if (isFree || tries === MAX_TRIES) return port;
   }
 }
 

@@ -15,7 +15,7 @@ export interface TableOptions {
 }
 
 /** More rows than this are not read any more. */
-const MOST_ROWS = 30;
+const MAX_ROWS = 30;
 const SMALL_FILE_BYTES = 1024 * 1024;
 const DIGEST_DIGITS = 64;
 const FEWEST_DIGITS = 10;
@@ -32,7 +32,7 @@ interface Row {
 
 /** The table, in lines that are no wider than the terminal, and what is to be known of it. */
 export function comparisonTable({ files }: Comparison, { columns, all }: TableOptions) {
-  const rows = all || files.length <= MOST_ROWS ? files : foldSmall(files);
+  const rows = all || files.length <= MAX_ROWS ? files : foldSmall(files);
   const bytes = rows.map((row) => showCount(row.bytes));
   const bytesColumns = Math.max('bytes'.length, ...bytes.map((text) => text.length));
   const rest = columns - bytesColumns - 'equal'.length - 4 * GAP.length;

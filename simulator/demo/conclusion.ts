@@ -6,11 +6,11 @@ import type { Comparison } from './comparison.ts';
 import { comparisonTable, differences } from './comparison-table.ts';
 import type { Screen } from './screen.ts';
 
-const MOST_COLUMNS = 200;
+const MAX_COLUMNS = 200;
 
 /** With `all`, every file has a row of its own. */
 export function showComparison(screen: Screen, comparison: Comparison, all: boolean): void {
-  const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, MOST_COLUMNS), all });
+  const { lines, note } = comparisonTable(comparison, { columns: Math.min(screen.columns, MAX_COLUMNS), all });
   screen.write(`${lines}\n\n`);
   screen.say(pc.dim(note));
   for (const name of comparison.generations)

@@ -15,8 +15,8 @@ interface DemoJobOptions {
 /** To be given to `Sandbox.submitJob`; its tasks write for about so many seconds. */
 export function demoJob({ seconds = 15, names = 'any', seed = 1 }: DemoJobOptions = {}): JobSpec {
   const program = packageFile('dist/simulator/demo/demo-task.js');
-  const told = [String(seconds), names, String(seed)];
-  const tasks = DEMO_TASKS.map((name) => ({ name, command: [process.execPath, program, name, ...told] }));
+  const reported = [String(seconds), names, String(seed)];
+  const tasks = DEMO_TASKS.map((name) => ({ name, command: [process.execPath, program, name, ...reported] }));
   return { name: 'demo', tasks };
 }
 

@@ -3,7 +3,7 @@ import { JOB, JOB_STATES, TASK } from '../../src/remote/rest/contract.ts';
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { Answer } from '../exchange.ts';
 import type { SandboxHabits } from '../habits.ts';
-import { type ToldJob, type ToldTask, timeText } from '../operations/told-jobs.ts';
+import { type ReportedJob, type ReportedTask, timeText } from '../operations/reported-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
 import { answerOf, streamed } from './call.ts';
 import { jsonOf, membersOf } from './json.ts';
@@ -36,7 +36,7 @@ const NODE_TYPE = {
 };
 
 export function currentInfo(job: SubmittedJob, release: Release, place: SandboxPlace): Answer {
-  return answerOf(jobOf(place.toldJobs.tell(job), release, place.habits), place);
+  return answerOf(jobOf(place.reportedJobs.tell(job), release, place.habits), place);
 }
 
 /** Job by job. */
@@ -47,19 +47,19 @@ export function jobsOf(username: string, release: Release, place: SandboxPlace):
 async function* listOf(
   username: string,
   release: Release,
-  { cluster, habits, toldJobs }: SandboxPlace,
+  { cluster, habits, reportedJobs }: SandboxPlace,
 ): AsyncGenerator<string> {
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
   yield habits.nilEntries ? '[null' : '[';
   for (const [index, job] of jobs.entries()) {
-    const told = jobOf(toldJobs.tell(job), release, habits);
-    yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(told, habits)}`;
+    const reported = jobOf(reportedJobs.tell(job), release, habits);
+    yield `${index > 0 || habits.nilEntries ? ',' : ''}${jsonOf(reported, habits)}`;
   }
   yield ']';
 }
 
-function jobOf(job: ToldJob, release: Release, habits: SandboxHabits) {
-  const told = {
+function jobOf(job: ReportedJob, release: Release, habits: SandboxHabits) {
+  const reported = {
     [JOB.id]: BigInt(job.id),
     [JOB.name]: job.name,
     [JOB.state]: stateOf(job.state),
@@ -70,11 +70,11 @@ function jobOf(job: ToldJob, release: Release, habits: SandboxHabits) {
     TotalAllocatedTime: job.allocatedSeconds,
     [JOB.tasks]: job.tasks.map((task) => taskOf(task, release, habits)),
   };
-  return membersOf(told, valueAt(JOB_MEMBERS, release.name));
+  return membersOf(reported, valueAt(JOB_MEMBERS, release.name));
 }
 
-function taskOf(task: ToldTask, release: Release, habits: SandboxHabits) {
-  const told = {
+function taskOf(task: ReportedTask, release: Release, habits: SandboxHabits) {
+  const reported = {
     [TASK.id]: BigInt(task.id),
     [TASK.name]: task.name,
     [TASK.state]: stateOf(task.state),
@@ -85,11 +85,11 @@ function taskOf(task: ToldTask, release: Release, habits: SandboxHabits) {
     NodeType: NODE_TYPE,
     [TASK.errorMessage]: task.errorMessage,
   };
-  return membersOf(told, valueAt(TASK_MEMBERS, release.name));
+  return membersOf(reported, valueAt(TASK_MEMBERS, release.name));
 }
 
 /** Start and end have whole seconds: the cluster reports them. */
-function spanOf({ startMs, endMs }: Pick<ToldTask, 'startMs' | 'endMs'>, release: Release, habits: SandboxHabits) {
+function spanOf({ startMs, endMs }: Pick<ReportedTask, 'startMs' | 'endMs'>, release: Release, habits: SandboxHabits) {
   const end = startMs === null ? null : valueAt(NO_END, release.name);
   return {
     [JOB.startTime]: timeOf(wholeSecond(startMs), habits),

@@ -36,7 +36,7 @@ export async function requestKey({ job, release, place }: RestCall): Promise<Ans
   const local = habits.localTransfer && release.localProtocol && method.protocol === 'SftpScp';
   const { credentials } = method;
   const cipherType = CIPHER_TYPES[credentials?.publicKey.split(' ')[0] ?? ''];
-  const told = {
+  const reported = {
     Id: 0,
     [TRANSFER_METHOD.hostname]: / Port /.test(members) ? host : method.serverHostname,
     [TRANSFER_METHOD.basepath]: method.sharedBasepath,
@@ -57,7 +57,7 @@ export async function requestKey({ job, release, place }: RestCall): Promise<Ans
         valueAt(CREDENTIALS_MEMBERS, release.name),
       ),
   };
-  return answerOf(membersOf(told, members), place);
+  return answerOf(membersOf(reported, members), place);
 }
 
 /** EndFileTransfer, which wants the whole method back as it was. */

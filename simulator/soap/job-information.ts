@@ -1,16 +1,16 @@
 /** The two operations of JobManagementWs (docs/interface.md 10): reports about jobs and their tasks, as XML. */
 import type { SubmittedJob } from '../cluster/cluster.ts';
 import type { SandboxHabits } from '../habits.ts';
-import { type ToldJob, type ToldTask, timeText } from '../operations/told-jobs.ts';
+import { type ReportedJob, type ReportedTask, timeText } from '../operations/reported-jobs.ts';
 import type { SandboxPlace } from '../place.ts';
 import { element, memberElement, nilElement, responseAround, textElement } from './answer.ts';
 
 /** The answer of GetCurrentInfoForJob. */
 export function getCurrentInfo(
   job: SubmittedJob,
-  { namespace, habits, toldJobs }: SandboxPlace,
+  { namespace, habits, reportedJobs }: SandboxPlace,
 ): AsyncGenerator<string> {
-  const result = element('GetCurrentInfoForJobResult', jobMembers(toldJobs.tell(job), habits));
+  const result = element('GetCurrentInfoForJobResult', jobMembers(reportedJobs.tell(job), habits));
   return responseAround('GetCurrentInfoForJob', namespace, [result]);
 }
 
@@ -19,7 +19,7 @@ export function listJobs(username: string, place: SandboxPlace): AsyncGenerator<
   return responseAround('ListJobsForCurrentUser', place.namespace, listedJobs(username, place));
 }
 
-function* listedJobs(username: string, { cluster, habits, toldJobs }: SandboxPlace): Generator<string> {
+function* listedJobs(username: string, { cluster, habits, reportedJobs }: SandboxPlace): Generator<string> {
   const name = 'ListJobsForCurrentUserResult';
   const jobs = cluster.jobs.filter(({ owner }) => owner === username);
   if (jobs.length === 0 && !habits.nilEntries) {
@@ -27,14 +27,14 @@ function* listedJobs(username: string, { cluster, habits, toldJobs }: SandboxPla
     return;
   }
   yield `<${name}>${habits.nilEntries ? nilElement('SubmittedJobInfoExt') : ''}`;
-  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(toldJobs.tell(job), habits));
+  for (const job of jobs) yield element('SubmittedJobInfoExt', jobMembers(reportedJobs.tell(job), habits));
   yield `</${name}>`;
 }
 
 /** The members of a SubmittedJobInfoExt in their order. */
-function jobMembers(job: ToldJob, habits: SandboxHabits): string {
+function jobMembers(job: ReportedJob, habits: SandboxHabits): string {
   const tasks = job.tasks.map((task) => element('SubmittedTaskInfoExt', taskMembers(task, habits)));
-  const told = [
+  const reported = [
     textElement('id', job.id),
     textElement('name', job.name),
     textElement('state', job.state),
@@ -50,13 +50,13 @@ function jobMembers(job: ToldJob, habits: SandboxHabits): string {
     element('nodeType', textElement('id', '1') + textElement('name', 'standard') + textElement('state', 'Idle')),
     element('tasks', (habits.nilEntries ? nilElement('SubmittedTaskInfoExt') : '') + tasks.join('')),
   ];
-  return told.join('');
+  return reported.join('');
 }
 
 /** The members of a SubmittedTaskInfoExt in their order. */
-function taskMembers(task: ToldTask, habits: SandboxHabits): string {
+function taskMembers(task: ReportedTask, habits: SandboxHabits): string {
   const { nullMembers } = habits;
-  const told = [
+  const reported = [
     textElement('id', task.id),
     textElement('name', task.name),
     textElement('state', task.state),
@@ -67,7 +67,7 @@ function taskMembers(task: ToldTask, habits: SandboxHabits): string {
     memberElement('errorMessage', task.errorMessage, nullMembers),
     memberElement('allParameters', null, nullMembers),
   ];
-  return told.join('');
+  return reported.join('');
 }
 
 function timeElement(name: string, atMs: number | null, { jobTimes }: SandboxHabits): string {

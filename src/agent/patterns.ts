@@ -11,7 +11,7 @@ export interface Patterns {
 type Patterned = (relative: string) => boolean;
 
 /** The library keeps what it found of each path, and of each directory above it: so many characters of them, at most. */
-const MOST_REMEMBERED = 4 * 1024 * 1024;
+const MAX_REMEMBERED = 4 * 1024 * 1024;
 
 export function patterned(patterns: readonly string[]): Patterned {
   if (patterns.length === 0) return () => false;
@@ -21,7 +21,7 @@ export function patterned(patterns: readonly string[]): Patterned {
   let remembered = 0;
   return (relative) => {
     remembered += relative.length * relative.split('/').length;
-    if (remembered > MOST_REMEMBERED) {
+    if (remembered > MAX_REMEMBERED) {
       rules = fresh();
       remembered = 0;
     }

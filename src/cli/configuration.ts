@@ -66,7 +66,7 @@ function ownerOf(directory: string): Owner {
 }
 
 /** As many as Linux follows. */
-const MOST_LINKS = 40;
+const MAX_LINKS = 40;
 
 /**
  * Goes down to a directory; takes down who made the links and, unless root owns it itself, the directories above it.
@@ -80,7 +80,7 @@ function walk(directory: string, users: Set<number>, links: number): Owner {
     if (stat === undefined) break;
     if (stat.isSymbolicLink()) {
       users.add(stat.uid);
-      if (links >= MOST_LINKS) throw new JobtailError('local-io', `${directory} leads through too many links`);
+      if (links >= MAX_LINKS) throw new JobtailError('local-io', `${directory} leads through too many links`);
       const target = path.resolve(path.dirname(at), fs.readlinkSync(at), ...parts.slice(index));
       owner = walk(target, users, links + 1);
       break;

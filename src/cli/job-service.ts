@@ -1,8 +1,8 @@
 /** The service that reports jobs, and the search for the tasks of one, for one command. */
 import { BatchLimit } from '../agent/poll/batch.ts';
 import type { JobService, Log } from '../agent/ports.ts';
-import { keepTold, TaskSearch } from '../agent/tasks/task-search.ts';
-import { type Config, tellsOfJobs } from '../config/config.ts';
+import { saveReported, TaskSearch } from '../agent/tasks/task-search.ts';
+import { type Config, hasJobService } from '../config/config.ts';
 import { type Connection, connect } from '../daemon/connection.ts';
 import { asJobtailError, JobtailError } from '../errors.ts';
 import type { JobId } from '../job.ts';
@@ -13,7 +13,7 @@ import { commandLog, untilStopped } from './process.ts';
 
 /** Requires the address of a job service: without one, jobs cannot be listed. @throws JobtailError config */
 export function requireJobsUrl({ service, file }: Config): void {
-  if (tellsOfJobs(service)) return;
+  if (hasJobService(service)) return;
   throw new JobtailError('config', `service.jobsUrl is not set in ${file}: the agent cannot list jobs`, {
     hint: 'set it to the address of JobManagementWs (agent check searches for it next to service.fileTransferUrl)',
   });
@@ -40,7 +40,7 @@ const NO_SUCH_JOB = /\b(?:does not exist|was not found)\b/;
  * now, or refuses to answer: a job of another user may look like a lost session.
  */
 export async function isNoJob(config: Config, jobId: JobId): Promise<boolean> {
-  if (!tellsOfJobs(config.service)) return false;
+  if (!hasJobService(config.service)) return false;
   const { jobService, close } = await connect(config, commandLog());
   try {
     return await untilStopped(async (signal) => {
@@ -70,10 +70,10 @@ interface FindTasksOptions extends Pick<Connection, 'remote' | 'jobService'> {
 export async function findTasks(jobId: JobId, options: FindTasksOptions): Promise<void> {
   const { store, log, remote, jobService, signal } = options;
   if (store.taskSearches.get(jobId) === undefined) return;
-  const told = await toldTasks(jobId, options);
-  if (told.length > 0) await keepTold(jobId, told, { store, log, clock: systemClock });
+  const reported = await reportedTasks(jobId, options);
+  if (reported.length > 0) await saveReported(jobId, reported, { store, log, clock: systemClock });
   else {
-    const parts = { store, log, clock: systemClock, habits: store.habits, isToldOfJobs: jobService !== null };
+    const parts = { store, log, clock: systemClock, habits: store.habits, hasJobService: jobService !== null };
     const search = new TaskSearch(jobId, { ...parts, batchLimit: new BatchLimit(store.habits) });
     await search.look({ remote, isListed: false, signal });
   }
@@ -83,7 +83,7 @@ export async function findTasks(jobId: JobId, options: FindTasksOptions): Promis
 }
 
 /** None without a job service, or if it cannot be reached now: the agent probes for the tasks then. */
-async function toldTasks(jobId: JobId, { jobService, log, signal }: FindTasksOptions) {
+async function reportedTasks(jobId: JobId, { jobService, log, signal }: FindTasksOptions) {
   try {
     const job = await jobService?.getJob(jobId, signal);
     return job?.tasks.map(({ id }) => id) ?? [];

@@ -119,7 +119,7 @@ const FAULT_CHARACTERS = 2048;
 /** Of the processor: a busy machine may let the process wait for longer. */
 const TRIAL_MS = 200;
 const USE_MS = 50;
-const MOST_TEXTS = 50;
+const MAX_TEXTS = 50;
 
 const MATCHES = "texts.filter((text) => new RegExp(pattern, 'i').test(text)).length > 0";
 
@@ -133,7 +133,7 @@ export function isQuickExpression(pattern: string): boolean {
   const pieces = new Set(['a', '0', ' ', ...(pattern.match(/[\p{L}\p{N} ]+/gu) ?? []), ...pattern]);
   // Repeated, with an end that is nowhere in the pattern: the longest way to find out that it does not match.
   const texts = [...pieces]
-    .slice(0, MOST_TEXTS)
+    .slice(0, MAX_TEXTS)
     .map((piece) => `${piece.repeat(FAULT_CHARACTERS / piece.length)}\u0000`);
   try {
     return matchesAny(pattern, texts, TRIAL_MS) !== undefined;

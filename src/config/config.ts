@@ -36,7 +36,7 @@ export function serviceAddress(service: Service): string {
 }
 
 /** Whether there is a job service: with REST it is part of the same service. */
-export function tellsOfJobs(service: Service): boolean {
+export function hasJobService(service: Service): boolean {
   return service.protocol === 'rest' || service.jobsUrl !== null;
 }
 

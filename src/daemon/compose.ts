@@ -32,11 +32,11 @@ const RESULTS_AT_A_TIME = 8;
 /** A file on which the service hung, and with it all calls, is requested again after no job grew for so long. */
 const QUIET_MS = 10 * 60_000;
 /** Of many names that are refused, so many stand in the log. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** One line, however many they are. */
 function refusalText(jobId: JobId, { count, fresh }: Refusals): string {
-  const named = fresh.slice(0, MOST_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
+  const named = fresh.slice(0, MAX_NAMED).map(({ name, reason }) => `${name}: ${reason}`);
   if (count === 1) return `the result ${fresh[0]?.name} of job ${jobId} is refused: ${fresh[0]?.reason}`;
   return `${count} results of job ${jobId} are refused (agent status ${jobId}), among them ${named.join('; ')}`;
 }
@@ -167,7 +167,7 @@ export function buildEngine(options: EngineOptions): Engine {
     resultsIntervalMs: results.intervalMs,
     stallAfterMs: config.stallAfterMs,
     resultsOfMine: results.enabled,
-    onJobLook: (outcome) => observer?.jobLook(outcome),
+    onJobStates: (outcome) => observer?.jobStatesRead(outcome),
     log,
     random: Math.random,
     only,

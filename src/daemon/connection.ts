@@ -42,7 +42,7 @@ export interface Observer {
   /** A mirror was not the beginning of its remote file. */
   mismatch(kind: MismatchKind): void;
   /** The job service was requested. */
-  jobLook(outcome: 'ok' | 'failed'): void;
+  jobStatesRead(outcome: 'ok' | 'failed'): void;
 }
 
 export interface Connection extends Services {
@@ -117,8 +117,8 @@ export async function connect(
     },
   };
   const { remote, jobService } = servicesOver(service, { calls, spill: spillPlace(config), habits, log });
-  const told = jobService && hidingSecrets(jobService, secrets);
-  return { remote, jobService: told, session, share, secrets, close: () => http.close() };
+  const reported = jobService && hidingSecrets(jobService, secrets);
+  return { remote, jobService: reported, session, share, secrets, close: () => http.close() };
 }
 
 /** How HTTP gets to the services of a configuration. @throws JobtailError of a certificate that cannot be read */

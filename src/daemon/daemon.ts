@@ -15,11 +15,11 @@ import { type Store, WAKE_FILE } from '../store/store.ts';
 import { buildEngine, type Engine } from './compose.ts';
 import { connect, type Observer } from './connection.ts';
 import { type DaemonFleet, fleetOf, numbersOf } from './fleet.ts';
+import { AgentHealth, observing } from './health.ts';
 import type { AdjustableLog } from './log.ts';
 import { MetricsPort } from './metrics-port.ts';
 import { newNotifications } from './notifying.ts';
 import { type Prepared, Reload } from './reload.ts';
-import { observing, Standing } from './standing.ts';
 import { configuredJobs } from './state.ts';
 import { type Notifier, reloading } from './systemd.ts';
 import type { Transfers } from './transfers.ts';
@@ -57,7 +57,7 @@ const TURN_MS = 5_000;
 
 export class Daemon {
   readonly #options: DaemonOptions;
-  readonly #standing = new Standing(() => performance.now());
+  readonly #health = new AgentHealth(() => performance.now());
   readonly #port: MetricsPort;
   readonly #observer: Observer;
   readonly #turnMs: number;
@@ -77,17 +77,17 @@ export class Daemon {
       log: options.log,
       callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
       onState: (lacking) => {
-        this.#standing.view = lacking;
+        this.#health.view = lacking;
       },
     });
     this.#port = new MetricsPort({
       ...options,
-      standing: this.#standing,
+      health: this.#health,
       callsWaiting: () => this.#engine?.callsWaiting() ?? 0,
       fleetNumbers: () => this.#fleet && numbersOf(this.#fleet),
     });
     this.#observer = observing({
-      standing: this.#standing,
+      health: this.#health,
       figures: this.#view.figures,
       metrics: () => this.#port.metrics,
     });
@@ -108,8 +108,8 @@ export class Daemon {
       log,
       onVerdict: (refused) => {
         if (refused !== undefined) this.#port.metrics?.reloaded('refused');
-        this.#standing.refused = refused;
-        if (this.#standing.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
+        this.#health.refused = refused;
+        if (this.#health.isReady) this.#options.notifier.send({ STATUS: this.#statusText() });
       },
     });
     const watched = new WatchedFiles({
@@ -158,7 +158,7 @@ export class Daemon {
     });
     const { agent } = engine;
     if (fleet !== undefined) fleet.remote = remote;
-    const degraded = () => (this.#standing.isReady ? this.#standing.unready() : undefined);
+    const degraded = () => (this.#health.isReady ? this.#health.unready() : undefined);
     const notifications = newNotifications({ config, store, log, degraded });
     const over = new AbortController();
     const endKeepUp = transfers.keepUp(remote);
@@ -172,9 +172,9 @@ export class Daemon {
       fleet?.member.attach(agent, configuredJobs(config));
       notifications.start();
       log.info({ jobs: agent.jobs, pid: process.pid }, `following ${countOf(agent.jobs, 'job')}`);
-      if (!this.#standing.isReady) await this.#firstSignIn(connection);
+      if (!this.#health.isReady) await this.#firstSignIn(connection);
       if (stop.aborted) return undefined;
-      this.#standing.isReady = true;
+      this.#health.isReady = true;
       this.#options.onReady();
       notifier.send({ READY: '1', STATUS: this.#statusText() });
       const gone = new Promise<never>((_, reject) => {
@@ -215,7 +215,7 @@ export class Daemon {
         log.warn({ jobs: left.length }, `left the fleet: ${countOf(left.length, 'job')} of it are its others'`);
       return undefined;
     }
-    const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#standing.unready() });
+    const fleet = await fleetOf({ ...this.#options, config, unready: () => this.#health.unready() });
     fleet.member.start();
     return fleet;
   }
@@ -239,15 +239,15 @@ export class Daemon {
   /** The scheduler went round, and calls get their turn. */
   #turned(agent: Agent): void {
     const now = performance.now();
-    this.#standing.turned();
+    this.#health.turned();
     if (this.#options.store.isGone()) this.#stateGone?.();
     if (now - this.#toldAt < this.#turnMs * 0.9 || this.#engine?.agent !== agent) return;
     this.#toldAt = now;
-    this.#options.notifier.send({ WATCHDOG: '1', ...(this.#standing.isReady ? { STATUS: this.#statusText() } : {}) });
+    this.#options.notifier.send({ WATCHDOG: '1', ...(this.#health.isReady ? { STATUS: this.#statusText() } : {}) });
   }
 
   #statusText(): string {
-    return this.#standing.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
+    return this.#health.text(this.#engine?.agent.jobs ?? 0, this.#options.store);
   }
 
   /** It reads what stands in the state and the mirrors, from a thread of its own. */

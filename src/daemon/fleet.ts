@@ -106,8 +106,8 @@ export interface DaemonFleet {
 /** What the metrics show of it. */
 export function numbersOf({ member, budget }: Pick<DaemonFleet, 'member' | 'budget'>): () => FleetNumbers {
   return () => {
-    const { standing, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
-    const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = standing ?? {};
+    const { summary, notFollowed, jobs: self, takeovers, lost, refusedWrites, leaseAgeSeconds, isUp } = member.numbers;
+    const { jobs = 0, waiting = 0, waitingMs = 0, agents = [] } = summary ?? {};
     return {
       ...{ isUp, notFollowed, leaseAgeSeconds, takeovers, lost, refusedWrites, agents: agents.length },
       jobs: { self, others: Math.max(0, jobs - waiting - self), nobody: waiting },

@@ -66,7 +66,7 @@ export interface LineOutput {
 }
 
 /** Bytes that wait for a reader. */
-const MOST_WAITING_BYTES = 1024 * 1024;
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** Levels of syslog, which a line for the journal begins with (sd-daemon(3)). */
 const PRIORITIES: Readonly<Record<string, string>> = { error: '<3>', warn: '<4>', info: '<6>', debug: '<7>' };
@@ -115,7 +115,7 @@ export class LogStream {
 
   /** Whether a line was taken. */
   #put(line: string): boolean {
-    if (this.#output.writableLength > MOST_WAITING_BYTES) return false;
+    if (this.#output.writableLength > MAX_WAITING_BYTES) return false;
     const level = this.#journal ? /^\{"level":"(\w+)"/.exec(line)?.[1] : undefined;
     try {
       this.#output.write(level === undefined ? line : `${PRIORITIES[level] ?? '<7>'}${line}`);
@@ -138,7 +138,7 @@ export function standardError(env: Readonly<Record<string, string | undefined>>)
  * lines wait in memory until the disk takes them.
  */
 export function fileOutput(fd: number): LineOutput {
-  const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MOST_WAITING_BYTES });
+  const file = new sonic.SonicBoom({ fd, sync: true, maxLength: MAX_WAITING_BYTES });
   let isDropped = false;
   file.on('drop', () => {
     isDropped = true;

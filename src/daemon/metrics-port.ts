@@ -7,14 +7,14 @@ import type { Log } from '../agent/ports.ts';
 import type { Config } from '../config/config.ts';
 import { asJobtailError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
+import type { AgentHealth } from './health.ts';
 import type { FleetNumbers, Metrics } from './metrics.ts';
-import type { Standing } from './standing.ts';
 
 export interface MetricsPortOptions {
   /** Of the program. */
   readonly version: string;
   readonly store: Store;
-  readonly standing: Standing;
+  readonly health: AgentHealth;
   readonly log: Log;
   readonly logLinesLost: () => number;
   /** Calls that wait for their turn. */
@@ -43,15 +43,15 @@ export class MetricsPort {
     await this.close();
     this.#directories = { mirror: mirror.directory, state: state.directory };
     if (listen === null) return;
-    const { log, standing } = this.#options;
+    const { log, health } = this.#options;
     this.#metrics ??= await this.#newMetrics();
     const metrics = this.#metrics;
     try {
       this.#server = await serveMetrics({
         ...listen,
         metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
-        unhealthy: () => standing.unhealthy(),
-        unready: () => standing.unready(),
+        unhealthy: () => health.unhealthy(),
+        unready: () => health.unready(),
       });
       log.info({ port: this.#server.port }, `metrics are at http://${listen.host}:${this.#server.port}/metrics`);
     } catch (error) {
@@ -68,12 +68,12 @@ export class MetricsPort {
   }
 
   async #newMetrics(): Promise<Metrics> {
-    const { version, store, logLinesLost, callsWaiting, standing, fleetNumbers } = this.#options;
+    const { version, store, logLinesLost, callsWaiting, health, fleetNumbers } = this.#options;
     const { Metrics } = await import('./metrics.ts');
     return new Metrics({
       ...{ version, logLinesLost, callsWaiting },
       totals: () => store.totals.read(),
-      turnAgeSeconds: () => standing.turnAgeMs / 1000,
+      turnAgeSeconds: () => health.turnAgeMs / 1000,
       freeBytes: () => this.#freeBytes(),
       now: Date.now,
       fleet: fleetNumbers(),
@@ -108,10 +108,10 @@ export interface MetricsServer {
 }
 
 /** Beyond it the connection that was longest without a new request gives way: a health check always has its place. */
-export const MOST_CONNECTIONS = 32;
+export const MAX_CONNECTIONS = 32;
 export const REQUEST_MS = 10_000;
 /** More on one connection is refused: hundreds of requests can come in one packet. */
-const MOST_REQUESTS = 16;
+const MAX_REQUESTS = 16;
 /** Node.js looks for requests that are late only every 30 seconds by itself. */
 const LOOK_MS = 1_000;
 
@@ -141,7 +141,7 @@ export async function serveMetrics(options: MetricsServerOptions): Promise<Metri
   });
   // The client does not read the response.
   server.timeout = requestMs;
-  server.maxRequestsPerSocket = MOST_REQUESTS;
+  server.maxRequestsPerSocket = MAX_REQUESTS;
   keepAPlace(server);
   server.listen(options.port, options.host);
   await once(server, 'listening');
@@ -163,7 +163,7 @@ function keepAPlace(server: http.Server): void {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     const [oldest] = sockets;
-    if (sockets.size > MOST_CONNECTIONS) oldest?.destroy();
+    if (sockets.size > MAX_CONNECTIONS) oldest?.destroy();
   });
   server.on('request', ({ socket }: http.IncomingMessage) => {
     if (sockets.delete(socket)) sockets.add(socket);

@@ -68,7 +68,7 @@ export class Metrics {
   readonly #resultBytes;
   readonly #tasksFound;
   readonly #mismatches;
-  readonly #jobLooks;
+  readonly #jobStates;
   readonly #reloads;
   #withDefaults = false;
   /** Of the store, for all gauges of one answer: to add it up takes a while when much is watched. */
@@ -96,7 +96,7 @@ export class Metrics {
     this.#resultBytes = counter('results_fetched_bytes_total', 'Bytes of result files fetched');
     this.#tasksFound = counter('tasks_found_total', 'Tasks found that no order names', ['by']);
     this.#mismatches = counter('mismatches_total', 'Remote files truncated or rewritten, mirrors repaired', ['kind']);
-    this.#jobLooks = counter('job_looks_total', 'Requests to the job service', ['outcome']);
+    this.#jobStates = counter('job_looks_total', 'Requests to the job service', ['outcome']);
     this.#reloads = counter('reloads_total', 'Changed configurations', ['outcome']);
     this.#mirrored.inc(0);
     for (const kind of MISMATCH_KINDS) this.#mismatches.inc({ kind }, 0);
@@ -140,8 +140,8 @@ export class Metrics {
     this.#mismatches.inc({ kind });
   }
 
-  jobLook(outcome: 'ok' | 'failed'): void {
-    this.#jobLooks.inc({ outcome });
+  jobStatesRead(outcome: 'ok' | 'failed'): void {
+    this.#jobStates.inc({ outcome });
   }
 
   reloaded(outcome: 'taken' | 'refused'): void {

@@ -5,7 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Log } from '../agent/ports.ts';
 import { BackOff } from '../back-off.ts';
-import { type Config, serviceAddress, tellsOfJobs } from '../config/config.ts';
+import { type Config, hasJobService, serviceAddress } from '../config/config.ts';
 import { packageFile } from '../system/package-file.ts';
 import { AgentFigures } from '../view/events/figures.ts';
 import { addressOf } from '../view/link.ts';
@@ -143,7 +143,7 @@ export function viewSettingsOf(
     service: {
       address: serviceAddress(service),
       protocol: service.protocol,
-      tellsOfJobs: tellsOfJobs(service),
+      hasJobService: hasJobService(service),
       concurrency: service.concurrency,
       requestsPerMinute: service.requestsPerMinute,
     },

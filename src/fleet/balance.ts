@@ -6,7 +6,7 @@ import type { TakenJob } from './claims.ts';
 import type { Following, Membership } from './following.ts';
 import type { Fulfilment } from './orders.ts';
 import type { Readiness } from './readiness.ts';
-import { type HeldJob, idsOf, type Standing, type Taker } from './register.ts';
+import { type FleetSummary, idsOf, type LeasedJob, type Taker } from './register.ts';
 import type { Sql } from './tables.ts';
 
 /**
@@ -35,7 +35,7 @@ export function excessOf(own: number, share: number, room: number): number {
 }
 
 /** Taken at once: their rows are here within about a second. */
-export const MOST_TAKEN = 50;
+export const MAX_TAKEN = 50;
 /** Agents that have room leave a job waiting no longer than that, or are passed over. */
 const WAITING_MS = 4_000;
 
@@ -46,7 +46,7 @@ export class Taking {
   readonly #readiness: Readiness;
   takeovers = 0;
   /** In which agents have room that were passed over since: nothing is given to them by it. */
-  passedOver: Standing | undefined;
+  passedOver: FleetSummary | undefined;
 
   constructor(membership: Membership, following: Following, readiness: Readiness) {
     this.#membership = membership;
@@ -61,12 +61,12 @@ export class Taking {
   }
 
   /** As many as are this agent's share, or more if others leave jobs waiting. How many it took. */
-  async take(standing: Standing | undefined): Promise<number> {
+  async take(summary: FleetSummary | undefined): Promise<number> {
     const { held, joined, member, log } = this.#membership;
-    if (standing === undefined) return 0;
-    if (standing.own.some(({ jobId }) => held.get(jobId) === undefined)) await this.reclaim();
-    if (standing.waiting === 0) return 0;
-    const most = Math.min(MOST_TAKEN, await this.#wanted(standing));
+    if (summary === undefined) return 0;
+    if (summary.own.some(({ jobId }) => held.get(jobId) === undefined)) await this.reclaim();
+    if (summary.waiting === 0) return 0;
+    const most = Math.min(MAX_TAKEN, await this.#wanted(summary));
     if (most <= 0) return 0;
     const taken = await joined.claims.take(most);
     if (taken.length === 0) return 0;
@@ -79,8 +79,8 @@ export class Taking {
   }
 
   /** What is missing of its share; beyond it, only what the agents that have room do not take. */
-  async #wanted(standing: Standing): Promise<number> {
-    const { jobs, agents, waitingMs } = standing;
+  async #wanted(summary: FleetSummary): Promise<number> {
+    const { jobs, agents, waitingMs } = summary;
     const { held, joined, member } = this.#membership;
     const shares = sharesOf(jobs, agents);
     const missing = (shares.get(member.name) ?? 0) - held.size;
@@ -89,14 +89,14 @@ export class Taking {
     const idle = agents.filter(({ name, jobs: own }) => name !== member.name && own < (shares.get(name) ?? 0));
     if (idle.some(({ idleMs }) => idleMs <= WAITING_MS)) return 0;
     await joined.register.passOver(idle.map(({ name }) => name));
-    this.passedOver = standing;
+    this.passedOver = summary;
     return room;
   }
 
   /** Brings the rows of what was taken here; those whose rows are here by now. */
   async bring(): Promise<readonly TakenJob[]> {
     const { held, handover } = this.#membership;
-    const jobs = held.all('taken').slice(0, MOST_TAKEN);
+    const jobs = held.all('taken').slice(0, MAX_TAKEN);
     if (jobs.length === 0) return [];
     await this.#following.left(jobs);
     try {
@@ -138,7 +138,7 @@ export class Taking {
   }
 }
 
-export const MOST_GIVEN = 20;
+export const MAX_GIVEN = 20;
 
 /** Within a transaction: an order came meanwhile. */
 class Wanted extends Error {}
@@ -151,7 +151,7 @@ export class Giving {
   readonly #following: Following;
   readonly #fulfilment: Fulfilment;
   /** What the others were last heard of, and how many were given since. */
-  #standing: Standing | undefined;
+  #summary: FleetSummary | undefined;
   #given = 0;
 
   constructor(membership: Membership, following: Following, fulfilment: Fulfilment) {
@@ -165,11 +165,11 @@ export class Giving {
     const { held, store, joined } = this.#membership;
     const states = store.jobs.states();
     const open = new Set(store.leases.allOpen().map(({ jobId }) => jobId));
-    const isOver = ({ jobId }: HeldJob) => {
+    const isOver = ({ jobId }: LeasedJob) => {
       const state = states.get(jobId);
       return state !== 'watched' && state !== 'ending' && !open.has(jobId) && !this.#fulfilment.isAsked(jobId);
     };
-    for (const job of held.all('following').filter(isOver).slice(0, MOST_GIVEN)) {
+    for (const job of held.all('following').filter(isOver).slice(0, MAX_GIVEN)) {
       await this.#end([job], 'done', async (sql) => {
         if (await joined.orders.hasOpen(sql, job.jobId)) throw new Wanted();
       }).catch((error: unknown) => {
@@ -179,15 +179,15 @@ export class Giving {
   }
 
   /** Releases a part of the jobs above the share of this agent. */
-  async giveExcess(standing: Standing): Promise<void> {
+  async giveExcess(summary: FleetSummary): Promise<void> {
     const { held, member } = this.#membership;
-    if (standing !== this.#standing) this.#given = 0;
-    this.#standing = standing;
-    const shares = sharesOf(standing.jobs, standing.agents);
-    const room = standing.agents
+    if (summary !== this.#summary) this.#given = 0;
+    this.#summary = summary;
+    const shares = sharesOf(summary.jobs, summary.agents);
+    const room = summary.agents
       .filter(({ name }) => name !== member.name)
       .reduce((sum, { name, jobs }) => sum + Math.max(0, (shares.get(name) ?? 0) - jobs), 0);
-    await this.give(Math.min(MOST_GIVEN, excessOf(held.size, shares.get(member.name) ?? 0, room - this.#given)));
+    await this.give(Math.min(MAX_GIVEN, excessOf(held.size, shares.get(member.name) ?? 0, room - this.#given)));
   }
 
   /** Gives up to so many jobs back, for others to take them at once. */
@@ -205,10 +205,10 @@ export class Giving {
 
   /** The agent leaves them alone, their rows are written, and they are not owned any more: the last two at once. */
   async #end(
-    jobs: readonly HeldJob[],
+    jobs: readonly LeasedJob[],
     how: 'handed-over' | 'done',
     check: (sql: Sql) => Promise<void>,
-  ): Promise<readonly HeldJob[]> {
+  ): Promise<readonly LeasedJob[]> {
     const { held, joined, handover, attached, endTransfer } = this.#membership;
     const { claims, orders } = joined;
     // The agent that stops may still write: what it has stays.

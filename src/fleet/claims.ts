@@ -6,11 +6,11 @@
 import type { JobId } from '../job.ts';
 import type { Database } from './database.ts';
 import type { Queue } from './orders.ts';
-import { type HeldJob, idsOf, SILENT } from './register.ts';
+import { idsOf, type LeasedJob, SILENT } from './register.ts';
 import type { Sql } from './tables.ts';
 
 /** A job that was taken. */
-export interface TakenJob extends HeldJob {
+export interface TakenJob extends LeasedJob {
   /** The mirror directory of the owner before; null if there was none. */
   readonly mirror: string | null;
   /** The owner before did not give it back. */
@@ -91,7 +91,7 @@ export class Claims {
    * Does `work` for those of `jobs` that are still owned, which stay so until it is over; these are returned. Nothing
    * is done if there are none. No file is touched meanwhile: other agents wait for these rows.
    */
-  fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {
+  fenced(jobs: readonly LeasedJob[], work: (sql: Sql, owned: LeasedJob[]) => Promise<void>): Promise<LeasedJob[]> {
     const run = async (sql: Sql) => {
       const rows = await sql.query<{ readonly jobId: JobId }>(
         `SELECT jobs.job_id AS "jobId" FROM {s}.jobs
@@ -112,7 +112,7 @@ export class Claims {
   }
 
   /** Within `fenced`: they have no owner from now on, and wait for one unless everything is done. */
-  async end(sql: Sql, jobs: readonly HeldJob[], how: End): Promise<void> {
+  async end(sql: Sql, jobs: readonly LeasedJob[], how: End): Promise<void> {
     const ids = idsOf(jobs);
     await sql.query('UPDATE {s}.jobs SET owner = NULL WHERE job_id = ANY($1)', [ids]);
     await this.#ended(sql, ids, how);

@@ -5,7 +5,7 @@ import type { WatchMineRow, WatchOrder } from '../store/rows.ts';
 import { NOT_STORED, type Order } from './border.ts';
 import { Database } from './database.ts';
 import { KeptRows } from './handover.ts';
-import { type FleetAddress, type Joined, openFleet, openFleetToLook } from './joined.ts';
+import { type FleetAddress, type Joined, openFleet, openFleetReadOnly } from './joined.ts';
 import type { Answer } from './orders.ts';
 import { type AgentRow, Register } from './register.ts';
 import { requireKnown, versionOf } from './tables.ts';
@@ -34,7 +34,7 @@ export class FleetClient {
 
   /** For a command that gives no orders: it changes nothing. @throws JobtailError fleet, config */
   static async look(address: FleetAddress): Promise<FleetClient> {
-    return new FleetClient(await openFleetToLook(address));
+    return new FleetClient(await openFleetReadOnly(address));
   }
 
   /** The server and the database, for people. */
@@ -147,7 +147,7 @@ export interface FleetLook {
 const OLDEST = 130_000;
 
 /** @throws JobtailError fleet; config if the tables are those of a newer version */
-export async function lookAtFleet(address: FleetAddress): Promise<FleetLook> {
+export async function readFleet(address: FleetAddress): Promise<FleetLook> {
   const database = await Database.connect({ ...address, name: 'check' });
   try {
     const format = await versionOf(database);

@@ -12,8 +12,8 @@ import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Handover } from './handover.ts';
 import type { Joined } from './joined.ts';
-import type { HeldJobs } from './lease.ts';
-import { type HeldJob, idsOf, type Member } from './register.ts';
+import type { LeasedJobs } from './lease.ts';
+import { idsOf, type LeasedJob, type Member } from './register.ts';
 
 /** The agent of this process, and the jobs that its configuration names. */
 export interface Attached {
@@ -32,7 +32,7 @@ export interface Membership {
   /** Releases the grants of a job, if that is possible at once. */
   readonly endTransfer: (jobId: JobId) => Promise<void>;
   readonly attached: Attached;
-  readonly held: HeldJobs;
+  readonly held: LeasedJobs;
   readonly joined: Joined;
   readonly handover: Handover;
   readonly member: Member;
@@ -53,14 +53,14 @@ export class Following {
     this.#onLost = onLost;
   }
 
-  follow(jobs: readonly HeldJob[]): void {
+  follow(jobs: readonly LeasedJob[]): void {
     const { held, attached } = this.#membership;
     held.move(jobs, 'follow');
     attached.follower?.take(idsOf(jobs));
   }
 
   /** Resolves when the agent leaves these alone. */
-  leave(jobs: readonly HeldJob[]): Promise<void> {
+  leave(jobs: readonly LeasedJob[]): Promise<void> {
     const { follower } = this.#membership.attached;
     return this.#during(jobs, async () => {
       await Promise.all(jobs.map(({ jobId }) => follower?.release(jobId)));
@@ -68,7 +68,7 @@ export class Following {
   }
 
   /** Resolves when the agent leaves alone what it followed of these before. */
-  async left(jobs: readonly HeldJob[]): Promise<void> {
+  async left(jobs: readonly LeasedJob[]): Promise<void> {
     await Promise.all(jobs.map(({ jobId }) => this.#leaving.get(jobId)));
   }
 
@@ -96,7 +96,7 @@ export class Following {
   }
 
   /** Leaves jobs that another agent owns: nothing of them stays here. */
-  lost(jobs: readonly HeldJob[]): void {
+  lost(jobs: readonly LeasedJob[]): void {
     const { held, log } = this.#membership;
     // One that was taken anew meanwhile is another attempt by now.
     const known = jobs.filter((job) => held.get(job.jobId) === job);
@@ -113,7 +113,7 @@ export class Following {
     );
   }
 
-  #forget(jobs: readonly HeldJob[]): Promise<void> {
+  #forget(jobs: readonly LeasedJob[]): Promise<void> {
     const { handover, endTransfer } = this.#membership;
     const left = this.leave(jobs);
     return this.#during(jobs, async () => {
@@ -124,7 +124,7 @@ export class Following {
   }
 
   /** Does `work` when what is under way of these jobs has ended, however it did. */
-  #during(jobs: readonly HeldJob[], work: () => Promise<void>): Promise<void> {
+  #during(jobs: readonly LeasedJob[], work: () => Promise<void>): Promise<void> {
     const before = jobs.map(({ jobId }) => this.#leaving.get(jobId));
     const done = Promise.allSettled(before)
       .then(work)

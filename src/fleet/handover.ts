@@ -13,7 +13,7 @@ import type { Store } from '../store/store.ts';
 import { type FoundRow, NOT_STORED } from './border.ts';
 import type { Claims, TakenJob } from './claims.ts';
 import type { Database } from './database.ts';
-import { type HeldJob, idsOf } from './register.ts';
+import { idsOf, type LeasedJob } from './register.ts';
 import type { Sql } from './tables.ts';
 
 export interface HandoverOptions {
@@ -26,7 +26,7 @@ export interface HandoverOptions {
   /** Of the machine; null where what was written on it need not be there. */
   readonly bootId: string | null;
   /** Called with jobs that another agent owns. */
-  readonly onLost: (jobs: readonly HeldJob[]) => void;
+  readonly onLost: (jobs: readonly LeasedJob[]) => void;
 }
 
 /** Rows of one transaction, here and there. */
@@ -87,7 +87,7 @@ export class Handover {
   }
 
   /** The rows here are those of this attempt: a start of this agent goes on with them. */
-  noteTaken(job: HeldJob): void {
+  noteTaken(job: LeasedJob): void {
     const { store } = this.#options;
     if (store.jobs.get(job.jobId) !== undefined) store.fleetLeases.save(job);
   }
@@ -96,7 +96,7 @@ export class Handover {
    * Writes what changed of these jobs, some of it; whether more is left. A poll that found nothing costs the database
    * nothing: its time is in a row that differs in that alone.
    */
-  async write(jobs: readonly HeldJob[]): Promise<boolean> {
+  async write(jobs: readonly LeasedJob[]): Promise<boolean> {
     const byId = new Map(jobs.map((job) => [job.jobId, job]));
     this.#setAside(this.#changes.jobs().filter((jobId) => byId.has(jobId)));
     const changed = this.#changes.jobs().flatMap((jobId) => byId.get(jobId) ?? []);
@@ -110,16 +110,16 @@ export class Handover {
    * owned.
    */
   async writeAnd(
-    jobs: readonly HeldJob[],
-    work: (sql: Sql, owned: readonly HeldJob[]) => Promise<void>,
-  ): Promise<HeldJob[]> {
+    jobs: readonly LeasedJob[],
+    work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void>,
+  ): Promise<LeasedJob[]> {
     // What is much is written before, for the transaction keeps others waiting.
     while (await this.write(jobs));
     return (await this.#writing(jobs, ALL_ROWS, work)).owned;
   }
 
   /** Resolves when the next owner would go on from this row; false if the job is not owned. */
-  async fence(job: HeldJob, row: LiveFileRow): Promise<boolean> {
+  async fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
     const portable = this.#outward(this.#options.store.liveFiles.portable(row));
     const name = nameOf(portable);
     this.#ahead.add(name);
@@ -150,7 +150,10 @@ export class Handover {
     }
   }
 
-  async #fenced(jobs: readonly HeldJob[], work: (sql: Sql, owned: HeldJob[]) => Promise<void>): Promise<HeldJob[]> {
+  async #fenced(
+    jobs: readonly LeasedJob[],
+    work: (sql: Sql, owned: LeasedJob[]) => Promise<void>,
+  ): Promise<LeasedJob[]> {
     const { claims, onLost } = this.#options;
     const owned = await claims.fenced(jobs, work);
     if (owned.length < jobs.length) onLost(jobs.filter((job) => !owned.includes(job)));
@@ -168,9 +171,9 @@ export class Handover {
 
   /** Does `work`, and writes what changed, in one fenced transaction. */
   async #writing(
-    jobs: readonly HeldJob[],
+    jobs: readonly LeasedJob[],
     most: number,
-    work: (sql: Sql, owned: readonly HeldJob[]) => Promise<void> = async () => {},
+    work: (sql: Sql, owned: readonly LeasedJob[]) => Promise<void> = async () => {},
   ) {
     const { store } = this.#options;
     let changes: readonly RowChange[] = [];
@@ -191,7 +194,7 @@ export class Handover {
     return { owned, written: changes.length };
   }
 
-  #changesOf(jobs: readonly HeldJob[], most: number): RowChange[] {
+  #changesOf(jobs: readonly LeasedJob[], most: number): RowChange[] {
     const changes: RowChange[] = [];
     for (const { jobId } of jobs) {
       if (changes.length >= most) break;
@@ -214,14 +217,14 @@ export class Handover {
     store.transaction(() => this.#changes.done(late));
   }
 
-  async #writeTimes(jobs: readonly HeldJob[]): Promise<void> {
+  async #writeTimes(jobs: readonly LeasedJob[]): Promise<void> {
     this.#timesWrittenAt = this.#options.monotonic();
     const late = new Set([...this.#late.values()].map(({ jobId }) => jobId));
     const waiting = jobs.filter(({ jobId }) => late.has(jobId));
     for (const slice of slicesOf(waiting, ROWS_AT_ONCE)) await this.#writing(slice, ALL_ROWS);
   }
 
-  #lateOf(jobs: readonly HeldJob[]): RowKey[] {
+  #lateOf(jobs: readonly LeasedJob[]): RowKey[] {
     const ids = new Set(idsOf(jobs));
     return [...this.#late.values()].filter(({ jobId }) => ids.has(jobId));
   }

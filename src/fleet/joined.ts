@@ -45,7 +45,7 @@ export async function openFleet(address: FleetAddress, name: string, instance?: 
 }
 
 /** For a command that only reads: it makes and migrates nothing, and needs only the right to SELECT. @throws JobtailError fleet, config */
-export async function openFleetToLook(address: FleetAddress): Promise<Joined> {
+export async function openFleetReadOnly(address: FleetAddress): Promise<Joined> {
   return await orClose(await Database.connect({ ...address, name: 'command', connections: 1 }), async (database) => {
     await requireCurrent(database);
     return joinedBy(database, 'command');

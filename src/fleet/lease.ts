@@ -13,7 +13,7 @@ import type { JobId } from '../job.ts';
 import type { Clock } from '../system/clock.ts';
 import type { TakenJob } from './claims.ts';
 import type { Joined } from './joined.ts';
-import type { HeldJob, Member, Report, Standing } from './register.ts';
+import type { FleetSummary, LeasedJob, Member, Report } from './register.ts';
 
 /** For what lies between the check and the write. */
 const MARGIN_MS = 1_000;
@@ -65,7 +65,7 @@ export interface Moment {
   readonly wall: number;
 }
 
-export class HeldJobs {
+export class LeasedJobs {
   readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly #leaseMs: number;
   readonly #jobs = new Map<JobId, Entry>();
@@ -106,7 +106,7 @@ export class HeldJobs {
   }
 
   /** Jobs that are not owned any more stay so. */
-  move(jobs: readonly HeldJob[], event: HeldEvent): void {
+  move(jobs: readonly LeasedJob[], event: HeldEvent): void {
     for (const { jobId } of jobs) {
       const entry = this.#jobs.get(jobId);
       if (entry !== undefined) entry.state = NEXT[event][entry.state];
@@ -114,7 +114,7 @@ export class HeldJobs {
   }
 
   /** Puts a job behind the others. */
-  requeue(job: HeldJob): void {
+  requeue(job: LeasedJob): void {
     const entry = this.#jobs.get(job.jobId);
     if (entry?.job !== job) return;
     this.#jobs.delete(job.jobId);
@@ -157,15 +157,15 @@ export class HeldJobs {
 
 export interface HeartbeatOptions {
   readonly joined: Joined;
-  readonly held: HeldJobs;
+  readonly held: LeasedJobs;
   readonly member: Member;
   readonly monotonic: () => number;
   readonly report: () => Report;
   /** Called with how long each heartbeat took that went through. */
   readonly onBeat: (roundTripMs: number) => void;
   /** Called after each beat that went through. */
-  readonly onStanding: (standing: Standing) => void;
-  readonly onLost: (jobs: readonly HeldJob[]) => void;
+  readonly onSummary: (summary: FleetSummary) => void;
+  readonly onLost: (jobs: readonly LeasedJob[]) => void;
   /** Called with each beat that failed. */
   readonly onFailure: (error: JobtailError) => void;
 }
@@ -219,8 +219,8 @@ export class Heartbeat {
 
   /** What the others did is looked at anew. */
   async refresh(): Promise<void> {
-    const { joined, member, report, onStanding } = this.#options;
-    onStanding(await joined.register.report(member, report()));
+    const { joined, member, report, onSummary } = this.#options;
+    onSummary(await joined.register.report(member, report()));
   }
 
   async #beat(): Promise<void> {
@@ -236,22 +236,22 @@ export class Heartbeat {
     }
   }
 
-  /** Renews the lease: in the database by `Register.report`, then here by `HeldJobs.prolong`. */
+  /** Renews the lease: in the database by `Register.report`, then here by `LeasedJobs.prolong`. */
   async #renew(): Promise<void> {
-    const { joined, held, member, monotonic, report, onBeat, onLost, onStanding } = this.#options;
+    const { joined, held, member, monotonic, report, onBeat, onLost, onSummary } = this.#options;
     const sentAt = held.moment();
     this.#nextAt = sentAt.monotonic + member.leaseMs / BEATS;
     const jobs = held.all();
-    const standing = await joined.register.report(member, report());
+    const summary = await joined.register.report(member, report());
     onBeat(monotonic() - sentAt.monotonic);
-    const owned = new Map(standing.own.map(({ jobId, attempt }) => [jobId, attempt]));
+    const owned = new Map(summary.own.map(({ jobId, attempt }) => [jobId, attempt]));
     // One that was given up or taken anew meanwhile is another one by now.
     const current = jobs.filter((job) => held.get(job.jobId) === job);
     const lost = current.filter(({ jobId, attempt }) => owned.get(jobId) !== attempt);
     if (lost.length > 0) onLost(lost);
     held.prolong(sentAt);
-    onStanding(standing);
-    if (standing.silent > 0 && monotonic() >= this.#superviseFrom) this.#free();
+    onSummary(summary);
+    if (summary.silent > 0 && monotonic() >= this.#superviseFrom) this.#free();
   }
 
   /** Now and then this takes long, and no beat waits for it. */

@@ -17,9 +17,9 @@ import { FleetRegister } from './fleet-register.ts';
 import type { Attached, Membership } from './following.ts';
 import { Handover } from './handover.ts';
 import { bringOwnJobs, type FleetAddress, type Joined, openFleet, takeName } from './joined.ts';
-import { Heartbeat, HeldJobs } from './lease.ts';
+import { Heartbeat, LeasedJobs } from './lease.ts';
 import { Readiness } from './readiness.ts';
-import type { AgentAbout, HeldJob, Member, Report, Standing } from './register.ts';
+import type { AgentAbout, FleetSummary, LeasedJob, Member, Report } from './register.ts';
 import { Rounds } from './rounds.ts';
 import { Notices, Wakeable } from './wakeups.ts';
 
@@ -43,7 +43,7 @@ export interface MemberNumbers {
   readonly takeovers: number;
   readonly lost: number;
   readonly refusedWrites: number;
-  readonly standing: Standing | undefined;
+  readonly summary: FleetSummary | undefined;
   readonly jobs: number;
   /** Of these, those that it does not follow. */
   readonly notFollowed: number;
@@ -69,7 +69,7 @@ const DRAIN_MS = 60_000;
 export class FleetMember implements Ownership {
   readonly #options: MemberOptions;
   readonly #member: Member;
-  readonly #held: HeldJobs;
+  readonly #held: LeasedJobs;
   readonly #stop = new AbortController();
   /** All jobs of the fleet. */
   readonly register = new FleetRegister(() => (this.#phase.kind === 'joined' ? this.#phase.joined : undefined));
@@ -83,7 +83,7 @@ export class FleetMember implements Ownership {
   #askToDrain: () => void = () => {};
   readonly #attached: Attached = { follower: undefined, configured: [] };
   #phase: Phase = { kind: 'joining' };
-  #standing: Standing | undefined;
+  #summary: FleetSummary | undefined;
   #isDraining = false;
   #running: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | undefined;
@@ -101,7 +101,7 @@ export class FleetMember implements Ownership {
       mirror,
       about,
     };
-    this.#held = new HeldJobs(clock, leaseMs);
+    this.#held = new LeasedJobs(clock, leaseMs);
     const { monotonic, now } = clock;
     this.#readiness = new Readiness({ ...options, monotonic, now, leaseMs });
     this.#changes = store.noteChanges();
@@ -171,7 +171,7 @@ export class FleetMember implements Ownership {
       takeovers: isJoined ? phase.rounds.taking.takeovers : 0,
       lost: isJoined ? phase.rounds.following.lostJobs : 0,
       refusedWrites: this.#held.refused,
-      standing: this.#standing,
+      summary: this.#summary,
       jobs: this.#held.size,
       notFollowed: this.#held.all('taken', 'paused').length,
     };
@@ -233,7 +233,7 @@ export class FleetMember implements Ownership {
   }
 
   async #round({ heartbeat, rounds }: JoinedPhase): Promise<boolean> {
-    return heartbeat.isHeard && (await rounds.round(this.#standing, this.#isDraining));
+    return heartbeat.isHeard && (await rounds.round(this.#summary, this.#isDraining));
   }
 
   async #join(): Promise<void> {
@@ -262,7 +262,7 @@ export class FleetMember implements Ownership {
     const { store, mirror, bootId, clock } = this.#options;
     const { database, claims } = joined;
     const monotonic = () => clock.monotonic();
-    const onLost = (jobs: readonly HeldJob[]) => rounds.following.lost(jobs);
+    const onLost = (jobs: readonly LeasedJob[]) => rounds.following.lost(jobs);
     const onFailure = (error: JobtailError) => this.#failed(error);
     const handover = new Handover({ store, database, claims, mirror, bootId, onLost, monotonic }, this.#changes);
     const own = { held: this.#held, member: this.#member, joined, onFailure };
@@ -270,7 +270,7 @@ export class FleetMember implements Ownership {
     const heartbeat = new Heartbeat({
       ...{ ...own, onLost, monotonic, report: () => this.#report() },
       onBeat: (roundTripMs) => this.#readiness.beat(roundTripMs),
-      onStanding: (standing) => this.#heard(standing, joined, rounds),
+      onSummary: (summary) => this.#heard(summary, joined, rounds),
     });
     return { kind: 'joined', joined, heartbeat, rounds };
   }
@@ -291,12 +291,12 @@ export class FleetMember implements Ownership {
     this.#wakeable.wake();
   }
 
-  #heard(standing: Standing, { database }: Joined, { following }: Rounds): void {
-    this.#standing = standing;
+  #heard(summary: FleetSummary, { database }: Joined, { following }: Rounds): void {
+    this.#summary = summary;
     this.#failing.worked();
-    this.#options.budget.use(database, standing.agents.length);
+    this.#options.budget.use(database, summary.agents.length);
     following.resumeSure();
-    if (standing.drainAsked) this.#askToDrain();
+    if (summary.drainAsked) this.#askToDrain();
   }
 
   #failed(error: JobtailError): void {

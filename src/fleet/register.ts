@@ -10,13 +10,13 @@ import { WAITING_ROWS } from './orders.ts';
 import { FORMAT } from './tables.ts';
 
 /** A job that an agent owns. */
-export interface HeldJob {
+export interface LeasedJob {
   readonly jobId: JobId;
   /** The fencing token: grows with each owner of the job. */
   readonly attempt: number;
 }
 
-export const idsOf = (jobs: readonly Pick<HeldJob, 'jobId'>[]) => jobs.map(({ jobId }) => jobId);
+export const idsOf = (jobs: readonly Pick<LeasedJob, 'jobId'>[]) => jobs.map(({ jobId }) => jobId);
 
 export interface Member {
   readonly name: string;
@@ -73,7 +73,7 @@ export interface Taker {
 }
 
 /** What the heartbeat of an agent returns. */
-export interface Standing {
+export interface FleetSummary {
   /** Those that take jobs, this one among them. */
   readonly agents: readonly Taker[];
   /** All that have an owner or wait for one, those that wait, and how long the first of these does. */
@@ -83,7 +83,7 @@ export interface Standing {
   /** Jobs of agents that are silent for longer than their leases. */
   readonly silent: number;
   /** Those of this agent. */
-  readonly own: readonly HeldJob[];
+  readonly own: readonly LeasedJob[];
   /** This agent is asked to hand its jobs over and end. */
   readonly drainAsked: boolean;
 }
@@ -111,7 +111,7 @@ const STANDING = `SELECT
   (SELECT count(*)::int FROM ${WAITING_ROWS}) AS waiting,
   (SELECT coalesce(extract(epoch FROM now() - min(start_after))::float8 * 1000::float8, 0::float8) FROM ${WAITING_ROWS}) AS "waitingMs"`;
 
-interface StandingRow extends Omit<Standing, 'agents' | 'jobs' | 'drainAsked'> {
+interface StandingRow extends Omit<FleetSummary, 'agents' | 'jobs' | 'drainAsked'> {
   readonly agents: readonly (Taker & { readonly atMost: number })[];
   readonly owned: number;
 }
@@ -143,7 +143,7 @@ export class Register {
    *
    * @throws JobtailError locked if another agent took the name
    */
-  async report(member: Member, report: Report): Promise<Standing> {
+  async report(member: Member, report: Report): Promise<FleetSummary> {
     const own = (await this.#renew(member, report)) ?? (await this.#rejoin(member, report));
     const { name } = member;
     const [row] = await this.#database.query<StandingRow>(STANDING, [name]);
@@ -157,9 +157,9 @@ export class Register {
     return { ...rest, ...own, agents: takers, jobs: owned + row.waiting };
   }
 
-  async #renew({ name, instance }: Member, report: Report): Promise<Pick<Standing, 'drainAsked'> | undefined> {
+  async #renew({ name, instance }: Member, report: Report): Promise<Pick<FleetSummary, 'drainAsked'> | undefined> {
     const { lagMs, callsLastMinute, isDraining, capacity, lacks, notFollowed } = report;
-    const [own] = await this.#database.query<Pick<Standing, 'drainAsked'>>(
+    const [own] = await this.#database.query<Pick<FleetSummary, 'drainAsked'>>(
       `UPDATE {s}.agents SET seen_at = now(), is_ended = false, lag_ms = $3, calls_last_minute = $4, is_draining = $5,
          capacity = $6, lacks = $7, not_followed = $8
        WHERE name = $1 AND instance = $2 RETURNING drain_asked AS "drainAsked"`,
@@ -172,7 +172,7 @@ export class Register {
   }
 
   /** After an older backup was restored, the row of this agent is of an earlier process, or missing. */
-  async #rejoin(member: Member, report: Report): Promise<Pick<Standing, 'drainAsked'>> {
+  async #rejoin(member: Member, report: Report): Promise<Pick<FleetSummary, 'drainAsked'>> {
     const own = (await this.join(member)) ? await this.#renew(member, report) : undefined;
     if (own === undefined) throw await this.nameTaken(member.name);
     return own;

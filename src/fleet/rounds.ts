@@ -1,15 +1,15 @@
 /** The periodic work of an agent of a fleet: acquires and releases jobs, executes commands, writes changed rows. */
 
 import type { LiveFileRow } from '../store/rows.ts';
-import { Giving, MOST_GIVEN, MOST_TAKEN, Taking } from './balance.ts';
+import { Giving, MAX_GIVEN, MAX_TAKEN, Taking } from './balance.ts';
 import { Following, type Membership } from './following.ts';
 import { DONE, Fulfilment, type Settled } from './orders.ts';
 import type { Readiness } from './readiness.ts';
-import { type HeldJob, idsOf, type Standing } from './register.ts';
+import { type FleetSummary, idsOf, type LeasedJob } from './register.ts';
 import type { Sql } from './tables.ts';
 import { Upkeep } from './upkeep.ts';
 
-const MOST_ORDERS = 500;
+const MAX_ORDERS = 500;
 const WRITE_EVERY_MS = 2_000;
 /** Orders come with a notification; this is for one that was missed. */
 const ORDERS_EVERY_MS = 15_000;
@@ -52,27 +52,27 @@ export class Rounds {
   }
 
   /** Whether another one is to begin at once: there is more to be taken, or to be ordered. */
-  async round(standing: Standing | undefined, isDraining: boolean): Promise<boolean> {
+  async round(summary: FleetSummary | undefined, isDraining: boolean): Promise<boolean> {
     const { follower } = this.#membership.attached;
     if (follower === undefined) return false;
-    const taken = isDraining ? 0 : await this.taking.take(standing);
+    const taken = isDraining ? 0 : await this.taking.take(summary);
     const brought = await this.taking.bring();
     await this.#fulfil(brought);
     this.taking.follow(brought);
     await this.#write();
     await this.#giving.finish();
-    if (isDraining) await this.#giving.give(MOST_GIVEN);
-    else if (standing !== undefined && standing !== this.taking.passedOver) await this.#giving.giveExcess(standing);
+    if (isDraining) await this.#giving.give(MAX_GIVEN);
+    else if (summary !== undefined && summary !== this.taking.passedOver) await this.#giving.giveExcess(summary);
     const isAllOrdered = await this.#upkeep.round(follower);
-    return taken === MOST_TAKEN || !isAllOrdered;
+    return taken === MAX_TAKEN || !isAllOrdered;
   }
 
-  fence(job: HeldJob, row: LiveFileRow): Promise<boolean> {
+  fence(job: LeasedJob, row: LiveFileRow): Promise<boolean> {
     return this.#membership.handover.fence(job, row);
   }
 
   /** What changed of a job is written. */
-  async keep(job: HeldJob): Promise<void> {
+  async keep(job: LeasedJob): Promise<void> {
     while (await this.#membership.handover.write([job]));
   }
 
@@ -83,12 +83,12 @@ export class Rounds {
   }
 
   /** Executes commands; their changes are in the database before a command is reported as done. */
-  async #fulfil(brought: readonly HeldJob[]): Promise<void> {
+  async #fulfil(brought: readonly LeasedJob[]): Promise<void> {
     const { joined, held, handover, member, clock, attached } = this.#membership;
     const isAsked = this.#fulfilment.asked.length > 0 || this.#isNoticed || brought.length > 0;
     if (!isAsked && clock.monotonic() - this.#ordersAt < ORDERS_EVERY_MS) return;
     [this.#ordersAt, this.#isNoticed] = [clock.monotonic(), false];
-    const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MOST_ORDERS);
+    const open = await joined.orders.openOf(member.name, this.#fulfilment.asked, MAX_ORDERS);
     // Of one whose rows are still to come, they would begin anew by it.
     const here = [...held.all('following'), ...brought.filter((job) => held.get(job.jobId) === job)];
     const isHere = new Set(idsOf(here));
@@ -104,7 +104,7 @@ export class Rounds {
     attached.follower?.refresh();
   }
 
-  async #settle(sql: Sql, settled: readonly Settled[], owned: readonly HeldJob[]): Promise<void> {
+  async #settle(sql: Sql, settled: readonly Settled[], owned: readonly LeasedJob[]): Promise<void> {
     const { orders } = this.#membership.joined;
     const names = new Set(idsOf(owned));
     const mine = settled.filter(({ jobId }) => names.has(jobId));

@@ -12,7 +12,7 @@ export class Notices {
   readonly #look: () => Promise<void>;
   #listening: { close(): Promise<void> } | undefined;
   #looking: Promise<void> | undefined;
-  #isToldAgain = false;
+  #isReportedAgain = false;
   #isClosed = false;
 
   constructor(look: () => Promise<void>) {
@@ -21,7 +21,7 @@ export class Notices {
 
   /** @throws JobtailError fleet */
   async listen(database: Database): Promise<void> {
-    this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#told());
+    this.#listening = await database.listen(ORDERS_CHANNEL, () => this.#reported());
   }
 
   /** Resolves when nothing is looked at any more. */
@@ -31,8 +31,8 @@ export class Notices {
     await this.#looking;
   }
 
-  #told(): void {
-    this.#isToldAgain = true;
+  #reported(): void {
+    this.#isReportedAgain = true;
     this.#looking ??= this.#lookOn().finally(() => {
       this.#looking = undefined;
     });
@@ -40,9 +40,9 @@ export class Notices {
 
   /** A notification during the processing starts it again. */
   async #lookOn(): Promise<void> {
-    while (this.#isToldAgain && !this.#isClosed) {
+    while (this.#isReportedAgain && !this.#isClosed) {
       await sleep(TOGETHER_MS);
-      this.#isToldAgain = false;
+      this.#isReportedAgain = false;
       // The heartbeat reports a lost database.
       await this.#look().catch(() => {});
     }

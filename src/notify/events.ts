@@ -17,8 +17,8 @@ export function newEvent(type: NotifyEvent['type'], now: number, about: EventOf)
 }
 
 /** A job that was just read. */
-export function notifiedRow(job: JobRow, told: JobInformationRow | undefined, hasFiles: boolean): NotifiedJobRow {
-  const jobState = told?.information.state ?? null;
+export function notifiedRow(job: JobRow, reported: JobInformationRow | undefined, hasFiles: boolean): NotifiedJobRow {
+  const jobState = reported?.information.state ?? null;
   return { jobId: job.jobId, jobState, watchState: job.state, stalledAt: job.stalledAt, hasFiles };
 }
 
@@ -29,10 +29,10 @@ const STARTED = ['Running', 'Finished', 'Failed'];
 export function eventsOf(
   before: NotifiedJobRow | undefined,
   job: JobRow,
-  told: JobInformationRow | undefined,
+  reported: JobInformationRow | undefined,
   now: number,
 ): NotifyEvent[] {
-  const information = told?.information;
+  const information = reported?.information;
   const about = {
     jobId: job.jobId,
     ...(information?.name == null ? {} : { jobName: information.name }),

@@ -118,12 +118,12 @@ export class Notifications {
         const job = store.jobs.get(jobId);
         if (job === undefined) return;
         const before = store.outbox.jobs.get(jobId);
-        const told = store.jobInformation.get(jobId);
+        const reported = store.jobInformation.get(jobId);
         const isNew = before === undefined && (job.polledAt === null || job.watchedAt >= this.#startedAt);
-        if (isNew || before !== undefined) this.#add(eventsOf(before, job, told, clock.now()));
+        if (isNew || before !== undefined) this.#add(eventsOf(before, job, reported, clock.now()));
         if (this.#wantsFiles && before?.hasFiles !== true && !isNew)
           for (const row of store.liveFiles.ofJob(jobId)) store.outbox.skip(row);
-        store.outbox.jobs.save(notifiedRow(job, told, this.#wantsFiles || before?.hasFiles === true));
+        store.outbox.jobs.save(notifiedRow(job, reported, this.#wantsFiles || before?.hasFiles === true));
       });
     }
   }

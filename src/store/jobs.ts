@@ -5,8 +5,8 @@ import type { JobId, TaskId } from '../job.ts';
 import { addFiles, tasksOf } from './live-files.ts';
 import type {
   JobInformationRow,
-  JobLookRow,
   JobRow,
+  JobStatesRow,
   RequestRow,
   TaskSearchRow,
   WatchMineRow,
@@ -19,7 +19,7 @@ import { JobTable, jsonOf, type Sql, Table } from './sql.ts';
  * The result of a poll or pass of a job. `grownAt` is set if one of its live files grew; `stalledAt` stays as it was if
  * it is left out.
  */
-export type VisitEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & {
+export type RunEnd = Pick<JobRow, 'grownAt' | 'refused' | 'failures' | 'error'> & {
   readonly polledAt: number;
   readonly stalledAt?: number | null;
 };
@@ -107,7 +107,7 @@ export class Jobs {
     this.#sql.run(set, state, jobId);
   }
 
-  endVisit(jobId: JobId, { stalledAt, ...end }: VisitEnd): void {
+  endRun(jobId: JobId, { stalledAt, ...end }: RunEnd): void {
     const set = `
       UPDATE jobs SET polled_at = @polledAt, grown_at = coalesce(@grownAt, grown_at), refused = refused + @refused,
         failures = @failures, error = @error WHERE job_id = @jobId`;
@@ -147,7 +147,7 @@ export class TaskSearches extends JobTable<TaskSearchRow> {
 /** What the middleware reports of jobs, and how the last request for it went. */
 export class JobInformations extends JobTable<JobInformationRow> {
   readonly #sql: Sql;
-  readonly #looks: Table<JobLookRow & { readonly one: 1 }>;
+  readonly #looks: Table<JobStatesRow & { readonly one: 1 }>;
 
   constructor(sql: Sql) {
     super(sql, 'job_information', { information: 'json' });
@@ -161,11 +161,11 @@ export class JobInformations extends JobTable<JobInformationRow> {
   }
 
   /** Undefined if there was none. */
-  lastLook(): JobLookRow | undefined {
+  lastLook(): JobStatesRow | undefined {
     return this.#looks.get('');
   }
 
-  saveLook(row: JobLookRow): void {
+  saveLook(row: JobStatesRow): void {
     this.#looks.save({ ...row, one: 1 });
   }
 }

@@ -17,7 +17,7 @@ const lockFile = (directory: string) => path.join(directory, 'agent.lock');
 const pidFile = (directory: string) => path.join(directory, 'agent.pid');
 
 /** Of a pid, and more than any has. */
-const MOST_DIGITS = 16;
+const MAX_DIGITS = 16;
 
 /** A reader that only looks who has the lock holds it for a moment; taking the lock waits that long. */
 const LOOK_TIMEOUT_MS = 1_000;
@@ -76,7 +76,7 @@ function unlessBusy(file: string, options: Database.Options, sql: string): Datab
 }
 
 function holderOf(directory: string): number | undefined {
-  const text = Buffer.alloc(MOST_DIGITS);
+  const text = Buffer.alloc(MAX_DIGITS);
   try {
     const opened = openStateFile(pidFile(directory), constants.O_RDONLY);
     try {

@@ -220,7 +220,7 @@ export interface JobInformationRow {
 }
 
 /** Result of the last request to the job service: one row for all jobs. */
-export interface JobLookRow {
+export interface JobStatesRow {
   readonly lookedAt: number;
   readonly nextLookAt: number;
   /** Looks in a row that failed, and why the last one did. */

@@ -58,7 +58,7 @@ export class Throttle {
 }
 
 /** A machine that gives its time to others ends a script that has had none of it: so often it is tried again. */
-const MOST_TRIES = 20;
+const MAX_TRIES = 20;
 
 /**
  * What `run` returns, which runs a script of `node:vm` with this timeout; undefined if it takes more than `mostMs` of the
@@ -67,7 +67,7 @@ const MOST_TRIES = 20;
  */
 export function withinProcessorTime<T>(mostMs: number, run: (timeout: number) => T): T | undefined {
   const before = threadMs();
-  for (let tries = 0; tries < MOST_TRIES && threadMs() - before < mostMs; tries++) {
+  for (let tries = 0; tries < MAX_TRIES && threadMs() - before < mostMs; tries++) {
     try {
       return run(mostMs);
     } catch (error) {

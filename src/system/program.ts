@@ -26,7 +26,7 @@ export interface ProgramEnd {
   /** Null if a signal ended it. */
   readonly code: number | null;
   readonly killedBy: NodeJS.Signals | null;
-  /** The end of what it wrote to its standard error: at most `MOST_SAID` characters. */
+  /** The end of what it wrote to its standard error: at most `MAX_STDERR` characters. */
   readonly said: string;
 }
 
@@ -46,7 +46,7 @@ export function isInstalled(command: string): boolean {
   });
 }
 
-export const MOST_SAID = 4_000;
+export const MAX_STDERR = 4_000;
 /** From asking a program to end to killing it, and from that to giving it up. */
 const GRACE_MS = 1_000;
 
@@ -59,7 +59,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const clock = new LimitClock(limit, () => stop.abort(overLimit(command, limit)));
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-MOST_SAID);
+    said = (said + text).slice(-MAX_STDERR);
   });
   // It may end before it has read everything.
   child.stdin.on('error', () => {});

@@ -9,7 +9,7 @@ export interface ViewSettings {
     /** The key of its capabilities in the store. */
     readonly address: string;
     readonly protocol: 'soap' | 'rest';
-    readonly tellsOfJobs: boolean;
+    readonly hasJobService: boolean;
     readonly concurrency: number;
     readonly requestsPerMinute: number | null;
   };

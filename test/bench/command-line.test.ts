@@ -18,6 +18,6 @@ test.each([
   [() => countOf('--rounds', 'many'), '--rounds takes a number above 0, found "many"'],
   [() => countOf('--rounds', '1.5'), '--rounds takes a whole number, found "1.5"'],
   [() => numberOf('--minutes', '-1'), '--minutes takes a number above 0, found "-1"'],
-])('what is wrong with them is told in one line (%#)', (read, message) => {
+])('what is wrong with them is reported in one line (%#)', (read, message) => {
   expect(read).toThrow(expect.objectContaining({ code: 'usage', message }));
 });

@@ -12,7 +12,7 @@ describe('the changes of a configuration', () => {
     expect(restartKeys(before, after)).toEqual([]);
   });
 
-  it('are told in the words of the file', async () => {
+  it('are reported in the words of the file', async () => {
     const before = await load(`${MINIMAL}watch:\n  - {job: 1}\n  - {job: 2, tasks: [7]}\n  - {job: 3}\n`);
     const after =
       await load(`${MINIMAL.replace('username: alice', 'username: bob').replace('File: password', 'File: other')}

@@ -68,12 +68,12 @@ export async function makePlace<Job extends ServedJob, Service extends ContractS
       ...fields,
       ...(grant.kind === 'session' ? { sessionCode: grant.code } : {}),
     };
-    const told = Object.entries(sent).filter(([field]) => service.tells(field));
+    const reported = Object.entries(sent).filter(([field]) => service.tells(field));
     const authorization = grant.kind === 'bearer' ? `Bearer ${grant.token}` : undefined;
     expect(lastOf(await service.calls(), dialect)).toEqual({
       operation,
       version: dialect.protocol === 'rest' ? 'REST' : dialect.version,
-      request: Object.fromEntries(told),
+      request: Object.fromEntries(reported),
       authorization: service.tells('authorization') ? authorization : undefined,
     });
   };

@@ -42,7 +42,7 @@ const PROBLEM = /^the service answered \w+ with status \d+: (?:External (?:Probl
 export function faultContract(serve: Serve, { protocol, version }: Dialect): void {
   const code = STALE[protocol];
   describe.each(CALLS)('of %s', (operation, call) => {
-    test('a fault is told with its code and text', async () => {
+    test('a fault is reported with its code and text', async () => {
       const fault = 'Došlo místo & <b>"čas"</b> \u{1F600}: ]]> &amp;';
       const { remote, jobId } = await serve({ jobId: '501', fault });
       const error = await failureOf(call(remote, jobId));
@@ -69,7 +69,7 @@ export function faultContract(serve: Serve, { protocol, version }: Dialect): voi
       expect(others.length).toBeLessThanOrEqual(protocol === 'soap' ? 1 : 2);
     });
 
-    test('a session that stays lost is told apart, without a word of it', async () => {
+    test('a session that stays lost is reported apart, without a word of it', async () => {
       const { remote, jobId, service } = await serve(SERVED, { stale: { codes: [code], only: true } });
       const error = await failureOf(call(remote, jobId));
       expect(error.code).toBe('session-lost');

@@ -29,7 +29,7 @@ export interface ServedInformation extends Readonly<Record<string, unknown>> {
   readonly tasks?: { readonly SubmittedTaskInfoExt: readonly (Readonly<Record<string, unknown>> | null)[] };
 }
 
-/** What only a server can do that is told its answers. */
+/** What only a server can do that is reported its answers. */
 export interface PhpJob extends ServedJob {
   /** What JobManagementWs tells of jobs, which need not be the one that FileTransferWs knows. */
   readonly information?: readonly ServedInformation[];

@@ -1,4 +1,4 @@
-/** The contract against a server that shares no code with ours, and what only this one can be told to answer. */
+/** The contract against a server that shares no code with ours, and what only this one can be reported to answer. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Grant, TransferMethod } from '../../src/agent/ports.ts';
 import { LIVE_FILE_NAMES } from '../../src/job.ts';
@@ -76,7 +76,7 @@ describe("PHP's SoapServer", needs('php', 'php-soap'), () => {
 type ServePhp = (job: PhpJob, options?: PlaceOptions) => Promise<Place<PhpService>>;
 
 function ownAnswers(serve: ServePhp): void {
-  test('any method is told as it is, and ended as it was told', async () => {
+  test('any method is reported as it is, and ended as it was reported', async () => {
     for (const method of METHODS) {
       const answers = { GetFileTransferMethod: { GetFileTransferMethodResult: method }, EndFileTransfer: {} };
       const { remote, jobId, understood } = await serve({ jobId: '501', answers });

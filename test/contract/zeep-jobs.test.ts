@@ -94,7 +94,7 @@ describe('zeep as a client of JobManagementWs', needs('zeep'), () => {
       });
       await sandbox.submitJob({ jobId: '7', held: true, tasks: [{ taskId: '70' }] });
       const empty = await sandbox.submitJob({ jobId: '8', tasks: [] });
-      empty.toldState = 'WaitingForServiceAccount';
+      empty.reportedState = 'WaitingForServiceAccount';
       await sandbox.submitJob({ jobId: '9', owner: 'bob', tasks: [] });
       nowMs += 10_000;
       await failed.end('Failed', MESSAGE);

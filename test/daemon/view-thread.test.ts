@@ -30,7 +30,7 @@ async function setUp() {
   const service = {
     address: 'http://service',
     protocol: 'soap' as const,
-    tellsOfJobs: false,
+    hasJobService: false,
     concurrency: 4,
     requestsPerMinute: 600,
   };

@@ -154,17 +154,17 @@ describe.concurrent.each([
   ['natively', false],
   ['by polling', true],
 ])('watched %s', { timeout: 60_000 }, (_, isPolled) => {
-  test.for(Object.keys(CASES))('is told of a file that %s', async (name, context) => {
+  test.for(Object.keys(CASES))('is notified of a file that %s', async (name, context) => {
     const { begin, changes } = CASES[name] as Case;
     const { directory, start } = place(context);
     const file = begin(directory);
-    const told: string[] = [];
-    start([file], { isPolled, onChange: () => void told.push(lookAt(file)) });
+    const reported: string[] = [];
+    start([file], { isPolled, onChange: () => void reported.push(lookAt(file)) });
     for (const change of changes) {
-      told.length = 0;
+      reported.length = 0;
       change(directory, file);
       const expected = lookAt(file);
-      await soon(() => expect(told).toContain(expected));
+      await soon(() => expect(reported).toContain(expected));
     }
   });
 });
@@ -194,7 +194,7 @@ test('files come and go while it watches, and nothing is missed of those that st
   const [a, b, c] = ['a', 'b', 'c'].map((name) => path.join(directory, name)) as [string, string, string];
   for (const file of [a, b, c]) write(file, 'before');
   const { changed, watch } = start([a, b]);
-  // The change is not told yet when the files are said anew.
+  // The change is not reported yet when the files are said anew.
   write(b, 'behind');
   watch.watch([b, c]);
   await soon(() => expect(changed).toContain(b));
@@ -204,7 +204,7 @@ test('files come and go while it watches, and nothing is missed of those that st
   expect(changed).not.toContain(a);
 });
 
-test('nothing is told of what happens to a file after the end', async (context) => {
+test('nothing is reported of what happens to a file after the end', async (context) => {
   const { directory, start } = place(context);
   const [file, other] = ['a', 'b'].map((name) => path.join(directory, name)) as [string, string];
   const ended = start([file]);

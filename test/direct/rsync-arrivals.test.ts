@@ -43,12 +43,12 @@ it('a file that has no name yet when rsync tells of it is handed over as soon as
 });
 
 it('what nobody told of, and what nobody asked for, are told apart at the end', async () => {
-  const { arrivals, came, put } = arrivalsOf('untold');
-  put('untold');
+  const { arrivals, came, put } = arrivalsOf('unreported');
+  put('unreported');
   put('unasked');
   arrivals.tell('unasked');
   await arrivals.end();
-  expect(came).toEqual(['untold']);
+  expect(came).toEqual(['unreported']);
 });
 
 /** Hands over a large file that rsync named after `happens` with the file that grew, while it was hashed. */

@@ -150,7 +150,7 @@ describe.concurrent('wrong arguments', PATIENCE, () => {
 });
 
 describe.concurrent('a job that is not watched', PATIENCE, () => {
-  it('is told with the way to watch it', async (context) => {
+  it('is reported with the way to watch it', async (context) => {
     const place = Place.make(context);
     place.configure(NOWHERE);
     expectRefused(await place.agent('status'), 8, `there is no state in ${place.state} yet`, 'agent run');

@@ -95,7 +95,7 @@ it.concurrent('watch, jobs, status and tail tell what the middleware tells', PAT
 
 it.concurrent('tasks that are not found yet are said, with what helps', PATIENCE, async (context) => {
   const { place, job, mirrors } = await placeWithJob(context, {
-    untold: true,
+    unreported: true,
     habits: { specificationIds: 'irregular' },
   });
   const without = await place.agent('watch', job.jobId);

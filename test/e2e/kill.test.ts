@@ -156,7 +156,7 @@ function keepEvidence(place: Place, seed: number): void {
   process.stderr.write(`everything is kept in ${kept}\n`);
 }
 
-/** A job of two tasks that write; the agent, which does not run yet, is told to follow it. */
+/** A job of two tasks that write; the agent, which does not run yet, is reported to follow it. */
 async function startJob(place: Place, seed: number) {
   const sandbox = await place.startSandbox();
   place.configure(sandbox, { poll: { minIntervalSeconds: 0.05, maxIntervalSeconds: 0.2 } });

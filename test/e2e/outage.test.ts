@@ -62,7 +62,7 @@ it.concurrent('a port that nobody listens on is said once, and its end too', PAT
 });
 
 it.concurrent(
-  'a wrong password is told with what to mend, and not tried again and again',
+  'a wrong password is reported with what to mend, and not tried again and again',
   PATIENCE,
   async (context) => {
     const place = Place.make(context);

@@ -7,7 +7,7 @@ import { Place } from '../support/e2e-place.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 
 it.concurrent(
-  'a changed file takes effect and is told; an invalid one is refused and changes nothing',
+  'a changed file takes effect and is reported; an invalid one is refused and changes nothing',
   PATIENCE,
   async (context) => {
     const place = Place.make(context);
@@ -24,8 +24,8 @@ it.concurrent(
 
     // A second job, and another interval.
     place.configure(sandbox, { watch, poll: { minIntervalSeconds: 0.1, maxIntervalSeconds: 0.4 } });
-    const told = await agent.says('the configuration changed');
-    expect(told).toMatchObject({
+    const reported = await agent.says('the configuration changed');
+    expect(reported).toMatchObject({
       level: 'info',
       changes: [
         'poll.maxIntervalSeconds 0.5 -> 0.4',

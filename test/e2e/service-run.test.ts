@@ -28,7 +28,7 @@ function runWith(place: Place, env: Readonly<Record<string, string>>, context: T
   return agent;
 }
 
-describe('what systemd is told', WITH_DATAGRAMS, () => {
+describe('what systemd is reported', WITH_DATAGRAMS, () => {
   it.concurrent('from the start to the stop', { timeout: 180_000 }, async (context) => {
     const place = Place.make(context);
     const socket = notifySocket(context);
@@ -51,10 +51,10 @@ describe('what systemd is told', WITH_DATAGRAMS, () => {
     await until('the watchdog to be fed', () => fed() > before + 2);
 
     // A reload is announced and ended.
-    const told = socket.messages.length;
+    const reported = socket.messages.length;
     place.configure(sandbox, { watch, poll: { minIntervalSeconds: 0.2, maxIntervalSeconds: 0.5 } });
     await until('the reload', () => {
-      const since = socket.messages.slice(told);
+      const since = socket.messages.slice(reported);
       const begun = since.findIndex(({ RELOADING }) => RELOADING === '1');
       return begun >= 0 && since.slice(begun).some(({ READY }) => READY === '1');
     });

@@ -132,7 +132,7 @@ it('refuses a number of no job, and what is no number', PATIENCE, async (context
 });
 
 it('refuses to wait for an end that cannot be seen', PATIENCE, async (context) => {
-  const { place, job } = await placeWithJob(context, { untold: true });
+  const { place, job } = await placeWithJob(context, { unreported: true });
   const refused = await place.agent('wait', job.jobId, '--timeout', '20');
   expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining('there is no job service') });
 });

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { connectTo } from '../../bench/fleet-query.ts';
 import { fleetSection } from '../../src/config/schema.ts';
-import { FleetClient, lookAtFleet } from '../../src/fleet/client.ts';
+import { FleetClient, readFleet } from '../../src/fleet/client.ts';
 import { packageFile } from '../../src/system/package-file.ts';
 import { PATIENCE, until } from '../support/e2e-until.ts';
 import { needsFleet } from '../support/fleet-node.ts';
@@ -41,7 +41,7 @@ it('two agents share jobs with the role, the database and the rights of the docu
   const url = new URL(asAdministrator.href);
   [url.username, url.password] = [ROLE, 'secret'];
   const at = { url: url.href };
-  expect(await lookAtFleet({ ...fleet.address, ...at })).toMatchObject({ mayCreate: true, hasTables: false });
+  expect(await readFleet({ ...fleet.address, ...at })).toMatchObject({ mayCreate: true, hasTables: false });
   const agents = ['anna', 'ben'].map((name) => fleet.start(name, at));
   for (const { log } of agents)
     await until('it to be in', () => log.some(({ message }) => message.startsWith('in the fleet')));

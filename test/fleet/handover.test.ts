@@ -32,7 +32,7 @@ it('some of the jobs are written, whatever waits of the others', { ...needsFleet
   const polled = async (polledAt: number, error: string | null = null) => {
     const [{ jobId }] = [orderFor(2)];
     const trouble = error === null ? null : ({ code: 'fault', message: error, hint: null, since: 1 } as const);
-    store.jobs.endVisit(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: trouble });
+    store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error: trouble });
     await handover.write(second);
     const [row] = await fleet.query<{ at: number; error: string | null }>(
       `SELECT (row ->> 'polled_at')::int AS at, row ->> 'error' AS error FROM jobtail.rows WHERE kind = 'jobs'`,
@@ -74,7 +74,7 @@ it('a row that changes back while it is written is written again', { ...needsFle
   await handover.write(jobs);
   const visit = (polledAt: number, message: string | null) => {
     const error = message === null ? null : ({ code: 'fault', message, hint: null, since: 1 } as const);
-    store.jobs.endVisit(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error });
+    store.jobs.endRun(jobId, { polledAt, grownAt: null, refused: 0, failures: 0, error });
   };
   visit(1_000, 'broken');
   const others: Promise<boolean>[] = [];

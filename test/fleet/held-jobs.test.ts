@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TakenJob } from '../../src/fleet/claims.ts';
-import { HeldJobs } from '../../src/fleet/lease.ts';
+import { LeasedJobs } from '../../src/fleet/lease.ts';
 import type { JobId } from '../../src/job.ts';
 import { numRuns } from '../support/property-runs.ts';
 
@@ -14,7 +14,7 @@ const job = (number: number, attempt = 1): TakenJob => ({
 
 function setUp() {
   const time = { monotonic: 0, wall: 1_000_000 };
-  const held = new HeldJobs({ monotonic: () => time.monotonic, now: () => time.wall }, LEASE_MS);
+  const held = new LeasedJobs({ monotonic: () => time.monotonic, now: () => time.wall }, LEASE_MS);
   const pass = (ms: number) => {
     time.monotonic += ms;
     time.wall += ms;

@@ -24,7 +24,7 @@ describe('a job', () => {
     expect(place.shown).toEqual([]);
     place.report('Running');
     await place.tick();
-    place.store.jobs.endVisit(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 });
+    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: null, refused: 0, failures: 0, error: null, stalledAt: 5 });
     await place.tick();
     const task = { id: '9001' as TaskId, name: null, state: 'Failed', startTime: null, endTime: null };
     place.report('Failed', { tasks: [{ ...task, errorMessage: 'CUDA out of memory' }], name: 'heat-1' });
@@ -87,7 +87,7 @@ describe('a job', () => {
     place.watch();
     place.report('Running');
     place.grow('ERROR 1\nERR');
-    place.store.jobs.endVisit(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
+    place.store.jobs.endRun(JOB, { polledAt: 9, grownAt: 9, refused: 0, failures: 0, error: null });
     await place.tick();
     await place.clock.pass(60_000);
     place.start();

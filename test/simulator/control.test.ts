@@ -40,7 +40,7 @@ describe('the control interface', () => {
     });
   });
 
-  it('ends jobs, queues them again, gives them tasks, and has another state told', async () => {
+  it('ends jobs, queues them again, gives them tasks, and has another state reported', async () => {
     const { ask } = await startControlled();
     const command = [process.execPath, '-e', 'setInterval(() => {}, 1000)'];
     const tasks = [{ taskId: '9001', name: 'solve', startDelayMs: 86_400_000, command }];

@@ -107,7 +107,7 @@ describe('a database that was deleted', () => {
     store.close();
   });
 
-  it('is told to a command that only looks, with what to do', () => {
+  it('is reported to a command that only looks, with what to do', () => {
     const directory = temporaryDirectory();
     const error = errorOf(() => openStore(directory, false));
     expect(error).toMatchObject({ code: 'store', message: `there is no state in ${directory} yet` });
@@ -228,7 +228,7 @@ it('adds up of the watched jobs what all of the sums say of them', () => {
   for (const [index, jobId] of (['1', '2', '3', '4'] as JobId[]).entries()) {
     store.jobs.watch({ ...order, jobId }, NOW);
     const grownAt = index === 0 ? null : NOW + index;
-    store.jobs.endVisit(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
+    store.jobs.endRun(jobId, { polledAt: NOW, grownAt, refused: 0, failures: 1, error: index < 2 ? error : null });
   }
   store.jobs.unwatch('4' as JobId, 'ended');
   const { watchedJobs, ...sums } = store.totals.watched();

@@ -45,6 +45,6 @@ it('is not what is only noted of a visit', () => {
   const { store, watch, changed, revision } = setUp();
   watch('501');
   const seen = revision();
-  store.jobs.endVisit('501' as JobId, { polledAt: 2, grownAt: 2, refused: 0, failures: 1, error: null });
+  store.jobs.endRun('501' as JobId, { polledAt: 2, grownAt: 2, refused: 0, failures: 1, error: null });
   expect(changed(seen)).toEqual([]);
 });

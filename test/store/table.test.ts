@@ -34,7 +34,7 @@ it('keeps what SQLite has no type for', () => {
 
 it('tells true from false, and nothing from something', () => {
   const store = openStore();
-  store.jobs.endVisit(JOB, { polledAt: 3, grownAt: null, refused: 2, failures: 1, error: TROUBLE });
+  store.jobs.endRun(JOB, { polledAt: 3, grownAt: null, refused: 2, failures: 1, error: TROUBLE });
   expect(store.jobs.get(JOB)).toMatchObject({ results: true, settleAfterMs: null, grownAt: null, error: TROUBLE });
   expect(store.jobs.get('502' as JobId)).toMatchObject({ results: false, settleAfterMs: 5, error: null, refused: 0 });
   expect(store.jobs.get('503' as JobId)).toBeUndefined();

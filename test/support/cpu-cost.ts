@@ -17,7 +17,7 @@ export function cpuMs(work: () => unknown): number {
 const LEAST_MS = 1;
 /** Of eight times as much; what grows with the square takes 64 times as long. */
 const GROWS = 8;
-const MOST_TIMES = 24;
+const MAX_TIMES = 24;
 
 /**
  * How many times as long the work takes with eight times as much, `size` being the smaller one; measured again if it
@@ -25,8 +25,8 @@ const MOST_TIMES = 24;
  */
 export function growthOf(size: number, prepare: (size: number) => () => unknown): { times: number; isLinear: boolean } {
   let times = Number.POSITIVE_INFINITY;
-  for (let again = 0; times >= MOST_TIMES && again < 4; again += 1) {
+  for (let again = 0; times >= MAX_TIMES && again < 4; again += 1) {
     times = cpuMs(prepare(size * GROWS)) / Math.max(LEAST_MS, cpuMs(prepare(size)));
   }
-  return { times, isLinear: times < MOST_TIMES };
+  return { times, isLinear: times < MAX_TIMES };
 }

@@ -11,20 +11,20 @@ export interface ByNumber {
   readonly habits?: Partial<SandboxHabits>;
   readonly spec?: JobSpec;
   /** Without the service that tells of jobs. */
-  readonly untold?: boolean;
+  readonly unreported?: boolean;
 }
 
 /** A place with a sandbox, a configuration for it, and a job of two tasks unless `spec` says otherwise. */
 export async function placeWithJob(
   context: Context,
-  { habits = {}, spec = { tasks: [{}, {}] }, untold = false }: ByNumber = {},
+  { habits = {}, spec = { tasks: [{}, {}] }, unreported = false }: ByNumber = {},
 ) {
   const place = Place.make(context);
   const sandbox = await place.startSandbox();
   await sandbox.setHabits(habits);
   const job = await sandbox.submit(spec);
   const { jobsUrl } = sandbox;
-  place.configure(sandbox, { ...(untold ? {} : { service: { jobsUrl } }), results: { enabled: false } });
+  place.configure(sandbox, { ...(unreported ? {} : { service: { jobsUrl } }), results: { enabled: false } });
   const mirrors = (files = FILES, tasks = job.tasks) =>
     tasks.flatMap(({ taskId }) => files.map((file) => place.mirrorOf(job.jobId, taskId, file)));
   /** Has the agent look at once, which it does for each order. */

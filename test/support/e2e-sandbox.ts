@@ -65,7 +65,7 @@ export class SandboxService {
     return (await this.#ask('GET', `jobs/${jobId}`)) as JobDescription;
   }
 
-  /** Starts, ends or queues a job again, or has another state told: a word of `JOB_CHANGES` in control.ts. */
+  /** Starts, ends or queues a job again, or has another state reported: a word of `JOB_CHANGES` in control.ts. */
   async change(jobId: string, word: string, details: Readonly<Record<string, unknown>> = {}): Promise<JobDescription> {
     return (await this.#ask('POST', `jobs/${jobId}/${word}`, details)) as JobDescription;
   }

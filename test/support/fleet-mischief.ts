@@ -22,8 +22,8 @@ export interface MischiefParts {
   readonly mend: Map<string, () => Promise<void> | void>;
 }
 
-const MOST_AGENTS = 5;
-const MOST_JOBS = 40;
+const MAX_AGENTS = 5;
+const MAX_JOBS = 40;
 
 export const MISCHIEFS: readonly Mischief[] = [
   {
@@ -95,7 +95,7 @@ export const MISCHIEFS: readonly Mischief[] = [
     name: 'new agent',
     weight: 1,
     run: async ({ fleet }) => {
-      if (fleet.agents.length === MOST_AGENTS) return undefined;
+      if (fleet.agents.length === MAX_AGENTS) return undefined;
       const agent = await fleet.addAgent(`agent-${fleet.agents.length + 1}`);
       agent.begin();
       return agent.name;
@@ -108,7 +108,7 @@ export const MISCHIEFS: readonly Mischief[] = [
       const agent = pick(reachableOf(fleet, mend), random);
       if (agent === undefined) return undefined;
       const others = fleet.jobs.filter(({ jobId }) => !watched.has(jobId) && !ending.has(jobId));
-      const isNew = others.length === 0 || (fleet.jobs.length < MOST_JOBS && random(2) === 0);
+      const isNew = others.length === 0 || (fleet.jobs.length < MAX_JOBS && random(2) === 0);
       const job = isNew ? await fleet.submit() : (pick(others, random) ?? (await fleet.submit()));
       const { code, stderr } = await agent.command(...watchWords(job));
       if (code === 0) watched.add(job.jobId);

@@ -30,7 +30,7 @@ export interface TestMember {
   readonly member: FleetMember;
   readonly store: Store;
   readonly log: readonly Line[];
-  /** Jobs that it was told to follow, and not to leave since. */
+  /** Jobs that it was reported to follow, and not to leave since. */
   readonly followed: ReadonlySet<JobId>;
 }
 

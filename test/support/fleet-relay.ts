@@ -22,7 +22,7 @@ export class Relay {
     return new Relay(server, target);
   }
 
-  /** Nothing passes any more, and nobody is told: what is said arrives when it is open again. */
+  /** Nothing passes any more, and nobody is reported: what is said arrives when it is open again. */
   silence(): void {
     this.#isSilent = true;
     for (const [here, there] of this.#pairs) {

@@ -4,13 +4,13 @@ import { JobtailError } from '../../src/errors.ts';
 import type { JobId, TaskId } from '../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../src/job-information.ts';
 
-/** A job of which nothing is told but this. */
+/** A job of which nothing is reported but this. */
 export function jobOf(id: string, state: string | null, more: Partial<JobInformation> = {}): JobInformation {
   const times = { creationTime: null, submitTime: null, startTime: null, endTime: null };
   return { id: id as JobId, name: `job ${id}`, state, ...times, tasks: [], ...more };
 }
 
-/** Tasks of which only the ids are told. */
+/** Tasks of which only the ids are reported. */
 export function tasksOf(...ids: readonly string[]): JobInformation['tasks'] {
   const nothing = { name: null, state: null, startTime: null, endTime: null, errorMessage: null };
   return ids.map((id) => ({ id: id as TaskId, ...nothing }));

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { until } from './e2e-until.ts';
 import type { Namespace } from './service-namespace.ts';
 
-/** A job that writes until it is told to stop. */
+/** A job that writes until it is reported to stop. */
 const WRITER =
   'i=0; while [ ! -e stop ]; do i=$((i+1)); echo "line $i: příliš žluťoučký kůň"; echo "error $i" >&2; sleep 0.05; done';
 

@@ -53,7 +53,13 @@ export class ViewPlace {
     this.settings = {
       ...{ mirrorDirectory: this.mirrors, stateDirectory, publicUrl: null, tokenFile: null, agentPid: null },
       service: {
-        ...{ address: 'http://service', protocol: 'soap', tellsOfJobs: false, concurrency: 4, requestsPerMinute: 600 },
+        ...{
+          address: 'http://service',
+          protocol: 'soap',
+          hasJobService: false,
+          concurrency: 4,
+          requestsPerMinute: 600,
+        },
       },
       listen: { host: '127.0.0.1', port: 0 },
       program: '1.2.3',

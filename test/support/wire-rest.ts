@@ -13,7 +13,7 @@ export interface TestRest {
   readonly events: CallEvent[];
   /** What is known of the server. */
   readonly kept: Map<string, string>;
-  /** What was told of changes. */
+  /** What was reported of changes. */
   readonly changes: string[];
   close(): Promise<void>;
 }

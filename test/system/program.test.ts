@@ -83,7 +83,7 @@ it('time that its reader takes is not the time of the program', async () => {
   expect((await script('echo 1', { talk, limit: { idleMs: 600 } }).running).code).toBe(0);
 });
 
-it('where progress is told otherwise, what the program says is none, and what grows is', async () => {
+it('where progress is reported otherwise, what the program says is none, and what grows is', async () => {
   const chatty = script('echo $$; while :; do echo; sleep 0.05; done', {
     limit: { idleMs: 400, progress: async () => 0 },
   });

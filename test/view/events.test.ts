@@ -139,7 +139,7 @@ describe('jobs', () => {
     expect(changed.whole).toBe(false);
     expect(changed.jobs).toMatchObject([{ jobId: '501', liveBytes: 1_000, error: TROUBLE, failingFiles: 1 }]);
     // Of a visit that changed nothing else, its time alone.
-    place.store.jobs.endVisit(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 0, error: null });
+    place.store.jobs.endRun(JOB, { polledAt: 9_000, grownAt: null, refused: 0, failures: 0, error: null });
     await page.until('jobs', ({ jobs, polledAt }) => jobs.length === 0 && polledAt['501'] === 9_000);
     place.store.jobs.setState('502' as JobId, 'ended');
     await page.until('jobs', ({ gone }) => gone[0] === '502');
@@ -162,22 +162,22 @@ describe('jobs', () => {
     ]);
   });
 
-  it('of a store that is made anew are told, and so is one that cannot be read', async () => {
+  it('of a store that is made anew are reported, and so is one that cannot be read', async () => {
     const place = await placeWithJob();
     const page = place.look('jobs=1');
     await page.until('jobs');
     const file = `${place.settings.stateDirectory}/agent.db`;
     fs.renameSync(file, `${file}.away`);
-    const trouble = await page.until('trouble', (told) => told !== null);
+    const trouble = await page.until('trouble', (reported) => reported !== null);
     expect(trouble?.message).toContain('there is no state');
     fs.renameSync(`${file}.away`, file);
-    await page.until('trouble', (told) => told === null);
+    await page.until('trouble', (reported) => reported === null);
     expect((await place.ask(`/api/lines?${STDOUT}`)).status).toBe(200);
   });
 });
 
 describe('the service', () => {
-  it('is told with its figures since the start', async () => {
+  it('is reported with its figures since the start', async () => {
     const taken = {
       waiting: 2,
       calls: { Get: { calls: 3, bytes: 4, totalMs: 5, longestMs: 6 } },
@@ -197,7 +197,7 @@ describe('the service', () => {
     expect(await page.until('agent')).toEqual({ running: true, pid: process.pid, watchMine: null });
   });
 
-  it('is told without what only the agent knows, where this is not its process', async () => {
+  it('is reported without what only the agent knows, where this is not its process', async () => {
     const place = await ViewPlace.serve();
     const page = place.look('service=1');
     expect((await page.until('service')).withinAgent).toBe(false);

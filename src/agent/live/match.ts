@@ -43,7 +43,7 @@ const STEP_BYTES = 64 * 1024;
 /** Bytes after U+FFFD that must be equal. */
 const RESUME_BYTES = 64;
 const LONGEST_UNIT_BYTES = 4;
-const MOST_BYTES_A_REPLACEMENT = 3;
+const MAX_BYTES_A_REPLACEMENT = 3;
 const LAST_LEAD = 0xf4;
 /** What the second byte may be, where that is less than any continuation byte. */
 const SECOND_BYTES: ReadonlyMap<number, readonly [number, number]> = new Map([
@@ -176,7 +176,7 @@ interface Unit {
 
 const UNKNOWN_UNIT: Unit = {
   width: 1,
-  fewest: 1 / MOST_BYTES_A_REPLACEMENT,
+  fewest: 1 / MAX_BYTES_A_REPLACEMENT,
   most: 1,
   predicted: Number.POSITIVE_INFINITY,
 };

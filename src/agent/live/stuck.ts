@@ -12,7 +12,7 @@ export interface Exchange {
   readonly part: Part | undefined;
 }
 
-const MOST_SHOWN = 6;
+const MAX_SHOWN = 6;
 const SHOWN_BYTES = 8;
 
 /** Why the polls of a stuck file ended early. */
@@ -28,7 +28,7 @@ export function isUnfinished(end: FollowEnd | undefined): end is FollowEnd {
 
 export async function stuckError(end: FollowEnd, exchanges: readonly Exchange[]): Promise<JobtailError> {
   const shown: string[] = [];
-  for (const { offset, part } of exchanges.slice(0, MOST_SHOWN)) shown.push(`from ${offset}: ${await shownOf(part)}`);
+  for (const { offset, part } of exchanges.slice(0, MAX_SHOWN)) shown.push(`from ${offset}: ${await shownOf(part)}`);
   const message = `no progress: ${REASONS[end]} (${shown.join('; ')})`;
   return new JobtailError('stuck', message, {
     hint: 'run `agent verify` to compare the mirror with raw bytes; if it differs, report this message',

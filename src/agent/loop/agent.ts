@@ -8,15 +8,15 @@ import { ALONE, type JobRegister, type Ownership, StoreRegister } from '../owner
 import { RequestedPasses } from '../pass/job-end.ts';
 import { takeConfigured, takeRule } from './configured-jobs.ts';
 import { FollowedJob, type JobContext } from './followed-job.ts';
-import { JobLooks } from './job-looks.ts';
+import { Failures, STATE } from './job-runs.ts';
+import { JobStates } from './job-states.ts';
 import { Scheduler } from './scheduler.ts';
-import { Failures, STATE } from './visits.ts';
 
 export interface AgentOptions
   extends Omit<JobContext, 'scheduler' | 'passes' | 'failures' | 'search' | 'onFollowed' | 'onOver'> {
-  readonly search: Omit<JobContext['search'], 'isToldOfJobs'>;
+  readonly search: Omit<JobContext['search'], 'hasJobService'>;
   /** Called with the result of each request to it. */
-  readonly onJobLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
+  readonly onJobStates?: ((outcome: 'ok' | 'failed') => void) | undefined;
   /** Whether results are wanted of jobs that are followed without being named. */
   readonly resultsOfMine: boolean;
   readonly commits: Commits;
@@ -41,7 +41,7 @@ export class Agent {
   readonly #stop = new AbortController();
   readonly #jobs = new Map<JobId, FollowedJob>();
   /** Undefined without a job service. */
-  readonly #jobLooks: JobLooks | undefined;
+  readonly #jobStates: JobStates | undefined;
   /** How far the store was looked through. */
   #revision = -1;
   /** The rule for jobs of the user that was last looked at, as JSON. */
@@ -57,14 +57,14 @@ export class Agent {
     const scheduler = new Scheduler(clock);
     const failures = new Failures(log);
     const jobService = options.jobService === null ? null : new QueuedJobService(options.jobService, calls);
-    this.#jobLooks = this.#newJobLooks(scheduler, failures);
+    this.#jobStates = this.#newJobStates(scheduler, failures);
     this.#context = {
       ...options,
       jobService,
       scheduler,
       failures,
-      search: { ...options.search, isToldOfJobs: options.jobService !== null },
-      onFollowed: () => this.#jobLooks?.soon(),
+      search: { ...options.search, hasJobService: options.jobService !== null },
+      onFollowed: () => this.#jobStates?.soon(),
       passes: new RequestedPasses({ ...options, jobService, store: poll.store, remote, pauseMs }),
       onOver: (job) => {
         if (this.#jobs.get(job.jobId) === job) this.#jobs.delete(job.jobId);
@@ -83,7 +83,7 @@ export class Agent {
     if (configured !== null) takeConfigured(configured, { store, clock, log });
     if (only === undefined) takeRule(mine, { store, clock, log });
     // One that was settled may be started again.
-    if (store.jobs.settled().length > 0 || this.#options.register !== undefined) this.#jobLooks?.soon();
+    if (store.jobs.settled().length > 0 || this.#options.register !== undefined) this.#jobStates?.soon();
     this.refresh();
   }
 
@@ -107,7 +107,7 @@ export class Agent {
   /** Tries at once what failed with something that is mended by now. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
     for (const job of this.#jobs.values()) job.tryAgain(isMended);
-    this.#jobLooks?.tryAgain(isMended);
+    this.#jobStates?.tryAgain(isMended);
   }
 
   /** Calls back at least every `everyMs` while the scheduler advances: it goes round, and calls get their turn. */
@@ -123,7 +123,7 @@ export class Agent {
     this.#stop.abort();
     this.#cancelLook();
     this.#context.scheduler.stop();
-    await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobLooks?.ended()]);
+    await Promise.all([...[...this.#jobs.values()].map((job) => job.stop()), this.#jobStates?.ended()]);
     commits.flush();
     await poll.liveFiles.mirrors.close();
   }
@@ -190,7 +190,7 @@ export class Agent {
     if (key === this.#rule) return;
     this.#rule = key;
     if (rule === undefined) return;
-    if (this.#jobLooks !== undefined) this.#jobLooks.soon();
+    if (this.#jobStates !== undefined) this.#jobStates.soon();
     else
       log.error(
         { code: 'config', hint: NO_SERVICE },
@@ -198,10 +198,10 @@ export class Agent {
       );
   }
 
-  #newJobLooks(scheduler: Scheduler, failures: Failures): JobLooks | undefined {
-    const { jobService, calls, poll, intervals, search, resultsOfMine, onJobLook } = this.#options;
+  #newJobStates(scheduler: Scheduler, failures: Failures): JobStates | undefined {
+    const { jobService, calls, poll, intervals, search, resultsOfMine, onJobStates } = this.#options;
     if (jobService === null) return undefined;
-    return new JobLooks({
+    return new JobStates({
       ...this.#options,
       register: this.#options.register ?? new StoreRegister(poll.store, this.#options.clock),
       ...{ scheduler, failures, store: poll.store, commit: poll.commit, onFound: search.onFound },
@@ -211,7 +211,7 @@ export class Agent {
       service: new QueuedJobService(jobService, calls),
       followed: () => [...this.#jobs.values()].filter((job) => job.isFollowed),
       onNewJobs: () => this.refresh(),
-      onLook: onJobLook,
+      onRead: onJobStates,
       signal: this.#stop.signal,
     });
   }

@@ -16,14 +16,14 @@ import type { RequestedPasses } from '../pass/job-end.ts';
 import { JobPolls, type Polled } from '../poll/poll.ts';
 import type { JobService } from '../ports.ts';
 import type { Results } from '../results/results.ts';
+import { JobRuns, type RunsContext, STATE } from './job-runs.ts';
 import { JobSearch, type JobSearchContext } from './job-search.ts';
 import { JobStage } from './job-stage.ts';
 import { Pace, restOf, withJitter } from './pace.ts';
 import { DUE_TASKS, type DueTask, DueTasks, type Scheduler } from './scheduler.ts';
-import { STATE, Visits, type VisitsContext } from './visits.ts';
 
 /** What all jobs share. */
-export interface JobContext extends VisitsContext, JobSearchContext {
+export interface JobContext extends RunsContext, JobSearchContext {
   readonly scheduler: Scheduler;
   readonly results: Results;
   /** Reports the states of jobs; null if there is no such service. */
@@ -54,7 +54,7 @@ export class FollowedJob {
   readonly #context: JobContext;
   readonly #tasks: DueTasks;
   readonly #polls: JobPolls;
-  readonly #visits: Visits;
+  readonly #runs: JobRuns;
   readonly #search: JobSearch;
   readonly #pace: Pace;
   readonly #stop = new AbortController();
@@ -76,7 +76,7 @@ export class FollowedJob {
     this.#context = context;
     this.#tasks = new DueTasks({ clock, scheduler, run: (task) => this.#run(task), onIdle: () => this.#idle() });
     this.#polls = new JobPolls(jobId, poll);
-    this.#visits = new Visits(jobId, context);
+    this.#runs = new JobRuns(jobId, context);
     this.#search = new JobSearch(jobId, this.#tasks, context);
     this.#pace = new Pace(intervals);
     this.#stage = new JobStage(clock);
@@ -114,13 +114,13 @@ export class FollowedJob {
 
   /** The middleware does not report the job, or is not available. */
   unreported(): void {
-    if (this.isFollowed) this.#search.told(undefined);
+    if (this.isFollowed) this.#search.reported(undefined);
   }
 
   /** Takes in what the middleware reports of the job; `newTasks` of its tasks were not known. */
   reported({ state: jobState, tasks }: JobInformation, newTasks: number): void {
     if (!this.isFollowed) return;
-    this.#search.told(tasks.length > 0);
+    this.#search.reported(tasks.length > 0);
     const { jobId } = this;
     if (jobState !== this.#jobState) {
       const text = `job ${jobId} is ${printable(jobState ?? 'in no reported state')}`;
@@ -156,7 +156,7 @@ export class FollowedJob {
 
   /** Tries at once what failed with something that is mended by now. */
   tryAgain(isMended: (policy: ErrorPolicy) => boolean): void {
-    for (const task of this.#visits.mended(isMended)) this.#tasks.due(task, 0);
+    for (const task of this.#runs.mended(isMended)) this.#tasks.due(task, 0);
   }
 
   /** The agent stops, or has lost it: ends calls in flight; resolves when what runs has ended. */
@@ -195,7 +195,7 @@ export class FollowedJob {
     if (this.#contents === 'different' && (await isDeleted(this.jobId, { ...this.#context, store, signal })))
       return this.#endDeleted();
     // One that answered slowly, or not at all, must not delay the others.
-    const isPatient = this.#pace.isSlow || this.#visits.isFailing('poll');
+    const isPatient = this.#pace.isSlow || this.#runs.isFailing('poll');
     const slot = new CallSlot(calls, isPatient ? 'patient' : 'live', signal);
     const slotted = new QueuedRemote(remote, slot, isPatient ? 'patient' : 'begun');
     let startedAt = clock.monotonic();
@@ -217,7 +217,7 @@ export class FollowedJob {
       this.#contents = polled.errors.size === 0 && ends.every((end) => end === 'absent') ? 'none' : 'others';
     else if (this.#contents === 'different') this.#contents = 'others';
     if (polled.failure !== undefined) throw polled.failure;
-    if (ends.length > 0) this.#visits.worked('poll');
+    if (ends.length > 0) this.#runs.worked('poll');
 
     if (!this.isFollowed) return;
     if (polled.appended === 0) this.#stage.polled(startedAt);
@@ -233,18 +233,18 @@ export class FollowedJob {
   async #notePoll({ appended, refused, errors, ends, failure }: Polled): Promise<void> {
     const { jobId } = this;
     const { log } = this.#context;
-    for (const [file, error] of errors) this.#visits.failures.failed(`job ${jobId} ${file}`, error);
-    for (const file of ends.keys()) this.#visits.failures.worked(`job ${jobId} ${file}`);
+    for (const [file, error] of errors) this.#runs.failures.failed(`job ${jobId} ${file}`, error);
+    for (const file of ends.keys()) this.#runs.failures.worked(`job ${jobId} ${file}`);
     const grew = appended > 0;
     if (grew) log.debug({ jobId, bytes: appended }, 'grown');
     this.#grew(appended);
     if (refused > 0) log.warn({ jobId, refused }, `job ${jobId}: the service sent entries that were not requested`);
-    const failed = this.#visits.isFailing('poll');
+    const failed = this.#runs.isFailing('poll');
     // A poll that broke off is no success, so its back-off goes on.
-    if (failure !== undefined) return await this.#visits.went([], { grew, refused });
+    if (failure !== undefined) return await this.#runs.went([], { grew, refused });
     const stalledMs = this.#noteStall();
-    if (grew || refused > 0 || failed) await this.#visits.went(['poll'], { grew, refused, stalledMs });
-    else this.#visits.unawaited(this.#visits.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
+    if (grew || refused > 0 || failed) await this.#runs.went(['poll'], { grew, refused, stalledMs });
+    else this.#runs.unawaited(this.#runs.went(['poll'], { grew, withinMs: QUIET_COMMIT_MS, stalledMs }));
   }
 
   /** Milliseconds since it runs without growth, if it is stalled. */
@@ -270,18 +270,18 @@ export class FollowedJob {
     const onListed = (names: readonly string[]) => this.#search.listed(names);
     const end = await results.sync(jobId, { remote: patient, final: false, onListed, signal });
     this.#refusedListings = 0;
-    this.#visits.worked('results');
+    this.#runs.worked('results');
     if (end.changed + end.failed > 0)
       log.info({ jobId, ...end }, `job ${jobId}: ${end.changed} results new or changed, ${end.failed} failed`);
-    if (this.#visits.isFailing('results')) await this.#visits.went(['results'], { grew: false });
+    if (this.#runs.isFailing('results')) await this.#runs.went(['results'], { grew: false });
     if (this.isFollowed) this.#tasks.dueAgain('results', withJitter(resultsIntervalMs, random()));
   }
 
   /** Searches for unnamed tasks; found ones are polled at once. */
   async #searchTasks(): Promise<void> {
     const { found, nextMs } = await this.#search.look(this.#stop.signal);
-    this.#visits.failures.over(this.#visits.scopeOf('search'));
-    if (this.#visits.isFailing('search')) await this.#visits.went(['search'], { grew: false });
+    this.#runs.failures.over(this.#runs.scopeOf('search'));
+    if (this.#runs.isFailing('search')) await this.#runs.went(['search'], { grew: false });
     if (!this.isFollowed) return;
     if (found > 0) this.#tasks.due('poll', 0);
     this.#search.planNext(nextMs);
@@ -294,8 +294,8 @@ export class FollowedJob {
       isSettling: () => this.#stage.isSettled,
       onThrough: async (appended) => {
         this.#grew(appended);
-        for (const task of DUE_TASKS) this.#visits.failures.over(this.#visits.scopeOf(task));
-        await this.#visits.went(DUE_TASKS, { grew: appended > 0 });
+        for (const task of DUE_TASKS) this.#runs.failures.over(this.#runs.scopeOf(task));
+        await this.#runs.went(DUE_TASKS, { grew: appended > 0 });
       },
     });
     if (end === undefined) return;
@@ -318,7 +318,7 @@ export class FollowedJob {
   #failed(task: DueTask, error: JobtailError): void {
     const { poll, failures } = this.#context;
     this.#stage.endQuiet();
-    const delayMs = this.#visits.failed(task, error);
+    const delayMs = this.#runs.failed(task, error);
     try {
       const job = poll.store.jobs.get(this.jobId);
       if (this.#isGone(task, error)) {
@@ -327,10 +327,10 @@ export class FollowedJob {
       }
       // A pass that a command requested is not retried: the command has its answer. One that ends the job is.
       if (task === 'pass' && job?.state !== 'ending') {
-        this.#visits.giveUp('pass');
+        this.#runs.giveUp('pass');
         if (job?.state === 'watched') this.#resume(job, delayMs);
         else {
-          this.#visits.unawaited(this.#visits.went(DUE_TASKS, { grew: false }));
+          this.#runs.unawaited(this.#runs.went(DUE_TASKS, { grew: false }));
           this.leave();
         }
         return;
@@ -357,13 +357,13 @@ export class FollowedJob {
    */
   #isGone(task: DueTask, { policy, code }: JobtailError): boolean {
     const { store } = this.#context.poll;
-    const told = store.jobInformation.get(this.jobId)?.information;
-    if (told === undefined || (task !== 'results' && task !== 'pass')) return false;
+    const reported = store.jobInformation.get(this.jobId)?.information;
+    if (reported === undefined || (task !== 'results' && task !== 'pass')) return false;
     const isRefused = policy.isRefusal || code === 'http-status';
-    if (!isRefused || this.#contents !== 'none' || phaseOf(told.state) !== 'over') return false;
+    if (!isRefused || this.#contents !== 'none' || phaseOf(reported.state) !== 'over') return false;
     this.#refusedListings += 1;
     if (this.#refusedListings < MIN_REFUSED_LISTINGS) return false;
-    saveDeleted(told, store, this.#context.clock);
+    saveDeleted(reported, store, this.#context.clock);
     return true;
   }
 

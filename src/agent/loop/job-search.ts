@@ -30,7 +30,7 @@ export class JobSearch {
     this.#tasks = tasks;
     this.#context = context;
     this.#search = new TaskSearch(jobId, context.search);
-    this.#isNeeded = !context.search.isToldOfJobs;
+    this.#isNeeded = !context.search.hasJobService;
   }
 
   /** Plans a round after `delayMs`, if tasks are missing and no job service names them. */
@@ -40,7 +40,7 @@ export class JobSearch {
   }
 
   /** Whether the job service names the tasks; undefined if it could not be reached, or has no answer. */
-  told(namesTasks: boolean | undefined): void {
+  reported(namesTasks: boolean | undefined): void {
     const wasNeeded = this.#isNeeded;
     this.#isNeeded = namesTasks === undefined ? wasNeeded || this.#hasNoTask : !namesTasks;
     if (!wasNeeded) this.plan(0);

@@ -64,9 +64,9 @@ export interface PlanOptions {
 
 const EARLY = 'waits until the live files of the job are known';
 /** Live files that a reason names. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 /** Files that are here and no longer listed: so many rows of them are kept. */
-const MOST_GONE = 200_000;
+const MAX_REMOVED = 200_000;
 
 /** The names of a listing, each once. */
 export async function distinct(names: readonly string[]): Promise<Set<string>> {
@@ -176,7 +176,7 @@ class Planning {
   #lose(row: ResultRow): void {
     const { ledger } = this.#options;
     const isHere = row.sha256 !== null || row.live !== null;
-    if (!isHere || this.#gone.length >= MOST_GONE) {
+    if (!isHere || this.#gone.length >= MAX_REMOVED) {
       ledger.forget(row.name);
       return;
     }
@@ -198,9 +198,9 @@ class Planning {
 
 /** A listed path names no task (docs/servers.md 4.2), so with several tasks it could be the file of any of them. */
 function waitsForProof(live: readonly LiveFileRow[]): string {
-  const [only = '', ...others] = live.slice(0, MOST_NAMED).map(keyText);
+  const [only = '', ...others] = live.slice(0, MAX_NAMED).map(keyText);
   if (others.length === 0) return `waits for the proof that it is the live file ${only}`;
-  const more = live.length > MOST_NAMED ? `, and ${live.length - MOST_NAMED} more` : '';
+  const more = live.length > MAX_NAMED ? `, and ${live.length - MAX_NAMED} more` : '';
   return `waits for the proof which live file it is: ${[only, ...others].join(', ')}${more}`;
 }
 

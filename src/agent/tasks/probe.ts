@@ -21,16 +21,16 @@ export const strangersFail = (habits: HabitStore): boolean => habits.get(STRANGE
 
 /** Candidates per round, as far as the server's limit is known. */
 export function mostCandidates(habits: HabitStore): number {
-  return Math.min(MOST_CANDIDATES, MOST_CALLS * Number(habits.get(ENTRIES_HABIT) ?? MOST_ENTRIES));
+  return Math.min(MAX_CANDIDATES, MAX_CALLS * Number(habits.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
 }
 
 /** So few always fit (docs/rest.md 2.1). A call that went through lets the next one have more. */
 const FIRST_ENTRIES = 4;
 const GROWTH = 4;
-const MOST_ENTRIES = 256;
+const MAX_ENTRIES = 256;
 /** Limit for all calls of a round together. */
-const MOST_CANDIDATES = 320;
-const MOST_CALLS = 8;
+const MAX_CANDIDATES = 320;
+const MAX_CALLS = 8;
 
 interface ProbeOptions {
   readonly jobId: JobId;
@@ -58,7 +58,7 @@ export async function probe(candidates: Iterator<TaskId>, options: ProbeOptions)
   const probing = new Probing(options);
   const next = (count: number) => {
     const taken: TaskId[] = [];
-    while (taken.length < count && probing.asked + taken.length < MOST_CANDIDATES) {
+    while (taken.length < count && probing.asked + taken.length < MAX_CANDIDATES) {
       const { value, done } = candidates.next();
       if (done === true) break;
       taken.push(value);
@@ -66,7 +66,7 @@ export async function probe(candidates: Iterator<TaskId>, options: ProbeOptions)
     return taken;
   };
   let waiting: TaskId[] = [];
-  while (probing.calls < MOST_CALLS && !options.isEnough(probing.found)) {
+  while (probing.calls < MAX_CALLS && !options.isEnough(probing.found)) {
     const { entries } = probing;
     waiting.push(...next(entries - waiting.length));
     const slice = waiting.slice(0, entries);
@@ -92,7 +92,7 @@ class Probing {
   constructor(options: ProbeOptions) {
     this.#options = options;
     const { habits, mostEntries } = options;
-    this.#most = Math.min(mostEntries, MOST_ENTRIES, Number(habits.get(ENTRIES_HABIT) ?? MOST_ENTRIES));
+    this.#most = Math.min(mostEntries, MAX_ENTRIES, Number(habits.get(ENTRIES_HABIT) ?? MAX_ENTRIES));
     this.entries = Math.min(FIRST_ENTRIES, this.#most);
   }
 
@@ -179,12 +179,12 @@ const LAST_ID = 2n ** 63n - 1n;
 /** So far around what is known, in both directions. */
 const REACH = 2_048n;
 /** More of a listing are not looked at: no job has so many tasks. */
-const MOST_SPECIFICATIONS = 10_000;
+const MAX_SPECIFICATIONS = 10_000;
 /** So many of them are asked about before anything else is: if none of these is right, the others hardly are. */
 const FIRST_SPECIFICATIONS = 64;
 /** Known tasks that have to fit what is concluded from them, and numbers that are tried for it. */
-const MOST_WITNESSES = 32;
-const MOST_SHIFTS = 256;
+const MAX_WITNESSES = 32;
+const MAX_SHIFTS = 256;
 
 /** Every candidate once, the likeliest first. */
 export function* candidatesOf({ jobId, specifications, shift = 0n, known }: Clues): Generator<TaskId, void> {
@@ -225,7 +225,7 @@ export async function specificationsIn(listed: Iterable<string>): Promise<bigint
   const found = new Set<string>();
   for await (const name of inSlices(listed)) {
     const [, digits] = /^\/*0*([1-9][0-9]{0,18})\//.exec(name) ?? [];
-    if (digits !== undefined && found.size < MOST_SPECIFICATIONS) found.add(digits);
+    if (digits !== undefined && found.size < MAX_SPECIFICATIONS) found.add(digits);
   }
   return [...found].map(BigInt);
 }
@@ -244,13 +244,13 @@ export function shiftBetween(specifications: readonly bigint[], tasks: readonly 
  * What leads from some of the specifications to all of the tasks that are known: the least there is, if there is any.
  */
 function shiftOfSome(specifications: readonly bigint[], tasks: readonly TaskId[]): bigint | undefined {
-  const step = Math.ceil(tasks.length / MOST_WITNESSES);
+  const step = Math.ceil(tasks.length / MAX_WITNESSES);
   const witnesses = tasks.filter((_, index) => index % step === 0).map(BigInt);
   const [first] = witnesses;
   if (first === undefined) return undefined;
   const all = new Set(specifications);
   const shifts = specifications.map((id) => first - id).sort((a, b) => byNumber(sizeOf(a), sizeOf(b)));
-  return shifts.slice(0, MOST_SHIFTS).find((shift) => witnesses.every((task) => all.has(task - shift)));
+  return shifts.slice(0, MAX_SHIFTS).find((shift) => witnesses.every((task) => all.has(task - shift)));
 }
 
 const sizeOf = (shift: bigint) => (shift < 0n ? -shift : shift);

@@ -28,7 +28,7 @@ export interface TaskSearchOptions extends FoundTasksOptions {
   /** Entries of a call, as far as polls have found out. */
   readonly batchLimit: { readonly files: number };
   /** Whether there is a job service: then no configuration helps to find tasks that it does not report. */
-  readonly isToldOfJobs: boolean;
+  readonly hasJobService: boolean;
 }
 
 interface LookOptions {
@@ -79,7 +79,7 @@ export class TaskSearch {
 
   /** Runs one round; nothing if tasks are not searched. @throws JobtailError */
   async look({ remote, isListed, signal }: LookOptions): Promise<LookEnd> {
-    const { store, clock, habits, isToldOfJobs } = this.#options;
+    const { store, clock, habits, hasJobService } = this.#options;
     const { taskSearches } = store;
     const jobId = this.#jobId;
     const nothing = { found: 0, nextMs: null };
@@ -108,7 +108,7 @@ export class TaskSearch {
     const nextMs = !isOver ? pauseMs : isListed ? null : LONGEST_PAUSE_MS;
     const isMissing = !isOver && specifications.length > 0;
     const reason = probed.answersAll ? ANSWERS_ALL : isMissing && fruitless >= TELLING_LOOKS ? NOT_FOUND : null;
-    const hint = reason === null ? null : adviceFor(reason, isToldOfJobs);
+    const hint = reason === null ? null : adviceFor(reason, hasJobService);
     const foundBy = found > 0 ? 'probes' : search.foundBy;
     this.#keep({ ...search, foundBy, fruitless, hint, nextLookAt }, search.hint);
     return { found, nextMs };
@@ -179,8 +179,8 @@ const isComplete = (specifications: readonly bigint[], tasks: readonly TaskId[])
 const NOT_FOUND = 'their ids follow no rule that is known';
 const ANSWERS_ALL = 'the service answers for whatever id';
 
-const adviceFor = (reason: string, isToldOfJobs: boolean) =>
-  `name them (agent watch JOB --task ID)${isToldOfJobs ? '' : ', or set service.jobsUrl'}: ${reason}`;
+const adviceFor = (reason: string, hasJobService: boolean) =>
+  `name them (agent watch JOB --task ID)${hasJobService ? '' : ', or set service.jobsUrl'}: ${reason}`;
 
 const pauseAfter = (fruitless: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, fruitless - 1));
 
@@ -197,8 +197,8 @@ export interface FoundTasksOptions {
 }
 
 /** More tasks of one job are not followed. */
-const MOST_TASKS = 10_000;
-const MOST_NAMED = 5;
+const MAX_TASKS = 10_000;
+const MAX_NAMED = 5;
 /** Tasks that are added in one step: the process does nothing else meanwhile. */
 const AT_A_TIME = 500;
 
@@ -212,7 +212,7 @@ export async function keepFound(
 ): Promise<number> {
   const { jobId, foundBy } = search;
   const known = new Set(store.taskSearches.knownTasks(jobId));
-  const room = Math.max(0, MOST_TASKS - known.size);
+  const room = Math.max(0, MAX_TASKS - known.size);
   const fresh = [...new Set(tasks)].filter((task) => !known.has(task)).sort(compareIds);
   const taken = fresh.slice(0, room);
   for (let start = 0; start < taken.length; start += AT_A_TIME) {
@@ -220,8 +220,8 @@ export async function keepFound(
     store.transaction(() => store.taskSearches.addTasks(search, taken.slice(start, start + AT_A_TIME)));
   }
   if (taken.length === 0) return 0;
-  const named = taken.slice(0, MOST_NAMED).join(', ');
-  const more = taken.length > MOST_NAMED ? ', ...' : '';
+  const named = taken.slice(0, MAX_NAMED).join(', ');
+  const more = taken.length > MAX_NAMED ? ', ...' : '';
   const text = `found ${countOf(taken.length, 'task')} of job ${jobId}: ${named}${more}`;
   log.info({ jobId, found: taken.length, by: foundBy }, text);
   if (taken.length < fresh.length)
@@ -234,7 +234,7 @@ export async function keepFound(
  * Stores the tasks that the job service names, so that no other search is needed, and returns how many are
  * new. Nothing where it names none, or the order of the job names its tasks.
  */
-export async function keepTold(
+export async function saveReported(
   jobId: JobId,
   tasks: readonly TaskId[],
   options: FoundTasksOptions & { readonly clock: Clock },
@@ -242,9 +242,9 @@ export async function keepTold(
   const { store, clock } = options;
   const search = store.taskSearches.get(jobId);
   if (search === undefined || tasks.length === 0) return 0;
-  const told = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
-  const found = await keepFound(told, tasks, options);
-  if (found > 0 || !isDeepStrictEqual(told, search))
-    store.transaction(() => store.taskSearches.save({ ...told, lookedAt: clock.now() }));
+  const reported = { ...search, foundBy: 'job-service', fruitless: 0, nextLookAt: null, hint: null } as const;
+  const found = await keepFound(reported, tasks, options);
+  if (found > 0 || !isDeepStrictEqual(reported, search))
+    store.transaction(() => store.taskSearches.save({ ...reported, lookedAt: clock.now() }));
   return found;
 }

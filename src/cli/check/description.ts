@@ -2,7 +2,7 @@
 import { HttpClient, type HttpClientOptions, readBody } from '../../remote/http/http-client.ts';
 
 const LIMIT_MS = 5_000;
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /** As it may stand there: what no namespace can hold is none. */
 const NAMESPACE = /\stargetNamespace="([!#-%'-;=?-[\]_a-z~]+)"/;
@@ -65,7 +65,7 @@ export async function answerOf(
         ? { method: 'GET' as const, headers: {} }
         : { method: 'POST' as const, headers: { 'Content-Type': body.contentType }, body: body.text };
     const answer = await client.request({ ...request, url, signal });
-    const text = (await readBody(answer, MOST_BYTES)).toString('utf8');
+    const text = (await readBody(answer, MAX_BYTES)).toString('utf8');
     return { status: answer.status, text };
   } catch {
     return undefined;

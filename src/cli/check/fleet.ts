@@ -17,8 +17,8 @@ const FAR_MS = 5_000;
 /** @throws JobtailError fleet, config, secret-unavailable */
 export async function checkFleet(config: FleetConfig): Promise<Finding[]> {
   const address = await fleetAddress(config, commandLog(), new Secrets());
-  const { lookAtFleet } = await import('../../fleet/client.ts');
-  const look = await lookAtFleet(address);
+  const { readFleet } = await import('../../fleet/client.ts');
+  const look = await readFleet(address);
   const found = [
     ok(`PostgreSQL ${printable(look.version)} at ${look.where}, ${countOf(look.agents, 'agent')} registered`),
   ];

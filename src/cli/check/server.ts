@@ -111,8 +111,8 @@ export async function checkJobs(
     const jobs = await jobService.listJobs(signal);
     const running = jobs.filter(({ state }) => state === 'Running').length;
     const took = `${Math.round(performance.now() - startedAt)} ms`;
-    const told = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,'} reports ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
-    return [ok(`${told}: tasks and job states come from it`)];
+    const reported = `${config.service.protocol === 'soap' ? 'JobManagementWs' : 'JobManagement of REST, with nothing to configure,'} reports ${countOf(jobs.length, 'job')}, ${running} of them running, in ${took}`;
+    return [ok(`${reported}: tasks and job states come from it`)];
   }
   const { service } = config;
   const found = service.protocol === 'soap' ? await jobsUrlBeside(service, signal, await wayTo(config)) : undefined;

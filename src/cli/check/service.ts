@@ -23,15 +23,15 @@ import { type Finding, type Findings, note, ok, warning } from './findings.ts';
 import { checkJobs, healthOf, restHabitsOf, taskHabits } from './server.ts';
 
 /** Of a name. */
-const MOST_SHOWN = 200;
+const MAX_SHOWN = 200;
 /** Maximum size of a live file that is requested a second time, in bytes. */
-const MOST_AGAIN = 64 * 1024;
+const MAX_AGAIN = 64 * 1024;
 /** Bytes of a text that are counted at a time. */
 const COUNTED_BYTES = 1024 * 1024;
 /** Maximum reported tasks whose files are requested. */
-const MOST_TOLD = 16;
+const MAX_LISTED = 16;
 /** What is kept of an answer. */
-const MOST_OVERHEARD = 64 * 1024;
+const MAX_OVERHEARD = 64 * 1024;
 
 export interface ServiceOptions {
   /** The job to try a call on; one that is known if left out. */
@@ -99,7 +99,7 @@ async function filesOf(
   const rows = store?.liveFiles.ofJob(jobId) ?? [];
   let named = tasks.length > 0 ? tasks : (config.watch.find(({ job }) => job === jobId)?.tasks ?? []);
   if (named.length === 0 && rows.length > 0) return rows;
-  if (named.length === 0) named = await toldTasks(jobId, jobService, signal);
+  if (named.length === 0) named = await reportedTasks(jobId, jobService, signal);
   const positionOf = (key: LiveFileKey) => rows.find((row) => keyText(row) === keyText(key))?.position ?? 0;
   return named
     .flatMap((taskId) => LIVE_FILE_NAMES.map((file) => ({ taskId, file })))
@@ -107,9 +107,13 @@ async function filesOf(
 }
 
 /** None without a job service: the call itself reports what is wrong. */
-async function toldTasks(jobId: JobId, jobService: JobService | null, signal: AbortSignal): Promise<readonly TaskId[]> {
+async function reportedTasks(
+  jobId: JobId,
+  jobService: JobService | null,
+  signal: AbortSignal,
+): Promise<readonly TaskId[]> {
   const job = await jobService?.getJob(jobId, signal).catch(() => undefined);
-  return job?.tasks.map(({ id }) => id).slice(0, MOST_TOLD) ?? [];
+  return job?.tasks.map(({ id }) => id).slice(0, MAX_LISTED) ?? [];
 }
 
 /** An HTTP client with an observer: capabilities of a server show only in its raw responses. */
@@ -125,7 +129,7 @@ class OverheardClient extends HttpClient {
 
   async *#overhear(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const bytes of body) {
-      if (this.lastAnswer.length < MOST_OVERHEARD) this.lastAnswer += bytes.toString('latin1');
+      if (this.lastAnswer.length < MAX_OVERHEARD) this.lastAnswer += bytes.toString('latin1');
       yield bytes;
     }
   }
@@ -164,7 +168,7 @@ async function checkListing(
   const found = [ok(`job ${jobId} lists ${names.length} files, in ${took}`)];
   const [first] = names;
   if (first === undefined) found.push(note('an empty list: the job may not be submitted yet, or has no files yet'));
-  else found.push(note(`names begin ${formOf(first)}: ${secrets.hide(printable(first.slice(0, MOST_SHOWN)))}`));
+  else found.push(note(`names begin ${formOf(first)}: ${secrets.hide(printable(first.slice(0, MAX_SHOWN)))}`));
   return found;
 }
 
@@ -196,7 +200,7 @@ async function checkLiveFiles({ remote, jobId, secrets, files, lastAnswer, signa
       ),
     );
   }
-  const sample = parts.find(({ offset, content }) => offset > 0 || (content.length > 1 && content.length < MOST_AGAIN));
+  const sample = parts.find(({ offset, content }) => offset > 0 || (content.length > 1 && content.length < MAX_AGAIN));
   if (sample !== undefined) {
     const { taskId, file } = sample;
     const offset = Math.max(1, sample.offset);

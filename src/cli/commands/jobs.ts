@@ -8,15 +8,15 @@ import { printable, printableJson } from '../../printable.ts';
 import type { WatchState } from '../../store/rows.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { listJobs } from '../job-service.ts';
+import { hasMessage, showJobState, showTime, taskLine } from '../show/job-text.ts';
 import { jobFields, type TaskFields, taskFields } from '../show/status-report.ts';
 import { columnsOfTerminal, cutToColumns, fitted, pageText } from '../show/terminal.ts';
-import { hasMessage, showJobState, showTime, taskLine } from '../show/told-text.ts';
 
 export async function jobs(options: ConfigOption & { readonly json?: boolean }): Promise<void> {
   const config = await configurationAsOwner(options);
-  const told = await listJobs(config);
+  const reported = await listJobs(config);
   const states = hasFleet(config) ? await statesInFleet(config) : statesHere(config);
-  const listed = told.map((job) => ({
+  const listed = reported.map((job) => ({
     jobId: job.id,
     ...jobFields(job),
     /** What it is to the agent; null if it was never watched. */
@@ -39,8 +39,8 @@ function statesHere(config: Config): Map<JobId, WatchState> {
 }
 
 async function statesInFleet(config: FleetConfig): Promise<Map<JobId, WatchState>> {
-  const { lookAtFleet } = await import('../fleet/client.ts');
-  const owners = await lookAtFleet(config, (client) => client.owners());
+  const { readFleet } = await import('../fleet/client.ts');
+  const owners = await readFleet(config, (client) => client.owners());
   return new Map(owners.flatMap(({ jobId, state }) => (state === 'ordered' ? [] : [[jobId, state as WatchState]])));
 }
 
@@ -52,11 +52,11 @@ export type ListedJob = ReturnType<typeof jobFields> & {
   readonly tasks: readonly TaskFields[];
 };
 
-const MOST_NAME_COLUMNS = 40;
+const MAX_NAME_COLUMNS = 40;
 /** Tasks of a job that are named. */
-const MOST_TASKS = 4;
+const MAX_TASKS = 4;
 /** Messages of one job. */
-const MOST_MESSAGES = 3;
+const MAX_MESSAGES = 3;
 
 export function jobsTable(jobs: readonly ListedJob[], columns: number): string {
   if (jobs.length === 0) return 'the middleware reports no job\n';
@@ -84,19 +84,19 @@ function narrowLines(job: ListedJob): string[] {
   ];
 }
 
-const nameOf = ({ name }: ListedJob) => cutToColumns(printable(name ?? ''), MOST_NAME_COLUMNS);
+const nameOf = ({ name }: ListedJob) => cutToColumns(printable(name ?? ''), MAX_NAME_COLUMNS);
 
 function tasksOf({ tasks }: ListedJob): string {
   const ids = tasks.map(({ taskId }) => taskId);
-  return ids.length <= MOST_TASKS ? ids.join(' ') : `${ids[0]} ... ${ids.at(-1)} (${ids.length})`;
+  return ids.length <= MAX_TASKS ? ids.join(' ') : `${ids[0]} ... ${ids.at(-1)} (${ids.length})`;
 }
 
 /** Why tasks failed. */
 function messagesOf({ jobId, tasks }: ListedJob): string[] {
   const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
-  const more = failed.length - MOST_MESSAGES;
+  const more = failed.length - MAX_MESSAGES;
   return [
-    ...failed.slice(0, MOST_MESSAGES).map((task) => `  job ${jobId}, ${taskLine(task)}`),
+    ...failed.slice(0, MAX_MESSAGES).map((task) => `  job ${jobId}, ${taskLine(task)}`),
     ...(more > 0 ? [`  job ${jobId}: ${countOf(more, 'message')} more (agent jobs --json)`] : []),
   ];
 }

@@ -96,8 +96,8 @@ async function listDeliveries(config: Config, rules: readonly Rule[], json: bool
 
 async function deliveriesOf(config: Config): Promise<DeliveryRow[]> {
   if (hasFleet(config)) {
-    const { lookAtFleet, withView } = await import('../fleet/client.ts');
-    return await lookAtFleet(config, (client) => withView({ config, client }, (store) => store.outbox.all()));
+    const { readFleet, withView } = await import('../fleet/client.ts');
+    return await readFleet(config, (client) => withView({ config, client }, (store) => store.outbox.all()));
   }
   const store = openSharedStore(config);
   try {

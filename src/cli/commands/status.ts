@@ -44,8 +44,8 @@ export async function status(jobId: JobId | undefined, options: StatusOptions): 
 }
 
 async function showFleet(config: FleetConfig, jobId: JobId | undefined, options: StatusOptions): Promise<void> {
-  const { lookAtFleet, fleetReport } = await import('../fleet/client.ts');
-  await lookAtFleet(config, async (client) => {
+  const { readFleet, fleetReport } = await import('../fleet/client.ts');
+  await readFleet(config, async (client) => {
     const report = async () => {
       const found = await fleetReport(config, client, jobId);
       if (jobId !== undefined && found.jobs.length === 0) throw notWatched(jobId);

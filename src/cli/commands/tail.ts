@@ -18,10 +18,10 @@ import {
 import { printable } from '../../printable.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { JobStateChanges } from '../show/job-text.ts';
 import { JobOfState, type KnownJob } from '../show/known-job.ts';
 import { alignedNames, LineTail, startOfLastLines } from '../show/line-tail.ts';
 import { cutToColumns } from '../show/terminal.ts';
-import { JobStateChanges } from '../show/told-text.ts';
 
 export interface TailOptions extends ConfigOption {
   readonly task: readonly TaskId[];

@@ -33,8 +33,8 @@ interface VerifyOptions extends ConfigOption {
 export async function verify(jobId: JobId, options: VerifyOptions): Promise<void> {
   const config = await configurationAsOwner(options);
   if (hasFleet(config)) {
-    const { lookAtFleet, withView } = await import('../fleet/client.ts');
-    await lookAtFleet(config, (client) =>
+    const { readFleet, withView } = await import('../fleet/client.ts');
+    await readFleet(config, (client) =>
       withView({ config, client, only: jobId, withResults: true }, (store) => verifyBy(store, config, jobId, options)),
     );
     return;

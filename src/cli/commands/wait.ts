@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
-import { type Config, type FleetConfig, hasFleet, tellsOfJobs } from '../../config/config.ts';
+import { type Config, type FleetConfig, hasFleet, hasJobService } from '../../config/config.ts';
 import { configuredJobs, openSharedStore } from '../../daemon/state.ts';
 import { EXIT, JobtailError } from '../../errors.ts';
 import { type JobId, keyText, LIVE_FILE_NAMES } from '../../job.ts';
@@ -13,9 +13,9 @@ import type { JobRow, WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { untilStopped } from '../process.ts';
+import { hasMessage, showJobState, taskLine } from '../show/job-text.ts';
 import { alignedNames, LineTail, startOfLastLines } from '../show/line-tail.ts';
 import { type JobReport, reportOf } from '../show/status-report.ts';
-import { hasMessage, showJobState, taskLine } from '../show/told-text.ts';
 import { mirrorsOf } from './tail.ts';
 
 export interface WaitOptions extends ConfigOption {
@@ -195,7 +195,7 @@ class Waiting {
 
   /** @throws JobtailError config if the end of a job would never be seen */
   async requireEnds(jobOf: (jobId: JobId) => Promise<JobRow | undefined>): Promise<void> {
-    if (tellsOfJobs(this.#config.service)) return;
+    if (hasJobService(this.#config.service)) return;
     for (const jobId of this.jobIds) {
       const job = (await jobOf(jobId)) ?? orderOf(this.#config, jobId);
       const isFollowed = !('state' in job) || job.state === 'watched';

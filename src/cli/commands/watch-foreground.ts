@@ -12,11 +12,11 @@ import { byTaskAndFile } from '../../store/live-files.ts';
 import type { WatchOrder } from '../../store/rows.ts';
 import type { Store } from '../../store/store.ts';
 import { commandLog, untilStopped } from '../process.ts';
+import { JobStateChanges, searchLines } from '../show/job-text.ts';
 import { alignedNames, LineTail } from '../show/line-tail.ts';
 import { reportOf } from '../show/status-report.ts';
 import { progressText } from '../show/status-table.ts';
 import { BottomLines } from '../show/terminal.ts';
-import { JobStateChanges, searchLines } from '../show/told-text.ts';
 
 const LOOK_MS = 200;
 /** Interval for finding tasks and requesting states. */

@@ -24,7 +24,7 @@ interface WatchMineOptions extends ConfigOption {
 
 /** Default of the command and the configuration. */
 const DAY_MS = 86_400_000;
-const MOST_JOBS = 200;
+const MAX_JOBS = 200;
 
 export async function watchMine({ include, exclude, maxAge, mostJobs, ...options }: WatchMineOptions): Promise<void> {
   const config = await configurationAsOwner(options);
@@ -36,7 +36,7 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
       include: include.length > 0 ? include : ['**'],
       exclude,
       maxAgeMs: maxAge ?? DAY_MS,
-      mostJobs: mostJobs ?? config.watchMine?.mostJobs ?? MOST_JOBS,
+      mostJobs: mostJobs ?? config.watchMine?.mostJobs ?? MAX_JOBS,
       since: store.watchMine.of('command')?.since ?? now,
     };
     // Before the agent takes them.
@@ -51,17 +51,17 @@ export async function watchMine({ include, exclude, maxAge, mostJobs, ...options
 /** The number of jobs that the rule matches now. The rule is stored even if that is unknown. */
 async function countOfTaken(config: Config, store: Store, rule: WatchMineRow): Promise<string> {
   try {
-    const told = await listJobs(config);
-    const { fresh, fitting, taken } = await choiceOf(told, rule, store, Date.now());
+    const reported = await listJobs(config);
+    const { fresh, fitting, taken } = await choiceOf(reported, rule, store, Date.now());
     const running = taken.filter(({ state }) => state === 'Running').length;
     const counts: readonly (readonly [count: number, what: string])[] = [
-      [told.length - fresh.length, 'watched before'],
+      [reported.length - fresh.length, 'watched before'],
       [fresh.length - fitting.length, 'ignored (too old, or another name)'],
       [fitting.length - taken.length, `waiting (at most ${rule.mostJobs} at a time)`],
     ];
     const others = counts.flatMap(([count, what]) => (count === 0 ? [] : [`, ${showCount(count)} ${what}`]));
     const now = `${showCount(taken.length)} taken now (${showCount(running)} running)`;
-    return `${countOf(told.length, 'job')} of the user: ${now}${others.join('')}`;
+    return `${countOf(reported.length, 'job')} of the user: ${now}${others.join('')}`;
   } catch (thrown) {
     const { code, message, hint } = asJobtailError(thrown);
     if (code === 'aborted') throw thrown;

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mirror, mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import { type Config, hasFleet, tellsOfJobs } from '../../config/config.ts';
+import { type Config, hasFleet, hasJobService } from '../../config/config.ts';
 import { makeDirectories, sharedStoreIfReadable, withStore } from '../../daemon/state.ts';
 import { JobtailError } from '../../errors.ts';
 import { type JobId, LIVE_FILE_NAMES, type LiveFileName, type TaskId } from '../../job.ts';
@@ -14,8 +14,8 @@ import type { Store } from '../../store/store.ts';
 import { type ConfigOption, configurationAsOwner } from '../configuration.ts';
 import { isNoJob } from '../job-service.ts';
 import { commandLog } from '../process.ts';
+import { searchLines } from '../show/job-text.ts';
 import { reportOf } from '../show/status-report.ts';
-import { searchLines } from '../show/told-text.ts';
 
 export interface WatchOptions extends ConfigOption {
   readonly task: readonly TaskId[];
@@ -133,7 +133,7 @@ function searchOf({ config, store, order: { jobId } }: Registered): string[] {
   if (job === undefined) return [];
   const error = job.error === null ? [] : [`it fails: ${printable(job.error.message)}`];
   if (job.tasks.found > 0) return [...error, ...searchLines(job)];
-  const better = tellsOfJobs(config.service) ? '' : ', or set service.jobsUrl (agent check proposes one)';
+  const better = hasJobService(config.service) ? '' : ', or set service.jobsUrl (agent check proposes one)';
   const advice = `agent status ${jobId} shows the found tasks; to name one: agent watch ${jobId} --task ID${better}`;
   return [...error, ...searchLines(job), advice];
 }

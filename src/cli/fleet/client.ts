@@ -22,7 +22,7 @@ export async function withFleet<T>(config: FleetConfig, work: (client: FleetClie
 }
 
 /** For a command that looks, and changes nothing. @throws JobtailError */
-export async function lookAtFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
+export async function readFleet<T>(config: FleetConfig, work: (client: FleetClient) => Promise<T>): Promise<T> {
   return await withClient(config, 'look', work);
 }
 

@@ -44,7 +44,7 @@ const HELD_MS = 1_000;
 const LONGEST_LINE = 64 * 1024;
 
 /** Bytes read of one mirror per tick. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 export class LineTail {
   readonly #write: WriteLine;
@@ -69,7 +69,7 @@ export class LineTail {
   look(): boolean {
     let more = false;
     for (const tailed of this.#tailed) {
-      more = this.#lookAt(tailed, MOST_BYTES) || more;
+      more = this.#lookAt(tailed, MAX_BYTES) || more;
       if (this.#now() - tailed.heldSince >= HELD_MS) this.#showUnfinished(tailed);
     }
     return more;

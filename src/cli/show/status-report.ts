@@ -3,7 +3,7 @@ import path from 'node:path';
 import pc from 'picocolors';
 import { mirrorPath } from '../../agent/live/mirror/mirror.ts';
 import { resultsDirectory } from '../../agent/results/results.ts';
-import { type Config, tellsOfJobs } from '../../config/config.ts';
+import { type Config, hasJobService } from '../../config/config.ts';
 import { asJobtailError } from '../../errors.ts';
 import { compareIds, type JobId } from '../../job.ts';
 import { type JobInformation, type JobTime, phaseOf, type TaskInformation } from '../../job-information.ts';
@@ -16,7 +16,7 @@ import { addressOf, findView, unprovenText } from '../../view/link.ts';
 import { readToken, tokenFileOf } from '../../view/token.ts';
 
 /** Results with a reason that are reported; the others are counted. */
-const MOST_NOT_SYNCED = 1_000;
+const MAX_NOT_SYNCED = 1_000;
 
 export type Report = ReturnType<typeof reportOf>;
 export type JobReport = Report['jobs'][number];
@@ -45,16 +45,16 @@ export function reportOf(config: Config, store: Store, only: JobId | undefined) 
 function jobReport(config: Config, store: Store, job: JobRow, whole: boolean) {
   const { directory } = config.mirror;
   const files = store.liveFiles.ofJob(job.jobId).sort(byTaskAndFile);
-  const told = store.jobInformation.get(job.jobId);
+  const reported = store.jobInformation.get(job.jobId);
   const found = new Set(files.map(({ taskId }) => taskId)).size;
-  const followed = { job, found, told: told?.information.tasks ?? [], tells: tellsOfJobs(config.service) };
-  const troubled = whole ? store.results.notSynced(job.jobId, MOST_NOT_SYNCED) : [];
+  const followed = { job, found, reported: reported?.information.tasks ?? [], tells: hasJobService(config.service) };
+  const troubled = whole ? store.results.notSynced(job.jobId, MAX_NOT_SYNCED) : [];
   return {
     jobId: job.jobId,
     state: job.state,
     error: job.error,
     source: job.source,
-    ...toldReport(told),
+    ...jobStateReport(reported),
     tasks: tasksReport(store, followed),
     watchedAt: job.watchedAt,
     polledAt: job.polledAt,
@@ -117,7 +117,7 @@ export function taskFields({ id, name, state, startTime, endTime, errorMessage }
 const endOf = (state: string | null, endTime: JobTime | null) => (phaseOf(state) === 'active' ? null : endTime);
 
 /** The last report of the middleware about a followed job. */
-export function toldReport(row: JobInformationRow | undefined) {
+export function jobStateReport(row: JobInformationRow | undefined) {
   return {
     ...jobFields(row?.information),
     /** When the state was first seen, and when it was last reported. */
@@ -130,13 +130,13 @@ interface FollowedTasks {
   readonly job: JobRow;
   /** Tasks whose live files are followed. */
   readonly found: number;
-  readonly told: readonly TaskInformation[];
+  readonly reported: readonly TaskInformation[];
   /** Whether there is a job service. */
   readonly tells: boolean;
 }
 
 /** How the tasks of a followed job are found, and what is reported about them. */
-export function tasksReport(store: Store, { job, found, told, tells }: FollowedTasks) {
+export function tasksReport(store: Store, { job, found, reported, tells }: FollowedTasks) {
   const search = store.taskSearches.get(job.jobId);
   const isFollowed = job.state === 'watched' || job.state === 'ending';
   const isSearched = isFollowed && search !== undefined;
@@ -149,13 +149,13 @@ export function tasksReport(store: Store, { job, found, told, tells }: FollowedT
     lookedAt: search?.lookedAt ?? null,
     nextLookAt: isSearched ? (search.nextLookAt ?? nextTold) : null,
     hint: isSearched ? search.hint : null,
-    told: told.map(taskFields),
+    told: reported.map(taskFields),
   };
 }
 
 /** Result of the last request to the job service; null without one. */
 export function jobServiceReport({ service }: Config, store: Store) {
-  if (!tellsOfJobs(service)) return null;
+  if (!hasJobService(service)) return null;
   const look = store.jobInformation.lastLook();
   return {
     lookedAt: look?.lookedAt ?? null,

@@ -5,12 +5,12 @@ import { MISMATCH_EVENTS } from '../../mismatch.ts';
 import { countOf, showAge, showBytes, showClock, showCount } from '../../numbers.ts';
 import { printable } from '../../printable.ts';
 import type { JobRow } from '../../store/rows.ts';
+import { agentLines, hintLines, jobStateLines, searchLines, showJobState } from './job-text.ts';
 import type { JobReport, Report } from './status-report.ts';
 import { fitted, pageText } from './terminal.ts';
-import { agentLines, hintLines, searchLines, showJobState, toldLines } from './told-text.ts';
 
 /** Results with a reason that get a line. */
-const MOST_LINES = 20;
+const MAX_LINES = 20;
 
 /** One screen for all jobs, or for the first of them. `columns` is the width of the terminal, Infinity for none. */
 export function overview(all: ShownReport, columns: number, maxJobs = Number.POSITIVE_INFINITY): string {
@@ -58,8 +58,8 @@ function overviewRow(job: JobReport, isTold: boolean): string[] {
   const { files, tasks, jobId, jobState } = job;
   const none = tasks.lookingFor ? 'looking for tasks' : 'none';
   const live = files.length === 0 ? none : `${files.length}, ${showBytes(bytesOf(job))}${lossesOf(job)}`;
-  const told = isTold ? [showJobState(jobState)] : [];
-  return [jobId, colouredStateOf(job), ...told, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
+  const reported = isTold ? [showJobState(jobState)] : [];
+  return [jobId, colouredStateOf(job), ...reported, live, ageOf(job.grownAt), lagOf(job), resultsOf(job)];
 }
 
 /** A job where there is no room for the table. */
@@ -121,7 +121,7 @@ export function detail(report: ShownReport, columns: number): string {
     const ages = [`last growth ${ageOf(job.grownAt)}`, `last poll ${ageOf(job.polledAt)}`];
     lines.push(`job ${job.jobId}: ${listed(stateOf(job), ownerText(job), ...ages, named('lag', lagOf(job)))}`);
     if (job.error !== null) lines.push(...failureLines('', job.error));
-    lines.push(...toldLines(job), ...searchLines(job));
+    lines.push(...jobStateLines(job), ...searchLines(job));
     if (job.refusedEntries > 0) lines.push(`  entries of responses that were not requested: ${job.refusedEntries}`);
     if (job.files.length > 0) {
       const head = ['task', 'file', 'bytes', 'generation', 'exact', 'last growth'];
@@ -175,9 +175,9 @@ function resultLines({ results }: JobReport): string[] {
     const why = reason === null ? '' : `: ${printable(reason)}`;
     lines.push(`  transfer method of ${printable(host ?? 'the service')}: ${state} since ${ageOf(askedAt)}${why}`);
   }
-  for (const { name, state, reason } of notSynced.slice(0, MOST_LINES))
+  for (const { name, state, reason } of notSynced.slice(0, MAX_LINES))
     lines.push(`  ${printable(name)}: ${state}: ${printable(reason ?? '')}`);
-  const more = Math.max(notSynced.length, failed + leftOut) - MOST_LINES;
+  const more = Math.max(notSynced.length, failed + leftOut) - MAX_LINES;
   if (more > 0) lines.push(`  ... and ${showCount(more)} more (agent status JOB --json lists some of each kind)`);
   return lines;
 }

@@ -68,7 +68,7 @@ export class RestCalls {
         this.#habits.foundAt(operation, address);
         return outcome;
       }
-      if (outcome.saysInvalid) call.onInvalid?.();
+      if (outcome.reportsInvalid) call.onInvalid?.();
       if (!outcome.isWrongAddress) throw outcome.error;
       first ??= outcome.error;
     }

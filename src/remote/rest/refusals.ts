@@ -51,7 +51,7 @@ export interface Refusal {
   /** There is no such operation, or not by this verb: it may have another address. */
   readonly isWrongAddress: boolean;
   /** The request itself is wrong. */
-  readonly saysInvalid: boolean;
+  readonly reportsInvalid: boolean;
 }
 
 /** What an answer with this body means. */
@@ -76,7 +76,7 @@ export function refusalOf(
   return {
     error: new JobtailError(code, message, { hint, retryAfterMs }),
     isWrongAddress: status === 405 || (status === 404 && !problem.isOwn) || (status === 500 && body.length === 0),
-    saysInvalid:
+    reportsInvalid:
       meaning === TOO_LONG_FOR[operation] || (code === 'fault' && INVALID.test(said) && !NOT_THERE.test(said)),
   };
 }

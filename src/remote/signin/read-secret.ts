@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { SecretSource } from '../../auth.ts';
 import { asJobtailError, type ErrorCode, JobtailError } from '../../errors.ts';
 import { safeText } from '../../redact.ts';
-import { MOST_SAID, printedBy } from '../../system/program.ts';
+import { MAX_STDERR, printedBy } from '../../system/program.ts';
 
 const MAX_BYTES = 64 * 1024;
 /** Shorter arguments are words such as `-p`; hiding them would only make the message of a program unreadable. */
@@ -151,7 +151,10 @@ async function printedSecret(
     .toString()
     .split(/\r?\n/)
     .filter((line) => line !== '');
-  const said = safeText(end.said.length < MOST_SAID ? end.said : end.said.slice(CUT_CHARACTERS), [...hidden, ...lines]);
+  const said = safeText(end.said.length < MAX_STDERR ? end.said : end.said.slice(CUT_CHARACTERS), [
+    ...hidden,
+    ...lines,
+  ]);
   const how = end.killedBy === null ? `ended with exit code ${end.code}` : `was ended by ${end.killedBy}`;
   throw new JobtailError('secret-unavailable', `the program ${command} ${said === '' ? how : `${how}: ${said}`}`, {
     hint: 'run it by hand as the user of the agent',

@@ -89,7 +89,7 @@ export interface Window {
 
 export const NEWLINE = 0x0a;
 /** The beginning of a line is looked for so far back. */
-const MOST_BACK_BYTES = 64 * 1024;
+const MAX_BACK_BYTES = 64 * 1024;
 
 /** Of `from`, `at` and `to` there is one, or none for the end. Positions beyond the end count as the end. */
 export function windowOf(
@@ -123,7 +123,7 @@ function backward(source: Source, end: number, most: number): Window {
 
 /** Where the line of a byte begins, or else the character of it. */
 function startOfLine(source: Source, position: number): number {
-  const first = Math.max(0, position - MOST_BACK_BYTES);
+  const first = Math.max(0, position - MAX_BACK_BYTES);
   const before = source.read(first, position);
   const newline = before.lastIndexOf(NEWLINE);
   if (newline >= 0 || first === 0) return first + newline + 1;

@@ -83,7 +83,7 @@ function lineEndsIn(bytes: Buffer): number {
   return found;
 }
 
-const MOST_KEPT = 64;
+const MAX_KEPT = 64;
 
 interface Kept {
   readonly index: LineIndex;
@@ -130,7 +130,7 @@ export class LineIndexes {
     this.#kept.delete(key);
     this.#kept.set(key, kept);
     for (const [old, { counting }] of this.#kept) {
-      if (this.#kept.size <= MOST_KEPT) break;
+      if (this.#kept.size <= MAX_KEPT) break;
       if (counting === undefined) this.#kept.delete(old);
     }
     return kept;

@@ -23,9 +23,9 @@ const ASCII = /^[\t -~\r]*$/;
 const TIME =
   /\b(?:\d{4}[-/]\d\d[-/]\d\d[T ]?)?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b\d{4}[-/]\d\d[-/]\d\d\b/g;
 /** A longer line is none of numbers. */
-const MOST_LINE_BYTES = 4096;
-const MOST_COLUMNS = 32;
-const MOST_NAME = 40;
+const MAX_LINE_BYTES = 4096;
+const MAX_COLUMNS = 32;
+const MAX_NAME = 40;
 /** White space, around one number or none. */
 const SPACES = /[ \t]+\0?[ \t]*|\0[ \t]+/g;
 
@@ -39,7 +39,7 @@ export interface Shape {
 /** The shape of a line; undefined if it has no numbers. `head` is the line that a CSV file begins with. */
 export function shapeOf(line: string, head: string): Shape | undefined {
   const { words, values } = taken(line);
-  if (values.length === 0 || values.length > MOST_COLUMNS) return undefined;
+  if (values.length === 0 || values.length > MAX_COLUMNS) return undefined;
   const heads = head.split(/[,;\t]/);
   const isHead = heads.length === values.length && taken(head).values.length === 0 && /^[,;\t\s\0]+$/.test(words);
   const columns = words.split('\0').slice(0, -1);
@@ -50,7 +50,7 @@ export function shapeOf(line: string, head: string): Shape | undefined {
 function nameOf(text: string, index: number): string {
   const last = [...text.matchAll(/[\p{L}_][\p{L}\p{N}_.-]*(?:[ \t]?\([^()]*\))?/gu)].at(-1);
   const isLast = last !== undefined && !/[\p{L}\p{N}]/u.test(text.slice(last.index + last[0].length));
-  return isLast ? last[0].slice(0, MOST_NAME) : `#${index + 1}`;
+  return isLast ? last[0].slice(0, MAX_NAME) : `#${index + 1}`;
 }
 
 /** The numbers of a line, and what stands around them: each one as NUL, and spaces as one. */
@@ -76,7 +76,7 @@ const numberFrom = (text: string) => {
 
 /** The line that a byte is in, and the first one. @throws Refused (400) */
 export function shapeAt(source: Source, byte: number): Shape {
-  const before = source.read(Math.max(0, byte - MOST_LINE_BYTES), byte);
+  const before = source.read(Math.max(0, byte - MAX_LINE_BYTES), byte);
   const start = byte - before.length + before.lastIndexOf(NEWLINE) + 1;
   const shape = shapeOf(lineFrom(source, start), lineFrom(source, 0));
   if (shape === undefined) throw new Refused(400, 'this line has no numbers');
@@ -84,7 +84,7 @@ export function shapeAt(source: Source, byte: number): Shape {
 }
 
 function lineFrom(source: Source, start: number): string {
-  const bytes = source.read(start, Math.min(source.bytes, start + MOST_LINE_BYTES));
+  const bytes = source.read(start, Math.min(source.bytes, start + MAX_LINE_BYTES));
   const end = bytes.indexOf(NEWLINE);
   return bytes.toString('utf8', 0, end < 0 ? bytes.length : end);
 }
@@ -115,7 +115,7 @@ function rowsIn(lines: Buffer, begin: number, shape: Shape): Omit<Rows, 'to'> {
   const rows: (number | null)[][] = [];
   for (let start = 0; start < lines.length; ) {
     const end = lines.indexOf(NEWLINE, start);
-    const found = end - start > MOST_LINE_BYTES ? undefined : taken(lines.toString('utf8', start, end));
+    const found = end - start > MAX_LINE_BYTES ? undefined : taken(lines.toString('utf8', start, end));
     if (found?.words === shape.words) {
       at.push(begin + start);
       rows.push(found.values.map((value) => (Number.isFinite(value) ? value : null)));
@@ -125,13 +125,13 @@ function rowsIn(lines: Buffer, begin: number, shape: Shape): Omit<Rows, 'to'> {
   return { at, rows };
 }
 
-const MOST_ROWS = 50_000;
+const MAX_ROWS = 50_000;
 
 /** Rows for a plot: beyond so many, only each second one is sent, then each fourth, ... */
 export async function* thinnedRows(content: Content, shape: Shape, from: number): AsyncGenerator<NumbersLine> {
   yield { columns: shape.columns, version: content.version };
   let seen = 0;
-  let told = 0;
+  let reported = 0;
   let every = 1;
   let to = from;
   for await (const slice of numbersOf(content, shape, from)) {
@@ -140,8 +140,8 @@ export async function* thinnedRows(content: Content, shape: Shape, from: number)
       .map((_, index) => index)
       .filter(() => {
         const isTold = seen++ % every === 0;
-        if (isTold && ++told >= MOST_ROWS) {
-          told = 0;
+        if (isTold && ++reported >= MAX_ROWS) {
+          reported = 0;
           every *= 2;
         }
         return isTold;

@@ -28,15 +28,15 @@ export type Match = readonly [byte: number, length: number];
  */
 export type Pattern = (bytes: Buffer, from: number) => Match[];
 
-const MOST_CHARACTERS = 256;
+const MAX_CHARACTERS = 256;
 /** Of the processor, for one slice: a good expression takes a few milliseconds. */
 const EXPRESSION_MS = 300;
 
 /** @throws Refused (400) */
 export function patternOf(options: PatternOptions): Pattern {
   const { text, isExpression } = options;
-  if (text === '' || text.length > MOST_CHARACTERS || /[\r\n]/.test(text))
-    throw new Refused(400, `what is looked for has 1 to ${MOST_CHARACTERS} characters, on one line`);
+  if (text === '' || text.length > MAX_CHARACTERS || /[\r\n]/.test(text))
+    throw new Refused(400, `what is looked for has 1 to ${MAX_CHARACTERS} characters, on one line`);
   return isExpression ? expressionPattern(options) : textPattern(options);
 }
 
@@ -219,7 +219,7 @@ function lineFrom(source: Source, start: number, end: number): number {
   return newline < 0 || from >= end ? start : from;
 }
 
-const MOST_TOLD = 10_000;
+const MAX_LISTED = 10_000;
 const MARKS = 256;
 const TELL_MS = 150;
 
@@ -237,7 +237,7 @@ export async function* matchesOf(
       const match = await searchBackward(content, pattern, Math.min(before, content.bytes));
       if (match !== undefined) found.push(match);
     } else {
-      const wanted = Math.min(most, MOST_TOLD);
+      const wanted = Math.min(most, MAX_LISTED);
       for await (const { matches } of searchForward(content, pattern, from ?? 0)) {
         found.push(...matches.slice(0, wanted - found.length));
         if (found.length === wanted) break;
@@ -255,8 +255,8 @@ async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<S
   const { bytes: of, version } = content;
   const marks: number[] = Array(MARKS).fill(0);
   let count = 0;
-  let told = 0;
-  let untold: Match[] = [];
+  let reported = 0;
+  let unreported: Match[] = [];
   let toldAt = performance.now();
   for await (const { matches, searched } of searchForward(content, pattern, 0)) {
     count += matches.length;
@@ -264,15 +264,15 @@ async function* allMatches(content: Content, pattern: Pattern): AsyncGenerator<S
       const mark = Math.floor((byte / of) * MARKS);
       marks[mark] = (marks[mark] ?? 0) + 1;
     }
-    untold.push(...matches.slice(0, MOST_TOLD - told - untold.length));
+    unreported.push(...matches.slice(0, MAX_LISTED - reported - unreported.length));
     if (performance.now() - toldAt < TELL_MS) continue;
     toldAt = performance.now();
-    if (untold.length > 0) yield { at: untold };
-    told += untold.length;
-    untold = [];
+    if (unreported.length > 0) yield { at: unreported };
+    reported += unreported.length;
+    unreported = [];
     yield { searched, of, count };
   }
-  if (untold.length > 0) yield { at: untold };
+  if (unreported.length > 0) yield { at: unreported };
   yield { searched: of, of, count };
   yield { marks };
   yield { done: true, count, version };

@@ -66,7 +66,7 @@ const newCounts = () => ({
 });
 
 const FIGURE_MS = 10_000;
-const MOST_FIGURES = 1_440;
+const MAX_FIGURES = 1_440;
 
 /** When it is full, each two figures become one. */
 export class FigureHistory {
@@ -76,7 +76,7 @@ export class FigureHistory {
   #each = 1;
   #gathered: Figure[] = [];
 
-  constructor(most = MOST_FIGURES) {
+  constructor(most = MAX_FIGURES) {
     this.#most = most;
   }
 
@@ -137,7 +137,7 @@ function merged<T>(a: Readonly<Record<string, T>>, b: Readonly<Record<string, T>
 type GrowthPoint = readonly [at: number, bytes: number];
 
 const HOUR_MS = 3_600_000;
-const MOST_POINTS = 60;
+const MAX_POINTS = 60;
 
 /** How the live files of each job grew in the last hour: their committed bytes, in at most 60 points a job. */
 export class Growth {
@@ -180,11 +180,11 @@ class Curve {
       this.#points.pop();
     this.#points.push(point);
     while ((this.#points[1]?.[0] ?? at) < at - HOUR_MS) this.#points.shift();
-    if (this.#points.length <= MOST_POINTS) return;
+    if (this.#points.length <= MAX_POINTS) return;
     this.#points = this.#points.filter((_, index) => index % 2 === 0 || index === this.#points.length - 1);
     this.#leastMs = Math.max(
       this.#leastMs * 2,
-      ((this.#points.at(-1)?.[0] ?? 0) - (this.#points[0]?.[0] ?? 0)) / MOST_POINTS,
+      ((this.#points.at(-1)?.[0] ?? 0) - (this.#points[0]?.[0] ?? 0)) / MAX_POINTS,
     );
   }
 }

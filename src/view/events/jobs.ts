@@ -14,7 +14,7 @@ const NO_FILES: LiveSums = { files: 0, tasks: 0, bytes: 0, failing: 0, error: nu
 /** What is known of one job besides its row. */
 interface Known {
   readonly live: LiveSums;
-  readonly told: JobInformationRow | undefined;
+  readonly reported: JobInformationRow | undefined;
   readonly counts: ResultCounts | undefined;
   readonly isLooking: boolean;
 }
@@ -34,14 +34,14 @@ export class JobsView {
   all(): JobSummary[] {
     const { jobs, totals, jobInformation, results, taskSearches } = this.#store();
     const live = totals.liveByJob();
-    const told = new Map(jobInformation.all().map((row) => [row.jobId, row]));
+    const reported = new Map(jobInformation.all().map((row) => [row.jobId, row]));
     const counts = results.countsByJob();
     const looking = new Set(taskSearches.all().flatMap((row) => (row.nextLookAt === null ? [] : row.jobId)));
     const shown = jobs.all().filter(({ state }) => state !== 'ended');
     for (const jobId of this.#resultsSeen.keys()) if (!counts.has(jobId)) this.#resultsSeen.delete(jobId);
     return shown.map((job) => {
       const { jobId } = job;
-      const known = { told: told.get(jobId), counts: counts.get(jobId), isLooking: looking.has(jobId) };
+      const known = { reported: reported.get(jobId), counts: counts.get(jobId), isLooking: looking.has(jobId) };
       return this.#summaryOf(job, { ...known, live: live.get(jobId) ?? NO_FILES });
     });
   }
@@ -51,11 +51,16 @@ export class JobsView {
     const store = this.#store();
     const job = store.jobs.get(jobId);
     if (job === undefined) return undefined;
-    const told = store.jobInformation.get(jobId);
+    const reported = store.jobInformation.get(jobId);
     const search = store.taskSearches.get(jobId);
     const live = sumsOf(store.liveFiles.ofJob(jobId));
-    const known = { live, told, counts: store.results.counts(jobId), isLooking: (search?.nextLookAt ?? null) !== null };
-    const { submitTime, startTime, endTime, tasks = [] } = told?.information ?? {};
+    const known = {
+      live,
+      reported,
+      counts: store.results.counts(jobId),
+      isLooking: (search?.nextLookAt ?? null) !== null,
+    };
+    const { submitTime, startTime, endTime, tasks = [] } = reported?.information ?? {};
     return {
       ...this.#summaryOf(job, known),
       taskList: tasks.map(({ id, name, state, startTime: start, endTime: end, errorMessage }) => ({
@@ -79,15 +84,15 @@ export class JobsView {
     return rows.sort(byTaskAndFile).map((row) => ({ ...shownLiveFile(row), version: `g${row.generation}` }));
   }
 
-  #summaryOf(job: JobRow, { live, told, counts, isLooking }: Known): JobSummary {
+  #summaryOf(job: JobRow, { live, reported, counts, isLooking }: Known): JobSummary {
     const { jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, refused } = job;
     const isFollowed = state === 'watched' || state === 'ending';
-    const jobState = told?.information.state ?? null;
+    const jobState = reported?.information.state ?? null;
     const error = job.error ?? live.error;
-    const changes = [watchedAt, grownAt, told?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
+    const changes = [watchedAt, grownAt, reported?.since, error?.since, this.#resultsChangedAt(jobId, counts)];
     return {
       ...{ jobId, state, source, watchedAt, polledAt, grownAt, stalledAt, error, jobState },
-      name: told?.information.name ?? null,
+      name: reported?.information.name ?? null,
       phase: phaseOf(jobState) ?? null,
       tasks: live.tasks,
       lookingForTasks: isFollowed && isLooking,

@@ -49,8 +49,8 @@ export class Snapshots {
   /** A page is open, until `leave`. */
   look(): void {
     this.#lookers++;
-    this.#looking ??= setInterval(() => this.#lookAtStore(), LOOK_MS);
-    this.#lookAtStore();
+    this.#looking ??= setInterval(() => this.#readStore(), LOOK_MS);
+    this.#readStore();
   }
 
   leave(): void {
@@ -99,20 +99,20 @@ export class Snapshots {
     return this.#once('service', () => {
       const { service, agentPid } = this.#store.settings;
       const { habits, jobInformation } = this.#store.get();
-      const { address, protocol, concurrency, requestsPerMinute, tellsOfJobs } = service;
+      const { address, protocol, concurrency, requestsPerMinute, hasJobService } = service;
       const look = jobInformation.lastLook();
       const { lookedAt = null, nextLookAt = null, failures = 0, error = null, listed = null } = look ?? {};
       return {
         ...{ address, protocol, concurrency, requestsPerMinute },
         learned: habits.all(),
-        jobService: tellsOfJobs ? { lookedAt, nextLookAt, failures, error, listed } : null,
+        jobService: hasJobService ? { lookedAt, nextLookAt, failures, error, listed } : null,
         disks: disksOf(this.#store.settings).map(coarse),
         withinAgent: agentPid !== null,
       };
     });
   }
 
-  #lookAtStore(): void {
+  #readStore(): void {
     this.#unlessTroubled(() => {
       const isOther = this.#store.look();
       const version = this.#store.get().version();

@@ -8,8 +8,8 @@ import { STATE, type ViewParts } from '../parts.ts';
 import { streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
-const MOST_JOBS = 8;
-const MOST_FILES = 32;
+const MAX_JOBS = 8;
+const MAX_FILES = 32;
 /** Of many changes, one message. */
 const GATHER_MS = 40;
 /** Heartbeat: keeps an idle stream open, and detects a client that is gone. */
@@ -18,8 +18,8 @@ export const HEARTBEAT_MS = 15_000;
 export function addEvents(app: ViewApp, parts: ViewParts): void {
   app.get('/api/events', (context) => {
     const query = new Query(context.req.url);
-    const files = query.liveFiles(MOST_FILES);
-    const jobs = query.jobs(MOST_JOBS);
+    const files = query.liveFiles(MAX_FILES);
+    const jobs = query.jobs(MAX_JOBS);
     const { snapshots, recorder, lengths, limits } = parts;
     const release = limits.take('streams');
     const watched = files.map(({ jobId, live }) => lengths.look(jobId, live));
@@ -40,12 +40,12 @@ export function addEvents(app: ViewApp, parts: ViewParts): void {
       release();
     };
     const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' };
-    return streamed(parts, context, told(parts, topics, listener), { headers, end });
+    return streamed(parts, context, reported(parts, topics, listener), { headers, end });
   });
 }
 
 /** A slow client gets fewer messages, not later ones: news is read when the last ones were sent. */
-async function* told({ settings }: ViewParts, topics: readonly Topic[], listener: Listener) {
+async function* reported({ settings }: ViewParts, topics: readonly Topic[], listener: Listener) {
   yield textOf([['hello', { program: settings.program, now: Date.now() }]]);
   while (!listener.isClosed) {
     const news = topics.flatMap((topic) => topic());

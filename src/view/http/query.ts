@@ -3,7 +3,7 @@ import { isLiveFileName, type JobId, type LiveFileKey, parseJobId, parseTaskId }
 import { type ContentName, liveFileOf } from '../content/contents.ts';
 import { Refused } from '../refused.ts';
 
-const MOST_NAME = 4096;
+const MAX_NAME = 4096;
 /** `g3`, or the inode and the time of a file. */
 const VERSION = /^(?:g[0-9]{1,16}|[fr][0-9]{1,20}-[0-9]{1,20})$/;
 
@@ -16,7 +16,7 @@ export class Query {
 
   text(name: string): string | undefined {
     const text = this.#parameters.get(name) ?? undefined;
-    if (text !== undefined && text.length > MOST_NAME) throw wrong(name);
+    if (text !== undefined && text.length > MAX_NAME) throw wrong(name);
     return text;
   }
 

@@ -12,7 +12,7 @@ import { Refused } from '../refused.ts';
 import { attachment, previewKindOf, streamed, type ViewApp } from './answers.ts';
 import { Query } from './query.ts';
 
-const MOST_ENTRIES = 500;
+const MAX_ENTRIES = 500;
 
 export function addResults(app: ViewApp, parts: ViewParts): void {
   app.get('/api/results', (context) => {
@@ -45,17 +45,17 @@ function directoryOf(query: Query): string {
 
 function entriesOf(parts: ViewParts, jobId: JobId, under: string, after: string): ResultEntries {
   const { results } = parts.store.get();
-  const found = results.level(jobId, { under, after, most: MOST_ENTRIES + 1 });
+  const found = results.level(jobId, { under, after, most: MAX_ENTRIES + 1 });
   const byName = new Map<string, LevelEntry[]>();
   for (const entry of found) byName.set(entry.name, [...(byName.get(entry.name) ?? []), entry]);
   // Names that begin with a slash have nothing before it to be looked at.
   if (byName.size === 1 && byName.has(`${under}/`) && after === '') return entriesOf(parts, jobId, `${under}/`, after);
-  const names = [...byName].slice(0, MOST_ENTRIES);
+  const names = [...byName].slice(0, MAX_ENTRIES);
   const entries = names.map(([name, rows]) => {
     const row = rows[0]?.isDirectory === 1 ? undefined : results.get(jobId, name);
     return row === undefined ? directoryEntry(name, rows) : fileEntry(row);
   });
-  return { entries, more: byName.size > MOST_ENTRIES };
+  return { entries, more: byName.size > MAX_ENTRIES };
 }
 
 function directoryEntry(name: string, rows: readonly LevelEntry[]): ResultDirectory {

@@ -20,7 +20,7 @@ export type Connection = 'connecting' | 'open' | 'lost' | 'refused';
 
 const LONGEST_RECONNECT_MS = 5_000;
 /** Figures of a day, each ten seconds; the server thins its own. */
-const MOST_FIGURES = 1_440;
+const MAX_FIGURES = 1_440;
 
 export class Live {
   readonly connection: Signal<Connection> = signal('connecting');
@@ -73,12 +73,12 @@ export class Live {
   }
 
   /** Reports the length of a live file at each change, until the returned function is called. */
-  watchFile(file: string, told: (length: FileLength) => void): () => void {
+  watchFile(file: string, reported: (length: FileLength) => void): () => void {
     const listeners = this.#lengths.get(file) ?? new Set();
-    this.#lengths.set(file, listeners.add(told));
+    this.#lengths.set(file, listeners.add(reported));
     this.#watchedFiles.value = [...this.#lengths.keys()].sort();
     return () => {
-      listeners.delete(told);
+      listeners.delete(reported);
       if (listeners.size === 0) this.#lengths.delete(file);
       this.#watchedFiles.value = [...this.#lengths.keys()].sort();
     };
@@ -149,11 +149,11 @@ export class Live {
       this.files.value = new Map(this.files.value).set(jobId, [...all.values()]);
     });
     take('length', (length) => {
-      for (const told of this.#lengths.get(length.file) ?? []) told(length);
+      for (const reported of this.#lengths.get(length.file) ?? []) reported(length);
     });
     take('figure', (figure) => {
       const { startedAt, figures } = this.figures.value ?? { startedAt: figure.at, figures: [] };
-      this.figures.value = { startedAt, figures: [...figures, figure].slice(-MOST_FIGURES) };
+      this.figures.value = { startedAt, figures: [...figures, figure].slice(-MAX_FIGURES) };
     });
     const whole = <K extends 'agent' | 'service' | 'figures' | 'trouble'>(name: K, to: Signal<Events[K] | undefined>) =>
       take(name, (data) => {

@@ -314,7 +314,7 @@ describe('what may be damaged is taken back', () => {
 
 describe('bytes that were committed are requested again as far as the overlap only', () => {
   /** Characters beyond ASCII are looked for so far before the overlap, and an offset is moved to the beginning of one. */
-  const MOST_AGAIN_BYTES = 256 + 1_024 + 68;
+  const MAX_AGAIN_BYTES = 256 + 1_024 + 68;
   const COMMITTED = 'a line of the log, which is long\n'.repeat(1_000);
   const TAIL = 'and one more\n'.repeat(100);
 
@@ -372,7 +372,7 @@ describe('bytes that were committed are requested again as far as the overlap on
       const uncommitted = length - (place.row?.position ?? 0);
       const { textBytes, rawBytes } = place.remote;
       await place.polls(1);
-      expect(place.remote.textBytes - textBytes).toBeLessThanOrEqual(MOST_AGAIN_BYTES + uncommitted);
+      expect(place.remote.textBytes - textBytes).toBeLessThanOrEqual(MAX_AGAIN_BYTES + uncommitted);
       expect(place.remote.rawBytes).toBe(rawBytes);
       expect([place.read(), place.read(1)]).toEqual([COMMITTED + TAIL + TAIL, undefined]);
 

@@ -77,9 +77,9 @@ describe('match', () => {
         const changed = Buffer.from(bytes);
         changed[index] = (changed[index] ?? 0) ^ change;
         const { found, skipped } = await compare(bytes, changed);
-        // Up to where it came, each byte was compared or told to be skipped.
+        // Up to where it came, each byte was compared or reported to be skipped.
         const isSkipped = skipped.some(([start, end]) => start <= index && index < end);
-        // Behind a stretch whose width cannot be told, a reading that ended or differs stands where it seems to.
+        // Behind a stretch whose width cannot be reported, a reading that ended or differs stands where it seems to.
         const isCertain = skipped.every(([, end]) => end > index);
         const isReached = found.kind === 'same' || (found.at > index && isCertain);
         expect(isReached && !isSkipped).toBe(false);

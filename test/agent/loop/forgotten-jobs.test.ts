@@ -1,4 +1,4 @@
-/** Jobs that come and go: an agent that runs for months remembers nothing of those that it was told to leave. */
+/** Jobs that come and go: an agent that runs for months remembers nothing of those that it was reported to leave. */
 import { expect, it } from 'vitest';
 import { type JobId, keyText, LIVE_FILE_NAMES } from '../../../src/job.ts';
 import { startAgent } from '../../support/composed-agent.ts';
@@ -46,10 +46,10 @@ it('watches and unwatches many jobs, and keeps nothing of them', async () => {
   watch();
   await warnedOf();
   const visited = () => store.jobs.all().every(({ polledAt }) => polledAt !== null);
-  await until('visits of all', visited);
+  await until('runs of all', visited);
   remote.files.set(keyText({ taskId: TASK, file: 'stdout' }), Buffer.from('another one altogether, it seems\n'));
   const { calls } = remote;
-  await until('more visits', () => remote.calls > calls + 3 * JOBS.length);
+  await until('more runs', () => remote.calls > calls + 3 * JOBS.length);
   expect(textsWithin(agent, MARK).length).toBeGreaterThan(JOBS.length);
 
   unwatch();

@@ -20,7 +20,7 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
   const clock = new HeldClock();
   const remote = new ModelRemote();
   const service = new ModelJobService();
-  const tell = (told: string | null) => service.set(jobOf(JOB, told, { tasks: tasksOf(TASK) }));
+  const tell = (reported: string | null) => service.set(jobOf(JOB, reported, { tasks: tasksOf(TASK) }));
   tell(state);
   remote.files.set(keyText(STDOUT), Buffer.from('a line\n'));
   const sections = 'results: {enabled: false}\n';
@@ -43,17 +43,17 @@ async function follow({ state = 'Running' as string | null, settleAfterMs = null
     return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : undefined;
   };
   const watchState = () => store.jobs.get(JOB)?.state;
-  const toldState = () => store.jobInformation.get(JOB)?.information.state;
+  const reportedState = () => store.jobInformation.get(JOB)?.information.state;
   await clock.passUntil('the first bytes', () => mirror() === 'a line\n');
-  const told = (word: string) => clock.passUntil(`${word} to be told`, () => toldState() === word);
-  return { clock, remote, service, store, said, warnings, tell, told, grow, mirror, watchState, restart };
+  const reported = (word: string) => clock.passUntil(`${word} to be reported`, () => reportedState() === word);
+  return { clock, remote, service, store, said, warnings, tell, reported, grow, mirror, watchState, restart };
 }
 
 describe('a job of which the middleware says that it is over', () => {
   it('is settled only after what is flushed late has come', async () => {
-    const { clock, tell, told, grow, mirror, watchState, said } = await follow();
+    const { clock, tell, reported, grow, mirror, watchState, said } = await follow();
     tell('Finished');
-    await told('Finished');
+    await reported('Finished');
     await clock.pass(50 * SECOND_MS);
     grow('flushed late\n');
     await clock.pass(50 * SECOND_MS);
@@ -65,17 +65,17 @@ describe('a job of which the middleware says that it is over', () => {
   });
 
   it('is settled as soon as nothing can be flushed any more, however seldom it is polled by then', async () => {
-    const { clock, tell, told, watchState } = await follow();
+    const { clock, tell, reported, watchState } = await follow();
     await clock.pass(20 * MINUTE_MS);
     tell('Finished');
-    await told('Finished');
+    await reported('Finished');
     await clock.passUntil('its end', () => watchState() === 'settled', 65 * SECOND_MS);
   });
 
   it('goes on growing for as long as it likes', async () => {
-    const { clock, tell, told, grow, mirror, watchState } = await follow();
+    const { clock, tell, reported, grow, mirror, watchState } = await follow();
     tell('Canceled');
-    await told('Canceled');
+    await reported('Canceled');
     for (let line = 0; line < 5; line++) {
       await clock.pass(45 * SECOND_MS);
       expect(watchState()).toBe('watched');
@@ -92,9 +92,9 @@ describe('a job of which the middleware says that it is over', () => {
   });
 
   it('has its end in a start that follows, for the minute goes on', async () => {
-    const { clock, tell, told, watchState, restart } = await follow();
+    const { clock, tell, reported, watchState, restart } = await follow();
     tell('Finished');
-    await told('Finished');
+    await reported('Finished');
     await clock.pass(50 * SECOND_MS);
     await restart();
     expect(watchState()).toBe('watched');
@@ -102,9 +102,9 @@ describe('a job of which the middleware says that it is over', () => {
   });
 
   it('is settled by no start that brings what is flushed late', async () => {
-    const { clock, tell, told, grow, mirror, watchState, restart } = await follow();
+    const { clock, tell, reported, grow, mirror, watchState, restart } = await follow();
     tell('Finished');
-    await told('Finished');
+    await reported('Finished');
     await clock.pass(50 * SECOND_MS);
     grow('flushed late\n');
     await restart();
@@ -115,11 +115,11 @@ describe('a job of which the middleware says that it is over', () => {
   });
 
   it('goes on if it is started again before, and after', async () => {
-    const { clock, tell, told, grow, mirror, watchState } = await follow();
+    const { clock, tell, reported, grow, mirror, watchState } = await follow();
     tell('Finished');
-    await told('Finished');
+    await reported('Finished');
     tell('Queued');
-    await told('Queued');
+    await reported('Queued');
     await clock.pass(10 * MINUTE_MS);
     expect(watchState()).toBe('watched');
     tell('Failed');
@@ -134,8 +134,8 @@ describe('a job of which the middleware says that it is over', () => {
 });
 
 it('a job that is not submitted costs one call a poll, and its raw bytes come once it is', async () => {
-  const { clock, remote, store, told, tell, grow, mirror } = await follow({ state: 'Configuring' });
-  await told('Configuring');
+  const { clock, remote, store, reported, tell, grow, mirror } = await follow({ state: 'Configuring' });
+  await reported('Configuring');
   remote.rawAccess = false;
   const lines = Array.from({ length: 10 }, (_, line) => `line ${line} \xff\xfe\x80 and on\n`).join('');
   let polls = 0;
@@ -158,7 +158,7 @@ it('a job that is not submitted costs one call a poll, and its raw bytes come on
 
   remote.rawAccess = true;
   tell('Running');
-  await told('Running');
+  await reported('Running');
   await clock.pass(2 * SECOND_MS);
   grow('the end\n');
   await clock.passUntil('the rest', () => mirror()?.endsWith('the end\n') === true, MINUTE_MS);
@@ -188,7 +188,7 @@ it('a job that was queued again and ended since the last look is followed until 
 
 describe('a job that is not over', () => {
   it.each(['WaitingForServiceAccount', 'Running', 'Held by somebody', null])(
-    'but %s, is followed for as long as that is told',
+    'but %s, is followed for as long as that is reported',
     async (word) => {
       const { clock, tell, watchState } = await follow();
       tell(word);
@@ -197,7 +197,7 @@ describe('a job that is not over', () => {
     },
   );
 
-  it('is not settled because it is quiet, while its state is told', async () => {
+  it('is not settled because it is quiet, while its state is reported', async () => {
     const { clock, watchState, service } = await follow({ settleAfterMs: 5 * MINUTE_MS });
     await clock.pass(60 * MINUTE_MS);
     expect(watchState()).toBe('watched');
@@ -205,7 +205,7 @@ describe('a job that is not over', () => {
     await clock.passUntil('its end', () => watchState() === 'settled');
   });
 
-  it('of which no state is told is settled when it was quiet for long enough', async () => {
+  it('of which no state is reported is settled when it was quiet for long enough', async () => {
     const { clock, watchState } = await follow({ state: null, settleAfterMs: 5 * MINUTE_MS });
     await clock.pass(4 * MINUTE_MS);
     expect(watchState()).toBe('watched');
@@ -232,7 +232,7 @@ describe('while the service that tells of jobs is down', () => {
     expect(store.jobInformation.lastLook()).toMatchObject({ failures: 0, error: null });
   });
 
-  it('a job with tasks that nobody told is searched for them', async () => {
+  it('a job with tasks that nobody reported is searched for them', async () => {
     const clock = new HeldClock();
     const remote = new ModelRemote();
     const service = new ModelJobService();

@@ -40,10 +40,10 @@ describe('a job of the user', () => {
   });
 
   it('that does not say in which zone its time is, gets the benefit of the doubt, and one without a time none', async () => {
-    const told = (id: string, text: string) => jobOf(id, 'Finished', { endTime: jobTimeOf(text) });
-    const nearly = told('1', '2026-11-03T12:00:00');
-    const old = told('2', '2026-11-03T11:59:59');
-    expect(await choose({}, nearly, old, jobOf('3', 'Finished'), told('4', 'yesterday'))).toEqual(['1']);
+    const reported = (id: string, text: string) => jobOf(id, 'Finished', { endTime: jobTimeOf(text) });
+    const nearly = reported('1', '2026-11-03T12:00:00');
+    const old = reported('2', '2026-11-03T11:59:59');
+    expect(await choose({}, nearly, old, jobOf('3', 'Finished'), reported('4', 'yesterday'))).toEqual(['1']);
     const created = jobOf('5', 'Finished', { creationTime: at(NOW - 2 * DAY_MS) });
     expect(await choose({}, created)).toEqual([]);
   });

@@ -1,4 +1,4 @@
-/** When a job may be settled, over histories of what is told, what comes, and restarts. */
+/** When a job may be settled, over histories of what is reported, what comes, and restarts. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { JobStage } from '../../../src/agent/loop/job-stage.ts';
@@ -19,7 +19,7 @@ const wordOf = (phase: JobPhase | undefined) => (phase === undefined ? null : WO
 
 type Step =
   | { readonly kind: 'pass'; readonly ms: number }
-  | { readonly kind: 'told'; readonly phase: JobPhase | undefined }
+  | { readonly kind: 'reported'; readonly phase: JobPhase | undefined }
   /** A poll that began so long ago. */
   | { readonly kind: 'poll'; readonly tookMs: number; readonly grew: boolean }
   | { readonly kind: 'fail' }
@@ -27,7 +27,7 @@ type Step =
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('pass' as const), ms: fc.oneof(fc.nat(20_000), fc.nat(20 * MINUTE_MS)) }),
-  fc.record({ kind: fc.constant('told' as const), phase: fc.constantFrom('active', 'over', 'over', undefined) }),
+  fc.record({ kind: fc.constant('reported' as const), phase: fc.constantFrom('active', 'over', 'over', undefined) }),
   fc.record({ kind: fc.constant('poll' as const), tookMs: fc.nat(5_000), grew: fc.boolean() }),
   fc.constant({ kind: 'fail' as const }),
   fc.constant({ kind: 'restart' as const }),
@@ -38,7 +38,7 @@ class World {
   now = 0;
   grownAt: number | null = null;
   phase: JobPhase | undefined;
-  /** Since when that is told. */
+  /** Since when that is reported. */
   phaseSince = 0;
   toldAt = Number.NEGATIVE_INFINITY;
   overSince = 0;
@@ -84,7 +84,7 @@ class World {
       case 'pass':
         this.now += step.ms;
         break;
-      case 'told':
+      case 'reported':
         if (step.phase === 'over' && this.phase !== 'over') this.wait();
         if (step.phase !== this.phase) this.phaseSince = this.now;
         this.phase = step.phase;
@@ -139,7 +139,7 @@ it('is only when it was over for a minute and two polls without growth, or quiet
         else if (world.stage.isSettled) expect(wasQuiet).toBe(true);
       }
       // Whatever was before, two polls and a minute lead to its end.
-      world.do({ kind: 'told', phase: 'over' });
+      world.do({ kind: 'reported', phase: 'over' });
       for (let poll = 0; poll < 2; poll++) world.do({ kind: 'poll', tookMs: 0, grew: false });
       world.do({ kind: 'pass', ms: MINUTE_MS });
       expect(world.stage.isSettled).toBe(true);

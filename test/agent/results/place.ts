@@ -115,7 +115,7 @@ export class ResultsPlace {
   readonly mirror: string;
   readonly remote = new FilesRemote();
   readonly store: Store;
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   now = 1_000_000;
   /** Of the clock that only goes forward. */
   monotonic = 0;
@@ -153,8 +153,8 @@ export class ResultsPlace {
       parallel: 1,
       direct: null,
       onRefused: (_job, { count, fresh }) =>
-        this.told.push(`${count} refused: ${fresh.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`),
-      onFallback: (_job, reason) => this.told.push(`fallback: ${reason}`),
+        this.reported.push(`${count} refused: ${fresh.map(({ name, reason }) => `${name}: ${reason}`).join('; ')}`),
+      onFallback: (_job, reason) => this.reported.push(`fallback: ${reason}`),
       ...context,
     });
     return this.results;

@@ -331,7 +331,7 @@ describe('names that are passed over', () => {
     expect(await place.sync()).toMatchObject({ listed: 600, fetched: 0, refused: 300, leftOut: 300 });
     expect([...place.store.results.ofJob(JOB)]).toHaveLength(400);
     expect(place.store.results.counts(JOB)).toMatchObject({ listed: 600, refused: 300, failed: 300, leftOut: 300 });
-    expect(place.told).toEqual([expect.stringMatching(/^300 refused: /)]);
+    expect(place.reported).toEqual([expect.stringMatching(/^300 refused: /)]);
     place.restarted();
     place.remote.listedToo = names('/11/../', '').slice(20);
     // Others of the same ones are examples now.

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { keepTold } from '../../../src/agent/tasks/task-search.ts';
+import { saveReported } from '../../../src/agent/tasks/task-search.ts';
 import { LIVE_FILE_NAMES, type TaskId } from '../../../src/job.ts';
 import { Store } from '../../../src/store/store.ts';
 import { JOB } from '../../support/engine.ts';
@@ -16,11 +16,11 @@ function setUp(tasks: readonly TaskId[] | null = null) {
   const order = { files: LIVE_FILE_NAMES, results: false, settleAfterMs: null, source: 'command' } as const;
   store.transaction(() => store.jobs.watch({ ...order, jobId: JOB, tasks }, clock.now()));
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const keep = (told: readonly TaskId[]) => keepTold(JOB, told, { store, log, clock });
+  const keep = (reported: readonly TaskId[]) => saveReported(JOB, reported, { store, log, clock });
   return { clock, store, keep };
 }
 
-it('tasks that are told are found once, and told again they write nothing', async () => {
+it('tasks that are reported are found once, and reported again they write nothing', async () => {
   const { clock, store, keep } = setUp();
   expect(await keep([TASK])).toBe(1);
   expect(store.taskSearches.knownTasks(JOB)).toEqual([TASK]);
@@ -31,7 +31,7 @@ it('tasks that are told are found once, and told again they write nothing', asyn
   expect(store.taskSearches.get(JOB)).toEqual(kept);
 });
 
-it('what a search of their own had left is over once they are told again', async () => {
+it('what a search of their own had left is over once they are reported again', async () => {
   const { clock, store, keep } = setUp();
   await keep([TASK]);
   const search = store.taskSearches.get(JOB);
@@ -42,7 +42,7 @@ it('what a search of their own had left is over once they are told again', async
   expect(store.taskSearches.get(JOB)).toMatchObject({ fruitless: 0, nextLookAt: null, hint: null });
 });
 
-it('nothing becomes of them where the order names the tasks, or none is told', async () => {
+it('nothing becomes of them where the order names the tasks, or none is reported', async () => {
   const named = setUp([TASK]);
   expect(await named.keep(['7' as TaskId])).toBe(0);
   expect(named.store.taskSearches.knownTasks(JOB)).toEqual([TASK]);

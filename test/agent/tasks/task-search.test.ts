@@ -46,7 +46,7 @@ class TaskRemote extends ModelRemote {
   }
 }
 
-function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}, isToldOfJobs = false) {
+function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = {}, hasJobService = false) {
   const clock = new HeldClock();
   const remote = Object.assign(new TaskRemote(), habits);
   const store = new Store({ directory: newState(temporaryDirectory()), service: 'x', owner: true, now: clock.now });
@@ -60,7 +60,7 @@ function setUp(habits: Partial<Pick<TaskRemote, 'mostEntries' | 'strangers'>> = 
     const search = new TaskSearch(jobId, {
       ...{ store, log, clock, habits: store.habits },
       batchLimit: { files: Number.POSITIVE_INFINITY },
-      isToldOfJobs,
+      hasJobService,
     });
     const look = (isListed = false) => search.look({ remote, isListed, signal });
     const tasks = () => store.taskSearches.knownTasks(jobId).toSorted();
@@ -177,8 +177,8 @@ describe('the looks of a job', () => {
   it.each([
     [false, true],
     [true, false],
-  ])('name the service that tells of jobs unless there is one (%s)', async (isToldOfJobs, names) => {
-    const { remote, look, store } = setUp({}, isToldOfJobs);
+  ])('name the service that tells of jobs unless there is one (%s)', async (hasJobService, names) => {
+    const { remote, look, store } = setUp({}, hasJobService);
     remote.listed = ['/70001/a'];
     for (let count = 0; count < 4; count++) await look();
     const hint = store.taskSearches.get(JOB)?.hint ?? '';

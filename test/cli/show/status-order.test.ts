@@ -1,9 +1,9 @@
 /** The order of jobs on a screen, what a screen leaves out, and times of jobs that go on. */
 import { expect, it } from 'vitest';
 import { fittingLines } from '../../../src/cli/commands/status.ts';
+import { showTime } from '../../../src/cli/show/job-text.ts';
 import { type JobReport, jobFields, taskFields } from '../../../src/cli/show/status-report.ts';
 import { overview } from '../../../src/cli/show/status-table.ts';
-import { showTime } from '../../../src/cli/show/told-text.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf } from '../../../src/job-information.ts';
 

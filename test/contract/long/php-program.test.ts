@@ -70,7 +70,7 @@ describe("the program on PHP's SoapServer", { ...PATIENCE, ...needs('php', 'php-
     await shows('509', 'first\n');
     await agent.kill();
 
-    // By what is told, from then on.
+    // By what is reported, from then on.
     await service.serve({ ...served(TASKS, 'first\nand more\n'), information: [job('Failed', TASKS)] });
     configure(service.jobsUrl);
     const listed = await place.agent('jobs', '--json');

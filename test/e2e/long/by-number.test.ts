@@ -5,15 +5,15 @@ import { placeWithJob } from '../../support/e2e-by-number.ts';
 import { PATIENCE, until } from '../../support/e2e-until.ts';
 
 describe.concurrent('watch --foreground', PATIENCE, () => {
-  it.for([true, false])('follows tasks as they are found (untold: %s)', async (untold, context) => {
+  it.for([true, false])('follows tasks as they are found (unreported: %s)', async (unreported, context) => {
     const habits = { specificationIds: 0 } as const;
-    const { place, job } = await placeWithJob(context, { untold, habits });
+    const { place, job } = await placeWithJob(context, { unreported, habits });
     for (const { files, taskId } of job.tasks) fs.writeFileSync(files.stdout, `from ${taskId}\n`);
     const watching = place.start(['watch', job.jobId, '--foreground']);
     for (const { taskId } of job.tasks)
       await until('its lines', () => watching.stdout.includes(`${taskId} stdout   | from ${taskId}\n`));
-    expect(watching.stderr).toContain(untold ? 'tasks: 2, found by probes for their files' : 'tasks: 2, reported');
-    expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!untold);
+    expect(watching.stderr).toContain(unreported ? 'tasks: 2, found by probes for their files' : 'tasks: 2, reported');
+    expect(watching.stderr.includes(`job ${job.jobId} is Running\n`)).toBe(!unreported);
     expect(watching.stdout, 'nothing but lines of the job').toMatch(/^(\d+ stdout {3}\| from \d+\n){2}$/);
     watching.signal('SIGINT');
     expect(await watching.ended).toMatchObject({ code: 0 });

@@ -27,7 +27,7 @@ const beside = (mirror: string) =>
 describe.concurrent('a mirror', PATIENCE, () => {
   it('that is changed while the agent runs is mended, however often', async (context) => {
     const { place, job, mirror, agent } = await mirroredJob(context, CONTENT);
-    // An edit is told from the agent's own writes once these are committed: when another poll has begun and ended.
+    // An edit is reported from the agent's own writes once these are committed: when another poll has begun and ended.
     const calls = () => agent.log.filter(({ operation }) => operation === 'DownloadPartsOfJobFilesFromCluster').length;
     for (const [what, edit] of Object.entries(EDITS)) {
       const before = calls();

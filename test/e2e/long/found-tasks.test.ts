@@ -79,8 +79,8 @@ describe.concurrent('the tasks of a job are found', PATIENCE, () => {
     expect(await watch()).toMatchObject({ code: 0 });
     await place.mirrored(job, 'stdout');
     expect(await searchOf(place, job)).toMatchObject({ foundBy: 'job-service', nextLookAt: null });
-    const told = await inStore(place, (store) => store.jobInformation.get(job.jobId as JobId));
-    expect(told?.information).toMatchObject({ id: job.jobId, name: job.name });
+    const reported = await inStore(place, (store) => store.jobInformation.get(job.jobId as JobId));
+    expect(reported?.information).toMatchObject({ id: job.jobId, name: job.name });
   });
 
   it('late, when there is something of them', async (context) => {

@@ -80,8 +80,8 @@ it('a hundred thousand results failed: status counts all, and names some', async
   store.results.saveAll(Array.from({ length: 100_000 }, (_, at) => ({ ...row, name: `/11/${'x'.repeat(200)}${at}` })));
   store.results.setUnkept(jobId, { refused: 7, 'left-out': 3 });
   store.close();
-  const told = await place.agent('status', '501', '--json');
-  const [job] = JSON.parse(told.stdout).jobs;
+  const reported = await place.agent('status', '501', '--json');
+  const [job] = JSON.parse(reported.stdout).jobs;
   expect(job.results).toMatchObject({ listed: 100_010, synced: 0, failed: 100_007, refused: 7, leftOut: 3 });
   expect(job.results.notSynced).toHaveLength(1_000);
   const { stdout } = await place.agent('status', '501');

@@ -95,14 +95,14 @@ describe('in the state of another user', { ...PATIENCE, ...AS_ROOT, concurrent: 
 });
 
 describe('a command of root', { ...PATIENCE, ...AS_ROOT, concurrent: true }, () => {
-  it('does what it is told beside a running agent, as the user of the state', async (context) => {
+  it('does what it is reported beside a running agent, as the user of the state', async (context) => {
     const { place, sandbox, job, task, mirror } = await foreignPlace(context);
     fs.writeFileSync(task.files.stdout, 'hello\n');
     const agent = await place.run();
     await place.mirrored(job, 'stdout');
     const second = await sandbox.submit({ tasks: [{}] });
-    const [told] = second.tasks;
-    expect(await place.agentAsRoot('watch', second.jobId, '--task', told?.taskId ?? '')).toMatchObject({ code: 0 });
+    const [reported] = second.tasks;
+    expect(await place.agentAsRoot('watch', second.jobId, '--task', reported?.taskId ?? '')).toMatchObject({ code: 0 });
     expect((await place.agentAsRoot('tail', job.jobId)).stdout).toContain('hello');
     const { stdout } = await place.agentAsRoot('status', '--json');
     expect(JSON.parse(stdout)).toMatchObject({ agent: { running: true, pid: agent.pid } });

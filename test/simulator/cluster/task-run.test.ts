@@ -78,14 +78,14 @@ describe('states', () => {
     ['Canceled', undefined, null],
     ['Failed', 'node 7 is gone', 'node 7 is gone'],
     ['Finished', undefined, null],
-  ] as const)('are %s by order, with processes, without and before they start', async (state, message, told) => {
+  ] as const)('are %s by order, with processes, without and before they start', async (state, message, reported) => {
     const sandbox = await startSandbox();
     const tasks = [{ command: COMMAND }, {}, { command: COMMAND, startDelayMs: DAY_MS }];
     const job = await sandbox.submitJob({ tasks });
     expect(statesOf(job)).toEqual(['Running', 'Running', 'Running', 'Queued']);
     await job.end(state, message);
     expect(statesOf(job)).toEqual([state, state, state, state]);
-    expect(job.tasks.map(({ run }) => run.errorMessage)).toEqual([told, told, told]);
+    expect(job.tasks.map(({ run }) => run.errorMessage)).toEqual([reported, reported, reported]);
     expect(job.tasks[0]?.exit?.signal).toBe('SIGKILL');
     await job.start();
     expect(job.tasks[2]?.pid).toBeUndefined();

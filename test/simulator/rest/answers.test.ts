@@ -310,19 +310,19 @@ describe('clusters that the service cannot read', () => {
 });
 
 describe('jobs', () => {
-  it('are told in numbers, with their tasks', async () => {
+  it('are reported in numbers, with their tasks', async () => {
     const { sandbox, session, job, task } = await startJob('6.3');
     const current = async () =>
       (await get(sandbox, 'JobManagement/CurrentInfoForJob', { SubmittedJobInfoId: '501', SessionCode: session })).json;
     // Neither has a zone; that of the cluster has no more than seconds.
-    const told = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{7})?$/);
+    const reported = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{7})?$/);
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/);
     expect(await current()).toMatchObject({
       Id: 501,
       Name: 'job 501',
       State: 8,
-      CreationTime: told,
-      SubmitTime: told,
+      CreationTime: reported,
+      SubmitTime: reported,
       StartTime: time,
       EndTime: null,
       Tasks: [{ Id: 9001, Name: 'task 1', State: 8, StartTime: time, EndTime: null, ErrorMessage: null }, { Id: 9002 }],
@@ -334,7 +334,7 @@ describe('jobs', () => {
       ['Deleted', 256],
       ['512', 512],
     ] as const) {
-      job.toldState = state;
+      job.reportedState = state;
       expect((await current()).State).toBe(number);
     }
   });

@@ -32,10 +32,10 @@ describe('a job that was deleted', () => {
     await write(task.files.log, 'log');
     await job.end('Finished');
     await sandbox.deleteJob('501');
-    const told = job.toldState ?? job.state;
+    const reported = job.reportedState ?? job.state;
     const listed = await list(sandbox, '501', session);
     const { json } = await parts([123, STDOUT, 0], [123, STDERR, 0]);
-    return [told, listed.status, json, (await download('/123/task.log')).status];
+    return [reported, listed.status, json, (await download('/123/task.log')).status];
   };
 
   it.each([

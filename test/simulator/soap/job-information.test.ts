@@ -1,4 +1,4 @@
-/** JobManagementWs over real HTTP: what is told of jobs, to whom, and how it is refused (docs/interface.md 10). */
+/** JobManagementWs over real HTTP: what is reported of jobs, to whom, and how it is refused (docs/interface.md 10). */
 import { describe, expect, it } from 'vitest';
 import { wsdlOf } from '../../../src/remote/soap/contract.ts';
 import { BOB, call, callJobs, faultText, jobAnd, NAMESPACE, signIn, startSandbox, VERSIONS } from '../support.ts';
@@ -166,11 +166,11 @@ describe('the address of JobManagementWs', () => {
     const sandbox = await startSandbox({ clock: () => 0 });
     const session = await signIn(sandbox);
     await sandbox.submitJob({ jobId: '501', held: true, tasks: [] });
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     for (const jobTimes of ['utc', 'no-zone', 'offset'] as const) {
       sandbox.setHabits({ jobTimes });
-      told.push(...textsOf('creationTime', (await callJobs(sandbox, INFO, jobAnd('501', session))).body));
+      reported.push(...textsOf('creationTime', (await callJobs(sandbox, INFO, jobAnd('501', session))).body));
     }
-    expect(told).toEqual(['1970-01-01T00:00:00.000Z', '1970-01-01T00:00:00.000', '1970-01-01T01:00:00.000+01:00']);
+    expect(reported).toEqual(['1970-01-01T00:00:00.000Z', '1970-01-01T00:00:00.000', '1970-01-01T01:00:00.000+01:00']);
   });
 });

@@ -65,7 +65,7 @@ describe('the growth of a job', () => {
   const sums = (bytes: number) =>
     new Map([[job, { files: 1, tasks: 1, bytes, failing: 0, error: null, inexactBytes: 0 } satisfies LiveSums]]);
 
-  it('is seen from the first seconds on, and what stays the same is not told again and again', () => {
+  it('is seen from the first seconds on, and what stays the same is not reported again and again', () => {
     const growth = new Growth();
     expect(growth.of(job, [1, 5]), 'nothing is noted yet').toEqual([[1, 5]]);
     for (const [at, bytes] of [

@@ -30,7 +30,7 @@ export interface DownloadsOptions {
 }
 
 /** So many files in a row that fail: it is the service. */
-const MOST_IN_A_ROW = 3;
+const MAX_IN_A_ROW = 3;
 /** A file on which the service hung is waited for so many times as long the next time. */
 const PATIENCE = 10;
 
@@ -235,7 +235,7 @@ export class Downloads {
     const { ofOneFile } = error.policy;
     if (ofOneFile === 'yes') return true;
     this.#failuresInARow += 1;
-    return ofOneFile === 'perhaps' && this.#failuresInARow < MOST_IN_A_ROW;
+    return ofOneFile === 'perhaps' && this.#failuresInARow < MAX_IN_A_ROW;
   }
 }
 

@@ -32,7 +32,7 @@ export function kindsNear(window: TextWindow, chosenByte: number | undefined): K
 }
 
 /** Points of a curve; more than a screen is wide. */
-const MOST_ROWS = 20_000;
+const MAX_ROWS = 20_000;
 const RETRY_MS = 2_000;
 
 interface Series {
@@ -98,7 +98,7 @@ export class Numbers {
 
   #add(row: readonly (number | null)[]): void {
     if (this.#seen++ % this.#every === 0) this.#rows.push([this.#seen, ...row]);
-    if (this.#rows.length <= MOST_ROWS) return;
+    if (this.#rows.length <= MAX_ROWS) return;
     this.#rows = this.#rows.filter((_, index) => index % 2 === 0);
     this.#every *= 2;
   }

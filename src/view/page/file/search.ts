@@ -33,7 +33,7 @@ const GATHER_MS = 1_000;
 /** Longer than any text that is looked for: what the end of the content cut is whole in it. */
 const OVERLAP_BYTES = 2_048;
 /** Reported matches: of what arrived, and of all. */
-const MOST_TOLD = 10_000;
+const MAX_LISTED = 10_000;
 
 export class Search {
   readonly query: Signal<Query> = signal({ text: '', matchesCase: false, word: false, regex: false });
@@ -47,7 +47,7 @@ export class Search {
     signal(undefined);
   readonly #content: () => ContentQuery;
   /** The reported matches, in order. */
-  #told: Match[] = [];
+  #reported: Match[] = [];
   /** Up to here everything is counted. */
   #to = 0;
   #isGathering = false;
@@ -63,7 +63,7 @@ export class Search {
     this.stop();
     this.query.value = query;
     this.current.value = undefined;
-    this.#told = [];
+    this.#reported = [];
     this.found.value = query.text === '' ? undefined : NOTHING;
     if (query.text !== '') this.#timer = setTimeout(() => void this.#run(near), PAUSE_MS);
   }
@@ -96,25 +96,25 @@ export class Search {
   needleIn(bytes: Uint8Array, start: number): RegExp | undefined {
     const { text, regex } = this.query.value;
     if (text === '' || !regex) return this.#needle.value;
-    const matched = this.#told
+    const matched = this.#reported
       .filter(([byte]) => byte >= start && byte < start + bytes.length)
       .map(([byte, length]) => decode(bytes.subarray(byte - start, byte - start + length)));
     return matched.length === 0 ? undefined : new RegExp([...new Set(matched)].map(literal).join('|'), 'gu');
   }
 
   #keep(matches: readonly Match[]): void {
-    this.#told.push(...matches.slice(0, MOST_TOLD - this.#told.length));
+    this.#reported.push(...matches.slice(0, MAX_LISTED - this.#reported.length));
   }
 
   #show(byte: number): void {
-    const index = this.#told.findIndex(([told]) => told === byte);
+    const index = this.#reported.findIndex(([reported]) => reported === byte);
     this.current.value = { byte, index: index < 0 ? undefined : index };
   }
 
   /** Found among the reported matches; undefined if the server must be asked. */
   #among(at: number, isBack: boolean): number | undefined {
     const found = this.found.value;
-    const all = this.#told;
+    const all = this.#reported;
     const hasAll = found?.isDone === true && all.length === found.count;
     const next = isBack ? all.findLast(([byte]) => byte < at) : all.find(([byte]) => byte > at);
     return (next ?? (hasAll ? all.at(isBack ? -1 : 0) : undefined))?.[0];
@@ -123,7 +123,7 @@ export class Search {
   async #askNext(at: number, isBack: boolean): Promise<number | undefined> {
     const where = isBack ? { before: at } : { from: at + 1, most: 1 };
     for await (const line of this.#ask(where)) if ('at' in line) return line.at[0]?.[0];
-    return isBack ? undefined : this.#told[0]?.[0];
+    return isBack ? undefined : this.#reported[0]?.[0];
   }
 
   #ask(where: object): AsyncGenerator<SearchLine> {
@@ -150,7 +150,7 @@ export class Search {
     const { signal } = this.#running;
     const came: Match[] = [];
     try {
-      const where = { from: Math.max(0, before - OVERLAP_BYTES), most: MOST_TOLD };
+      const where = { from: Math.max(0, before - OVERLAP_BYTES), most: MAX_LISTED };
       for await (const line of this.#ask(where))
         if ('at' in line)
           for (const [byte, length] of line.at) {
@@ -172,12 +172,12 @@ export class Search {
   #take(line: SearchLine, near: number): void {
     if ('at' in line) {
       this.#keep(line.at);
-      const first = this.#told.find(([byte]) => byte >= near)?.[0];
+      const first = this.#reported.find(([byte]) => byte >= near)?.[0];
       if (this.current.value === undefined && first !== undefined) this.#show(first);
     } else if ('done' in line) {
       this.#to = this.found.value?.of ?? 0;
       this.#set({ count: line.count, isDone: true, problem: line.cut, searched: this.#to });
-      const last = this.#told.at(-1)?.[0];
+      const last = this.#reported.at(-1)?.[0];
       // All of them lie before what is on the screen.
       if (this.current.value === undefined && last !== undefined) this.#show(last);
     } else if ('marks' in line) this.#set({ marks: line.marks });

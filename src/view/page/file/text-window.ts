@@ -4,8 +4,8 @@
  * its limits.
  */
 
-export const MOST_BYTES = 512 * 1024;
-export const MOST_ROWS = 20_000;
+export const MAX_BYTES = 512 * 1024;
+export const MAX_ROWS = 20_000;
 /** Longer lines are cut near multiples of this. */
 const CUT_BYTES = 2 * 1024;
 /** A cut waits for no sequence of a terminal that is longer, ... */
@@ -75,7 +75,7 @@ export class TextWindow {
   append(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
     if (length > this.#bytes.length) {
-      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, 2 * MOST_BYTES)));
+      const larger = new Uint8Array(Math.max(length, Math.min(2 * length, 2 * MAX_BYTES)));
       larger.set(this.#bytes.subarray(0, this.#length));
       this.#bytes = larger;
     }
@@ -172,9 +172,9 @@ export class TextWindow {
   }
 
   #dropFirstRows(): void {
-    const tooMany = Math.max(0, this.#rows.length - MOST_ROWS);
+    const tooMany = Math.max(0, this.#rows.length - MAX_ROWS);
     let first = tooMany;
-    while (first < this.#rows.length - 1 && this.end - (this.#rows[first] ?? 0) > MOST_BYTES) first++;
+    while (first < this.#rows.length - 1 && this.end - (this.#rows[first] ?? 0) > MAX_BYTES) first++;
     const start = this.#rows[first];
     // A quarter at once: to drop a row with each one that comes would move all bytes each time.
     if (first === 0 || start === undefined) return;
@@ -187,8 +187,8 @@ export class TextWindow {
   }
 
   #dropLastRows(): void {
-    let last = Math.min(this.#rows.length, MOST_ROWS);
-    while (last > 1 && (this.#rows[last] ?? this.end) - this.start > MOST_BYTES) last--;
+    let last = Math.min(this.#rows.length, MAX_ROWS);
+    while (last > 1 && (this.#rows[last] ?? this.end) - this.start > MAX_BYTES) last--;
     const end = this.#rows[last];
     if (end !== undefined) this.cutBack(end);
   }
@@ -223,7 +223,7 @@ function newlinesIn(bytes: Uint8Array): number {
 }
 
 /** The maximum of heights of rows that are gone. */
-const MOST_GONE = 2_000;
+const MAX_REMOVED = 2_000;
 
 /**
  * Forgets the heights of rows that are gone. The virtual list keeps what it ever measured, by where rows begin: without
@@ -233,6 +233,6 @@ export function forgetSizes(
   sizes: Map<number | string | bigint, number>,
   { start, end, rows }: Pick<TextWindow, 'start' | 'end' | 'rows'>,
 ): void {
-  if (sizes.size <= rows.length + MOST_GONE) return;
+  if (sizes.size <= rows.length + MAX_REMOVED) return;
   for (const row of sizes.keys()) if (Number(row) < start || Number(row) >= end) sizes.delete(row);
 }

@@ -18,7 +18,7 @@ import { type Progress, progressOf } from '../text/values.ts';
 /** What grew no longer ago is growing. */
 const GROWING_MS = 6_000;
 /** So many stand side by side; more cannot be read. */
-const MOST_PANES = 6;
+const MAX_PANES = 6;
 
 interface FileListProps {
   readonly job: JobDetail | undefined;
@@ -99,7 +99,7 @@ function Entry({ jobId, file, opened, now }: EntryProps) {
         <span class="file-name">{name}</span>
         <span class="fine">{bytes(file.bytes)}</span>
       </a>
-      {(isOpen ? opened.length > 1 : opened.length < MOST_PANES) && (
+      {(isOpen ? opened.length > 1 : opened.length < MAX_PANES) && (
         <a
           class="icon-button beside"
           href={hashOf({ page: 'live', jobId, files: beside })}
@@ -116,7 +116,7 @@ function Entry({ jobId, file, opened, now }: EntryProps) {
 /** The last line is within them, or has no progress. */
 const TAIL_BYTES = 4_096;
 /** Of what is shown of the line. */
-const MOST_CHARACTERS = 120;
+const MAX_CHARACTERS = 120;
 
 function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefined }) {
   const progress = useSignal<Progress | undefined>(undefined);
@@ -140,8 +140,8 @@ function TaskProgress({ jobId, file }: { jobId: string; file: FileState | undefi
   return (
     <div class="task-progress">
       <ProgressBar done={done} label={`Progress of task ${taskId}`} />
-      <span class="fine" title={says.slice(0, MOST_CHARACTERS)}>
-        <Outside text={says.slice(0, MOST_CHARACTERS)} />
+      <span class="fine" title={says.slice(0, MAX_CHARACTERS)}>
+        <Outside text={says.slice(0, MAX_CHARACTERS)} />
       </span>
     </div>
   );

@@ -10,7 +10,7 @@ import { counted } from '../text/units.ts';
 import { destination } from '../text/values.ts';
 
 /** Of chosen lines that are copied. */
-const MOST_COPIED_BYTES = 16 * 1024 * 1024;
+const MAX_COPIED_BYTES = 16 * 1024 * 1024;
 /** The end of the last chosen line is looked for in pieces of this size. */
 const LINE_BYTES = 256 * 1024;
 const NEWLINE = 0x0a;
@@ -128,7 +128,7 @@ export class Opened {
       // The window may be elsewhere by now: only the file has the end of the last line.
       const { from, to } =
         chosen === undefined ? this.seen.value : { from: chosen.from, to: await this.#endOfLine(chosen.to) };
-      if (to - from > MOST_COPIED_BYTES) return 'too much to copy: download it';
+      if (to - from > MAX_COPIED_BYTES) return 'too much to copy: download it';
       const bytes = await askBytes(this.content(), [from, to]);
       const text = isRaw ? new TextDecoder().decode(bytes) : plainText(bytes);
       await navigator.clipboard.writeText(text);
@@ -141,7 +141,7 @@ export class Opened {
   /** The byte after the line that a byte is in. */
   async #endOfLine(byte: number): Promise<number> {
     const { bytes } = this.file.standing.value;
-    for (let from = byte; from < Math.min(bytes, byte + MOST_COPIED_BYTES); from += LINE_BYTES) {
+    for (let from = byte; from < Math.min(bytes, byte + MAX_COPIED_BYTES); from += LINE_BYTES) {
       const piece = await askBytes(this.content(), [from, Math.min(bytes, from + LINE_BYTES)]);
       const newline = piece.indexOf(NEWLINE);
       if (newline >= 0) return from + newline + 1;

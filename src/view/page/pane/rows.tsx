@@ -4,7 +4,7 @@ import type { Virtualizer } from '@tanstack/virtual-core';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { OpenFile } from '../file/open-file.ts';
 import type { Search } from '../file/search.ts';
-import { forgetSizes, MOST_BYTES } from '../file/text-window.ts';
+import { forgetSizes, MAX_BYTES } from '../file/text-window.ts';
 import { useVirtual } from '../parts/use-virtual.ts';
 import type { Opened } from './opened.ts';
 import { Row } from './row.tsx';
@@ -13,7 +13,7 @@ const ROW_PX = 20;
 /** What is nearer to an end of what is here is fetched before it is seen. */
 const SOON_PX = 3_000;
 /** Up to so many bytes, the page takes more at both ends without giving up any. */
-const ROOM_BYTES = MOST_BYTES / 2;
+const ROOM_BYTES = MAX_BYTES / 2;
 /** How far back colours are looked for that are still on. */
 const COLOURS_BYTES = 4_096;
 /** A move of the reader that leads to the end means: follow. */

@@ -12,8 +12,8 @@ import { grouped } from '../text/units.ts';
 import { csvRows } from '../text/values.ts';
 
 const BYTES = 128 * 1024;
-const MOST_ROWS = 500;
-const MOST_COLUMNS = 100;
+const MAX_ROWS = 500;
+const MAX_COLUMNS = 100;
 const NEWLINE = 0x0a;
 
 interface Beginning {
@@ -54,8 +54,8 @@ function beginningOf(bytes: Uint8Array, total: number): Beginning {
   const all = csvRows(decode(bytes));
   const second = bytes.indexOf(NEWLINE) + 1;
   return {
-    rows: all.slice(0, MOST_ROWS),
-    isCut: bytes.length < total || all.length > MOST_ROWS,
+    rows: all.slice(0, MAX_ROWS),
+    isCut: bytes.length < total || all.length > MAX_ROWS,
     total,
     second: second > 0 && second < bytes.length ? second : undefined,
   };
@@ -68,7 +68,7 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
       <table>
         <thead>
           <tr>
-            {head.slice(0, MOST_COLUMNS).map((cell, index) => (
+            {head.slice(0, MAX_COLUMNS).map((cell, index) => (
               <th key={index} scope="col">
                 {printable(cell)}
               </th>
@@ -78,7 +78,7 @@ function Table({ rows: [head = [], ...body], isCut }: Pick<Beginning, 'rows' | '
         <tbody>
           {body.map((row, at) => (
             <tr key={at}>
-              {row.slice(0, MOST_COLUMNS).map((cell, index) => (
+              {row.slice(0, MAX_COLUMNS).map((cell, index) => (
                 <td key={index}>{printable(cell)}</td>
               ))}
             </tr>

@@ -118,9 +118,9 @@ const SEQUENCE = new RegExp(
   'g',
 );
 /** So many are looked at, the last ones: each of them mostly writes over all of the one before. */
-const MOST_MOVES = 100;
+const MAX_MOVES = 100;
 /** No job writes at a column far beyond what it shows. */
-const MOST_COLUMNS = 10_000;
+const MAX_COLUMNS = 10_000;
 
 /** Lines as a terminal would show them, without what only a terminal understands. */
 export function plainText(bytes: Uint8Array): string {
@@ -141,7 +141,7 @@ export function shown(line: string, before = ''): Run[] {
   const painter = new Anser();
   const parts = `${before}${line.replace(/(?<!\r)\r+$/, '')}`.split(MOVE);
   if (parts.length === 1) return paint(painter, parts[0] ?? '');
-  const skipped = Math.max(0, parts.length - 2 * MOST_MOVES - 1);
+  const skipped = Math.max(0, parts.length - 2 * MAX_MOVES - 1);
   return overwritten(painter, [coloursOf(parts.slice(0, skipped).join('')), ...parts.slice(skipped)]);
 }
 
@@ -182,7 +182,7 @@ function overwritten(painter: Anser, [colours = '', ...parts]: readonly string[]
 /** Does a move; the column after it. */
 function moved(cells: (Run | undefined)[], column: number, move: string): number {
   const number = Number(/[0-9]+/.exec(move)?.[0] ?? '');
-  const clamp = (to: number) => Math.min(MOST_COLUMNS, Math.max(0, to));
+  const clamp = (to: number) => Math.min(MAX_COLUMNS, Math.max(0, to));
   switch (move.at(-1)) {
     case '\r':
       return 0;

@@ -75,9 +75,9 @@ const within = (done: number, says: string): Progress | undefined =>
 /** As C and Fortran print them, and with a thousand digits never. */
 const NUMBER = /(?<![\w.])[+-]?(?:[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[eEdD][+-]?[0-9]{1,4})?(?![\w.])/g;
 /** Of a line, the words around its numbers: as much as a name of it needs. */
-const MOST_WORDS = 80;
+const MAX_WORDS = 80;
 /** A line is no line of numbers if it is longer. */
-const MOST_CHARACTERS = 4_000;
+const MAX_CHARACTERS = 4_000;
 
 interface NumberLine {
   /** A name for all lines that are alike: `residual #`. */
@@ -90,8 +90,8 @@ interface NumberLine {
 
 /** What a line has around its numbers, the same for all lines that are alike; undefined if it is no line of numbers. */
 export function kindOf(line: string): string | undefined {
-  if (line.length > MOST_CHARACTERS || line.match(NUMBER) === null) return undefined;
-  return line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS);
+  if (line.length > MAX_CHARACTERS || line.match(NUMBER) === null) return undefined;
+  return line.replaceAll(NUMBER, '#').replaceAll(/\s+/g, ' ').trim().slice(0, MAX_WORDS);
 }
 
 /**

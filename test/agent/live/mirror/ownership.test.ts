@@ -90,7 +90,7 @@ describe('a new generation', () => {
     expect(place.read()).toBe('one');
     place.kill();
 
-    // The next owner has what it was told, not what the one before noted for itself.
+    // The next owner has what it was reported, not what the one before noted for itself.
     const row = before.known.at(-1) ?? first;
     expect(row.rotation).toBe(rotation);
     place.commits.push(row);

@@ -174,7 +174,7 @@ export interface Setting {
   readonly decoding: Decoding;
   /** What an earlier agent learned of the service: nothing, how it decodes, or how it did before it was upgraded. */
   readonly learned: 'nothing' | 'rightly' | 'wrongly';
-  /** Whether the agent has to find out how the service decodes, or is told the code page. */
+  /** Whether the agent has to find out how the service decodes, or is reported the code page. */
   readonly contentEncoding: 'auto' | 'set';
   readonly shortRead: number | null;
   readonly overlapBytes: number;

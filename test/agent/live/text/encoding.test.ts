@@ -22,7 +22,7 @@ describe('which code page a service decodes', () => {
     );
   });
 
-  test('is told by bytes that are known, for what they have in common with what comes', () => {
+  test('is reported by bytes that are known, for what they have in common with what comes', () => {
     const encoding = new TextEncoding('auto', new Map());
     const known = Buffer.from([0x61, 0xb9]);
     const names = encoding.codePagesShowing(known, shownBy('iso-8859-2', known));
@@ -33,14 +33,14 @@ describe('which code page a service decodes', () => {
     expect(encoding.family).toBe('code-page');
   });
 
-  test('is not told by bytes of ASCII, nor by what was learned before a start', () => {
+  test('is not reported by bytes of ASCII, nor by what was learned before a start', () => {
     const habits = new Map([['text-encoding', 'windows-1250']]);
     const encoding = new TextEncoding('auto', habits);
     expect(encoding.codePagesOf('š').encode('š')).toHaveLength(0);
     expect(encoding.family).toBeUndefined();
   });
 
-  test('is told by the configuration where nothing else does', () => {
+  test('is reported by the configuration where nothing else does', () => {
     const encoding = new TextEncoding('iso-8859-2', new Map());
     expect(encoding.codePagesOf('š').encode('š')).toEqual(Buffer.from([0xb9]));
     expect(new TextEncoding('cp852', new Map()).codePagesOf('─').encode('─')).toEqual(Buffer.from([0xc4]));

@@ -39,9 +39,9 @@ describe('whether a service decodes UTF-8 or a code page', () => {
       fc.asyncProperty(text, change, async (before, { call, to, share }) => {
         const kept = before.subarray(0, Math.floor((share / 100) * before.length));
         const after = Buffer.concat([kept, to]);
-        const told = tell(before, {}, (question) => (question < call ? before : after));
+        const reported = tell(before, {}, (question) => (question < call ? before : after));
         // Or it is known that it is neither, which is said.
-        const family = await told.then((found) => found.family).catch((error: { code: string }) => error.code);
+        const family = await reported.then((found) => found.family).catch((error: { code: string }) => error.code);
         expect(['utf-8', 'ascii', 'again', 'unexpected-answer']).toContain(family);
       }),
       numRuns(1_000),
@@ -62,7 +62,7 @@ describe('whether a service decodes UTF-8 or a code page', () => {
     );
   });
 
-  test('is told from where a mirror ends inside a character', async () => {
+  test('is reported from where a mirror ends inside a character', async () => {
     const bytes = Buffer.from('a€b\n');
     for (let position = 0; position <= bytes.length; position++) {
       const reading = new Utf8Reading(textOf(bytes, 0));

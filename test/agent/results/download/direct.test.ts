@@ -128,13 +128,13 @@ describe('a direct transfer', () => {
     expect(place.remote.downloads).toEqual(['/11/link']);
   });
 
-  it('that breaks off is continued by SOAP, and the reason is told and kept', async () => {
+  it('that breaks off is continued by SOAP, and the reason is reported and kept', async () => {
     const { place, transfer } = placeWith('direct');
     for (const name of ['/11/a', '/11/b', '/11/c']) place.remote.set(name, name);
     transfer.failure = new JobtailError('unexpected-answer', 'h refused the temporary key', { hint: 'ask them' });
     expect(await place.sync()).toMatchObject({ fetched: 3, failed: 0 });
     expect(place.remote.downloads).toEqual(['/11/b', '/11/c']);
-    expect(place.told).toEqual(['fallback: h refused the temporary key (ask them)']);
+    expect(place.reported).toEqual(['fallback: h refused the temporary key (ask them)']);
     expect(place.store.resultSyncs.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
     // It rests for a while, then is tried again, however the wall clock is set in between.
     place.now += 6 * 60_000;
@@ -143,7 +143,7 @@ describe('a direct transfer', () => {
     expect(transfer.orders).toHaveLength(1);
     // Why is to be seen all the time, and said once.
     expect(place.store.resultSyncs.get(JOB)?.fallback).toBe('h refused the temporary key (ask them)');
-    expect(place.told).toHaveLength(1);
+    expect(place.reported).toHaveLength(1);
     transfer.failure = undefined;
     place.now -= 24 * 60 * 60_000;
     place.monotonic += 2 * 60_000;
@@ -173,7 +173,7 @@ describe('a direct transfer', () => {
     place.remote.method = method;
     expect(await place.sync()).toMatchObject({ fetched: 1, failed: 0 });
     expect(transfer.orders).toEqual([]);
-    expect(place.told).toHaveLength(1);
+    expect(place.reported).toHaveLength(1);
   });
 
   it('brings new files with the key in hand, and names that the service refuses, with auto', async () => {
@@ -277,7 +277,7 @@ describe('a direct transfer', () => {
     expect(await place.sync()).toMatchObject({ fetched: 0, failed: 1 });
     expect(transfer.orders).toEqual([]);
     expect(place.remote.transferCalls).toEqual([]);
-    expect(place.told).toEqual([expect.stringContaining('less than mirror.minFreeBytes would stay free')]);
+    expect(place.reported).toEqual([expect.stringContaining('less than mirror.minFreeBytes would stay free')]);
   });
 
   it('keeps to maxFileBytes, to links in the mirror, and to live files', async () => {

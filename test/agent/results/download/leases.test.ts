@@ -133,7 +133,7 @@ describe('a lease', () => {
     expect(place.server.open.size).toBe(0);
   });
 
-  it('whose end is refused is told once, and not tried again', async () => {
+  it('whose end is refused is reported once, and not tried again', async () => {
     const place = new LeasePlace();
     await place.leases.take(JOB, place.server, signal);
     place.server.open.clear();
@@ -242,7 +242,7 @@ describe('killed', () => {
     expect(place.steps).toEqual(STEPS);
   });
 
-  it('while the answer is on its way, nobody can name the key: it is told, and ends by itself', async () => {
+  it('while the answer is on its way, nobody can name the key: it is reported, and ends by itself', async () => {
     const place = new LeasePlace();
     place.server.onMade = () => {
       throw new Killed();

@@ -136,20 +136,21 @@ describe('hostile names', () => {
     },
   );
 
-  it('are told once, together and readable, while the good ones come', async () => {
+  it('are reported once, together and readable, while the good ones come', async () => {
     const place = new ResultsPlace();
     // No XML can carry half a character.
     const hostile = HOSTILE.map(([name]) => name).filter((name) => name.isWellFormed());
     place.remote.listedToo = hostile;
     for (const [name] of ODD) place.remote.set(name, `content of ${name}`);
     expect(await place.sync()).toMatchObject({ fetched: ODD.length, failed: 0, refused: hostile.length });
-    expect(place.told).toEqual([expect.stringMatching(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u)]);
-    expect(place.told[0]).toMatch(new RegExp(`^${hostile.length} refused: `));
-    for (const [, reason] of HOSTILE.filter(([name]) => name.isWellFormed())) expect(place.told[0]).toContain(reason);
+    expect(place.reported).toEqual([expect.stringMatching(/^[^\p{Cc}\p{Cf}\p{Cs}]*$/u)]);
+    expect(place.reported[0]).toMatch(new RegExp(`^${hostile.length} refused: `));
+    for (const [, reason] of HOSTILE.filter(([name]) => name.isWellFormed()))
+      expect(place.reported[0]).toContain(reason);
     await place.sync(true);
     place.restarted();
     await place.sync(true);
-    expect(place.told).toHaveLength(1);
+    expect(place.reported).toHaveLength(1);
     expect(place.store.results.counts(JOB)).toMatchObject({ refused: hostile.length, failed: hostile.length });
     expect(place.tree()).toEqual(ODD.map(([, parts]) => parts.join('/')).sort());
     for (const [name, parts] of ODD) expect(place.read(...parts)).toBe(`content of ${name}`);

@@ -59,7 +59,7 @@ describe('a listed file that is a live file', () => {
     expect(place.read('11', 'sub', 'stdout.txt')).toBe('of a child\n');
   });
 
-  it('is told from the one of another task by its content, and by what is proven beside it', async () => {
+  it('is reported from the one of another task by its content, and by what is proven beside it', async () => {
     const place = new ResultsPlace();
     place.live('stderr', '');
     place.live('stdout', 'one\n');
@@ -77,7 +77,7 @@ describe('a listed file that is a live file', () => {
     ]);
   });
 
-  it('is told from those of many tasks without reading all of each for each', async () => {
+  it('is reported from those of many tasks without reading all of each for each', async () => {
     const calls = fileCalls(false);
     const opened: string[] = [];
     const counted: FileCalls = {

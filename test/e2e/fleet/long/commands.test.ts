@@ -1,4 +1,4 @@
-/** A fleet is told what to do at any of its agents, and each tells the same of it. */
+/** A fleet is reported what to do at any of its agents, and each tells the same of it. */
 import fs from 'node:fs';
 import { expect, it } from 'vitest';
 import { PATIENCE } from '../../../support/e2e-until.ts';

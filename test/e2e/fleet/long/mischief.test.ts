@@ -14,7 +14,7 @@ const ROUNDS = Number(process.env['JOBTAIL_FLEET_ROUNDS'] ?? 100);
 const SEED = Number(process.env['JOBTAIL_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const PATIENCE_MS = 120_000 + ROUNDS * 15_000;
 /** So many harms go on at the same time, at most; at least one agent of three is well. */
-const MOST_HARMS = 2;
+const MAX_HARMS = 2;
 /** From one to the next; longer than the lease at times. */
 const PAUSES_MS = [200, 500, 1_000, 2_000, 3_000, 12_000];
 
@@ -43,7 +43,7 @@ it(`${ROUNDS} rounds of mischief (JOBTAIL_SEED=${SEED})`, {
     await sleep(pick(PAUSES_MS, random));
     growSome(fleet, random);
     await expectSound(fleet, `round ${round}`);
-    if (parts.mend.size >= MOST_HARMS || (parts.mend.size > 0 && random(3) === 0)) {
+    if (parts.mend.size >= MAX_HARMS || (parts.mend.size > 0 && random(3) === 0)) {
       const [harmed = '', mend] = pick([...parts.mend], random) ?? [];
       await mend?.();
       parts.mend.delete(harmed);

@@ -18,7 +18,7 @@ it.concurrent('a way to the database that falls silent', { ...PATIENCE, ...needs
   fleet.grow();
   cleo.relay.silence();
   fleet.grow();
-  // It has to stop by itself: it can be told nothing.
+  // It has to stop by itself: it can be reported nothing.
   await cleo.program.says('paused ');
   await fleet.untilOwned(['cleo']);
   await fleet.untilEqual();

@@ -5,7 +5,7 @@ import { needs } from '../../../support/needs.ts';
 import { viewedJob } from '../../../support/view-growing-job.ts';
 
 describe('a browser without the token', needs('chromium'), () => {
-  it('sees nothing, and is told what to do', PATIENCE, async (context) => {
+  it('sees nothing, and is reported what to do', PATIENCE, async (context) => {
     const { view, link, job } = await viewedJob(context, 'a line\n');
     await view.page.getByText(job.jobId).first().waitFor();
     await view.context.clearCookies();
@@ -14,7 +14,7 @@ describe('a browser without the token', needs('chromium'), () => {
     expect(await view.page.getByText(job.jobId).count()).toBe(0);
   });
 
-  it('that had one is told so on the open page', PATIENCE, async (context) => {
+  it('that had one is reported so on the open page', PATIENCE, async (context) => {
     const { view, hash } = await viewedJob(context, 'a line\n');
     await view.context.clearCookies();
     await view.show(hash);

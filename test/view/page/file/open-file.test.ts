@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Refused } from '../../../../src/view/page/api.ts';
 import { type ByteSource, OpenFile, type Where } from '../../../../src/view/page/file/open-file.ts';
-import { MOST_BYTES } from '../../../../src/view/page/file/text-window.ts';
+import { MAX_BYTES } from '../../../../src/view/page/file/text-window.ts';
 
 /** A content in memory, as the server would hand it out; each answer waits until `answer` is called. */
 class MemoryContent implements ByteSource {
@@ -151,7 +151,7 @@ describe('an opened content', () => {
     while (file.window.end < content.text.length) {
       file.wantBehind();
       await settled(file);
-      expect(file.window.end - file.window.start).toBeLessThanOrEqual(MOST_BYTES);
+      expect(file.window.end - file.window.start).toBeLessThanOrEqual(MAX_BYTES);
     }
     expect(file.window.lineOf(file.window.rows.length - 1)).toBe(199_999);
   });
@@ -218,7 +218,7 @@ describe('an opened content', () => {
     expect(file.standing.value.problem?.message).toBe('it is another by now');
   });
 
-  it('is told by an answer that the file was rewritten', async () => {
+  it('is reported by an answer that the file was rewritten', async () => {
     const content = new MemoryContent(lines(10));
     const file = await opened(content);
     content.versions = new Map([['two', Buffer.from('anew\n')]]);

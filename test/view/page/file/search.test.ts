@@ -22,8 +22,8 @@ function answer({ url = '' }: http.IncomingMessage, response: http.ServerRespons
     at.push([byte, text.length]);
   const before = query.get('before');
   if (places !== undefined) at.splice(0, at.length, ...places);
-  const told = before === null ? at : at.filter(([byte]) => byte < Number(before)).slice(-1);
-  const lines: object[] = [{ at: told }];
+  const reported = before === null ? at : at.filter(([byte]) => byte < Number(before)).slice(-1);
+  const lines: object[] = [{ at: reported }];
   if (!query.has('from') && before === null)
     lines.push({ searched: content.length, of: content.length, count: at.length });
   lines.push({ done: true, count: at.length, version: 'one' });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MOST_BYTES, MOST_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
+import { MAX_BYTES, MAX_ROWS, TextWindow } from '../../../../src/view/page/file/text-window.ts';
 import { numRuns } from '../../../support/property-runs.ts';
 
 const whole = (text: string | Buffer, start = 0, line: number | undefined = 0) => {
@@ -105,8 +105,8 @@ describe('a window that grows for ever', () => {
     const times = 2_000;
     for (let time = 0; time < times; time++) {
       window.append(Buffer.from(piece));
-      expect(window.end - window.start).toBeLessThanOrEqual(MOST_BYTES + 64 * 1024);
-      expect(window.rows.length).toBeLessThanOrEqual(MOST_ROWS);
+      expect(window.end - window.start).toBeLessThanOrEqual(MAX_BYTES + 64 * 1024);
+      expect(window.rows.length).toBeLessThanOrEqual(MAX_ROWS);
     }
     expect(window.end).toBe(times * piece.length);
     const lines = piece.split('\n').length - 1;
@@ -120,9 +120,9 @@ describe('a window that grows for ever', () => {
     while (start > 0) {
       start -= piece.length;
       window.prepend({ start, line: undefined, beginsLine: true }, Buffer.from(piece));
-      expect(window.end - window.start).toBeLessThanOrEqual(MOST_BYTES);
+      expect(window.end - window.start).toBeLessThanOrEqual(MAX_BYTES);
     }
     expect(window.start).toBe(0);
-    expect(window.end).toBeGreaterThan(MOST_BYTES / 2);
+    expect(window.end).toBeGreaterThan(MAX_BYTES / 2);
   });
 });

@@ -18,7 +18,7 @@ import { inMemory, JOB, OPTIONS, ResultsPlace } from '../../place.ts';
 const PATIENCE = { timeout: 300_000 };
 const MB = 1e6;
 /** Of the work; a collection of garbage comes on top. */
-const MOST_MS = 100;
+const MAX_MS = 100;
 
 const placeInMemory = () => new ResultsPlace({}, inMemory());
 const synced = { state: 'synced', bytes: 1, sha256: 'a'.repeat(64), fetchedAt: 1 } as const;
@@ -68,8 +68,8 @@ async function inSlices<T>(work: () => Promise<T>): Promise<{ readonly done: T; 
     const done = await work();
     const longestMs = turns.longestMs();
     clearInterval(looking);
-    if (longestMs < MOST_MS) return { done, grownBytes: most - before };
-    if (tries === 5) expect(longestMs, 'one turn of the event loop').toBeLessThan(MOST_MS * Math.max(1, slowness()));
+    if (longestMs < MAX_MS) return { done, grownBytes: most - before };
+    if (tries === 5) expect(longestMs, 'one turn of the event loop').toBeLessThan(MAX_MS * Math.max(1, slowness()));
   }
 }
 
@@ -96,7 +96,7 @@ it('8,000 names of 98 parts are refused where all their parts together are too m
   expect(place.store.results.notSynced(JOB, 1)[0]?.reason).toBe(
     'the results of the job have more than 500000 files and directories',
   );
-  // The same ones the next time, and nobody is told again.
+  // The same ones the next time, and nobody is reported again.
   const again = await planOf(place, names);
   expect(again.due).toHaveLength(done.due.length);
   expect(again.refusals).toEqual({ count: refused, fresh: [] });
@@ -157,7 +157,7 @@ it('100,000 rows of names that are listed no more are forgotten', PATIENCE, asyn
   await inSlices(() => place.sync());
   expect([...place.store.results.ofJob(JOB)].map(({ name }) => name)).toEqual(['/11/kept']);
   expect(place.store.results.counts(JOB)).toMatchObject({ listed: 1, synced: 1, failed: 0, refused: 0, bytes: 1 });
-  expect(place.told).toEqual([]);
+  expect(place.reported).toEqual([]);
 });
 
 it('other names each time leave no more behind than those of one listing', PATIENCE, async () => {
@@ -165,7 +165,7 @@ it('other names each time leave no more behind than those of one listing', PATIE
   for (let look = 0; look < 5; look += 1) {
     place.remote.listedToo = Array.from({ length: 20_000 }, (_, index) => `/11/../${look}-${index}`);
     expect(await place.sync()).toMatchObject({ listed: 20_000, refused: 20_000, failed: 0 });
-    expect(place.told).toHaveLength(look + 1);
+    expect(place.reported).toHaveLength(look + 1);
     expect([...place.store.results.ofJob(JOB)]).toHaveLength(100);
   }
 });
@@ -179,11 +179,11 @@ it.each([
   place.remote.listedToo = [name];
   const { done } = await inSlices(() => place.sync());
   expect(done).toMatchObject({ listed: 1, refused: 1 });
-  expect(place.told).toHaveLength(1);
-  expect(place.told[0]?.length).toBeLessThan(3_000);
+  expect(place.reported).toHaveLength(1);
+  expect(place.reported[0]?.length).toBeLessThan(3_000);
   expect([...place.store.results.ofJob(JOB)]).toMatchObject([{ state: 'refused', reason: 'it is too long' }]);
   await place.sync(true);
-  expect(place.told).toHaveLength(1);
+  expect(place.reported).toHaveLength(1);
   expect(await namesThatMayBe([name, '/x/a'], '/a')).toEqual(['/x/a']);
 });
 

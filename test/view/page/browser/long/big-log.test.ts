@@ -12,9 +12,9 @@ import { appendLines, LINE_BYTES, lineOf, MIB, placeWithLog } from '../../../../
 
 const LOG_MIB = Number(process.env['JOBTAIL_VIEW_MIB'] ?? 256);
 /** However long the log is. */
-const MOST_SERVER_BYTES = 256 * MIB;
-const MOST_PAGE_BYTES = 48 * MIB;
-const MOST_NODES = 12_000;
+const MAX_SERVER_BYTES = 256 * MIB;
+const MAX_PAGE_BYTES = 48 * MIB;
+const MAX_NODES = 12_000;
 const timeout = 240_000 + LOG_MIB * 1_000;
 
 const peakBytesOf = (pid: number) =>
@@ -89,9 +89,9 @@ it(`a log of ${LOG_MIB} MiB is opened, searched and followed in little memory`, 
   await pane.getByRole('button', { name: `line ${lines + 60_000}`, exact: true }).waitFor();
 
   const last = await view.memory();
-  expect(last.bytes).toBeLessThan(MOST_PAGE_BYTES);
+  expect(last.bytes).toBeLessThan(MAX_PAGE_BYTES);
   expect(last.bytes).toBeLessThan(first.bytes + 16 * MIB);
-  expect(last.nodes).toBeLessThan(MOST_NODES);
-  expect(peakBytesOf(server.pid)).toBeLessThan(MOST_SERVER_BYTES);
+  expect(last.nodes).toBeLessThan(MAX_NODES);
+  expect(peakBytesOf(server.pid)).toBeLessThan(MAX_SERVER_BYTES);
   expect(view.wrongs).toEqual([]);
 });

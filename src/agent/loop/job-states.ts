@@ -12,14 +12,14 @@ import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type Commit, troubleFrom } from '../poll/poll.ts';
 import type { JobService, Log } from '../ports.ts';
-import { type FoundTasksOptions, keepTold } from '../tasks/task-search.ts';
+import { type FoundTasksOptions, saveReported } from '../tasks/task-search.ts';
 import { type MineOptions, takeMine } from './configured-jobs.ts';
 import type { FollowedJob } from './followed-job.ts';
+import { type Failures, STATE } from './job-runs.ts';
 import { withJitter } from './pace.ts';
 import type { Scheduled, Scheduler } from './scheduler.ts';
-import { type Failures, STATE } from './visits.ts';
 
-interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
+interface JobStatesOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'> {
   readonly service: JobService;
   readonly store: Store;
   readonly scheduler: Scheduler;
@@ -37,7 +37,7 @@ interface JobLooksOptions extends FoundTasksOptions, Omit<MineOptions, 'listed'>
   /** Jobs are to be followed that were not. */
   readonly onNewJobs: () => void;
   /** Called with the result of each request. */
-  readonly onLook?: ((outcome: 'ok' | 'failed') => void) | undefined;
+  readonly onRead?: ((outcome: 'ok' | 'failed') => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -48,14 +48,14 @@ export const INTERVAL_MS = 30_000;
 export const IDLE_INTERVAL_MS = 120_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 /** Jobs that no list names are requested one by one: this many at a time, the others at the next times. */
-const MOST_ASKED = 8;
+const MAX_REQUESTED = 8;
 /** After so many looks in a row that failed, tasks are searched for as if there were no such service. */
 const LASTING_FAILURES = 2;
 /** Interval for storing that the same was reported again. */
 const TOLD_AGAIN_MS = 5 * 60_000;
 
-export class JobLooks implements Scheduled {
-  readonly #options: JobLooksOptions;
+export class JobStates implements Scheduled {
+  readonly #options: JobStatesOptions;
   readonly #backOff: BackOff;
   #dueAt = Number.POSITIVE_INFINITY;
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -68,7 +68,7 @@ export class JobLooks implements Scheduled {
   /** Of the jobs that no list names, the next one to request. */
   #turn = 0;
 
-  constructor(options: JobLooksOptions) {
+  constructor(options: JobStatesOptions) {
     const { clock, random } = options;
     this.#options = options;
     const nowMs = () => clock.monotonic();
@@ -111,7 +111,7 @@ export class JobLooks implements Scheduled {
 
   /** Runs one request; never rejects. */
   async #run(): Promise<void> {
-    const { clock, random, failures, signal, onLook } = this.#options;
+    const { clock, random, failures, signal, onRead } = this.#options;
     this.#lookedAt = clock.monotonic();
     this.#writes.length = 0;
     try {
@@ -119,11 +119,11 @@ export class JobLooks implements Scheduled {
       this.#backOff.reset();
       this.#failing = undefined;
       failures.worked(SCOPE);
-      onLook?.('ok');
+      onRead?.('ok');
     } catch (thrown) {
       if (signal.aborted) return;
       this.#failed(asJobtailError(thrown));
-      onLook?.('failed');
+      onRead?.('failed');
     }
     const delayMs = this.#failing === undefined ? withJitter(this.#intervalMs, random()) : this.#backOff.remainingMs;
     this.#due(delayMs);
@@ -160,8 +160,8 @@ export class JobLooks implements Scheduled {
   /** Requests some of the jobs that no list names; for one that is refused, tasks are searched by probes. */
   async #askFor(jobs: readonly FollowedJob[]): Promise<void> {
     const { service, signal } = this.#options;
-    const begin = jobs.length > MOST_ASKED ? this.#turn % jobs.length : 0;
-    const turn = [...jobs.slice(begin), ...jobs.slice(0, begin)].slice(0, MOST_ASKED);
+    const begin = jobs.length > MAX_REQUESTED ? this.#turn % jobs.length : 0;
+    const turn = [...jobs.slice(begin), ...jobs.slice(0, begin)].slice(0, MAX_REQUESTED);
     this.#turn = begin + turn.length;
     for (const job of turn) {
       try {
@@ -179,7 +179,7 @@ export class JobLooks implements Scheduled {
     const { id: jobId, tasks } = information;
     this.#writes.push(() => this.#keep(information));
     const ids = tasks.map(({ id }) => id);
-    const found = await keepTold(jobId, ids, this.#options);
+    const found = await saveReported(jobId, ids, this.#options);
     job.reported(information, found);
   }
 

@@ -7,9 +7,9 @@ import type { JobInformationRow } from '../../store/rows.ts';
 import { type JobReport, type Report, type TaskFields, taskFields } from './status-report.ts';
 import { cutToColumns } from './terminal.ts';
 
-const MOST_STATE_COLUMNS = 32;
+const MAX_STATE_COLUMNS = 32;
 /** Tasks that get a line. */
-const MOST_TASKS = 20;
+const MAX_TASKS = 20;
 
 const WAYS: Readonly<Record<NonNullable<JobReport['tasks']['by']>, string>> = {
   named: 'named by the command',
@@ -26,7 +26,7 @@ export function showTime({ text, ms }: JobTime): string {
 
 /** The job state that the middleware reported, in a colour by its meaning. */
 export function showJobState(jobState: string | null): string {
-  const word = cutToColumns(printable(jobState ?? ''), MOST_STATE_COLUMNS);
+  const word = cutToColumns(printable(jobState ?? ''), MAX_STATE_COLUMNS);
   if (jobState === 'Failed' || jobState === 'Canceled' || jobState === 'Deleted') return pc.red(word);
   return phaseOf(jobState) === 'active' ? pc.green(word) : word;
 }
@@ -42,7 +42,7 @@ export function taskLine({ taskId, name, taskState, errorMessage }: TaskFields):
 export const hasMessage = (message: string | null): message is string => message !== null && message.trim() !== '';
 
 /** Lines of the page of one job: its state, its times and those of its tasks. */
-export function toldLines(job: JobReport): string[] {
+export function jobStateLines(job: JobReport): string[] {
   const { toldAt, jobState, jobStateSince } = job;
   if (toldAt === null) return [];
   const since = jobStateSince === null ? '' : ` (first seen ${showAge(Date.now() - jobStateSince)} ago)`;
@@ -66,7 +66,7 @@ export function toldLines(job: JobReport): string[] {
 function taskLines({ tasks }: JobReport): string[] {
   const failed = tasks.told.filter(({ errorMessage }) => hasMessage(errorMessage));
   const others = tasks.told.filter(({ errorMessage }) => !hasMessage(errorMessage));
-  const shown = [...failed, ...others].slice(0, MOST_TASKS);
+  const shown = [...failed, ...others].slice(0, MAX_TASKS);
   const more = tasks.told.length - shown.length;
   const lines = shown.map((task) => `  ${taskLine(task)}`);
   return more > 0 ? [...lines, `  ... and ${showCount(more)} tasks more (agent status JOB --json)`] : lines;
@@ -124,7 +124,7 @@ export function agentLines({
 const inTime = (at: number) => (at <= Date.now() ? 'now' : `in ${showAge(at - Date.now())}`);
 
 /** Maximum tasks whose messages are shown. */
-const MOST_MESSAGES = 5;
+const MAX_MESSAGES = 5;
 
 export class JobStateChanges {
   #said: string | null = null;
@@ -147,5 +147,5 @@ function lineOf({ id, state }: JobInformation): string {
 function messagesOf({ state, tasks }: JobInformation): string[] {
   if (phaseOf(state) !== 'over') return [];
   const failed = tasks.filter(({ errorMessage }) => hasMessage(errorMessage));
-  return failed.slice(0, MOST_MESSAGES).map((task) => `  ${taskLine(taskFields(task))}`);
+  return failed.slice(0, MAX_MESSAGES).map((task) => `  ${taskLine(taskFields(task))}`);
 }

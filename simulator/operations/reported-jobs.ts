@@ -7,7 +7,7 @@ const ZONE_MS = 3_600_000;
 /** The format of a time: in UTC with a `Z`, in UTC without one, or in a zone of one hour more. */
 type TimeForm = Exclude<SandboxHabits['jobTimes'], 'usual'>;
 
-export interface ToldTask {
+export interface ReportedTask {
   readonly id: string;
   readonly name: string;
   readonly state: string;
@@ -17,7 +17,7 @@ export interface ToldTask {
   readonly allocatedSeconds: number | null;
 }
 
-export interface ToldJob {
+export interface ReportedJob {
   readonly id: string;
   readonly name: string;
   readonly state: string;
@@ -26,13 +26,13 @@ export interface ToldJob {
   readonly startMs: number | null;
   readonly endMs: number | null;
   readonly allocatedSeconds: number | null;
-  readonly tasks: readonly ToldTask[];
+  readonly tasks: readonly ReportedTask[];
 }
 
-export class ToldJobs {
+export class ReportedJobs {
   readonly #habits: Pick<SandboxHabits, 'stateSeconds'>;
   readonly #clock: () => number;
-  readonly #told = new WeakMap<SubmittedJob, { readonly atMs: number; readonly told: ToldJob }>();
+  readonly #reported = new WeakMap<SubmittedJob, { readonly atMs: number; readonly reported: ReportedJob }>();
 
   /** `clock` in milliseconds. */
   constructor(habits: Pick<SandboxHabits, 'stateSeconds'>, clock: () => number) {
@@ -40,45 +40,45 @@ export class ToldJobs {
     this.#clock = clock;
   }
 
-  tell(job: SubmittedJob): ToldJob {
+  tell(job: SubmittedJob): ReportedJob {
     const nowMs = this.#clock();
-    const last = this.#told.get(job);
-    if (last !== undefined && nowMs < last.atMs + this.#habits.stateSeconds * 1000) return last.told;
-    const told = toldJob(job, nowMs);
-    this.#told.set(job, { atMs: nowMs, told });
-    return told;
+    const last = this.#reported.get(job);
+    if (last !== undefined && nowMs < last.atMs + this.#habits.stateSeconds * 1000) return last.reported;
+    const reported = reportedJob(job, nowMs);
+    this.#reported.set(job, { atMs: nowMs, reported });
+    return reported;
   }
 }
 
 /** Seconds that are subtracted from all times of the job. */
-function toldJob(job: SubmittedJob, nowMs: number): ToldJob {
+function reportedJob(job: SubmittedJob, nowMs: number): ReportedJob {
   const { startedAtMs, endedAtMs } = job;
-  const told = (atMs: number | undefined) => (atMs === undefined ? null : atMs - job.ageSeconds * 1000);
+  const reported = (atMs: number | undefined) => (atMs === undefined ? null : atMs - job.ageSeconds * 1000);
   return {
     id: job.jobId,
     name: job.name,
-    state: job.toldState ?? job.state,
-    creationMs: told(job.createdAtMs),
-    submitMs: told(job.submittedAtMs),
-    startMs: told(startedAtMs),
-    endMs: told(endedAtMs),
+    state: job.reportedState ?? job.state,
+    creationMs: reported(job.createdAtMs),
+    submitMs: reported(job.submittedAtMs),
+    startMs: reported(startedAtMs),
+    endMs: reported(endedAtMs),
     allocatedSeconds: secondsBetween(startedAtMs, endedAtMs ?? nowMs),
-    tasks: job.tasks.map((task) => toldTask(task, nowMs, told)),
+    tasks: job.tasks.map((task) => reportedTask(task, nowMs, reported)),
   };
 }
 
-function toldTask(
+function reportedTask(
   { taskId, name, run }: SubmittedTask,
   nowMs: number,
-  told: (atMs: number | undefined) => number | null,
-): ToldTask {
+  reported: (atMs: number | undefined) => number | null,
+): ReportedTask {
   const { state, startedAtMs, endedAtMs, errorMessage } = run;
   return {
     id: taskId,
     name,
     state,
-    startMs: told(startedAtMs),
-    endMs: told(endedAtMs),
+    startMs: reported(startedAtMs),
+    endMs: reported(endedAtMs),
     errorMessage,
     allocatedSeconds: secondsBetween(startedAtMs, endedAtMs ?? nowMs),
   };

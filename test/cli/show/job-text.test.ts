@@ -1,7 +1,7 @@
 /** What the middleware tells of jobs, in lines and tables for people. */
 import { describe, expect, it } from 'vitest';
 import { jobsTable, type ListedJob } from '../../../src/cli/commands/jobs.ts';
-import { JobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/told-text.ts';
+import { JobStateChanges, showJobState, showTime, taskLine } from '../../../src/cli/show/job-text.ts';
 import type { JobId, TaskId } from '../../../src/job.ts';
 import { type JobInformation, jobTimeOf, type TaskInformation } from '../../../src/job-information.ts';
 
@@ -20,7 +20,7 @@ const listed = (job: Partial<ListedJob>): ListedJob => ({
 const shown = (job: Partial<ListedJob>, columns = Number.POSITIVE_INFINITY) => jobsTable([listed(job)], columns);
 
 describe('a time', () => {
-  it('is that of this place, and stays as it was told without a zone', () => {
+  it('is that of this place, and stays as it was reported without a zone', () => {
     const local = showTime(jobTimeOf('2026-03-01T12:00:00Z'));
     expect(new Date(local.replace(' ', 'T')).toISOString()).toBe('2026-03-01T12:00:00.000Z');
     expect(showTime(jobTimeOf('2026-03-01T12:00:00'))).toBe('2026-03-01 12:00:00');
@@ -71,12 +71,12 @@ describe('the table of jobs', () => {
   });
 
   it('becomes lines where there is no room, and holds no name that is longer than its column', () => {
-    const told = { name: 'n'.repeat(500), jobState: 'Running', startTime: jobTimeOf('2026-03-01T12:00:00') };
-    const narrow = shown({ ...told, watchState: 'watched' }, 60);
+    const reported = { name: 'n'.repeat(500), jobState: 'Running', startTime: jobTimeOf('2026-03-01T12:00:00') };
+    const narrow = shown({ ...reported, watchState: 'watched' }, 60);
     expect(narrow).toMatch(/^501 Running n+…\n {2}started 2026-03-01 12:00:00\n {2}tasks none; watched\n$/);
     expect(
       Math.max(
-        ...shown(told)
+        ...shown(reported)
           .split('\n')
           .map(({ length }) => length),
       ),

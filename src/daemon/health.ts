@@ -9,7 +9,7 @@ import type { Metrics } from './metrics.ts';
 /** The scheduler has not gone round for so long, and the agent is not healthy. */
 const UNHEALTHY_MS = 60_000;
 
-export class Standing {
+export class AgentHealth {
   readonly #now: () => number;
   #failure: { readonly code: ErrorCode; readonly since: number } | undefined;
   #turnedAt: number;
@@ -29,7 +29,7 @@ export class Standing {
   /** How one call or sign-in ended. */
   note(outcome: 'ok' | ErrorCode): void {
     if (outcome === 'aborted') return;
-    if (outcome === 'ok' || ERROR_POLICIES[outcome].standing === null) this.#failure = undefined;
+    if (outcome === 'ok' || ERROR_POLICIES[outcome].outage === null) this.#failure = undefined;
     else this.#failure = { code: outcome, since: this.#failure?.since ?? this.#now() };
   }
 
@@ -47,7 +47,7 @@ export class Standing {
   get failure(): { readonly text: string; readonly forMs: number } | undefined {
     if (this.#failure === undefined) return undefined;
     const { code, since } = this.#failure;
-    return { text: `the service ${ERROR_POLICIES[code].standing}`, forMs: this.#now() - since };
+    return { text: `the service ${ERROR_POLICIES[code].outage}`, forMs: this.#now() - since };
   }
 
   /** Why the agent should be restarted; undefined if it should not. */
@@ -80,22 +80,22 @@ export class Standing {
 }
 
 export interface ObservingOptions {
-  readonly standing: Standing;
+  readonly health: AgentHealth;
   readonly figures: AgentFigures;
   readonly metrics: () => Metrics | undefined;
 }
 
-export function observing({ standing, figures, metrics }: ObservingOptions): Observer {
+export function observing({ health, figures, metrics }: ObservingOptions): Observer {
   return {
     call(event) {
-      standing.note(event.outcome);
+      health.note(event.outcome);
       metrics()?.call(event);
       figures.call(event);
     },
     answered: (workMs, isPause) => metrics()?.answered(workMs, isPause),
     signIn(event) {
       const outcome = event.kind === 'failed' ? event.error.code : 'ok';
-      standing.note(outcome);
+      health.note(outcome);
       metrics()?.signIn(outcome);
       figures.signIn(outcome);
     },
@@ -109,6 +109,6 @@ export function observing({ standing, figures, metrics }: ObservingOptions): Obs
     },
     tasksFound: (tasks, by) => metrics()?.tasksFound(tasks, by),
     mismatch: (kind) => metrics()?.mismatch(kind),
-    jobLook: (outcome) => metrics()?.jobLook(outcome),
+    jobStatesRead: (outcome) => metrics()?.jobStatesRead(outcome),
   };
 }

@@ -9,7 +9,7 @@ import type { Log } from '../ports.ts';
 import type { IntervalLimits } from './pace.ts';
 import { DUE_TASKS, type DueTask } from './scheduler.ts';
 
-export interface VisitsContext {
+export interface RunsContext {
   readonly poll: PollContext;
   /** Of the agent as a whole. */
   readonly failures: Failures;
@@ -30,7 +30,7 @@ interface Failing {
 }
 
 /** The result of a successful poll or pass. */
-interface VisitEnd {
+interface RunEnd {
   readonly grew: boolean;
   /** Entries of answers that were refused. */
   readonly refused?: number;
@@ -40,15 +40,15 @@ interface VisitEnd {
   readonly stalledMs?: number | null;
 }
 
-export class Visits {
+export class JobRuns {
   /** Of this job, its files among them. */
   readonly failures: Failures;
   readonly #jobId: JobId;
   readonly #scope: string;
-  readonly #context: VisitsContext;
+  readonly #context: RunsContext;
   readonly #failing = new Map<DueTask, Failing>();
 
-  constructor(jobId: JobId, context: VisitsContext) {
+  constructor(jobId: JobId, context: RunsContext) {
     this.#jobId = jobId;
     this.#scope = `job ${jobId}`;
     this.#context = context;
@@ -101,7 +101,7 @@ export class Visits {
   }
 
   /** Tasks went through. Resolves when that is committed. */
-  went(tasks: readonly DueTask[], end: VisitEnd): Promise<void> {
+  went(tasks: readonly DueTask[], end: RunEnd): Promise<void> {
     for (const task of tasks) this.#failing.delete(task);
     return this.#note(end);
   }
@@ -116,7 +116,7 @@ export class Visits {
   }
 
   /** Stores the end of a poll or pass, and the first of the current failures. */
-  #note({ grew, refused = 0, withinMs, stalledMs }: VisitEnd): Promise<void> {
+  #note({ grew, refused = 0, withinMs, stalledMs }: RunEnd): Promise<void> {
     const jobId = this.#jobId;
     const { clock, poll } = this.#context;
     const { store, commit } = poll;
@@ -128,7 +128,7 @@ export class Visits {
       const error = worst === undefined || trouble === null ? null : { ...trouble, retryAt: worst.retryAt };
       const grownAt = grew ? polledAt : null;
       const stall = stalledMs == null ? stalledMs : Math.round(polledAt - stalledMs);
-      store.jobs.endVisit(jobId, {
+      store.jobs.endRun(jobId, {
         ...{ polledAt, grownAt, refused, failures: worst?.times ?? 0, error },
         ...(stall === undefined ? {} : { stalledAt: stall }),
       });
