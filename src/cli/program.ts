@@ -172,6 +172,12 @@ function addLooking(program: Command): void {
       (await loaded(import('./commands/grep.ts'))).grep(pattern, jobs, options),
     );
 
+  command(program, 'errors', 'show the lines of the mirrors that look like errors, grouped over the tasks')
+    .argument('[job...]', 'ids of jobs (default: all)', collect(jobArgument), [])
+    .option('--json', 'for programs (version 1): the first and the last one of each task, and the groups')
+    .addHelpText('after', examples('agent errors', 'agent errors 501', "agent errors --json | jq '.groups[0]'"))
+    .action(async (jobs, options) => (await loaded(import('./commands/errors.ts'))).errors(jobs, options));
+
   command(program, 'view', 'show the followed jobs in a browser: print the link, and open it if there is a display')
     .option('--no-open', 'print the link only')
     .addHelpText('after', examples('agent view', 'agent view --no-open'))

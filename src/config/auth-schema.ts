@@ -121,7 +121,7 @@ const TRIAL_MS = 200;
 const USE_MS = 50;
 const MAX_TEXTS = 50;
 
-const MATCHES = "texts.filter((text) => new RegExp(pattern, 'i').test(text)).length > 0";
+const MATCHES = 'texts.filter((text) => new RegExp(pattern, flags).test(text)).length > 0';
 
 /** Whether `words` match; undefined if that takes too long. @throws SyntaxError if the pattern is none */
 export function matchesInTime(pattern: string, words: string): boolean | undefined {
@@ -129,23 +129,23 @@ export function matchesInTime(pattern: string, words: string): boolean | undefin
 }
 
 /** Whether it is a regular expression, and one that is quick for texts made of what stands in it. */
-export function isQuickExpression(pattern: string): boolean {
+export function isQuickExpression(pattern: string, flags = 'i'): boolean {
   const pieces = new Set(['a', '0', ' ', ...(pattern.match(/[\p{L}\p{N} ]+/gu) ?? []), ...pattern]);
   // Repeated, with an end that is nowhere in the pattern: the longest way to find out that it does not match.
   const texts = [...pieces]
     .slice(0, MAX_TEXTS)
     .map((piece) => `${piece.repeat(FAULT_CHARACTERS / piece.length)}\u0000`);
   try {
-    return matchesAny(pattern, texts, TRIAL_MS) !== undefined;
+    return matchesAny(pattern, texts, TRIAL_MS, flags) !== undefined;
   } catch {
     // It is no regular expression.
     return false;
   }
 }
 
-function matchesAny(pattern: string, texts: readonly string[], mostMs: number): boolean | undefined {
+function matchesAny(pattern: string, texts: readonly string[], mostMs: number, flags = 'i'): boolean | undefined {
   return withinProcessorTime(
     mostMs,
-    (timeout) => vm.runInNewContext(MATCHES, { pattern, texts }, { timeout }) === true,
+    (timeout) => vm.runInNewContext(MATCHES, { pattern, texts, flags }, { timeout }) === true,
   );
 }

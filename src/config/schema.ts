@@ -62,6 +62,7 @@ export function configSchema(directory: string) {
     /** Which jobs of the user are followed without being named; null: none. */
     watchMine: z.preprocess(asSection, watchMineSection().nullable()).prefault(false),
     /** Who is notified of what; none by default. */
+    errors: orEmpty(section({ patterns: errorPatterns().nullable().prefault(null) })),
     notify: z.preprocess((found) => found ?? [], notifyList(directory)).prefault([]),
     /** A running job without growth for so long is stalled; null: none is. In milliseconds. */
     stallAfterMinutes: duration('minutes', SETTLE_MAX_MINUTES).nullable().prefault(null),
@@ -221,6 +222,17 @@ function watchEntry() {
       }
     }, EVEN_IF_OTHERS_FAIL)
     .transform(inMs);
+}
+
+const MAX_ERROR_PATTERNS = 100;
+
+/** Regular expressions for the lines that `agent errors` shows; they are joined, so that groups have other numbers. */
+function errorPatterns() {
+  const expected = `${QUICK_EXPRESSION}, without back-references`;
+  const pattern = text(expected, (found) => !/\\[1-9k]|\(\?<[^=!]/.test(found) && isQuickExpression(found, 'isu'));
+  return listOf(pattern, 'regular expressions such as ["diverged", "\\\\bNaN\\\\b"]')
+    .min(1, { error: 'at least one pattern (leave the key out for the usual ones)' })
+    .max(MAX_ERROR_PATTERNS, { error: `at most ${MAX_ERROR_PATTERNS} patterns` });
 }
 
 const TARGETS = ['command', 'url', 'mail'] as const;

@@ -55,6 +55,7 @@ describe('a configuration that is fine', () => {
       watch: [],
       watchMine: null,
       notify: [],
+      errors: { patterns: null },
       stallAfterMs: null,
       fleet: null,
       logging: { level: 'info' },
@@ -119,6 +120,7 @@ watchMine: {include: ["train-*"], exclude: ["*-test"], maxAgeDays: 0.5, mostJobs
 fleet: {urlFile: db, name: anna, mostJobs: 10, heartbeatSeconds: 30, schema: other, drainOnStop: true}
 logging: {level: debug}
 stallAfterMinutes: 0.5
+errors: {patterns: [diverged, '\\bNaN\\b']}
 notify: [{on: [failed, match], match: 'out of memory', files: [stderr], url: "https://example.org/x", secretFile: k}]
 metrics: {listen: "[::1]:0"}
 view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.org/jobs}
@@ -169,6 +171,7 @@ view: {listen: 0.0.0.0:80, tokenFile: token, publicUrl: https://gateway.example.
       },
       logging: { level: 'debug' },
       stallAfterMs: 30_000,
+      errors: { patterns: ['diverged', '\\bNaN\\b'] },
       notify: [
         {
           ...{ on: ['failed', 'match'], match: 'out of memory', jobs: ['**'], files: ['stderr'], command: null },

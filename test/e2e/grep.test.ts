@@ -1,4 +1,4 @@
-/** `agent grep` as people run it: the built program over mirrors on the disk, without an agent. */
+/** `agent grep` and `agent errors` as people run it: the built program over mirrors on the disk, without an agent. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -36,8 +36,10 @@ function mirror(job: string, task: string, name: string, content: string | Buffe
   return file;
 }
 
-function grep(...args: string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, 'grep', ...args], {
+const grep = (...args: string[]) => agent('grep', ...args);
+
+function agent(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], {
     env: environment(),
     encoding: 'latin1',
   });
@@ -157,5 +159,32 @@ describe('agent grep', () => {
     });
     expect(child.stdout).toBe('10/1 stdout:2:and the next\n');
     fs.rmSync(path.join(directory, 'mirror/10'), { recursive: true });
+  });
+});
+
+describe('agent errors', () => {
+  it('groups what looks like an error over the tasks', () => {
+    for (const task of ['1', '2', '3'])
+      mirror('20', task, 'stderr.log', `start\nFATAL: \u001b[31mrank ${task} failed\n`);
+    mirror('21', '1', 'stdout.log', 'killed');
+    expect(agent('errors', '20', '21')).toEqual({
+      status: 0,
+      stderr: '',
+      lines: [
+        '3 tasks: FATAL: \\u{001B}[31mrank 1 failed (first: 20/1 stderr:2)',
+        '1 task: killed (first: 21/1 stdout:1)',
+      ],
+    });
+    const line = { file: 'stdout', line: 1, text: 'killed' };
+    expect(JSON.parse(agent('errors', '--json', '21').lines.join('\n'))).toEqual({
+      version: 1,
+      tasks: [{ jobId: '21', taskId: '1', first: line, last: line }],
+      groups: [{ tasks: 1, likeness: 'killed', first: { jobId: '21', taskId: '1', ...line } }],
+    });
+  });
+
+  it('ends with 1 if there are none, and with 2 if it failed', () => {
+    expect(agent('errors', '60')).toEqual({ status: 1, lines: [], stderr: '' });
+    expect(agent('errors', '502')).toMatchObject({ status: 2, lines: [] });
   });
 });

@@ -1,0 +1,112 @@
+/** The lines of live files that look like errors: the first and the last one of each task, and which of them are alike. */
+import type { JobId, LiveFileName, TaskId } from '../job.ts';
+import type { MirrorFile } from './mirrors.ts';
+import type { FoundLine } from './scan.ts';
+import { search } from './search.ts';
+
+/** Regular expressions, case ignored, for `errors.patterns` that is not set. */
+export const ERROR_PATTERNS = [
+  // Neither "no errors", "errors: 0", nor the error of a computation, which is a fraction.
+  '(?<!\\b(?:no|0|without) )errors?\\b(?! {0,9}[=:]? {0,9}[-+]?\\d{0,9}(?:\\.\\d|e[-+]\\d)| {0,9}[=:] {0,9}0\\b)',
+  '\\bfatal\\b',
+  'exception\\b',
+  'traceback \\(most recent call last\\)',
+  'segmentation fault|\\bsegfault\\b|core dumped',
+  '\\bkilled\\b|\\boom.?kill',
+  'out of memory|cannot allocate memory',
+  'cuda_?error',
+  '\\bslurmstepd:',
+  'mpi_abort',
+  '\\bpanic\\b',
+  'assertion\\b.{0,200}\\bfailed',
+  'no space left on device|disk quota exceeded',
+];
+
+/** Characters of a line that are kept. */
+const MAX_CHARACTERS = 1000;
+
+export interface ErrorLine {
+  readonly file: LiveFileName;
+  readonly line: number;
+  readonly text: string;
+}
+
+export interface TaskErrors {
+  readonly jobId: JobId;
+  readonly taskId: TaskId;
+  /** In the order of stdout, stderr, log, progress: lines of different files have no order in time. */
+  readonly first: ErrorLine;
+  readonly last: ErrorLine;
+}
+
+/** Errors of several tasks that differ in numbers, paths and quoted texts only. */
+export interface ErrorGroup {
+  readonly tasks: number;
+  /** The text that they have in common. */
+  readonly likeness: string;
+  /** The first of them, in the order of jobs and tasks. */
+  readonly first: ErrorLine & Pick<TaskErrors, 'jobId' | 'taskId'>;
+}
+
+interface ErrorSearch {
+  readonly files: readonly MirrorFile[];
+  /** Null: the usual ones. */
+  readonly patterns: readonly string[] | null;
+  /** Called with the reason why a file could not be read. */
+  readonly onUnreadable: (error: string) => void;
+}
+
+/** The tasks with errors, in the order of the files. */
+export async function errorsIn({ files, patterns, onUnreadable }: ErrorSearch): Promise<TaskErrors[]> {
+  const source = (patterns ?? ERROR_PATTERNS).map((pattern) => `(?:${pattern})`).join('|');
+  const tasks = new Map<string, TaskErrors>();
+  const wanted = { what: 'ends', numbered: true } as const;
+  for await (const event of search({ files, pattern: { source, ignoreCase: true }, wanted })) {
+    if (event.kind === 'end') {
+      if (event.error !== null) onUnreadable(event.error);
+      continue;
+    }
+    const { jobId, taskId, file } = event.file;
+    const key = `${jobId}/${taskId}`;
+    for (const found of event.lines) {
+      const last = { file, line: found.number, text: textOf(found) };
+      tasks.set(key, { jobId, taskId, first: tasks.get(key)?.first ?? last, last });
+    }
+  }
+  return [...tasks.values()];
+}
+
+/** A character has at most four bytes. */
+const textOf = ({ bytes }: FoundLine) =>
+  Buffer.from(bytes.slice(0, 4 * MAX_CHARACTERS), 'latin1')
+    .toString()
+    .slice(0, MAX_CHARACTERS)
+    .trim();
+
+/** The errors that are alike, those of most tasks first. A task counts in the group of its first and of its last one. */
+export function groupsOf(tasks: readonly TaskErrors[]): ErrorGroup[] {
+  const groups = new Map<string, ErrorGroup>();
+  for (const { jobId, taskId, first, last } of tasks) {
+    const ofTask = new Map([last, first].map((line) => [likenessOf(line.text), line]));
+    for (const [likeness, line] of [...ofTask].reverse()) {
+      const group = groups.get(likeness) ?? { tasks: 0, likeness, first: { jobId, taskId, ...line } };
+      groups.set(likeness, { ...group, tasks: group.tasks + 1 });
+    }
+  }
+  return [...groups.values()].sort((a, b) => b.tasks - a.tasks);
+}
+
+/** What differs between errors that are alike, and what stands for it; in this order. */
+const PLACEHOLDERS: readonly (readonly [expression: RegExp, placeholder: string])[] = [
+  [/"[^"]*"|`[^`]*`|(?<!\w)'[^']*'/g, '<text>'],
+  [/(?<![\w.])~?(?:\/[\w.@+-]+)+\/?/g, '<path>'],
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '<n>'],
+  [/\b0x[0-9a-f]+\b|\b(?=[a-f]{0,40}[0-9])[0-9a-f]{8,40}\b/gi, '<n>'],
+  [/[0-9]+(?:[.:,][0-9]+)*/g, '<n>'],
+  [/\s+/g, ' '],
+];
+
+/** The text of an error without its numbers, hexadecimal ids, paths and quoted texts. */
+export function likenessOf(text: string): string {
+  return PLACEHOLDERS.reduce((like, [expression, placeholder]) => like.replaceAll(expression, placeholder), text);
+}

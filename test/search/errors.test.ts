@@ -1,0 +1,117 @@
+/** What looks like an error, and which errors are alike. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { ERROR_PATTERNS, errorsIn, groupsOf, likenessOf } from '../../src/search/errors.ts';
+import { mirrorsIn } from '../../src/search/mirrors.ts';
+import { attackOn } from '../support/regex-steps.ts';
+
+/** The errors of mirrors, given by job, task and name. */
+async function errorsOf(mirrors: Readonly<Record<string, string>>, patterns: readonly string[] | null = null) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'jobtail-errors-'));
+  onTestFinished(() => fs.rmSync(directory, { recursive: true }));
+  for (const [key, content] of Object.entries(mirrors)) {
+    const [job = '', task = '', name = ''] = key.split('/');
+    const file = path.join(directory, job, 'live', task, `${name}.log`);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, content);
+  }
+  const unreadable: string[] = [];
+  const onUnreadable = (error: string) => unreadable.push(error);
+  const tasks = await errorsIn({ files: mirrorsIn(directory, { jobs: [] }), patterns, onUnreadable });
+  expect(unreadable).toEqual([]);
+  return tasks;
+}
+
+const foundIn = async (line: string) => (await errorsOf({ '1/1/stderr': `${line}\n` })).length > 0;
+
+it.each([
+  'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB',
+  'make: *** [all] Error 2',
+  'Error: 12 ranks failed',
+  'FATAL: cannot open the mesh',
+  'java.lang.NullPointerException',
+  'Traceback (most recent call last):',
+  'srun: job step killed: Segmentation fault (core dumped)',
+  '/bin/sh: line 1:  4711 Killed                  ./solver',
+  'slurmstepd: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***',
+  'MPI_ABORT was invoked on rank 3',
+  'thread main panic at src/main.rs',
+  'CUDA_ERROR_ILLEGAL_ADDRESS',
+  'solver: mesh.c:12: Assertion `n > 0` failed.',
+  'write: No space left on device',
+])('takes for an error: %s', async (line) => expect(await foundIn(line)).toBe(true));
+
+it.each([
+  'relative error = 1.2e-05',
+  'error: 0.001',
+  'max error 3e-7',
+  'finished without errors',
+  '0 errors, 2 warnings',
+  'Errors: 0',
+  'Using CUDA 12.4',
+  'error_norm converges',
+  'skilled workers',
+])('takes for none: %s', async (line) => expect(await foundIn(line)).toBe(false));
+
+it('takes steps that grow as the line does', () => {
+  for (const pattern of ERROR_PATTERNS) expect(attackOn(new RegExp(pattern, 'isu')), pattern).toBeUndefined();
+});
+
+it('finds the first and the last one of each task, over its files', async () => {
+  const tasks = await errorsOf({
+    '2/10/stdout': 'fine\nfatal: one\nfatal: two\nfine\n',
+    '2/10/stderr': 'killed\nfine\nlast panic',
+    '2/9/log': 'an exception\n',
+    '2/8/stdout': 'fine\n',
+  });
+  const only = { file: 'log', line: 1, text: 'an exception' };
+  expect(tasks).toEqual([
+    { jobId: '2', taskId: '9', first: only, last: only },
+    {
+      ...{ jobId: '2', taskId: '10' },
+      first: { file: 'stdout', line: 2, text: 'fatal: one' },
+      last: { file: 'stderr', line: 3, text: 'last panic' },
+    },
+  ]);
+});
+
+it('uses the patterns of the configuration instead of its own', async () => {
+  const mirrors = { '1/1/stdout': 'an error\nDiverged (step 7)\n' };
+  const [task] = await errorsOf(mirrors, ['^diverged', 'NaN']);
+  expect(task?.first).toEqual({ file: 'stdout', line: 2, text: 'Diverged (step 7)' });
+});
+
+it('groups tasks whose errors are alike, the largest group first', async () => {
+  const tasks = await errorsOf({
+    '1/1/stderr': 'only here: fatal\n',
+    '1/2/stderr': 'Traceback (most recent call last):\n  x\nError: rank 3 of node cn12 failed\n',
+    '1/3/stderr': 'Traceback (most recent call last):\n  x\nError: rank 17 of node cn9 failed\n',
+    '5/4/stderr': 'Error: rank 0 of node cn100 failed\n',
+  });
+  const groups = groupsOf(tasks).map(({ tasks: count, likeness, first }) => [
+    count,
+    likeness,
+    `${first.jobId}/${first.taskId} ${first.file}:${first.line}`,
+  ]);
+  expect(groups).toEqual([
+    [3, 'Error: rank <n> of node cn<n> failed', '1/2 stderr:3'],
+    [2, 'Traceback (most recent call last):', '1/2 stderr:1'],
+    [1, 'only here: fatal', '1/1 stderr:1'],
+  ]);
+});
+
+it.each([
+  ['at 2026-03-01 12:00:05,123', 'at 2026-03-01 13:10:00,9'],
+  ['cannot open /scratch/a/b.dat', 'cannot open /home/c'],
+  ['address 0x7ffe12 of 550e8400-e29b-41d4-a716-446655440000', 'address 0x1 of 00000000-0000-4000-8000-00000000000a'],
+  ['commit 0f3a9c21bb failed', 'commit 1234567890 failed'],
+  ["don't find module 'numpy'", "don't find module 'torch'"],
+  ['key "a b" is missing', 'key "c" is missing'],
+])('takes for alike: %s', (one, other) => expect(likenessOf(one)).toBe(likenessOf(other)));
+
+it('tells different errors apart', () => {
+  expect(likenessOf('out of memory')).not.toBe(likenessOf('out of time'));
+  expect(likenessOf('facade failed')).toBe('facade failed');
+});
